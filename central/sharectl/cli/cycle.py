@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections import Counter
 from dataclasses import asdict
-from typing import Any, Optional
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
@@ -35,34 +35,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
-    config = options.config_of(arguments)
-    if not arguments.dry_run:
+    config, dry_run = options.config_of(arguments), arguments.dry_run
+    if not dry_run:
         refuse_clashes(config, arguments.config)
     ports = wiring.ports_of(config)
-    with contextlib.ExitStack() as stack:
-        if not arguments.dry_run:
-            stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
+    lock = only_one(config.state_directory / "lock", config.lock_wait_seconds)
+    with contextlib.nullcontext() if dry_run else lock:
         now, began = int(time.time()), time.monotonic()
-        pledged = wiring.pledges_of(config, keep=not arguments.dry_run).resolve(now)
-        result = run_cycle(
-            wiring.plan_config(config, pledged),
-            ports,
-            now,
-            Circumstances(
-                withdraw_incomplete=config.control.incomplete == "withdraw",
-                dry_run=arguments.dry_run,
-                elapsed=lambda: time.monotonic() - began,
-                configuration=_digest(config),
-                pledges=pledged if config.pledges.source != "yaml" else None,
-            ),
+        pledged = wiring.pledges_of(config, keep=not dry_run).resolve(now)
+        how = Circumstances(
+            withdraw_incomplete=config.control.incomplete == "withdraw",
+            dry_run=dry_run,
+            elapsed=lambda: time.monotonic() - began,
+            configuration=_digest(config),
+            pledges=pledged if config.pledges.source != "yaml" else None,
         )
+        result = run_cycle(wiring.plan_config(config, pledged), ports, now, how)
         record = _record(result, time.monotonic() - began)
-        if not arguments.dry_run:
+        if not dry_run:
             _note_for_status(config, record, result)
     done = result.publication
     if arguments.json:
         print(as_json.dumps("cycle", record))
-    elif arguments.dry_run and done.plan is not None:
+    elif dry_run and done.plan is not None:
         print(render(done.plan, wiring.seal_of(config)), end="")
         options.say_limits(done.plan)
         if done.disabled is not None:
@@ -96,6 +91,13 @@ def _note_for_status(config: Config, record: dict[str, Any], result: CycleResult
 def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
     """JSON of the cycle, which is printed, and kept for ``status``."""
     snapshot, done, record = result.snapshot, result.publication, result.record
+    idle = None
+    if record is not None and record.idle_target_cores is not None:
+        idle = {
+            "all": record.idle_cores,
+            "target": record.idle_target_cores,
+            "grace": record.idle_grace_cores,
+        }
     return {
         "taken_at": snapshot.taken_at,
         "seconds": round(seconds, 3),
@@ -118,18 +120,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "groups": as_json.group_reasons(record) if record is not None else [],
         "plan": as_json.plan(done.plan) if done.plan else None,
         "disabled": asdict(done.disabled) if done.disabled else None,
-        "idle_cores": _idle_cores(result),
-    }
-
-
-def _idle_cores(result: CycleResult) -> Optional[dict[str, Optional[int]]]:
-    record = result.record
-    if record is None or record.idle_target_cores is None:
-        return None
-    return {
-        "all": record.idle_cores,
-        "target": record.idle_target_cores,
-        "grace": record.idle_grace_cores,
+        "idle_cores": idle,
     }
 
 
@@ -137,14 +128,17 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
     """One line of key=value for the journal."""
     done = result.publication
     plan = done.plan
+    pairs = Counter((target.held_back, target.helped) for target in (plan.targets if plan else ()))
     fields = {
         "complete": str(result.snapshot.complete).lower(),
         "disabled": str(done.disabled is not None).lower(),
-        "sequence": plan.sequence if plan else "-",
+        "sequence": plan and plan.sequence,
         "targets": len(plan.targets) if plan else "unchanged",
         "held_back": plan and plan.held_back,
         "helped": plan and plan.helped,
-        "pairs": _pairs(result),
+        "pairs": ",".join(
+            f"{over}>{under}:{nodes}" for (over, under), nodes in sorted(pairs.items())
+        ),
         "limits": plan and ",".join(f"{note.code}:{note.nodes}" for note in plan.limits),
         "seconds": record["seconds"],
         "published": ",".join(done.places),
@@ -152,14 +146,6 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
         "reason": f'"{_reason(result)}"',
     }
     return " ".join(f"{name}={value or '-'}" for name, value in fields.items())
-
-
-def _pairs(result: CycleResult) -> str:
-    """Held-back and helped groups with their nodes, such as ``alice>cms:12,alice>lhcb:3``."""
-    plan = result.publication.plan
-    targets = plan.targets if plan else ()
-    nodes = Counter((target.held_back, target.helped) for target in targets)
-    return ",".join(f"{over}>{under}:{number}" for (over, under), number in sorted(nodes.items()))
 
 
 def _reason(result: CycleResult) -> str:

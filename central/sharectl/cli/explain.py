@@ -264,7 +264,7 @@ def _decided_again(record: CycleRecord, before: Optional[CycleRecord], config: C
 
 def _decided_now(arguments: argparse.Namespace, config: Config) -> Explained:
     known = wiring.known_of(config)
-    snapshot = options.look_to_decide(arguments, config)
+    snapshot = options.look(arguments, config, decides=True)
     offline = arguments.jobs is not None
     state = State() if offline else wiring.state_to_read(config, snapshot.taken_at)
     law = wiring.plan_config(config, offline=offline)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
+import io
 import os
 import re
+import select
 import sys
 import traceback
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from sharectl import __version__
-from sharectl.cli import streams
-from sharectl.cli.options import exit_codes, joined
+from sharectl.cli.options import exit_codes
 from sharectl.errors import INTERNAL, INTERRUPTED, SharectlError, StateError
+from sharectl.words import printable
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -54,9 +57,10 @@ _WITHOUT_VERB = ("-h", "--help", "--version")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 _WORD_CHARACTERS = 60
 _MESSAGE_CHARACTERS = 500
+_NO_RIGHT = "run this as the user of `sharectl cycle`, or give this user the right to it"
 _REMEDIES = {
-    errno.EACCES: "run this as the user of `sharectl cycle`, or give this user the right to it",
-    errno.EPERM: "run this as the user of `sharectl cycle`, or give this user the right to it",
+    errno.EACCES: _NO_RIGHT,
+    errno.EPERM: _NO_RIGHT,
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",
     errno.ENOENT: "make it, or name another",
@@ -70,7 +74,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
     Errors are lines on standard error, never a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
-    streams.open_missing()
+    _open_missing_streams()
     code = 0
     try:
         try:
@@ -80,48 +84,59 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             raise
         sys.stdout.flush()
     except SharectlError as error:
-        streams.complain(str(error))
+        _complain(str(error))
         code = error.exit_code
     except KeyboardInterrupt:
-        streams.complain("interrupted")
+        _complain("interrupted")
         code = INTERRUPTED
     except OSError as error:
         # Where the reader (head, less) has had enough the code of a verb that ended stays.
-        if not (isinstance(error, BrokenPipeError) and streams.reader_is_gone()):
+        if not (isinstance(error, BrokenPipeError) and _reader_is_gone()):
             place = error.filename or "standard output"
             remedy = _REMEDIES.get(error.errno or 0, "see what is wrong there")
-            streams.complain(f"{place}: {error.strerror or error}; {remedy}")
+            _complain(f"{place}: {error.strerror or error}; {remedy}")
             code = StateError.exit_code
     except UnicodeError as error:
-        streams.complain(f"{error}; run it in a locale with UTF-8, such as LC_ALL=C.UTF-8")
+        _complain(f"{error}; run it in a locale with UTF-8, such as LC_ALL=C.UTF-8")
         code = StateError.exit_code
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        streams.complain(f"{_internal(error)}; please report this line; {TRACEBACK}=1 tells more")
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+        message = f"{type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"
+        report = f"please report this line; {TRACEBACK}=1 tells more"
+        _complain(f"internal error{place}: {message}; {report}")
         code = INTERNAL
-    streams.end_output()
+    _end_output()
     return code
 
 
 def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
     parser, of_verb = build_parser(verb)
-    problem = misplaced(arguments, VERBS)
+    problem = _misplaced(arguments)
     if problem:
         parser.error(problem)
-    parsed, unknown = parser.parse_known_args(joined(arguments))
+    parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
         chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
-        command = f"sharectl {' '.join(chosen)}"
-        parser.error(unknown_arguments(unknown, command, of_verb.format_help()))
+        parser.error(_unknown(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help()))
     code: int = parsed.run(parsed)
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Parser that takes times such as ``-2d`` for values, as argparse takes negative numbers."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._negative_number_matcher = re.compile(r"-[0-9]")
+
+
 def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """Parser of the whole command, and that of ``verb``, whose module alone is imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
         epilog=exit_codes(),
@@ -147,7 +162,7 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
     return parser, of_verb
 
 
-def misplaced(arguments: Sequence[str], verbs: Collection[str]) -> Optional[str]:
+def _misplaced(arguments: Sequence[str]) -> Optional[str]:
     """Fault of the first words, if a verb or its action is missing or misspelt; else None."""
     first, second = (*arguments[:2], "", "")[:2]
     option = (second if first in WITH_ACTIONS else first).partition("=")[0][:_WORD_CHARACTERS]
@@ -156,32 +171,73 @@ def misplaced(arguments: Sequence[str], verbs: Collection[str]) -> Optional[str]
             f"options are written behind the second word: sharectl {first} WORD {option} ... "
             f"(`sharectl {first} --help` has the words)"
         )
-    if not first or first in _WITHOUT_VERB or first in verbs:
+    if not first or first in _WITHOUT_VERB or first in VERBS:
         return None
     if first.startswith("-"):
-        verb = next((word for word in arguments if word in verbs), "VERB")
+        verb = next((word for word in arguments if word in VERBS), "VERB")
         return f"options are written behind the verb: sharectl {verb} {option} ..."
-    near = get_close_matches(option, verbs, 1)
-    instead = f"write {near[0]}" if near else f"it is one of {', '.join(verbs)}"
-    return f"there is no verb {first[:_WORD_CHARACTERS]!r}; {instead}"
+    instead = _nearest(option, VERBS) or f"; it is one of {', '.join(VERBS)}"
+    return f"there is no verb {first[:_WORD_CHARACTERS]!r}{instead}"
 
 
-def unknown_arguments(words: Sequence[str], command: str, help_text: str) -> str:
-    """Fault of ``words`` that ``command`` does not know; ``help_text`` has its options."""
-    known = sorted(set(_OPTION.findall(help_text)))
+def _unknown(words: Sequence[str], command: str, help_text: str) -> str:
+    """Fault of ``words`` that ``command`` does not have; ``help_text`` has its options."""
     options = [word.partition("=")[0][:_WORD_CHARACTERS] for word in words if word.startswith("-")]
-    faults = [f"{word[:_WORD_CHARACTERS]!r} is one word too many" for word in words]
-    if options:
-        near = {option: get_close_matches(option, known, 1) for option in options}
-        faults = [
-            f"there is no option {option}" + (f"; write {near[option][0]}" if near[option] else "")
-            for option in options
-        ]
+    near = sorted(set(_OPTION.findall(help_text)))
+    faults = [f"there is no option {option}{_nearest(option, near)}" for option in options]
+    if not options:
+        faults = [f"{word[:_WORD_CHARACTERS]!r} is one word too many" for word in words]
     return f"{'; '.join(faults)} (`{command} --help` has what there is)"
 
 
-def _internal(error: Exception) -> str:
-    """Message of an error in sharectl itself, with its place."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"internal error{place}: {type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"
+def _nearest(word: str, words: Collection[str]) -> str:
+    near = get_close_matches(word, words, 1)
+    return f"; write {near[0]}" if near else ""
+
+
+# ---- standard streams that are closed, full, or in a locale that lacks characters
+
+
+def _open_missing_streams() -> None:
+    """Put /dev/null where a standard stream is closed, and make every character printable.
+
+    Otherwise the next file that is opened gets the stream's number, and the output of libraries.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # It gets the lowest free number.
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _complain(message: str) -> None:
+    """Print the lines of ``message`` to standard error, if it takes them."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in message.splitlines():
+            print(f"sharectl: {printable(line)}", file=sys.stderr)
+        sys.stderr.flush()
+
+
+def _reader_is_gone() -> bool:
+    """Return whether standard output is a pipe or a socket without a reader."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout, 0)
+    except (OSError, ValueError):
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _end_output() -> None:
+    """Drop the rest of the output if standard output fails: Python would complain at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

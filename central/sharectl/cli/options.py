@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -19,11 +18,6 @@ if TYPE_CHECKING:  # verbs without a configuration start without its models
     from sharectl.model import Plan, Snapshot
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
-
-_NEGATIVE = re.compile(r"-[0-9].*[a-z].*", re.IGNORECASE)
-"""Times such as ``-2d``, which argparse would take for options."""
-_OF_TWO = frozenset({"--compare"})
-"""Options that take two times."""
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -105,16 +99,18 @@ def pool_of(config: Config) -> CondorPool:
     )
 
 
-def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
+def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:
     """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
 
     Raises
     ------
     PoolUnavailableError
         If a daemon did not answer: errors and plans need them all.
+    ConfigError
+        If the configuration needs more than the file has, for errors or, if it ``decides``, plans.
     """
     if arguments.jobs is not None:
-        return _offline(arguments.jobs, arguments.taken_at, config)
+        return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
     snapshot = pool_of(config).snapshot(int(time.time()))
     if not snapshot.complete:
         raise PoolUnavailableError(
@@ -124,35 +120,10 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
     return snapshot
 
 
-def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
-    """Snapshot for a decision, as of `look`; raises ConfigError if a file of jobs is not enough."""
-    if arguments.jobs is not None and config.control.entitlement.setpoint == "present":
-        problem = (
-            "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs "
-            "has only jobs; write `in_use` or `pledge` in a copy of the configuration to decide on "
-            "this file"
-        )
-        raise ConfigError([problem])
-    return look(arguments, config)
-
-
-def _offline(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
+def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bool) -> Snapshot:
     from sharectl.ledger import jobs_file
     from sharectl.plan.nodes import ControlledConstraint, controlled_machines
 
-    rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
-    notes = {
-        "no job is in it: if the pool was not empty, it is no list of jobs": not (
-            rows.running or rows.pending
-        ),
-        f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait": (
-            rows.ignored_rows
-        ),
-        f"{rows.defaulted_rows} running jobs count by default: cores or power is undefined": (
-            rows.defaulted_rows
-        ),
-    }
-    say(f"{path}: {note}" for note, applies in notes.items() if applies)
     chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}
     problems = [
         f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
@@ -160,8 +131,23 @@ def _offline(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
         for name, nodes in chosen.items()
         if isinstance(nodes, ControlledConstraint)
     ]
+    if decides and config.control.entitlement.setpoint == "present":
+        problems.append(
+            "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs "
+            "has only jobs; write `in_use` or `pledge` in a copy of the configuration to decide on "
+            "this file"
+        )
     if problems:
         raise ConfigError(problems)
+    rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
+    if not rows.running and not rows.pending:
+        say([f"{path}: no job is in it: if the pool was not empty, it is no list of jobs"])
+    if rows.ignored_rows:
+        count = f"{rows.ignored_rows} rows left out"
+        say([f"{path}: {count}: the jobs neither run in a slot nor wait"])
+    if rows.defaulted_rows:
+        count = f"{rows.defaulted_rows} running jobs count by default"
+        say([f"{path}: {count}: cores or power is undefined"])
     machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
     controlled, reserved = (
         frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
@@ -225,20 +211,3 @@ def no_cycle(span: Optional[tuple[int, int]]) -> str:
         return "no cycle is in the ledger yet: `sharectl cycle`"
     first, last = map(times.shown, span)
     return f"no cycle in that time: the ledger has cycles from {first} to {last}"
-
-
-def joined(arguments: Sequence[str]) -> list[str]:
-    """Arguments in which ``--from -2d`` is ``--from=-2d``, as argparse wants it."""
-    result: list[str] = []
-    for word in arguments:
-        before = result[-1] if result else ""
-        if not _NEGATIVE.fullmatch(word):
-            result.append(word)
-        elif _OF_TWO.intersection(result[-2:]):
-            # A second value cannot be joined; argparse takes no word with a blank for an option.
-            result.append(f" {word}")
-        elif before.startswith("--") and before != "--" and "=" not in before:
-            result[-1] = f"{before}={word}"
-        else:
-            result.append(word)
-    return result

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.settings and arguments.diff != NO_FILE:
         arguments.usage_error("--set tells of --diff without a file: write both, or neither")
     config = options.config_of(arguments)
-    snapshot = options.look_to_decide(arguments, config)
+    snapshot = options.look(arguments, config, decides=True)
     offline = arguments.jobs is not None
     now = snapshot.taken_at if offline else int(time.time())
     state = State() if offline else wiring.state_to_read(config, now)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Optional
 
 from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
@@ -48,7 +48,7 @@ from sharectl.shares.pledges import SOURCE_NAME, Pledged
 UNASKED = Pledged(Source(SOURCE_NAME, 0.0, "the source was not asked"))
 """Pledges for plans without targets, which need only the groups' names."""
 
-_LEFT_SECONDS = 10.0
+_FORMER_SECONDS = 10.0
 """Deadline of a collector that is only to be emptied."""
 
 
@@ -73,7 +73,7 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     """
     switch = switch_of(config)
     off = withdraws or in_force(switch.disabled(), int(time.time())) is not None
-    seal = _seal_of_withdrawals(config) if off else seal_of(config)
+    seal = seal_of(config, withdraws=off)
     return Outlets(
         publishers=[_publisher(config, way, seal) for way in config.publish],
         state=state_of(config),
@@ -82,7 +82,7 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
         former=FormerPlacesFile(
             config.state_directory / "places.json",
             tuple(_place(config, way) for way in config.publish),
-            partial(_leaving, seal),
+            partial(_former_publisher, seal),
         ),
     )
 
@@ -132,17 +132,18 @@ def audit_of(config: Config, verb: str) -> AuditFile:
 # ---- publishers
 
 
-def seal_of(config: Config) -> Seal:
-    """Pool's name and signing key; raises ConfigError if the file of keys cannot be used."""
-    keys = read_keys(config.signing_key_file) if config.signing_key_file is not None else ()
-    return Seal(config.pool.name, keys[0] if keys else None)
+def seal_of(config: Config, *, withdraws: bool = False) -> Seal:
+    """Pool's name and signing key.
 
-
-def _seal_of_withdrawals(config: Config) -> Seal:
+    If the file of keys cannot be used, a withdrawal goes out unsigned; else that is a ConfigError.
+    """
     try:
-        return seal_of(config)
+        keys = read_keys(config.signing_key_file) if config.signing_key_file is not None else ()
     except ConfigError as error:
+        if not withdraws:
+            raise
         return Seal(config.pool.name, key_problem="; ".join(error.problems))
+    return Seal(config.pool.name, keys[0] if keys else None)
 
 
 def _publisher(config: Config, way: PublisherConfig, seal: Seal) -> Publisher:
@@ -171,12 +172,12 @@ def _place(config: Config, way: PublisherConfig) -> str:
     return f"{places.FILE}{file or TARGETS_FILE}"
 
 
-def _leaving(seal: Seal, name: str) -> Publisher:
+def _former_publisher(seal: Seal, name: str) -> Publisher:
     """Publisher for the name of a place that the configuration names no more."""
     if name.startswith(places.FILE):
         return FilePublisher(Path(name[len(places.FILE) :]), seal)
     address = name[len(places.COLLECTOR) :] or None
-    return CollectorPublisher(CollectorAccess(address, None, _LEFT_SECONDS), seal.pool)
+    return CollectorPublisher(CollectorAccess(address, None, _FORMER_SECONDS), seal.pool)
 
 
 # ---- pledges and plans
@@ -228,13 +229,19 @@ def pledges_of(
     With ``keep`` it keeps a server's answer, with ``refresh`` it asks even if the last one is
     young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
-    wanted = list(_wanted(config))
-    makers: Mapping[str, Callable[[], Ask]] = {
-        "yaml": lambda: lambda *_: join(wanted, {}, "yaml", {}),
-        "negotiator": lambda: _negotiator(config, wanted, keep=keep),
-        "cric": lambda: _cric(config, wanted, keep=keep, refresh=refresh, confirm=confirm),
-    }
-    ask = makers[config.pledges.source]()
+    pledges, folder, wanted = config.pledges, config.state_directory, list(_wanted(config))
+    ask: Ask = lambda *_: join(wanted, {}, "yaml", {})  # noqa: E731 - as methods of the others
+    if pledges.source == "negotiator":
+        from sharectl.pledges.negotiator import NegotiatorPledges
+
+        copy_file = folder / KNOBS_COPY
+        ask = NegotiatorPledges(pledges.negotiator, config.pool, wanted, copy_file, keep=keep).ask
+    elif pledges.cric is not None and pledges.source == "cric":
+        from sharectl.pledges.cric import CricPledges
+
+        copy_file = pledges.cric.copy_file or folder / CRIC_COPY
+        how = {"keep": keep, "refresh": refresh, "confirm": confirm}
+        ask = CricPledges(pledges.cric, copy_file, wanted, **how).ask
     return AllPledges(ask, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
 
 
@@ -246,24 +253,3 @@ def _wanted(config: Config) -> Iterator[SteeredGroup]:
             yield SteeredGroup(name, group.written_hs06, place, (group.cric_vo or name).lower())
         elif above and group.share is None and group.written_hs06 is None:
             yield SteeredGroup(name, None, place)
-
-
-def _negotiator(config: Config, wanted: list[SteeredGroup], *, keep: bool) -> Ask:
-    from sharectl.pledges.negotiator import NegotiatorPledges
-
-    copy_file = config.state_directory / KNOBS_COPY
-    return NegotiatorPledges(
-        config.pledges.negotiator, config.pool, wanted, copy_file, keep=keep
-    ).ask
-
-
-def _cric(
-    config: Config, wanted: list[SteeredGroup], *, keep: bool, refresh: bool, confirm: bool
-) -> Ask:
-    from sharectl.pledges.cric import CricPledges
-
-    cric = config.pledges.cric
-    if cric is None:
-        raise ValueError("the configuration was not validated: there is no pledges.cric")
-    copy_file = cric.copy_file or config.state_directory / CRIC_COPY
-    return CricPledges(cric, copy_file, wanted, keep=keep, refresh=refresh, confirm=confirm).ask

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.cli.options import joined
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, incomplete, made
@@ -155,11 +154,6 @@ def test_periods_are_in_order(
     with pytest.raises(SystemExit) as ended:
         main(["report", "--config", str(config), "-o", str(tmp_path / "out"), *words])
     assert (ended.value.code, words[0] in capsys.readouterr().err) == (2, True)
-
-
-def test_both_times_of_a_comparison_may_be_before_now() -> None:
-    words = ["--compare", "-60d", "-30d", "-o", "x"]
-    assert joined(words) == ["--compare", " -60d", " -30d", "-o", "x"]
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
