@@ -13,9 +13,9 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.config.load import parse
-from sharectl.ledger import error_log
 from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
+from tests.logs import errors_in
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import publish, snippet
@@ -216,7 +216,7 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     } == {
         (node, "alice.user", CORES - 1 - MULTICORE, "alice.prod") for node in ("wn-001", "wn-002")
     }
-    rows = {row.group: row for _, row in error_log.read_error_log(sharectl.errors_log)}
+    rows = {row.group: row for _, row in errors_in(sharectl.errors_log)}
     assert list(rows) == ["alice", "alice.prod", "alice.user", "cms"]
     assert rows["alice"].usage.cores == 2 * CORES
     assert (

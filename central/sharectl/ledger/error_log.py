@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sharectl.errors import InputError
 from sharectl.files import files
-from sharectl.files.packed import LogSource, file_source, opened
+from sharectl.files.packed import LogSource, opened
 from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupError, GroupUsage
 from sharectl.shares.groups import GROUP_NAME
@@ -56,23 +55,6 @@ def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
     files.rotate(path, max_bytes, keep)
     fresh = not path.exists() or path.stat().st_size == 0
     files.append_lines(path, [HEADER, *lines] if fresh else lines)
-
-
-def read_error_log(path: Path) -> tuple[tuple[int, GroupError], ...]:
-    """Rows of a log, oldest first: Unix seconds of the cycle, and one group's error.
-
-    Numbers are as whole as they were written; power is DPHS + PLEDGE.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has invalid rows: the first `_MAX_PROBLEMS` at once.
-    """
-    problems: list[str] = []
-    read = tuple((row.taken_at, row.error) for row in stream(file_source(path), problems))
-    if problems:
-        raise InputError(problems)
-    return read
 
 
 def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:

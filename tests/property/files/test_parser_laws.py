@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sharectl.condor import configuration, pool, schedds
 from sharectl.config import load
 from sharectl.errors import SharectlError
-from sharectl.ledger import error_log, jobs_file
+from sharectl.ledger import jobs_file
 from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
@@ -29,6 +29,7 @@ from sharectl.publish import text as plan_json
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.shares.groups import GROUP_NAME, group_of
+from tests.logs import errors_in
 
 GROUPS = frozenset(("alice", "cms"))
 MIB = 2**20
@@ -148,7 +149,7 @@ def test_a_plan_is_fit_to_be_published_or_refused(text: str) -> None:
 def test_an_errors_log_is_read_or_refused(content: bytes) -> None:
     """read(any bytes) returns rows, or raises a SharectlError of bounded length."""
     with file_with(content) as path:
-        found, said = outcome(lambda: error_log.read_error_log(path))
+        found, said = outcome(lambda: errors_in(path))
     assert (found is None) == bool(said)
     assert len(said) < 20_000
 
@@ -312,9 +313,7 @@ def test_of_a_file_without_end_only_a_part_is_read_and_no_fifo_is_waited_for(
         assert peak_of(lambda: read(path)) < MIB
 
 
-@pytest.mark.parametrize(
-    "read", [lambda path: jobs_file.read_jobs(path, GROUPS), error_log.read_error_log]
-)
+@pytest.mark.parametrize("read", [lambda path: jobs_file.read_jobs(path, GROUPS), errors_in])
 @pytest.mark.parametrize("content", [b"1 a\n" * 200_000, b"1 " * (16 * MIB)])
 def test_invalid_rows_are_not_kept(
     read: Callable[[Path], object], content: bytes, tmp_path: Path

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.files.packed import file_source
-from sharectl.ledger import error_log, export
+from sharectl.ledger import export
 from sharectl.ledger.data import Keep
 from sharectl.ledger.imports import bring_in
 from sharectl.ledger.ledger import Ledger
@@ -29,6 +29,7 @@ from sharectl.model import (
 )
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord, TargetNodes, rounded
+from tests.logs import errors_in
 from tests.made_cycles import as_kept
 
 GROUPS = ("alice", "cms.prod", "lhcb")
@@ -206,7 +207,7 @@ def test_a_log_that_was_exported_comes_back_as_it_was(kept: list[CycleRecord]) -
             bring_in(other, [file_source(log)], kept[-1].taken_at)
             again = "".join(export.log_of(export.log_rows(other, 0, 2**40)))
             assert again == log.read_text()
-            assert error_log.read_error_log(log) == tuple(
+            assert errors_in(log) == tuple(
                 (record.taken_at, control.error)
                 for record in other.cycles(0, 2**40)
                 for control in record.groups

@@ -8,6 +8,7 @@ from sharectl.errors import InputError
 from sharectl.ledger import error_log
 from sharectl.model import GroupUsage
 from sharectl.shares.errors import group_errors
+from tests.logs import errors_in
 
 
 def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
@@ -20,7 +21,7 @@ def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
     written = [row for moment in (1000, 1010) for row in error_log.rows(moment, errors)]
     error_log.append(log, written[:2], 10**6, 1)
     error_log.append(log, written[2:], 10**6, 1)
-    read = error_log.read_error_log(log)
+    read = errors_in(log)
     assert [(moment, error.group, error.usage.power_hs06) for moment, error in read] == [
         (1000, "alice", 30.0),
         (1000, "cms", 80.0),
@@ -37,7 +38,7 @@ def test_every_wrong_row_is_named_with_its_line(tmp_path: Path) -> None:
         f"{error_log.HEADER}\n{good}\n1627101243 cms 1 2\n{good.replace('4888', 'nan')}\n"
     )
     with pytest.raises(InputError) as refused:
-        error_log.read_error_log(log)
+        errors_in(log)
     assert [problem.split(": ")[0] for problem in refused.value.problems] == [
         f"{log}:3",
         f"{log}:4",
@@ -50,4 +51,4 @@ def test_a_log_that_is_not_text_is_refused(tmp_path: Path, content: bytes | None
     if content is not None:
         log.write_bytes(content)
     with pytest.raises(InputError, match="cannot be read"):
-        error_log.read_error_log(log)
+        errors_in(log)

@@ -111,7 +111,7 @@ def test_columns_are_told_with_their_meaning(run: Run, capsys: Capture) -> None:
     for table in TABLES:
         assert run("export", "--columns", "--what", table, "--json") == 0
         columns = json.loads(capsys.readouterr().out)["columns"]
-        rows = [f"| `{row['name']}` | {row['type']} | {row['meaning']} |\n" for row in columns[2:]]
+        rows = [f"    {row['name']:<26}{row['type']:<9}{row['meaning']}\n" for row in columns[2:]]
         assert [row["name"] for row in columns[:2]] == ["cycle", "taken_at_seconds"]
         assert f"### {table}\n" in page
         assert "".join(rows) in page

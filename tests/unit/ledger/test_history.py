@@ -8,7 +8,6 @@ import pytest
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.ports import Ports
 from sharectl.errors import StateError
-from sharectl.ledger import error_log
 from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import PlanLimits, Source
@@ -26,6 +25,7 @@ from tests.fakes import (
     running,
     snapshot,
 )
+from tests.logs import errors_in
 from tests.made_cycles import incomplete, made
 
 CONFIG = PlanConfig({"alice": 1.0, "cms": 1.0}, PlanLimits(), validity_seconds=3060)
@@ -75,7 +75,7 @@ def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
         UNEVEN.sources,
     )
     assert {node.target for node in kept.nodes if node.target} == set(publisher.plans[0].targets)
-    assert [row[1].group for row in error_log.read_error_log(histories.errors_log)] == [
+    assert [row[1].group for row in errors_in(histories.errors_log)] == [
         "alice",
         "cms",
     ]
@@ -118,7 +118,7 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) ->
     assert publisher.plans == [result.publication.plan]
     (problem,) = result.problems
     assert "is broken: file is not a database: moved to" in problem
-    assert len(error_log.read_error_log(histories.errors_log)) == 4
+    assert len(errors_in(histories.errors_log)) == 4
     assert cycle(histories, publisher, 2).problems == ()
     assert len(list(histories.ledger.cycles(0, 2**40))) == 2
 

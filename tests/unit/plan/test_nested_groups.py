@@ -15,11 +15,11 @@ from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.errors import InputError
 from sharectl.explain.decisions import with_pledges_of
-from sharectl.ledger import error_log
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.publish import text as plan_json
 from sharectl.report import as_json
+from tests.logs import errors_in
 
 CONFIG = """\
 groups:
@@ -198,7 +198,7 @@ def test_every_level_has_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(arguments) == 0
     log = tmp_path / "log"
     log.write_text(capsys.readouterr().out)
-    rows = {row.group: row for _, row in error_log.read_error_log(log)}
+    rows = {row.group: row for _, row in errors_in(log)}
     assert {name: (row.pledge_hs06, row.usage.cores) for name, row in rows.items()} == {
         "alice": (800, 10),
         "alice.prod": (400, 8),
