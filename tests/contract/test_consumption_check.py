@@ -129,7 +129,6 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
         "SLOT_WEIGHT = Cpus + LoadAvg",
         "SLOT_WEIGHT = 100.0 * Cpus / TotalSlotCpus",
     ),
-    "access points": (f"{WEIGHED}SCHEDD.SLOT_WEIGHT = Cpus - 1",),
 }
 CASES = [
     (level, name, added)

@@ -17,7 +17,7 @@ from sharectl.condor.expressions import TARGET, Reference, references
 from sharectl.condor.library import CondorProcess
 
 CONFIG = Path(__file__).parents[2] / "config.d"
-ADMITS, GRACE = "t1_TargetAdmits", "t1_GraceAdmits"
+ADMITS, GRACE, HELD_CORES = "t1_TargetAdmits", "t1_GraceAdmits", "t1_HeldBackCores"
 CRON = {"SHARECTL_ACTUATION": "cron"}
 LONG = {
     "A0": '"{}"'.format("a." * 300),
@@ -52,7 +52,8 @@ CLAIMED = {
 def deployed(overrides: Mapping[str, str]) -> dict[str, str]:
     source = ConfigSource(CONFIG)
     with CondorProcess() as process:
-        return expand(source, [ADMITS, GRACE, "t1_HeldBackSlot"], process, overrides)
+        names = [ADMITS, GRACE, "t1_HeldBackSlot", HELD_CORES, "t1_McRoom"]
+        return expand(source, names, process, overrides)
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +133,43 @@ def test_a_claim_of_another_group_takes_no_job_of_the_held_back_one(
     assert admits(expressions, slot, job_account) is starts
     assert admits(expressions, {**slot, "State": '"Unclaimed"'}, job_account) is True
     assert admits(expressions, {**slot, "t1_TargetActive": "False"}, job_account) is True
+
+
+HELD = {**CLAIMED, "Cpus": "8", "AccountingGroup": '"alice.bob@x"'}
+
+
+@pytest.mark.parametrize(
+    ("slot", "cores"),
+    [
+        ({}, 8),
+        ({"AccountingGroup": '"ALICE.bob@x"'}, 8),
+        ({"AccountingGroup": '"alice2.bob@x"'}, 0),
+        ({"AccountingGroup": '"alice.user.bob@x"', "t1_TargetGroups": '{"alice.user","cms"}'}, 8),
+        ({"AccountingGroup": '"alice.user@x"', "t1_TargetGroups": '{"alice.user","cms"}'}, 0),
+        ({"AccountingGroup": '"alice_user.bob@x"', "t1_TargetGroups": '{"alice.user","cms"}'}, 0),
+        ({"AccountingGroup": "undefined", "State": '"Unclaimed"'}, 8),
+        ({"AccountingGroup": "undefined"}, 0),
+        ({"Cpus": "undefined"}, 0),
+        ({"t1_TargetGroups": "undefined"}, 0),
+        ({"t1_TargetGroups": "error"}, 0),
+        ({"PartitionableSlot": "True", "DynamicSlot": "undefined"}, 0),
+    ],
+)
+def test_a_slot_counts_the_cores_of_the_held_back_group(
+    expressions: dict[str, str], slot: dict[str, str], cores: int
+) -> None:
+    """A new slot counts until somebody has claimed it; the count is always a number."""
+    value = classad2.ExprTree(f"MY.{HELD_CORES}").eval(ad({**expressions, **HELD, **slot}))
+    assert value == cores
+
+
+@pytest.mark.parametrize(("cores", "has_room"), [("8", True), ("7", False)])
+def test_a_partitionable_slot_has_room_for_a_multicore_job(
+    expressions: dict[str, str], cores: str, *, has_room: bool
+) -> None:
+    room = classad2.ExprTree("MY.t1_McRoom")
+    assert room.eval(ad({**expressions, **TARGETED, "Cpus": cores})) is has_room
+    assert room.eval(ad({**expressions, **CLAIMED, "Cpus": "8"})) is False
 
 
 @pytest.mark.parametrize("free", [16, 13, 12])

@@ -18,7 +18,7 @@ import target
 from sharectl.check.findings import Finding, Level
 from sharectl.check.snippet_rules import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES
 from sharectl.check.snippets import CHECKS, check, report_of
-from sharectl.check.trials import PUBLISHED
+from sharectl.check.subject import PUBLISHED
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
@@ -244,6 +244,7 @@ BROKEN: Mapping[str, Mapping[str, Change]] = {
         "a switch that nobody looks at": replaced(
             EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL SHARECTL_OFF", "SHARECTL_CRON_JOBS = JOB_CTL"
         ),
+        "latches off the list": added("STARTD_LATCH_EXPRS = Rack\nRack = 7\n"),
         "an attribute without a value": added("STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06\n"),
         "a latch without a value": added("STARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Hot\n"),
     },
@@ -440,8 +441,6 @@ BROKEN: Mapping[str, Mapping[str, Change]] = {
         "no time between looks": added("SHARECTL_DISABLED_PERIOD_SECONDS = 0\n"),
     },
     "slot": {
-        "attributes off the list": added("STARTD_ATTRS = Rack\nRack = 7\n"),
-        "latches off the list": added("STARTD_LATCH_EXPRS = Rack\nRack = 7\n"),
         "latches that a reconfig mixes up": replaced(
             EXECUTE, "t1_latches_live = NumDynamicSlots t1_McRoom", "t1_latches_live = t1_McRoom"
         ),
@@ -449,32 +448,6 @@ BROKEN: Mapping[str, Mapping[str, Change]] = {
             "STARTD_LATCH_EXPRS = t1_McRoom NumDynamicSlots t1_Watched\n"
         ),
         "nothing is summed up": added("ADVERTISE_PSLOT_ROLLUP_INFORMATION = False\n"),
-        "a slot that counts everybody": replaced(
-            EXECUTE,
-            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)",
-            "MY.Cpus ?: 0",
-        ),
-        "a slot that counts for nobody until it is claimed": replaced(
-            EXECUTE, "MY.t1_HeldBackSlot || $(t1_new_slot)", "MY.t1_HeldBackSlot"
-        ),
-        "a slot that knows first parts only": replaced(
-            EXECUTE,
-            "regexps($(t1_group_pattern), substr(MY.Acc",
-            'regexps("^[^.@]*", substr(MY.Acc',
-        ),
-        "a slot that takes a user for a group": replaced(
-            EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^@]*", substr(MY.Acc'
-        ),
-        "a slot that is not always a number": replaced(
-            EXECUTE,
-            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)",
-            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus, 0)",
-        ),
-        "room that is too small": replaced(
-            EXECUTE,
-            "t1_McRoom = MY.PartitionableSlot =?= True && MY.Cpus >=",
-            "t1_McRoom = MY.Cpus + 1 >=",
-        ),
     },
     "sources": {
         "a source of another kind": added("SHARECTL_SOURCE = http://cm/sharectl.txt\n"),

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.check.trials import CRON, LIVE, SLOT_ATTRIBUTES
+from sharectl.check.subject import CRON, LIVE
+from sharectl.check.trials import SLOT_ATTRIBUTES
 
 Attributes = Mapping[str, str]
 

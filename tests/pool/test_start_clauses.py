@@ -19,7 +19,8 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.check.trials import CRON, FORGED, LIVE, PUBLISHED
+from sharectl.check.subject import CRON, LIVE, PUBLISHED
+from sharectl.check.trials import FORGED
 from sharectl.shares.groups import group_of
 from tests.pool.start_cases import (
     CASES,

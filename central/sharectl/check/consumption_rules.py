@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from sharectl.check.consumption_subject import (
@@ -132,25 +132,17 @@ def _misread(node: CheckedNode, name: str) -> str:
 def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Configurations without any consumption policy."""
     nodes = [
-        node
+        node.configuration
         for node in subject.nodes
         if not node.is_access_point
         and (node.configuration.is_whole or not node.configuration.assignments(LEFTOVERS))
     ]
-    has_some = any(
-        slot.wants_policy
-        or slot.is_misread
-        or not all(policy.is_default for policy in slot.policies.values())
-        for node in subject.nodes
-        for slot in node.slot_types
-    )
-    if nodes and not has_some:
-        yield Finding(
-            ", ".join(node.configuration.name for node in nodes),
-            "no slot has a consumption policy: the negotiator matches one job a cycle on each",
-            "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for a "
-            "type",
-        )
+    slots = [slot for node in subject.nodes for slot in node.slot_types]
+    own = (policy for slot in slots for policy in slot.policies.values() if not policy.is_default)
+    if nodes and not any(own) and not any(s.wants_policy or s.is_misread for s in slots):
+        fault = "no slot has a consumption policy: the negotiator matches one job a cycle on each"
+        remedy = "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for "
+        yield Finding(", ".join(node.name for node in nodes), fault, f"{remedy}a type")
 
 
 # ---- Slot types
@@ -160,39 +152,32 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
     for node in subject.nodes:
         for slot in node.slot_types:
-            if not slot.count:
-                yield from _of_no_slot(node, slot)
-            elif not slot.is_misread:
-                yield from _without_effect(node, slot)
+            yield from _without_effect(node, slot)
 
 
-def _of_no_slot(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
-    own = [knob for knob in (slot.policy, *slot.policies.values()) if typed(knob.macro)]
-    if own:
-        fault = f"{_names(own)}: the node has no slot of type {slot.number}"
+def _without_effect(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
+    knobs = [slot.policy, *slot.policies.values()]
+    own = [knob for knob in knobs if typed(knob.macro)]
+    general = [] if node.wants_policy else [k for k in knobs[1:] if not k.is_default]
+    scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
+    if not slot.count and own:
         count = f"NUM_SLOTS_TYPE_{slot.number}"
+        fault = f"{_names(own)}: the node has no slot of type {slot.number}"
         remedy = f"write {count} = 1, or use the number of a type that it has"
         # Another file may have slots of that type.
         is_sure = node.configuration.is_whole or node.configuration.assignments(count)
         yield Finding(own[0].place, fault, remedy, Level.ERROR if is_sure else Level.ADVICE)
-
-
-def _without_effect(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
-    scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
-    own = [
-        policy
-        for policy in slot.policies.values()
-        if not policy.is_default and (typed(policy.macro) or not node.wants_policy)
-    ]
-    if slot.wants_policy and not slot.partitionable:
+    elif not slot.count or slot.is_misread:
+        return
+    elif slot.wants_policy and not slot.partitionable:
         fault = f"{slot.name}: not partitionable, so HTCondor ignores the policy"
         remedy = f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it"
         level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
         yield Finding(slot.policy.place, fault, remedy, level)
-    elif own and not slot.wants_policy:
-        fault = f"{_names(own)}: no effect, because {slot.policy.macro} is not True"
+    elif (idle := general or own[slot.policy in own :]) and not slot.wants_policy:
+        fault = f"{_names(idle)}: no effect, because {slot.policy.macro} is not True"
         remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
-        yield Finding(own[0].place, fault, remedy)
+        yield Finding(idle[0].place, fault, remedy)
 
 
 def _names(knobs: Iterable[SlotKnob]) -> str:
@@ -206,12 +191,12 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
     """
     for node in subject.nodes:
         names = [name.lower() for name in (*node.resources, GPUS)]
-        for slot in filter(lambda slot: slot.count, node.slot_types):
+        for slot in node.slot_types:
             knob = f"SLOT_TYPE_{slot.number}"
             for name, text in by_name(slot.shares).items():
                 # Parts of what is not there are nothing, and do no harm.
                 is_there = is_standard(name) or name.lower() in names
-                if is_there or not amount_of(slot.shares, name, 0):
+                if not slot.count or is_there or not amount_of(slot.shares, name, 0):
                     continue
                 near = difflib.get_close_matches(name.lower(), [*names, "cpus", "memory"], 1)
                 fault = f"{knob}: {name} = {text}, and the machine has no {name}: {_ENDS}"
@@ -268,33 +253,29 @@ def wrong_scope(subject: ConsumptionSubject) -> Iterator[Finding]:
     for node, slot in subject.slots:
         for knob in slot.expressions:
             for reference in references(subject.readable.get(knob.text, "")):
-                fault = _out_of_scope(node, slot, reference)
-                if fault is not None:
+                for fault, remedy in _out_of_scope(node, slot, reference):
                     # HTCondor finds the job's attribute all the same.
                     level = Level.ADVICE if reference.scope == UNSCOPED else Level.ERROR
-                    yield Finding(knob.place, f"{knob.macro}: {fault[0]}", fault[1], level)
+                    yield Finding(knob.place, f"{knob.macro}: {fault}", remedy, level)
 
 
 def _out_of_scope(
     node: CheckedNode, slot: SlotType, reference: Reference
-) -> Optional[tuple[str, str]]:
-    """Fault and remedy of a name; None if it is in scope."""
-    name, scope, lower = reference.name, reference.scope, reference.name.lower()
+) -> Iterator[tuple[str, str]]:
+    name, lower = reference.name, reference.name.lower()
     assets = {asset.lower() for asset in slot.policies}
-    if scope == MY and lower.startswith("request"):
-        return f"MY.{name} asks the slot for what the job requests: undefined", (
-            f"write TARGET.{name}"
-        )
-    if scope == TARGET and lower in assets:
-        return f"TARGET.{name} asks the job for what the slot has", (
-            f"write MY.{name}, or TARGET.Request{name}"
-        )
-    own = {*assets, *(f"total{asset}" for asset in assets), *map(str.lower, node.attributes)}
-    own |= {f"totalslot{asset}" for asset in assets}
-    if scope != UNSCOPED or lower.startswith("request") or lower in own or startd_publishes(name):
-        return None
-    fault = f"{name} is not scoped: where the slot has none, HTCondor takes it from the job"
-    return fault, f"write MY.{name} for the slot's, TARGET.{name} for the job's"
+    own = {f"{prefix}{asset}" for prefix in ("", "total", "totalslot") for asset in assets}
+    own.update(map(str.lower, node.attributes))
+    is_request = lower.startswith("request")
+    if reference.scope == MY and is_request:
+        fault = f"MY.{name} asks the slot for what the job requests: undefined"
+        yield fault, f"write TARGET.{name}"
+    elif reference.scope == TARGET and lower in assets:
+        fault = f"TARGET.{name} asks the job for what the slot has"
+        yield fault, f"write MY.{name}, or TARGET.Request{name}"
+    elif reference.scope == UNSCOPED and not (is_request or lower in own or startd_publishes(name)):
+        fault = f"{name} is not scoped: where the slot has none, HTCondor takes it from the job"
+        yield fault, f"write MY.{name} for the slot's, TARGET.{name} for the job's"
 
 
 # ---- Leftovers and other knobs
@@ -321,32 +302,36 @@ def leftovers(subject: ConsumptionSubject) -> Iterator[Finding]:
             )
 
 
-_COMBINATIONS: Mapping[str, tuple[bool, str]] = {
-    # Knob: value that does not go with consumption policies, consequence.
-    "NEGOTIATOR_USE_SLOT_WEIGHTS": (
+_COMBINATIONS = (
+    # Knob, value that does not go with consumption policies, consequence.
+    (
+        "NEGOTIATOR_USE_SLOT_WEIGHTS",
         False,
         "quotas count slots, and matches still cost SLOT_WEIGHT: quotas in two units",
     ),
-    "NEGOTIATOR_DEPTH_FIRST": (
+    (
+        "NEGOTIATOR_DEPTH_FIRST",
         True,
         "after a match the negotiator skips the jobs that the slot still has room for",
     ),
-    "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": (
+    (
+        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
         True,
         "access points that have it too claim slots whole, which the startd refuses in each cycle",
     ),
-    RECYCLING: (
+    (
+        RECYCLING,
         False,
         "access points start jobs on leftovers whatever their concurrency limits say",
     ),
-}
+)
 
 
 def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
     for node in subject.nodes if subject.slots else ():
         configuration = node.configuration
-        for knob, (value, consequence) in _COMBINATIONS.items():
+        for knob, value, consequence in _COMBINATIONS:
             applies = node.boolean(knob) is value
             if applies and (knob != RECYCLING or node.boolean(LEFTOVERS)):
                 fault = f"{knob} = {value}: {consequence}"
@@ -429,38 +414,30 @@ def refused_claims(subject: ConsumptionSubject) -> Iterator[Finding]:
     ("Slot Requirements not satisfied").
     """
     for trial in subject.trials:
-        seen: set[str] = set()
+        refused: dict[str, tuple[Ad, str, Optional[float]]] = {}
         # Fractions first: they are what the startd cuts.
         rows = sorted(trial.accepted, key=lambda row: all(map(float.is_integer, row[1].values())))
         for job, taken in rows:
             ad = trial.dynamic_slot_ad(taken)
             for asset, (wanted,) in zip(taken, trial.evaluated(ad, [job])):
-                if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
-                    continue
-                seen.add(asset)
-                yield _refused_claim(trial.slot.policies[asset], asset, job, ad[asset], wanted)
-
-
-def _refused_claim(
-    policy: SlotKnob, asset: str, job: Ad, amount: str, wanted: Optional[float]
-) -> Finding:
-    if wanted is None:
-        return Finding(
-            policy.place,
-            f"{policy.macro} is no number for a job with {requests_of(job)}: the slot's "
-            "Requirements ask for it, and the negotiator matches no such job",
-            f"write TARGET.Request{asset} ?: 0 for TARGET.Request{asset}, or another expression "
-            "that is a number for every job",
-        )
-    return Finding(
-        policy.place,
-        f"{policy.macro}: a job with {requests_of(job)} gets a dynamic slot with {asset} = "
-        f"{amount}, and there the policy asks for {plain(wanted)}: the startd refuses the claim, "
-        "and the job is matched again in every cycle",
-        "make it depend on what the job requests, and not on what is left in the slot"
-        if wanted.is_integer()
-        else f"write ceiling({one_line(policy.text)})",
-    )
+                if wanted is None or wanted > float(ad[asset]):
+                    refused.setdefault(asset, (job, ad[asset], wanted))
+        for asset, (job, amount, wanted) in refused.items():
+            policy, request = trial.slot.policies[asset], f"TARGET.Request{asset}"
+            if wanted is None:
+                fault = f"{policy.macro} is no number for a job with {requests_of(job)}: the "
+                fault += "slot's Requirements ask for it, and the negotiator matches no such job"
+                remedy = f"write {request} ?: 0 for {request}, or another expression that is a "
+                remedy += "number for every job"
+            else:
+                fault = f"{policy.macro}: a job with {requests_of(job)} gets a dynamic slot with "
+                fault += f"{asset} = {amount}, and there the policy asks for {plain(wanted)}: the "
+                fault += "startd refuses the claim, and the job is matched again in every cycle"
+                remedy = "make it depend on what the job requests, and not on what is left in the "
+                remedy += "slot"
+                if not wanted.is_integer():
+                    remedy = f"write ceiling({one_line(policy.text)})"
+            yield Finding(policy.place, fault, remedy)
 
 
 def cores(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -583,39 +560,38 @@ def weightless_jobs(subject: ConsumptionSubject) -> Iterator[Finding]:
         knob = _schedds_weight(node)
         if knob is None:
             continue
-        of_job = knob.macro.upper().endswith(SCHEDD_WEIGHT)
+        of_job = knob.macro == SCHEDD_WEIGHT
         text = {"cpus": "RequestCpus", "memory": "RequestMemory"}.get(knob.text.lower())
         as_slots = [{name[len("Request") :]: n for name, n in job.items()} for job in _SMALL_JOBS]
         ads = _SMALL_JOBS if of_job or text else as_slots
         (rows,) = subject.htcondor.evaluate([text or knob.text], ads)
         weights = [number_of(row[0]) for row in rows or ()]
         light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
-        remedy = f"write {SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
-        if not of_job:
-            remedy = f"write STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
         for job, weight in light[:1]:
             fault = f"{knob.macro} on access points: an idle job with {requests_of(job)} weighs "
             fault += f"{plain(weight)}, and counts as the whole part of that: where there are "
             fault += "group quotas, the negotiator matches no such job"
-            is_error = of_job or node.runs("SCHEDD")
-            yield Finding(knob.place, fault, remedy, Level.ERROR if is_error else Level.ADVICE)
+            remedy = f"{SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
+            if not of_job:
+                remedy = f"STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
+            yield Finding(knob.place, fault, f"write {remedy}")
 
 
 def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
     """Knob by which a schedd weighs jobs; None if no schedd reads any here."""
-    configuration = node.configuration
-    is_complete = configuration.is_whole or configuration.assignments("DAEMON_LIST")
-    if node.boolean(SCHEDD_USES_WEIGHT) is False or (is_complete and not node.runs("SCHEDD")):
+    text, written = node.configuration.text, node.configuration.assignments
+    is_complete = node.configuration.is_whole or written("DAEMON_LIST")
+    has_schedd, place = node.runs("SCHEDD"), node.configuration.place
+    if node.boolean(SCHEDD_USES_WEIGHT) is False or (is_complete and not has_schedd):
         return None
-    for name in (f"SCHEDD.{SCHEDD_WEIGHT}", SCHEDD_WEIGHT, f"SCHEDD.{WEIGHT}", WEIGHT):
-        text, written = configuration.text(name).strip(), configuration.assignments(name)
-        if written and name == WEIGHT and configuration.assignments(f"STARTD.{WEIGHT}"):
-            # The library reads STARTD's: only as it is written, it is the schedd's.
-            text = "" if "$" in written[-1].text else written[-1].text
-        if text and written:
-            is_for_slots = name == WEIGHT and not node.runs("SCHEDD")
-            return None if is_for_slots else SlotKnob(name, text, configuration.place(name))
-    return None
+    if written(SCHEDD_WEIGHT):
+        return SlotKnob(SCHEDD_WEIGHT, text(SCHEDD_WEIGHT).strip(), place(SCHEDD_WEIGHT))
+    weight = text(WEIGHT).strip()
+    if written(WEIGHT) and written(f"STARTD.{WEIGHT}"):
+        # The library reads STARTD's: only as it is written, it is the schedd's.
+        weight = written(WEIGHT)[-1].text
+    is_schedds = has_schedd and written(WEIGHT) and weight and "$" not in weight
+    return SlotKnob(WEIGHT, weight, place(WEIGHT)) if is_schedds else None
 
 
 def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:

@@ -14,21 +14,27 @@ from sharectl.check import group_map
 from sharectl.check.findings import Finding, Level, one_line
 from sharectl.check.subject import (
     ACTUATION,
+    ACTUATIONS,
     ATTRIBUTES,
+    CLAUSES,
     CRON_JOBS,
     ENABLED,
     EVALUATED_LISTS,
     EXPRESSIONS,
     GROUP_MAP_IN_USE,
     LATCHES,
+    LIVE,
     LOGGED,
     ROLL_UP,
+    ROOM,
     START,
+    SUMMED,
     SUMMED_LIST,
+    WATCHED,
     WORKLIFE,
     SnippetSubject,
 )
-from sharectl.check.trials import ACTUATIONS, CLAUSES, LIVE, ROOM, SUMMED, WATCHED, startd_publishes
+from sharectl.check.trials import startd_publishes
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
 from sharectl.plan.nodes import REMEDIES
@@ -51,13 +57,15 @@ MAX_SOURCES = 8
 """Sources that job_ctl.py asks at most."""
 OLDEST_LIVE = (23, 9)
 """First version of HTCondor on which the live way was seen to work."""
-GROWING = (
-    *(START, WORKLIFE, CRON_JOBS, *EVALUATED_LISTS, SUMMED_LIST, "STARTD_JOB_ATTRS"),
-    *("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS"),
-    *("PROTECTED_JOB_ATTRS", "SCHEDD_CLASSAD_USER_MAP_NAMES"),
-)
-"""Knobs that several files share: each keeps what was there before."""
-NUMBERS = {
+_GROWING = {
+    # Knob that several files share → assignment that keeps what was there before.
+    START: "START = ($(START)) && (…)",
+    WORKLIFE: "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))",
+    **dict.fromkeys((CRON_JOBS, *EVALUATED_LISTS, SUMMED_LIST, "STARTD_JOB_ATTRS")),
+    **dict.fromkeys(("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")),
+    **dict.fromkeys(("PROTECTED_JOB_ATTRS", "SCHEDD_CLASSAD_USER_MAP_NAMES")),
+}
+_NUMBERS = {
     # Knob: lowest value, and whether it goes into a command line, so has to be a plain number.
     "SHARECTL_MAX_AGE_SECONDS": (1, True),
     "SHARECTL_MULTICORE_CORES": (2, True),
@@ -68,7 +76,6 @@ NUMBERS = {
     "SHARECTL_JOB_CTL_STALE_SECONDS": (1, False),
     "SHARECTL_MC_GRACE_STALE_SECONDS": (1, False),
 }
-
 _MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
 _PERIOD = re.compile(r"0*[1-9]\d*\s*[smh]?", re.IGNORECASE)
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._/+@%-]+")
@@ -105,30 +112,21 @@ def file_names(subject: SnippetSubject) -> Iterator[Finding]:
         elif not is_read and _LIKE_OURS.fullmatch(path.name):
             remedy = "give it a name such as 60-sharectl-execute-point.conf"
             yield Finding(str(path), "HTCondor does not read a file of such a name", remedy)
-
-
-def nothing_of_ours(subject: SnippetSubject) -> Iterator[Finding]:
-    """Configuration without a file of sharectl's."""
     source = subject.configuration.source
     if not subject.our_files:
-        yield Finding(
-            str(source.directory or source.main_file),
-            "no file of sharectl's is among those that HTCondor reads: nodes with this "
-            "configuration obey no target",
-            "name the folder that has 60-sharectl-execute-point.conf, or install that file",
-        )
+        fault = "no file of sharectl's is among those that HTCondor reads: nodes with this "
+        fault += "configuration obey no target"
+        remedy = "name the folder that has 60-sharectl-execute-point.conf, or install that file"
+        yield Finding(str(source.directory or source.main_file), fault, remedy)
 
 
 def unreadable_files(subject: SnippetSubject) -> Iterator[Finding]:
     """Files with which no tool of an ordinary user works, nor a STARTD_CRON job."""
+    fault = "only some users can read this file, and HTCondor's tools fail for all others: "
+    fault += "condor_status in sharectl's STARTD_CRON jobs too"
     for path, is_read in _entries(subject):
         if is_read and not path.stat().st_mode & stat.S_IROTH:
-            yield Finding(
-                str(path),
-                "only some users can read this file, and HTCondor's tools fail for all others: "
-                "condor_status in sharectl's STARTD_CRON jobs too",
-                f"chmod a+r {path}",
-            )
+            yield Finding(str(path), fault, f"chmod a+r {path}")
 
 
 def _entries(subject: SnippetSubject) -> Iterator[tuple[Path, bool]]:
@@ -143,19 +141,15 @@ def _entries(subject: SnippetSubject) -> Iterator[tuple[Path, bool]]:
 
 def replaced(subject: SnippetSubject) -> Iterator[Finding]:
     """Assignments that drop earlier values of a knob that all files share."""
-    for knob in GROWING:
+    for knob, form in _GROWING.items():
         earlier: Optional[Definition] = None
         for part in subject.configuration.assignments(knob):
             is_ours = part.file in subject.our_files
             judged = subject.configuration.is_judged(part)
             if judged and not part.appends and (earlier is not None or is_ours):
                 lost = f"the value of {earlier.place}" if earlier else "values of other files"
-                kept = f"{part.name} = $({part.name}) {' '.join(part.text.split())}"
-                remedy = {
-                    START: "START = ($(START)) && (…)",
-                    WORKLIFE: "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))",
-                }.get(knob, kept)
-                yield Finding(part.place, f"{part.name} drops {lost}", f"write {remedy}")
+                kept = form or f"{part.name} = $({part.name}) {' '.join(part.text.split())}"
+                yield Finding(part.place, f"{part.name} drops {lost}", f"write {kept}")
             earlier = part if part.appends else earlier
 
 
@@ -165,26 +159,26 @@ def replaced(subject: SnippetSubject) -> Iterator[Finding]:
 def own_knobs(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs of sharectl's that do not exist, or have an invalid value."""
     yield from _unused(subject)
-    configuration, assignments = subject.configuration, subject.configuration.assignments
+    place, assignments = subject.configuration.place, subject.configuration.assignments
     if subject.invalid_enabled is not None:
         fault = f"{f'{ENABLED} = {subject.invalid_enabled}'.strip()} is neither True nor False"
-        yield Finding(configuration.place(ENABLED), fault, "write True or False")
+        yield Finding(place(ENABLED), fault, "write True or False")
     way, written = subject.text(ACTUATION).lower(), assignments(ACTUATION)
     if written and way not in ACTUATIONS:
         fault = f"{ACTUATION} = {way} is neither live nor cron: nodes obey no target"
-        yield Finding(configuration.place(ACTUATION), fault, "write live or cron")
+        yield Finding(place(ACTUATION), fault, "write live or cron")
     if is_too_old(subject) and way == LIVE and not subject.is_snippets(written[-1]):
         fault = f"{ACTUATION} = live is for HTCondor 23.9 and later, and here is "
         fault += ".".join(map(str, subject.installed or ()))
-        remedy = f"write {ACTUATION} = cron, or leave it to the snippet"
-        yield Finding(configuration.place(ACTUATION), fault, remedy)
-    if assignments(DISABLED_FILE) and not _PLAIN_PATH.fullmatch(subject.text(DISABLED_FILE)):
         yield Finding(
-            configuration.place(DISABLED_FILE),
-            f"{DISABLED_FILE} = {subject.text(DISABLED_FILE)} is no path that a line of shell can "
-            "use: sharectl is off for ever, or cannot be switched off",
-            "write a whole path without blanks, such as /etc/sharectl/disabled",
+            place(ACTUATION), fault, f"write {ACTUATION} = cron, or leave it to the snippet"
         )
+    switch = subject.text(DISABLED_FILE)
+    if assignments(DISABLED_FILE) and not _PLAIN_PATH.fullmatch(switch):
+        fault = f"{DISABLED_FILE} = {switch} is no path that a line of shell can use: sharectl is "
+        fault += "off for ever, or cannot be switched off"
+        remedy = "write a whole path without blanks, such as /etc/sharectl/disabled"
+        yield Finding(place(DISABLED_FILE), fault, remedy)
     yield from _numbers(subject)
 
 
@@ -210,10 +204,10 @@ def _unused(subject: SnippetSubject) -> Iterator[Finding]:
 
 def _numbers(subject: SnippetSubject) -> Iterator[Finding]:
     configuration = subject.configuration
-    knobs = [knob for knob in NUMBERS if configuration.assignments(knob)]
+    knobs = [knob for knob in _NUMBERS if configuration.assignments(knob)]
     values = dict(zip(knobs, subject.numbers([subject.text(knob) for knob in knobs])))
     for knob, value in values.items():
-        lowest, is_plain = NUMBERS[knob]
+        lowest, is_plain = _NUMBERS[knob]
         text = subject.text(knob)
         if value is None or value < lowest or (is_plain and not text.isdecimal()):
             kind = "a whole number" if is_plain else "a number"
@@ -237,17 +231,9 @@ def cron(subject: SnippetSubject) -> Iterator[Finding]:
     lower = [job.lower() for job in jobs]
     for job in dict.fromkeys(jobs):
         for knob, fault, remedy in _job_faults(subject, job):
-            knob_place = place(f"STARTD_CRON_{job}_{knob}")
-            yield Finding(knob_place, f"STARTD_CRON job {job}: {fault}", remedy)
-        if lower.count(job.lower()) > 1:
-            fault = "is listed more than once: HTCondor runs it when it starts, and never again"
-            remedy = f"list it once in {CRON_JOBS}"
-            yield Finding(place(CRON_JOBS), f"STARTD_CRON job {job} {fault}", remedy)
-        is_live = subject.has_clauses and subject.actuation == LIVE
-        if is_live and subject.ours.get(job) == COUNTS_FREE_CORES:
-            fault = "replaces the slot's own MC_GRACE: with live nothing looks at its age"
-            remedy = f"take {job} off {CRON_JOBS}, or write {ACTUATION} = cron"
-            yield Finding(place(CRON_JOBS), f"STARTD_CRON job {job} {fault}", remedy)
+            name = knob if knob == CRON_JOBS else f"STARTD_CRON_{job}_{knob}"
+            text = f"{fault}" if knob == CRON_JOBS else f": {fault}"
+            yield Finding(place(name), f"STARTD_CRON job {job}{text}", remedy)
     for part in subject.configuration.definitions:
         match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", part.name, re.IGNORECASE)
         is_idle = match and match[1].lower() not in lower
@@ -271,11 +257,16 @@ def _job_faults(subject: SnippetSubject, job: str) -> Iterator[tuple[str, str, s
         yield "PERIOD", f"invalid period {period or '(empty)'}", "write seconds, such as 60s"
     if mode == "periodic" and not _starts_true(subject.cron(job, "KILL")):
         fault = "a run that hangs is the last one, and its old values stay for ever (1 and yes "
-        fault += "count as False)"
-        yield "KILL", fault, f"write STARTD_CRON_{job}_KILL = True"
+        yield "KILL", f"{fault}count as False)", f"write STARTD_CRON_{job}_KILL = True"
     if job in subject.ours and subject.cron(job, "PREFIX"):
         fault = "it publishes whole names, a prefix changes them"
         yield "PREFIX", fault, f"take STARTD_CRON_{job}_PREFIX out"
+    if [name.lower() for name in subject.cron_jobs].count(job.lower()) > 1:
+        fault = " is listed more than once: HTCondor runs it when it starts, and never again"
+        yield CRON_JOBS, fault, f"list it once in {CRON_JOBS}"
+    if subject.is_live and subject.ours.get(job) == COUNTS_FREE_CORES:
+        fault = " replaces the slot's own MC_GRACE: with live nothing looks at its age"
+        yield CRON_JOBS, fault, f"take {job} off {CRON_JOBS}, or write {ACTUATION} = cron"
 
 
 def _program_faults(subject: SnippetSubject, job: str) -> Iterator[tuple[str, str]]:
@@ -284,7 +275,7 @@ def _program_faults(subject: SnippetSubject, job: str) -> Iterator[tuple[str, st
         yield "it has no program", f"write STARTD_CRON_{job}_EXECUTABLE = PATH"
     elif not executable.startswith("/"):
         yield f"{executable} is found in no folder", "write the whole path"
-    elif subject.configuration.source.main_file is None:
+    elif not subject.on_machine:
         return  # it is another machine's
     elif not (Path(executable).is_file() and os.access(executable, os.X_OK)):
         yield f"there is no program {executable}", "install it, or mend the path and mode"
@@ -303,43 +294,43 @@ def _starts_true(text: str) -> bool:
 
 def sources(subject: SnippetSubject) -> Iterator[Finding]:
     """Sources that job_ctl.py cannot use, and those that anybody could have written."""
-    configuration, text = subject.configuration, subject.text(SOURCE)
-    if not configuration.assignments(SOURCE):
+    if not subject.configuration.assignments(SOURCE):
         return
-    entries, place = text.split(","), configuration.place(SOURCE)
-    invalid = [entry for entry in entries if not _SOURCES.fullmatch(entry)]
+    entries, place = subject.text(SOURCE).split(","), subject.configuration.place(SOURCE)
+    invalid = [repr(entry) for entry in entries if not _SOURCES.fullmatch(entry)]
     if invalid:
-        shown = ", ".join(map(repr, invalid))
+        fault = f"{SOURCE}: invalid source {', '.join(invalid)}: nodes get no target"
         remedy = "write file:/PATH, https://HOST[:PORT]/PATH or collector:, several with commas "
-        remedy += "and without blanks"
-        yield Finding(place, f"{SOURCE}: invalid source {shown}: nodes get no target", remedy)
+        yield Finding(place, fault, f"{remedy}and without blanks")
         return
     if len(entries) > MAX_SOURCES:
         fault = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
         yield Finding(place, fault, "write fewer")
-    arguments = _arguments(subject)
-    if any(entry.startswith("collector:") for entry in entries):
-        yield from _identity(configuration.place(OPTIONS), arguments.get("--identity"))
+    words = (_arguments(subject) or subject.text(OPTIONS)).split()
+    arguments = dict(zip(words[::2], words[1::2]))
+    is_needed = [entry for entry in entries if not entry.startswith("collector:")]
+    if len(is_needed) < len(entries):
+        yield from _identity(subject, arguments.get("--identity"))
     key_file = arguments.get("--key-file")
-    if key_file is not None:
-        yield from _key_file(subject, key_file, entries)
-        return
-    for exposed in filter(None, map(_exposed, entries)):
-        yield Finding(
-            place,
-            f"{exposed}, and nodes believe targets without a signature",
-            f"sign the targets, and add --key-file /etc/sharectl/keys to {OPTIONS}",
-            Level.ADVICE,
-        )
+    if key_file is None:
+        for exposed in filter(None, map(_exposed, is_needed)):
+            fault = f"{exposed}, and nodes believe targets without a signature"
+            remedy = f"sign the targets, and add --key-file /etc/sharectl/keys to {OPTIONS}"
+            yield Finding(place, fault, remedy, Level.ADVICE)
+    elif is_needed and subject.on_machine and key_file.startswith("/"):
+        jobs_user = signing.reader(subject.configuration.text("CONDOR_IDS"))
+        problem = signing.problem(Path(key_file), jobs_user, os.geteuid())
+        if problem:
+            fault = f"{problem[1]}: this node refuses every target ({problem[0]})"
+            yield Finding(subject.configuration.place(OPTIONS), fault, REMEDIES[problem[0]])
 
 
 def options(subject: SnippetSubject) -> Iterator[Finding]:
     """Options that job_ctl.py does not have, or that lack a value."""
-    jobs = [job for job, program in subject.ours.items() if program == PROGRAM]
-    if not jobs or not re.fullmatch(r"\S+", subject.text(SOURCE)):
+    words = _arguments(subject).split()
+    if not words or not re.fullmatch(r"\S+", subject.text(SOURCE)):
         return
-    words = subject.cron(jobs[0], "ARGS").split()
-    knob = OPTIONS if subject.text(OPTIONS) else f"STARTD_CRON_{jobs[0]}_ARGS"
+    knob = OPTIONS if subject.text(OPTIONS) else f"STARTD_CRON_{_job_ctl(subject)}_ARGS"
     place = subject.configuration.place(knob)
     unknown = [name for name in words[::2] if name not in JOB_CTL_OPTIONS]
     if unknown:
@@ -350,41 +341,31 @@ def options(subject: SnippetSubject) -> Iterator[Finding]:
         yield Finding(place, f"{words[-1]} has no value: nodes get no target", "write one")
 
 
-def _identity(place: str, identity: Optional[str]) -> Iterator[Finding]:
-    remedy = f"write {OPTIONS} = --identity sharectl@example.org, as `condor_status -any` shows it "
-    remedy += "of sharectl's ads"
+def _job_ctl(subject: SnippetSubject) -> str:
+    """Name of the STARTD_CRON job that looks for targets, empty if there is none."""
+    return next((job for job, program in subject.ours.items() if program == PROGRAM), "")
+
+
+def _arguments(subject: SnippetSubject) -> str:
+    job = _job_ctl(subject)
+    return subject.cron(job, "ARGS") if job else ""
+
+
+def _identity(subject: SnippetSubject, identity: Optional[str]) -> Iterator[Finding]:
     if identity is None:
         fault = "collector: needs --identity: nodes believe no ad whose sender they do not know"
-        yield Finding(place, fault, remedy)
     elif identity.rpartition("@")[2] in ("", "unmapped"):
         fault = f"--identity {identity} is shared by all that HTCondor cannot authenticate"
-        yield Finding(place, fault, remedy)
-
-
-def _key_file(subject: SnippetSubject, name: str, entries: list[str]) -> Iterator[Finding]:
-    """A file of keys that this machine's jobs refuse, and every target with it."""
-    is_needed = any(not entry.startswith("collector:") for entry in entries)
-    on_machine = subject.configuration.source.main_file is not None
-    if is_needed and on_machine and name.startswith("/"):
-        jobs_user = signing.reader(subject.configuration.text("CONDOR_IDS"))
-        problem = signing.problem(Path(name), jobs_user, os.geteuid())
-        if problem:
-            fault = f"{problem[1]}: this node refuses every target ({problem[0]})"
-            yield Finding(subject.configuration.place(OPTIONS), fault, REMEDIES[problem[0]])
-
-
-def _arguments(subject: SnippetSubject) -> dict[str, str]:
-    jobs = [job for job, program in subject.ours.items() if program == PROGRAM]
-    words = (subject.cron(jobs[0], "ARGS") if jobs else "") or subject.text(OPTIONS)
-    return dict(zip(words.split()[::2], words.split()[1::2]))
+    else:
+        return
+    remedy = f"write {OPTIONS} = --identity sharectl@example.org, as `condor_status -any` shows it "
+    yield Finding(subject.configuration.place(OPTIONS), fault, f"{remedy}of sharectl's ads")
 
 
 def _exposed(entry: str) -> str:
     """Others who could write that source's targets; empty if there are none."""
     if entry.startswith("https:"):
         return f"whoever can write to the web server of {entry} sets targets"
-    if not entry.startswith("file:"):
-        return ""
     path = Path(entry.partition(":")[2])
     # The file belongs to the user of the targets.
     owner = [path.stat().st_uid] if path.exists() else []
@@ -443,14 +424,14 @@ def unscoped(subject: SnippetSubject) -> Iterator[Finding]:
     for reference, place in _references(subject):
         name = reference.name
         if reference.scope == UNSCOPED:
-            is_nodes = name.lower() in subject.published or startd_publishes(name)
-            scoped = f"MY.{name}" if is_nodes else f"TARGET.{name}"
-            if not is_nodes and not name.lower().startswith("request"):
+            scoped = f"TARGET.{name}"
+            if name.lower() in subject.published or startd_publishes(name):
+                scoped = f"MY.{name}"
+            elif not name.lower().startswith("request"):
                 scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
             fault = f"{name} is not scoped: where the node does not publish it, HTCondor takes it "
-            yield Finding(
-                place, f"{fault}from the job, where its user can write it", f"write {scoped}"
-            )
+            fault += "from the job, where its user can write it"
+            yield Finding(place, fault, f"write {scoped}")
 
 
 def wrong_side(subject: SnippetSubject) -> Iterator[Finding]:
@@ -503,7 +484,7 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
 def slot(subject: SnippetSubject) -> Iterator[Finding]:
     """Latches that condor_reconfig would mix up, and dynamic slots that are not summed up."""
     configuration = subject.configuration
-    if not subject.has_clauses or subject.actuation != LIVE:
+    if not subject.is_live:
         return
     words = [word.lower() for word in configuration.words(LATCHES)]
     latches = [word for word in words if word in ("numdynamicslots", ROOM.lower(), WATCHED.lower())]
@@ -549,7 +530,6 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
     immutable = {word.lower() for word in configuration.words("IMMUTABLE_JOB_ATTRS")}
     own = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
     missing = [name for name in own if name.lower() not in immutable]
-    on_machine = configuration.source.main_file is not None
     place, map_file = configuration.place(TRANSFORM), subject.text(GROUP_MAP_IN_USE)
     if map_file and missing:
         fault = f"users can choose their group: {', '.join(missing)} of a job can be changed"
@@ -558,18 +538,14 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
         fault = f"{GROUP_MAP} is read after the snippet that uses it, and does nothing: users can "
         remedy = f"name it in a file that is read before {place}"
         yield Finding(configuration.place(GROUP_MAP), f"{fault}choose their group", remedy)
-    elif missing and on_machine:
-        yield Finding(
-            place,
-            "users can choose their group, and so whose share their jobs count for",
-            "write a map as in config.d/examples/accounting-groups.map, and in the snippet or a "
-            f"file read before it {GROUP_MAP} = PATH of the map",
-            Level.ADVICE,
-        )
-    if map_file and on_machine:
-        if os.access(map_file, os.R_OK):
-            yield from group_map.findings(configuration, subject.htcondor, Path(map_file))
-            return
+    elif missing and subject.on_machine:
+        fault = "users can choose their group, and so whose share their jobs count for"
+        remedy = "write a map as in config.d/examples/accounting-groups.map, and in the snippet or "
+        remedy += f"a file read before it {GROUP_MAP} = PATH of the map"
+        yield Finding(place, fault, remedy, Level.ADVICE)
+    if map_file and subject.on_machine and os.access(map_file, os.R_OK):
+        yield from group_map.findings(configuration, subject.htcondor, Path(map_file))
+    elif map_file and subject.on_machine:
         knob = GROUP_MAP if configuration.assignments(GROUP_MAP) else GROUP_MAP_IN_USE
         fault = f"there is no map {map_file} that can be read: the access point refuses every job"
         remedy = "write the map; config.d/examples/accounting-groups.map shows how"
@@ -583,8 +559,7 @@ def quotas(subject: SnippetSubject) -> Iterator[Finding]:
     prefix = "group_quota_dynamic_"
     parts = [p for p in configuration.definitions if p.name.lower().startswith(prefix)]
     shares: dict[str, dict[str, float]] = {}
-    numbers = subject.numbers([configuration.text(part.name) for part in parts])
-    for part, share in zip(parts, numbers):
+    for part, share in zip(parts, subject.numbers([configuration.text(p.name) for p in parts])):
         group = part.name[len(prefix) :].lower()
         if group not in names:
             fault = f"{group} is not in GROUP_NAMES: its quota is ignored"
@@ -594,9 +569,8 @@ def quotas(subject: SnippetSubject) -> Iterator[Finding]:
         else:
             shares.setdefault(above_of(group), {})[group] = share
     for above, level in shares.items():
-        total = sum(level.values())
-        if total > 1 + 1e-6:
+        if sum(level.values()) > 1 + 1e-6:
             whose = f"shares of the groups within {above}" if above else "groups' shares"
-            fault = f"the {whose} sum to {total:.6f}: HTCondor scales all of them down"
+            fault = f"the {whose} sum to {sum(level.values()):.6f}: HTCondor scales all of them "
             remedy = "print them again with sharectl render central-manager"
-            yield Finding(configuration.place("GROUP_NAMES"), fault, remedy)
+            yield Finding(configuration.place("GROUP_NAMES"), f"{fault}down", remedy)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sharectl.check import snippet_rules as rules
-from sharectl.check import snippet_trials as trials
+from sharectl.check import trials
 from sharectl.check.findings import SYNTAX, Check, Finding, findings, refusal
 from sharectl.check.subject import (
     ACTUATION,
+    CRON,
     CRON_JOBS,
     CRON_KNOBS,
     ENABLED,
@@ -20,7 +21,6 @@ from sharectl.check.subject import (
     WORKLIFE,
     SnippetSubject,
 )
-from sharectl.check.trials import CRON
 from sharectl.condor.configuration import ConfigSource, expand, read
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, installed_version
 
@@ -30,7 +30,7 @@ CHECKS: tuple[Check[SnippetSubject], ...] = (
     Check(
         "file names",
         "HTCondor reads files of sharectl's, those that look as if, and no others",
-        (rules.file_names, rules.nothing_of_ours),
+        (rules.file_names,),
     ),
     Check("file modes", "every user can read them", (rules.unreadable_files,)),
     Check("replaced", "nothing drops what other files set", (rules.replaced,)),
@@ -53,11 +53,7 @@ CHECKS: tuple[Check[SnippetSubject], ...] = (
         "every attribute of the node is published",
         (rules.unpublished, rules.without_value),
     ),
-    Check(
-        "slot",
-        "the slot has what the clauses need, and counts cores rightly",
-        (rules.slot, trials.miscounted),
-    ),
+    Check("slot", "the slot has what the clauses need", (rules.slot,)),
     Check(
         "typical jobs",
         "without a target, typical jobs get in as without sharectl",
@@ -140,26 +136,24 @@ def _subject(
     enabled = configuration.text(ENABLED).strip()
     is_invalid = configuration.assignments(ENABLED) and enabled.lower() not in ("true", "false")
     overrides = {ENABLED: "True"} if is_invalid else {}
-    is_machine = source.main_file is not None
     programs = Path(configuration.text("BIN").strip() or "/usr/bin")
     subject = SnippetSubject(
         configuration,
         process,
         site_attributes,
         invalid_enabled=enabled if is_invalid else None,
-        installed=installed_version(programs) if is_machine else None,
+        installed=installed_version(programs) if source.main_file is not None else None,
     )
     ways = configuration.assignments(ACTUATION)
     if rules.is_too_old(subject) and subject.is_snippets(ways[-1]):
         overrides[ACTUATION] = CRON
     if overrides:
         configuration = read(source, MACROS, process, overrides)
-    # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
+    # A metaknob such as StartdCronPeriodic sets these without a line in any file.
     jobs = configuration.words(CRON_JOBS)
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
     off = expand(source, (START, WORKLIFE, *knobs), process, {ENABLED: "False"})
     metaknobs = {name.lower(): off[name] for name in knobs if name in off}
-    values = {**metaknobs, **configuration.values}
     without = {name: off[name] for name in (START, WORKLIFE) if name in off}
-    configuration = replace(configuration, values=values)
+    configuration = replace(configuration, values={**metaknobs, **configuration.values})
     return replace(subject, configuration=configuration, without_sharectl=without)

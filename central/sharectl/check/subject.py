@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Optional
 
-from sharectl.check.trials import ACTUATIONS, CLAUSES, LIVE, PUBLISHED, TriedNode
 from sharectl.condor.configuration import Configuration, Definition
 from sharectl.condor.library import CondorProcess
 
@@ -24,9 +23,9 @@ EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
 """Lists of macros that HTCondor takes for expressions."""
 QUANTIZED = "MODIFY_REQUEST_EXPR_REQUESTCPUS"
 LOGGED = "STARTD_CRON_LOG_NON_ZERO_EXIT"
+MOST_CORES = 1024
 GROUP_MAP_IN_USE = "CLASSAD_USER_MAPFILE_AssignAccountingGroup"
 """Map that HTCondor's AssignAccountingGroup reads."""
-DEFAULT_MULTICORE_CORES, MOST_CORES = 8, 1024
 
 MACROS = (
     *(START, WORKLIFE, CRON_JOBS, LOGGED, QUANTIZED, SUMMED_LIST, *EVALUATED_LISTS),
@@ -38,6 +37,37 @@ EXPRESSIONS = re.compile(
     r"(SLOT_TYPE_\d+_)?(START|CLAIM_WORKLIFE)|(DEFRAG|DEFAULT)_DRAINING_START_EXPR"
 )
 """Knobs of a node, upper case, that are expressions and decide which jobs start there."""
+
+LIVE, CRON = "live", "cron"
+ACTUATIONS = (LIVE, CRON)
+"""Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
+CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
+"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
+ROOM, WATCHED = "t1_McRoom", "t1_Watched"
+"""Latches of the live way."""
+SUMMED = "Childt1_HeldBackCores"
+"""List of the dynamic slots' t1_HeldBackCores in the partitionable slot."""
+QUIET: Mapping[str, Mapping[str, str]] = {
+    "job_ctl.py": {
+        "t1_CurrentJobs": '"none:0"',
+        "t1_TargetGroups": '{"none","none"}',
+        "t1_Targetcores": "{0,0}",
+        "t1_TargetUntil": "0",
+        "t1_TargetSequence": "0",
+        "t1_MulticorePending": "undefined",
+        "t1_MulticorePendingUntil": "0",
+        "t1_JobCtlReason": '"no-line"',
+        "t1_JobCtlTime": "time() - 1",
+    },
+    "mc_grace.py": {
+        "MC_GRACE": "False",
+        "t1_McGraceReason": '"ok"',
+        "t1_McGraceTime": "time() - 1",
+    },
+    "SHARECTL_OFF": {"t1_Disabled": "False"},
+}
+"""Program, or name of a job that is a line of shell → attributes, and values without a target."""
+PUBLISHED = {program: tuple(attributes) for program, attributes in QUIET.items()}
 
 
 @dataclass(frozen=True)
@@ -76,6 +106,11 @@ class SnippetSubject:
         return {job: key for job, key in keys.items() if key in PUBLISHED}
 
     @property
+    def on_machine(self) -> bool:
+        """True if the configuration is that of this machine, or lies on top of it."""
+        return self.configuration.source.main_file is not None
+
+    @property
     def has_clauses(self) -> bool:
         """True if a file defines sharectl's clauses of START."""
         return bool(self.configuration.assignments("t1_clauses"))
@@ -88,21 +123,19 @@ class SnippetSubject:
     @property
     def actuation(self) -> str:
         """Way of the node to act, one of `ACTUATIONS`."""
-        text = self.text(ACTUATION).lower()
-        return text if text in ACTUATIONS else LIVE
+        return CRON if self.text(ACTUATION).lower() == CRON else LIVE
+
+    @property
+    def is_live(self) -> bool:
+        """True for a node with sharectl's clauses that acts by attributes of the slot."""
+        return self.has_clauses and self.actuation == LIVE
 
     @property
     def multicore_cores(self) -> int:
         """Size of a multicore job, cores."""
         text = self.text("SHARECTL_MULTICORE_CORES")
         cores = int(text) if text.isdecimal() else 0
-        return cores if 1 < cores <= MOST_CORES else DEFAULT_MULTICORE_CORES
-
-    @cached_property
-    def node(self) -> TriedNode:
-        """Node that typical jobs are tried at."""
-        has_grace = self.text("SHARECTL_GRACE_SECONDS") not in ("0", "1")
-        return TriedNode(self.constants, self.multicore_cores, self.actuation, has_grace)
+        return cores if 1 < cores <= MOST_CORES else 8
 
     @cached_property
     def published(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Typical jobs at typical nodes, to try a START expression on before a daemon gets it.
+"""Checks of snippets by trial: HTCondor evaluates START and CLAIM_WORKLIFE for typical jobs.
 
 Ads are attribute → ClassAd expression as text. Times are expressions over ``time()``: no clock is
 needed.
@@ -7,68 +7,63 @@ needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
+
+from sharectl.check.findings import Finding, some
+from sharectl.check.subject import (
+    CLAUSES,
+    CRON,
+    EXPRESSIONS,
+    LIVE,
+    QUANTIZED,
+    QUIET,
+    ROOM,
+    START,
+    SUMMED,
+    WATCHED,
+    WORKLIFE,
+    SnippetSubject,
+)
+from sharectl.condor.expressions import MY, references
 
 Ad = Mapping[str, str]
-Child = tuple[str, int]
-"""Group and cores of a dynamic slot."""
 
 SAVED_AD = Path(__file__).with_name("slot_ad.txt")
 """Ad of a partitionable slot of 25.14.1, with attributes of 23.9.6, as ``condor_status -l`` prints
 it; below it what a claimed dynamic slot has besides."""
-
 _OF_MACHINES = re.compile(
     r"has|total|recent|last|assigned|available|offline|detected|gpus|docker|singularity|slot\d+_",
     re.IGNORECASE,
 )
 """Attributes that depend on devices and programs of the machine, or on its past."""
-
 _SPLIT = re.compile(r"PartitionableSlot|Child|NumDynamicSlots")
 """Attributes of partitionable slots only."""
 
-LIVE, CRON = "live", "cron"
-ACTUATIONS = (LIVE, CRON)
-"""Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
-CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
-"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
 TARGET_ACTIVE, HELD_BACK_SLOT = "t1_TargetActive", "t1_HeldBackSlot"
 HELD_BACK_CORES = "t1_HeldBackCores"
-SUMMED = f"Child{HELD_BACK_CORES}"
-"""List of the dynamic slots' `HELD_BACK_CORES` in the partitionable slot."""
-ROOM, WATCHED = "t1_McRoom", "t1_Watched"
-"""Latches of the live way."""
 OF_THE_SLOT = (*CLAUSES, TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES)
 SLOT_ATTRIBUTES = {LIVE: (*OF_THE_SLOT, "MC_GRACE"), CRON: OF_THE_SLOT}
 """Way → expressions that the slot has by STARTD_ATTRS."""
+SITES_OWN = {**dict.fromkeys(CLAUSES, "True"), TARGET_ACTIVE: "False", HELD_BACK_SLOT: "False"}
+"""Attributes of a slot that is not sharectl's."""
 
 HELD_BACK, HELPED = "alice", "cms"
 """Groups of the target that nodes are tried with."""
 INNER_HELD_BACK, INNER_HELPED = f"{HELD_BACK}.user", f"{HELPED}.prod"
 """Groups of a target within groups."""
 ALIKE = f"{HELD_BACK}_user"
-HELD_CORES, OTHERS_CORES = 64, 3
-CHILDREN = (("lhcb", OTHERS_CORES), (HELD_BACK, HELD_CORES), ("atlas", 5))
+HELD_CORES = 64
+CHILDREN = (("lhcb", 3), (HELD_BACK, HELD_CORES), ("atlas", 5))
+"""Group and cores of each dynamic slot of the node."""
 LONG_AGO, LATER = "time() - 864000", "time() + 3600"
 
-NO_TARGET = {
-    "t1_CurrentJobs": '"none:0"',
-    "t1_TargetGroups": '{"none","none"}',
-    "t1_Targetcores": "{0,0}",
-    "t1_TargetUntil": "0",
-    "t1_TargetSequence": "0",
-    "t1_MulticorePending": "undefined",
-    "t1_MulticorePendingUntil": "0",
-    "t1_JobCtlReason": '"no-line"',
-    "t1_JobCtlTime": "time() - 1",
-}
-SWITCH = {"t1_Disabled": "False"}
 NO_GRACE = {
     LIVE: {"t1_McRoomValue": "1", "t1_McRoomTime": LONG_AGO, "t1_WatchedTime": f"{LONG_AGO} - 60"},
-    CRON: {"MC_GRACE": "False", "t1_McGraceReason": '"ok"', "t1_McGraceTime": "time() - 1"},
+    CRON: QUIET["mc_grace.py"],
 }
 GRACE = {
     LIVE: {**NO_GRACE[LIVE], "t1_McRoomTime": "time()"},
@@ -86,17 +81,10 @@ SOMEBODY_MAY_WAIT = {
     "in grace, the clock was set back since no multicore job waited": {"t1_JobCtlTime": LATER},
 }
 """Situation in grace → attributes beside `NOBODY_WAITS` by which grace is to hold."""
-PUBLISHED = {
-    "job_ctl.py": tuple(NO_TARGET),
-    "mc_grace.py": tuple(NO_GRACE[CRON]),
-    "SHARECTL_OFF": tuple(SWITCH),
-}
-"""Program, or name of a job that is only a line of shell → attributes that it publishes."""
 NEEDED = ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
 """Attributes without which there is no target."""
 COUNTED = {LIVE: SUMMED, CRON: "t1_CurrentJobs"}
 """Way → attribute by which it counts the held-back group's cores."""
-
 FORGED = {
     **dict.fromkeys(("t1_JobCtlReason", "t1_McGraceReason"), "undefined"),
     **dict.fromkeys(("t1_TargetUntil", "t1_TargetSequence", "t1_JobCtlTime"), "0"),
@@ -116,43 +104,8 @@ FORGED = {
 }
 """Attributes that a user might write into his job so that it gets in where it should not."""
 
-
-@dataclass(frozen=True)
-class TriedNode:
-    """A node as a configuration makes it."""
-
-    published: Ad
-    """Attributes of its slots that STARTD_ATTRS gives, or STARTD_CRON jobs of the site."""
-    multicore_cores: int
-    actuation: str
-    """One of `ACTUATIONS`."""
-    has_grace: bool = True
-    """True if grace lasts any time at all."""
-
-    @property
-    def free_cores(self) -> int:
-        """Free cores of the partitionable slots that are tried."""
-        return 8 * self.multicore_cores
-
-    def slot(self, ours: Ad) -> dict[str, str]:
-        """Its partitionable slot, busy in part, with these attributes of sharectl's."""
-        return partitionable_slot({**self.published, **ours}, self.free_cores, CHILDREN)
-
-    def dynamic(self, ours: Ad, cores: int, group: str = "") -> dict[str, str]:
-        """Its dynamic slot, with these attributes of sharectl's."""
-        return dynamic_slot({**self.published, **ours}, cores, group)
-
-
-@dataclass(frozen=True)
-class JobTrial:
-    """One job at one slot, and whether START has to let it in."""
-
-    situation: str
-    job: str
-    slot_ad: Ad
-    job_ad: Ad
-    expected: Optional[bool] = None
-    """None: as the site's own START decides."""
+_CLAUSES = " && ".join(f"MY.{clause} =!= False" for clause in CLAUSES)
+_LAST_OF_CLAIM = f"MY.{TARGET_ACTIVE} =?= True && MY.{HELD_BACK_SLOT} =?= True"
 
 
 # ---- Ads
@@ -169,18 +122,17 @@ def saved_ads() -> tuple[Ad, Ad]:
 
 
 @cache
-def published_names() -> frozenset[str]:
-    """Names in `saved_ads`, lower case."""
+def _saved_names() -> frozenset[str]:
     return frozenset(name.lower() for ad in saved_ads() for name in ad)
 
 
 def startd_publishes(name: str) -> bool:
     """True if a startd publishes an attribute of that name, or may on another machine."""
-    return name.lower() in published_names() or _OF_MACHINES.match(name) is not None
+    return name.lower() in _saved_names() or _OF_MACHINES.match(name) is not None
 
 
-def partitionable_slot(
-    published: Ad, free_cores: int, children: Sequence[Child] = ()
+def _partitionable(
+    published: Ad, free_cores: int, children: Sequence[tuple[str, int]] = ()
 ) -> dict[str, str]:
     """Ad of a partitionable slot with these dynamic slots, and ``published`` beside HTCondor's."""
     held = [str(cores if group == HELD_BACK else 0) for group, cores in children]
@@ -196,26 +148,27 @@ def partitionable_slot(
     }
 
 
-def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
-    """Ad of a dynamic slot, claimed by a user of ``group``; new and unclaimed if that is empty."""
-    claimed = {"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'}
-    common = {name: text for name, text in _slot_ad(cores).items() if not _SPLIT.match(name)}
-    return {
-        **common,
-        "DynamicSlot": "True",
-        "SlotType": '"Dynamic"',
-        **(claimed if group else {}),
-        **published,
-    }
-
-
 def _slot_ad(cores: int) -> dict[str, str]:
     momentary = {"MyCurrentTime": "time() - 2", "TotalSlotCpus": str(cores), "Cpus": str(cores)}
     ample = {"Memory": "1048576", "Disk": "1073741824", "TotalCpus": str(8 * cores)}
     return {**saved_ads()[0], **momentary, **ample}
 
 
-def job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
+def _slot(subject: SnippetSubject, ours: Ad) -> dict[str, str]:
+    """Partitionable slot, busy in part, with these attributes of sharectl's."""
+    published = {**subject.constants, **ours}
+    return _partitionable(published, 8 * subject.multicore_cores, CHILDREN)
+
+
+def _dynamic(subject: SnippetSubject, ours: Ad, cores: int, group: str = "") -> dict[str, str]:
+    """Dynamic slot, claimed by a user of ``group``; new and unclaimed if that is empty."""
+    claimed = {"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'}
+    common = {name: text for name, text in _slot_ad(cores).items() if not _SPLIT.match(name)}
+    kind = {"DynamicSlot": "True", "SlotType": '"Dynamic"', **(claimed if group else {})}
+    return {**common, **kind, **subject.constants, **ours}
+
+
+def _job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
     """Ad of a job with these as RequestCpus and AccountingGroup; None leaves one out."""
     own = {"RequestCpus": cores, "AccountingGroup": account}
     return {
@@ -234,40 +187,36 @@ def typical_jobs(multicore_cores: int) -> dict[str, dict[str, str]]:
     """Name for people → ad of the job."""
     many = str(multicore_cores)
     return {
-        "one core, no group": job("1", None),
-        f"{many} cores, no group": job(many, None),
-        "no RequestCpus": job(None, f'"{HELPED}.bob"'),
-        f"one core of {HELD_BACK}": job("1", f'"{HELD_BACK}.bob"'),
-        f"{many} cores of {HELD_BACK}": job(many, f'"{HELD_BACK}.production.bob"'),
-        f"one core of {HELPED}": job("1", f'"{HELPED}.bob"'),
-        f"{many} cores of {HELPED}": job(many, f'"{HELPED}.pilot.bob"'),
-        f"{many} cores of {HELPED.upper()}, in capitals": job(many, f'"{HELPED.upper()}.bob"'),
-        "one core of another group": job("1", '"lhcb.bob"'),
-        "two cores of another group": job("2", '"lhcb.bob"'),
-        "one core, AccountingGroup is a number": job("1", "7"),
-        "RequestCpus is an expression": job(f"ifThenElse(JobUniverse == 5, {many}, 1)", None),
+        "one core, no group": _job("1", None),
+        f"{many} cores, no group": _job(many, None),
+        "no RequestCpus": _job(None, f'"{HELPED}.bob"'),
+        f"one core of {HELD_BACK}": _job("1", f'"{HELD_BACK}.bob"'),
+        f"{many} cores of {HELD_BACK}": _job(many, f'"{HELD_BACK}.production.bob"'),
+        f"one core of {HELPED}": _job("1", f'"{HELPED}.bob"'),
+        f"{many} cores of {HELPED}": _job(many, f'"{HELPED}.pilot.bob"'),
+        f"{many} cores of {HELPED.upper()}, in capitals": _job(many, f'"{HELPED.upper()}.bob"'),
+        "one core of another group": _job("1", '"lhcb.bob"'),
+        "two cores of another group": _job("2", '"lhcb.bob"'),
+        "one core, AccountingGroup is a number": _job("1", "7"),
+        "RequestCpus is an expression": _job(f"ifThenElse(JobUniverse == 5, {many}, 1)", None),
     }
 
 
-# ---- Situations
+# ---- Situations: attributes of sharectl's
 
 
-def no_target(node: TriedNode) -> dict[str, str]:
-    """Attributes of a node without a target and without grace."""
-    return {**NO_TARGET, **SWITCH, **NO_GRACE[node.actuation]}
+def _no_target(subject: SnippetSubject) -> dict[str, str]:
+    """No target and no grace."""
+    return {**QUIET["job_ctl.py"], **QUIET["SHARECTL_OFF"], **NO_GRACE[subject.actuation]}
 
 
-def target_attributes(
-    node: TriedNode, cap_cores: int = 8, request_cores: Optional[int] = None
+def _target(
+    subject: SnippetSubject, cap_cores: int = 8, request_cores: Optional[int] = None
 ) -> dict[str, str]:
-    """Attributes of a node under a target, without grace.
-
-    ``cap_cores`` is the held-back group's cap; ``request_cores`` the size of helped jobs, by
-    default that of a multicore job.
-    """
-    size = node.multicore_cores if request_cores is None else request_cores
+    """A target without grace: cap of the held-back group, size of helped jobs (multicore)."""
+    size = subject.multicore_cores if request_cores is None else request_cores
     return {
-        **no_target(node),
+        **_no_target(subject),
         "t1_CurrentJobs": f'"{":".join(f"{group}:{cores}" for group, cores in CHILDREN)}"',
         "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
         "t1_Targetcores": f"{{{cap_cores},{size}}}",
@@ -276,10 +225,19 @@ def target_attributes(
     }
 
 
-def targetless_situations(node: TriedNode) -> dict[str, dict[str, str]]:
-    """Situation → attributes of sharectl's in which claims live, and jobs start, as without it."""
-    quiet, target, grace = no_target(node), target_attributes(node), GRACE[node.actuation]
-    needed = (*NEEDED, "t1_CurrentJobs") if node.actuation == CRON else NEEDED
+def _nested_target(subject: SnippetSubject, cap_cores: int) -> dict[str, str]:
+    """A target of groups within groups; one of a like name holds cores too."""
+    return {
+        **_target(subject, cap_cores),
+        "t1_CurrentJobs": f'"{INNER_HELD_BACK}:{HELD_CORES}:lhcb:3:{ALIKE}:1000"',
+        "t1_TargetGroups": f'{{"{INNER_HELD_BACK}","{INNER_HELPED}"}}',
+    }
+
+
+def _targetless(subject: SnippetSubject) -> dict[str, dict[str, str]]:
+    """Situations in which claims live, and jobs start, as without sharectl."""
+    quiet, target, grace = _no_target(subject), _target(subject), GRACE[subject.actuation]
+    needed = (*NEEDED, "t1_CurrentJobs") if subject.actuation == CRON else NEEDED
     situations = {
         "before the first run of the cron jobs": {},
         "without a target": quiet,
@@ -295,38 +253,18 @@ def targetless_situations(node: TriedNode) -> dict[str, dict[str, str]]:
         rest = {key: text for key, text in target.items() if key != name}
         situations[f"when {name} is missing"] = rest
         situations[f"when {name} is an error"] = {**rest, name: "error"}
-    return {**situations, **_graceless(node)}
-
-
-def quiet_situations(node: TriedNode) -> dict[str, dict[str, str]]:
-    """Situation → attributes of sharectl's in which a node takes jobs as if it were not there."""
-    target = target_attributes(node)
-    situations = targetless_situations(node)
-    for name in (TARGET_ACTIVE, CLAUSES[1], COUNTED[node.actuation]):
-        for word in ("undefined", "error"):
-            situations[f"when {name} is {word}"] = {**target, name: word}
-    own = dict.fromkeys(SLOT_ATTRIBUTES[node.actuation], "undefined")
-    without = "when the slot has no attributes of its own"
-    return {**situations, without: {**target, **GRACE[node.actuation], **own}}
-
-
-def _graceless(node: TriedNode) -> dict[str, dict[str, str]]:
-    """Situations in which cores are free, and no grace is to be seen."""
-    quiet = no_target(node)
-    if node.actuation == CRON:
-        ended = {**quiet, "MC_GRACE": "True"}
-        return {
-            "when mc_grace has stopped": {**ended, "t1_McGraceTime": LONG_AGO},
-            "when the clock was set back after mc_grace ran": {**ended, "t1_McGraceTime": LATER},
-        }
+    if subject.actuation == CRON:
+        ended, time = {**quiet, "MC_GRACE": "True"}, "t1_McGraceTime"
+        situations["when mc_grace has stopped"] = {**ended, time: LONG_AGO}
+        situations["when the clock was set back after mc_grace ran"] = {**ended, time: LATER}
+        return situations
     value, time, watched = f"{ROOM}Value", f"{ROOM}Time", f"{WATCHED}Time"
-    started = {time: "time() - 1", watched: f"MY.{time}"}
     latches = tuple(NO_GRACE[LIVE])
-    unset = {name: text for name, text in quiet.items() if name not in latches}
     back_before = {value: "0", "MyCurrentTime": LATER}
     return {
-        "when the startd has just started": {**quiet, **started},
-        "before the latches are set": unset,
+        **situations,
+        "when the startd has just started": {**quiet, time: "time() - 1", watched: f"MY.{time}"},
+        "before the latches are set": {n: text for n, text in quiet.items() if n not in latches},
         "when a latch cannot be evaluated": {**quiet, value: "undefined", time: "time()"},
         "when the latches are errors": {**quiet, **dict.fromkeys(latches, "error")},
         "when the ad is an old copy": {**quiet, value: "0", "MyCurrentTime": LONG_AGO},
@@ -335,53 +273,80 @@ def _graceless(node: TriedNode) -> dict[str, dict[str, str]]:
     }
 
 
+def _quiet(subject: SnippetSubject) -> dict[str, dict[str, str]]:
+    """Situations in which a node takes jobs as if sharectl were not there."""
+    target, situations = _target(subject), _targetless(subject)
+    for name in (TARGET_ACTIVE, CLAUSES[1], COUNTED[subject.actuation]):
+        for word in ("undefined", "error"):
+            situations[f"when {name} is {word}"] = {**target, name: word}
+    own = dict.fromkeys(SLOT_ATTRIBUTES[subject.actuation], "undefined")
+    without = "when the slot has no attributes of its own"
+    return {**situations, without: {**target, **GRACE[subject.actuation], **own}}
+
+
 # ---- Trials
 
 
-def quiet_trials(node: TriedNode) -> list[JobTrial]:
+@dataclass(frozen=True)
+class JobTrial:
+    """One job at one slot, and whether START has to let it in."""
+
+    situation: str
+    job: str
+    slot_ad: Ad
+    job_ad: Ad
+    expected: Optional[bool] = None
+    """None: as the site's own START decides."""
+
+
+def _quiet_trials(subject: SnippetSubject) -> list[JobTrial]:
     """Typical jobs at a partitionable and at a dynamic slot, where all is quiet."""
-    many = node.multicore_cores
-    sizes = {"1": 1, "2": 2}
+    many, sizes = subject.multicore_cores, {"1": 1, "2": 2}
     return [
         JobTrial(situation, kind, slot, ad)
-        for situation, ours in quiet_situations(node).items()
+        for situation, ours in _quiet(subject).items()
         for kind, ad in typical_jobs(many).items()
         for slot in (
-            node.slot(ours),
-            node.dynamic(ours, sizes.get(ad.get("RequestCpus", "1"), many)),
+            _slot(subject, ours),
+            _dynamic(subject, ours, sizes.get(ad.get("RequestCpus", "1"), many)),
         )
     ]
 
 
-def acting_trials(node: TriedNode) -> list[JobTrial]:
+def _acting_trials(subject: SnippetSubject) -> list[JobTrial]:
     """Jobs that sharectl has to let in or keep out, under a target and in grace."""
-    trials = [*_target_trials(node), *_nested_trials(node)]
-    if node.has_grace:
-        trials += _grace_trials(node)
-    return trials
+    jobs = typical_jobs(subject.multicore_cores)
+    rows = {name: JobTrial("", name, {}, ad) for name, ad in jobs.items()}
+    return [
+        *_of_rows(rows, _target_rows(subject)),
+        *_nested_trials(subject),
+        *_of_rows(rows, _grace_rows(subject)),
+    ]
 
 
-def _trials(
-    node: TriedNode, situation: str, slot: Ad, lets_in: Sequence[str], keeps_out: Sequence[str]
-) -> list[JobTrial]:
-    jobs = typical_jobs(node.multicore_cores)
-    expected = {**dict.fromkeys(lets_in, True), **dict.fromkeys(keeps_out, False)}
-    return [JobTrial(situation, kind, slot, jobs[kind], good) for kind, good in expected.items()]
+Row = tuple[str, Ad, Sequence[str], Sequence[str]]
+"""Situation, slot, jobs that START has to let in and to keep out there."""
 
 
-def _target_trials(node: TriedNode) -> list[JobTrial]:
-    many, held = node.multicore_cores, HELD_CORES
+def _of_rows(jobs: Mapping[str, JobTrial], rows: Iterable[Row]) -> Iterator[JobTrial]:
+    for situation, slot, lets_in, keeps_out in rows:
+        for names, expected in ((lets_in, True), (keeps_out, False)):
+            for name in names:
+                yield replace(jobs[name], situation=situation, slot_ad=slot, expected=expected)
+
+
+def _target_rows(subject: SnippetSubject) -> Iterator[Row]:
+    many, held = subject.multicore_cores, HELD_CORES
     mine, helped = f"one core of {HELD_BACK}", f"one core of {HELPED}"
     mine_large, helped_large = f"{many} cores of {HELD_BACK}", f"{many} cores of {HELPED}"
     capitals = f"{many} cores of {HELPED.upper()}, in capitals"
     strangers = ("one core of another group", "one core, no group")
-    over, below = target_attributes(node), target_attributes(node, held + many)
-    just_below = target_attributes(node, held + many - 1)
+    large = _dynamic(subject, _no_target(subject), many)
+    yield "in the slot of a multicore job", large, (f"{many} cores, no group",), strangers[1:]
+    over, just_below = _target(subject), _target(subject, held + many - 1)
+    below, at = _target(subject, held + many), _target(subject, held)
     unknown = {**over, "t1_Disabled": "undefined"}
-    matched = {**node.slot(just_below), "Cpus": str(node.free_cores - many)}
-    being_made = {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
-    large = node.dynamic(no_target(node), many)
-    rows = [
+    rows: list[Row] = [
         (
             "the held-back group over its cap",
             over,
@@ -389,56 +354,42 @@ def _target_trials(node: TriedNode) -> list[JobTrial]:
             (helped, mine, *strangers),
         ),
         ("the held-back group below its cap", below, (mine, mine_large), ()),
-        ("the held-back group at its cap", target_attributes(node, held), (), (mine,)),
+        ("the held-back group at its cap", at, (), (mine,)),
         ("nobody knows whether sharectl is disabled", unknown, (), (helped,)),
     ]
-    if node.actuation == LIVE:
+    if subject.actuation == LIVE:
+        being_made = {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
         rows.append(("a dynamic slot is being made", being_made, (), (mine_large,)))
-    trials = _trials(
-        node, "in the slot of a multicore job", large, (f"{many} cores, no group",), strangers[1:]
-    )
+        matched = {**just_below, "Cpus": str(7 * many)}
+        rows.append(("cores have been matched since", matched, (), (mine,)))
     for where, ours, lets_in, keeps_out in rows:
-        trials += _trials(node, f"under a target, {where}", node.slot(ours), lets_in, keeps_out)
-    if node.actuation == LIVE:
-        since = "under a target, cores have been matched since"
-        trials += _trials(node, since, matched, (), (mine,))
-    return trials
+        yield f"under a target, {where}", _slot(subject, ours), lets_in, keeps_out
 
 
-def _grace_trials(node: TriedNode) -> list[JobTrial]:
-    many = node.multicore_cores
+def _grace_rows(subject: SnippetSubject) -> Iterator[Row]:
+    if subject.text("SHARECTL_GRACE_SECONDS") in ("0", "1"):
+        return
+    many = subject.multicore_cores
     small, large = ("one core, no group", "no RequestCpus"), (f"{many} cores, no group",)
-    grace = {**no_target(node), **GRACE[node.actuation]}
+    grace = {**_no_target(subject), **GRACE[subject.actuation]}
     situations = {
         "in grace": grace,
         **{name: {**grace, **NOBODY_WAITS, **ours} for name, ours in SOMEBODY_MAY_WAIT.items()},
     }
-    if node.actuation == LIVE:
-        late = {**no_target(node), f"{ROOM}Value": "0"}
+    if subject.actuation == LIVE:
+        late = {**_no_target(subject), f"{ROOM}Value": "0"}
         situations["before the latch has seen the free cores"] = late
-    trials = [
-        trial
-        for situation, ours in situations.items()
-        for trial in _trials(node, situation, node.slot(ours), large, small)
-    ]
-    single = {**target_attributes(node, HELD_CORES + many, 1), **GRACE[node.actuation]}
+    for situation, ours in situations.items():
+        yield situation, _slot(subject, ours), large, small
+    single = {**_target(subject, HELD_CORES + many, 1), **GRACE[subject.actuation]}
     others = (f"one core of {HELD_BACK}", "one core of another group", f"{many} cores of {HELPED}")
     where = "in grace, under a target for single-core jobs"
-    return [*trials, *_trials(node, where, node.slot(single), (f"one core of {HELPED}",), others)]
+    yield where, _slot(subject, single), (f"one core of {HELPED}",), others
 
 
-def _nested_target(node: TriedNode, cap_cores: int) -> dict[str, str]:
-    """Attributes under a target of groups within groups; one of a like name holds cores too."""
-    return {
-        **target_attributes(node, cap_cores),
-        "t1_CurrentJobs": f'"{INNER_HELD_BACK}:{HELD_CORES}:lhcb:3:{ALIKE}:1000"',
-        "t1_TargetGroups": f'{{"{INNER_HELD_BACK}","{INNER_HELPED}"}}',
-    }
-
-
-def _nested_trials(node: TriedNode) -> list[JobTrial]:
+def _nested_trials(subject: SnippetSubject) -> list[JobTrial]:
     """Jobs that a target of groups within groups has to let in or keep out."""
-    many = node.multicore_cores
+    many = subject.multicore_cores
     helped = (INNER_HELPED, INNER_HELPED.upper(), f"{INNER_HELPED}.mc.eve")
     mine = (INNER_HELD_BACK, INNER_HELD_BACK.title(), f"{INNER_HELD_BACK}.bob")
     strangers = (
@@ -450,8 +401,8 @@ def _nested_trials(node: TriedNode) -> list[JobTrial]:
         JobTrial(
             f"under a target of subgroups, {INNER_HELD_BACK} {where} its cap",
             f"{many} cores of {group or 'no group'}",
-            node.slot(_nested_target(node, cap)),
-            job(str(many), f'"{group}.bob"'),
+            _slot(subject, _nested_target(subject, cap)),
+            _job(str(many), f'"{group}.bob"'),
             group in lets_in,
         )
         for where, cap, lets_in in (
@@ -462,59 +413,186 @@ def _nested_trials(node: TriedNode) -> list[JobTrial]:
     ]
 
 
-def clause_trials(node: TriedNode, clause: str) -> list[JobTrial]:
-    """Typical jobs at a slot one of whose `CLAUSES` is False, which keeps all of them out."""
-    slot = node.slot({**no_target(node), clause: "False"})
-    return [
-        JobTrial(f"where {clause} is False", kind, slot, ad, expected=False)
-        for kind, ad in typical_jobs(node.multicore_cores).items()
-    ]
-
-
-def held_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
-    """Situation, slot, and the cores that it is to count as the held-back group's."""
-    cores, target = node.multicore_cores, target_attributes(node)
-    mine = node.dynamic(target, cores, HELD_BACK)
-    nested = _nested_target(node, 0)
-    inner = {
-        **dict.fromkeys((INNER_HELD_BACK, INNER_HELD_BACK.upper(), f"{INNER_HELD_BACK}.mc"), cores),
-        **dict.fromkeys((f"{INNER_HELD_BACK}s", ALIKE, HELD_BACK), 0),
-    }
-    user = {**node.dynamic(nested, cores, HELD_BACK), "AccountingGroup": f'"{INNER_HELD_BACK}@x"'}
-    unclaimed = node.dynamic(target, cores)
-    return [
-        (f"in a slot of {cores} cores of {HELD_BACK}", mine, cores),
-        (
-            f"in a slot of {HELD_BACK.upper()}",
-            node.dynamic(target, cores, HELD_BACK.upper()),
-            cores,
-        ),
-        ("in a slot of another group", node.dynamic(target, cores, f"{HELD_BACK}2"), 0),
-        ("in a slot that is new and nobody's yet", unclaimed, cores),
-        ("in a slot that no group has claimed", {**unclaimed, "State": '"Claimed"'}, 0),
-        ("in a slot without Cpus", {**mine, "Cpus": "undefined"}, 0),
-        ("without a target", node.dynamic({}, cores, HELD_BACK), 0),
-        ("under a broken target", {**mine, "t1_TargetGroups": "error"}, 0),
-        ("in the partitionable slot", partitionable_slot({**node.published, **target}, cores), 0),
-        *(
-            (f"in a slot of {name}", node.dynamic(nested, cores, name), held)
-            for name, held in inner.items()
-        ),
-        # HTCondor, too, takes the last part for the user.
-        (f"in a slot of a user of {HELD_BACK}", user, 0),
-    ]
-
-
-def room_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
-    """Situation, slot, and whether it has room for a multicore job."""
-    cores = node.multicore_cores
-    return [
-        (f"with {cores} free cores", partitionable_slot(node.published, cores), True),
-        (f"with {cores - 1} free cores", partitionable_slot(node.published, cores - 1), False),
-        ("in a dynamic slot", node.dynamic({}, cores), False),
-    ]
+# ---- Checks
 
 
 def is_true(value: object) -> bool:
     """True if HTCondor takes a value, as the library tells it, for true."""
     return value not in ("undefined", "error") and bool(value)
+
+
+def refused(subject: SnippetSubject) -> Iterator[Finding]:
+    """Typical jobs that sharectl's clauses keep out where there is no target."""
+    quiet = _quiet_trials(subject)
+    outcomes, sites_own = _started(subject, quiet)
+    kept_out: dict[str, list[str]] = {}
+    for trial, outcome, without in zip(quiet, outcomes, sites_own):
+        if not is_true(outcome) and (is_true(without) or outcome in ("undefined", "error")):
+            jobs = kept_out.setdefault(trial.situation, [])
+            jobs += [job for job in [f"{trial.job} ({_word(outcome)})"] if job not in jobs]
+    situations: dict[tuple[str, ...], list[str]] = {}
+    for situation, jobs in kept_out.items():
+        situations.setdefault(tuple(jobs), []).append(situation)
+    place = subject.configuration.place(START)
+    for names, where in situations.items():
+        yield Finding(
+            place,
+            f"START keeps jobs out {_some(where)}: {_some(names)}",
+            "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; if "
+            "it waits for what a STARTD_CRON job of the site publishes, say --published NAME=VALUE",
+        )
+    if not situations and not any(map(is_true, outcomes)):
+        yield Finding(
+            place,
+            "START keeps out every typical job, with sharectl and without",
+            "mend it, or say with --published NAME=VALUE what STARTD_CRON jobs of the site "
+            "publish on a healthy node",
+        )
+
+
+def without_effect(subject: SnippetSubject) -> Iterator[Finding]:
+    """Jobs that sharectl's clauses have to let in or keep out, and do not."""
+    if not subject.acts:
+        return
+    acting = _acting_trials(subject)
+    wrong: dict[str, list[str]] = {}
+    for trial, outcome, without in zip(acting, *_started(subject, acting)):
+        if is_true(outcome) != (trial.expected and is_true(without)):
+            wrong.setdefault(trial.situation, []).append(f"{trial.job} ({_word(outcome)})")
+    if wrong:
+        faults = [f"{situation}: {_some(jobs)}" for situation, jobs in wrong.items()]
+        yield Finding(
+            subject.configuration.place(START),
+            f"START does not obey targets or grace {_some(faults)}",
+            "let START end in && ($(t1_clauses)), in the last file that sets it, and leave the "
+            "clauses as they are",
+        )
+
+
+def forgeable(subject: SnippetSubject) -> Iterator[Finding]:
+    """Jobs that gain something by attributes that their users wrote into them."""
+    tried = [*_quiet_trials(subject), *_acting_trials(subject)]
+    start = subject.configuration.text(START)
+    honest = _values(subject, start, tried)
+    kept_out = [trial for trial, value in zip(tried, honest) if not is_true(value)]
+    forged = [replace(trial, job_ad={**FORGED, **trial.job_ad}) for trial in kept_out]
+    gained = _let_in(subject, start, forged)
+    if gained:
+        yield Finding(
+            subject.configuration.place(START),
+            f"a job gets in by attributes that its user has written into it: {_some(gained)}",
+            "ask for every attribute of the node with MY.",
+        )
+
+
+def replaced_start(subject: SnippetSubject) -> Iterator[Finding]:
+    """Expressions in the place of START that let in jobs that a clause keeps out."""
+    tried = [
+        JobTrial(f"where {clause} is False", kind, slot, ad)
+        for clause in CLAUSES
+        for slot in [_slot(subject, {**_no_target(subject), clause: "False"})]
+        for kind, ad in typical_jobs(subject.multicore_cores).items()
+    ]
+    for macro, text in subject.readable.items() if subject.our_files else ():
+        name = macro.upper()
+        if name == START or START not in name or not EXPRESSIONS.fullmatch(name):
+            continue
+        let_in = _let_in(subject, text, tried)
+        # Jobs that are not typical may get in, unless the clauses are in its text.
+        asks = {reference.name for reference in references(text) if reference.scope == MY}
+        if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
+            effect = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
+            yield Finding(
+                subject.configuration.place(macro),
+                f"HTCondor uses {macro} in the place of START, and it {effect}",
+                f"let it end in && ({_CLAUSES}), in the last file that sets it",
+            )
+
+
+def claims(subject: SnippetSubject) -> Iterator[Finding]:
+    """Claims that outlive a target, or end early without one."""
+    place, target = subject.configuration.place(WORKLIFE), _target(subject)
+    slots = {
+        situation: _dynamic(subject, ours, 1, HELD_BACK)
+        for situation, ours in _targetless(subject).items()
+    }
+    slots["of another group under a target"] = _dynamic(subject, target, 1, "lhcb")
+    slots["before it has a claim"] = _dynamic(subject, target, 1)
+    held_back = _dynamic(subject, target, 1, HELD_BACK)
+    own = [{**ad, **SITES_OWN} for ad in slots.values()]
+    text = subject.configuration.text(WORKLIFE)
+    lives = _in_slots(subject, text, [*slots.values(), held_back])
+    sites_own = _in_slots(subject, subject.without_sharectl.get(WORKLIFE, "1200"), own)
+    changed = [
+        f"{situation} ({_word(life)} instead of {_word(usual)})"
+        for situation, life, usual in zip(slots, lives, sites_own)
+        if life != usual
+    ]
+    if changed:
+        fault = f"CLAIM_WORKLIFE is not the site's own {_some(changed)}"
+        yield Finding(place, fault, f"let it be 0 only where {_LAST_OF_CLAIM}")
+    if subject.acts and lives[-1] != 0:
+        yield Finding(
+            place,
+            f"under a target, a claim of the held-back group lives on ({_word(lives[-1])}): its "
+            "jobs follow each other in it, and START is not asked",
+            f"write CLAIM_WORKLIFE = ifThenElse({_LAST_OF_CLAIM}, 0, $(CLAIM_WORKLIFE:1200)), in "
+            "the last file that sets it",
+        )
+
+
+def quantized(subject: SnippetSubject) -> Iterator[Finding]:
+    """Single-core jobs that get the slot of a multicore job, and are kept out of it."""
+    text, cores = subject.configuration.text(QUANTIZED), subject.multicore_cores
+    if not (text and subject.has_clauses):
+        return
+    (granted,) = _values(
+        subject, text, [JobTrial("", "", _partitionable({}, 8 * cores), _job("1", None))]
+    )
+    if isinstance(granted, (int, float)) and granted >= cores:
+        yield Finding(
+            subject.configuration.place(QUANTIZED),
+            f"a job of one core gets a slot of {granted:g}, and START keeps single-core jobs "
+            f"out of slots of {cores} cores",
+            f"make it smaller than {cores} for such jobs, or SHARECTL_MULTICORE_CORES larger",
+        )
+
+
+def _started(subject: SnippetSubject, tried: Sequence[JobTrial]) -> tuple[list[Any], list[Any]]:
+    """START in each trial, and the site's own START."""
+    switched_off = [replace(trial, slot_ad={**trial.slot_ad, **SITES_OWN}) for trial in tried]
+    return (
+        _values(subject, subject.configuration.text(START), tried),
+        _values(subject, subject.without_sharectl.get(START, "True"), switched_off),
+    )
+
+
+def _let_in(subject: SnippetSubject, start: str, tried: Sequence[JobTrial]) -> list[str]:
+    values = zip(tried, _values(subject, start, tried))
+    return [f"{trial.job} {trial.situation}" for trial, value in values if is_true(value)]
+
+
+def _values(subject: SnippetSubject, expression: str, tried: Sequence[JobTrial]) -> list[Any]:
+    """Value of an expression in each trial; ``error`` in all if it cannot be read."""
+    slots = {tuple(trial.slot_ad.items()): trial.slot_ad for trial in tried}
+    jobs = {tuple(trial.job_ad.items()): trial.job_ad for trial in tried}
+    rows, columns = ({key: n for n, key in enumerate(ads)} for ads in (slots, jobs))
+    (values,) = subject.htcondor.evaluate([expression], list(slots.values()), list(jobs.values()))
+    if values is None:
+        return ["error"] * len(tried)
+    return [
+        values[rows[tuple(trial.slot_ad.items())]][columns[tuple(trial.job_ad.items())]]
+        for trial in tried
+    ]
+
+
+def _in_slots(subject: SnippetSubject, expression: str, slots: Sequence[Ad]) -> list[Any]:
+    return _values(subject, expression, [JobTrial("", "", slot, {}) for slot in slots])
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some(words: Sequence[str]) -> str:
+    return some(words, 3, "; ")

@@ -14,7 +14,7 @@ from typing import Any, Callable, TextIO
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
-from sharectl.cli import checks
+from sharectl.cli.check import add_check_arguments, show
 from sharectl.condor.ad_files import AdOfFile, read, text_of
 from sharectl.condor.negotiator import groups_of
 from sharectl.condor.slots import emptied
@@ -178,7 +178,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: what a whole configuration says; for snippets, a node of 32 cores); a "
         "SLOT_TYPE_<N> with an amount of its own keeps that; may be repeated",
     )
-    checks.add_arguments(parser, CHECKS, "folders")
+    add_check_arguments(parser, CHECKS, "folders")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -203,7 +203,7 @@ def _check(arguments: argparse.Namespace) -> int:
         lines += [f"  {asset}: {text}" for asset, text in slot["policies"].items()]
     if not slots:
         lines.append("no slot with a consumption policy was there to check")
-    return checks.show(
+    return show(
         "consumption_check",
         {"configurations": list(report.configurations), "slots": slots},
         lines,

@@ -42,6 +42,7 @@ _STATEMENT = re.compile(
     r"\s*@?(use|include|if|elif|else|endif|error|warning)\b(?!\s*=)", re.IGNORECASE
 )
 _REFERENCE = re.compile(r"\$\w*\(\s*(?P<name>[\w.]+)(?=(?P<open>\$?))")
+_COMMAND = re.compile(r"@?include\b(?:[^:=]*\bcommand\b|.*\|)", re.IGNORECASE)
 _DUMP = re.compile(r"\s*# Configuration from \w+", re.IGNORECASE)
 _DUMPED_AT = re.compile(r"\s*# at: (?P<file>.+?)(?:, line (?P<line>\d+).*)?\s*")
 
@@ -62,12 +63,10 @@ def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optiona
     """
     values = {text: literal(text) for text in texts}
     rest = [text for text, value in values.items() if value is None and text.strip(_BLANKS)]
-    rows = htcondor.evaluate(rest) if rest else []
-    return {**values, **{text: _of_value(row[0][0]) for text, row in zip(rest, rows) if row}}
-
-
-def _of_value(value: object) -> Optional[bool]:
-    return bool(value) if isinstance(value, (bool, int, float)) else None
+    for text, rows in zip(rest, htcondor.evaluate(rest) if rest else []):
+        if rows and isinstance(rows[0][0], (bool, int, float)):
+            values[text] = bool(rows[0][0])
+    return values
 
 
 # ---- Text of files
@@ -106,29 +105,28 @@ class Definition:
 
 def definitions_in(files: Iterable[Path]) -> tuple[Definition, ...]:
     """Assignments in files and their includes, in the order of reading; both branches of an if."""
-    return tuple(
-        definition
-        for file in files
-        for definition in _definitions(file, frozenset({file.resolve()}))
-    )
+    return tuple(definition for file in files for definition in _of_file(file, frozenset()))
 
 
-def _definitions(file: Path, seen: frozenset[Path]) -> Iterator[Definition]:
-    content, _ = read_regular(file, MAX_BYTES)
-    lines = _logical_lines((content or b"").decode("utf-8", "replace"))
+def _of_file(file: Path, seen: frozenset[Path]) -> Iterator[Definition]:
+    content = read_regular(file, MAX_BYTES)[0] or b""
+    yield from _of_text(content.decode("utf-8", "replace"), file, seen | {file.resolve()})
+
+
+def _of_text(content: str, file: Path, seen: frozenset[Path]) -> Iterator[Definition]:
+    lines = _logical_lines(content)
     for number, line in lines:
         include = _INCLUDE.fullmatch(line)
+        match = None if _STATEMENT.match(line) else _ASSIGNMENT.fullmatch(line)
         if include is not None:
             included = _file_at(file.parent / include["path"])
             if included is not None and included not in seen and len(seen) < MAX_INCLUDES:
-                yield from _definitions(included, seen | {included})
-            continue
-        match = None if _STATEMENT.match(line) else _ASSIGNMENT.fullmatch(line)
-        if match is None:
+                yield from _of_file(included, seen)
+        elif match is None:
             yield Definition("", line.strip(), file, number)
-            continue
-        text = _until(lines, match["tag"]) if match["tag"] else match["text"]
-        yield Definition(match["name"], text.strip(), file, number)
+        else:
+            text = _until(lines, match["tag"]) if match["tag"] else match["text"]
+            yield Definition(match["name"], text.strip(), file, number)
 
 
 def _file_at(path: Path) -> Optional[Path]:
@@ -168,20 +166,16 @@ def _logical_lines(content: str) -> Iterator[tuple[int, str]]:
 
 def in_force(assignments: Sequence[Definition]) -> tuple[Definition, ...]:
     """Assignments that make up a macro's value, the last first: back to one that appends not."""
-    parts: list[Definition] = []
-    for definition in reversed(assignments):
-        parts.append(definition)
-        if not definition.appends:
-            break
-    return tuple(parts)
+    first = max((n for n, part in enumerate(assignments) if not part.appends), default=0)
+    return tuple(assignments[first:][::-1])
 
 
 def circle(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
     """Assignments that refer to each other in a circle, the first again at the end; or none."""
-    by_name = {name: in_force(parts) for name, parts in _by_name(definitions).items() if name}
     steps = {
-        name: {reference: part for part in parts for reference in part.references - {name}}
-        for name, parts in by_name.items()
+        name: {name_of: part for part in in_force(parts) for name_of in part.references - {name}}
+        for name, parts in _by_name(definitions).items()
+        if name
     }
     try:
         TopologicalSorter(steps).prepare()
@@ -290,18 +284,12 @@ class Configuration:
         for name in waiting:
             for definition in in_force(self.assignments(name)):
                 parts[definition] = None
-                names = sorted(self._named(definition.references).difference(waiting))
-                waiting += names
+                # ``a_*`` may be each macro that begins so.
+                begins = tuple(n[:-1] for n in definition.references if n.endswith("*"))
+                names = {n for n in self._assignments if begins and n.startswith(begins)}
+                names |= {n for n in definition.references if not n.endswith("*")}
+                waiting += sorted(names.difference(waiting))
         return tuple(parts)
-
-    def _named(self, references: Iterable[str]) -> set[str]:
-        """Macros that references may mean; ``a_*`` means each that begins so."""
-        return {
-            name
-            for reference in references
-            for name in (self._assignments if reference.endswith("*") else (reference,))
-            if name.startswith(reference.rstrip("*"))
-        }
 
     @cached_property
     def _assignments(self) -> dict[str, list[Definition]]:
@@ -309,12 +297,9 @@ class Configuration:
 
 
 def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
-    """Folder of snippets, or the configuration of this machine.
+    """Folder of snippets, on top of HTCondor's defaults or (``with_local``) of this machine's files.
 
-    Parameters
-    ----------
-    with_local
-        Put the folder on top of the configuration of this machine, not of HTCondor's defaults.
+    Without a folder it is the configuration of this machine.
 
     Raises
     ------
@@ -332,9 +317,8 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
     candidates = [named] if named else INSTALLED
     main_file = next((Path(name) for name in candidates if Path(name).is_file()), None)
     if main_file is None:
-        places = " and ".join(candidates)
-        remedy = "name a folder of snippets to check"
-        raise InputError([f"{places}: no configuration of HTCondor here; {remedy}"])
+        problem = f"{' and '.join(candidates)}: no configuration of HTCondor here"
+        raise InputError([f"{problem}; name a folder of snippets to check"])
     return ConfigSource(directory, main_file)
 
 
@@ -359,17 +343,17 @@ def read(
         If HTCondor refuses it.
     """
     name = str(source.directory or "this machine")
-    has_main = source.main_file is not None
-    first = _with_values(
-        Configuration(name, source, is_whole=has_main), (FOLDERS, EXCLUDED, FILES), process
-    )
-    files = [source.main_file] if source.main_file is not None else []
-    files += [file for folder in first.folders for file in _files_in(folder, first.excluded)]
+    main = source.main_file
+    first = Configuration(name, source, is_whole=main is not None)
+    first = _with_values(first, (FOLDERS, EXCLUDED, FILES), process)
+    files = [main] if main is not None else []
+    for folder in filter(Path.is_dir, first.folders):
+        entries = sorted(path for path in folder.iterdir() if path.is_file())
+        files += [path for path in entries if not first.excluded.search(path.name)]
     local = [Path(word.strip()) for word in first.text(FILES).split(",")]
     files += [path for path in local if path.is_file()]
-    definitions = definitions_in(dict.fromkeys(files))
-    wanted = (FOLDERS, EXCLUDED, *macros)
-    return _with_values(replace(first, definitions=definitions), wanted, process, overrides)
+    whole = replace(first, definitions=definitions_in(dict.fromkeys(files)))
+    return _with_values(whole, (FOLDERS, EXCLUDED, *macros), process, overrides)
 
 
 def read_text(
@@ -377,10 +361,7 @@ def read_text(
 ) -> Configuration:
     """A snippet, or the dump of a whole configuration (``condor_config_val -dump``).
 
-    Parameters
-    ----------
-    name
-        Path of the file, or another name for people.
+    ``name`` is the path of the file, or another name for people.
 
     Raises
     ------
@@ -391,58 +372,42 @@ def read_text(
     """
     if any(_DUMP.match(line) for line in content.splitlines()[:5]):
         return _read_dump(name, content, macros, process)
+    definitions = tuple(_of_text(content, Path(name), frozenset({Path(name).resolve()})))
+    commands = [part.place for part in definitions if not part.name and _COMMAND.match(part.text)]
+    if commands:
+        problem = "runs a command to get configuration; check its folder, or what "
+        problem += "condor_config_val -dump prints"
+        raise InputError([f"{place}: {problem}" for place in commands])
     with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
-        path = Path(name)
+        path = Path(name).resolve()
         if not path.is_file():
             path = Path(folder) / "configuration"
             path.write_text(content, encoding="utf-8")
-        copied = {path: Path(name)}
-        definitions = tuple(
-            replace(definition, file=copied.get(definition.file, definition.file))
-            for definition in definitions_in([path])
-        )
-        _refuse_commands(definitions)
-        source = ConfigSource(text=f"include : {path.resolve()}")
+        source = ConfigSource(text=f"include : {path}")
         try:
             return _with_values(Configuration(name, source, definitions), macros, process)
         except UnreadableConfigurationError as error:
-            problem, place = (
-                text.replace(str(path.resolve()), name) for text in (str(error), error.place)
-            )
+            problem, place = (text.replace(str(path), name) for text in (str(error), error.place))
             raise UnreadableConfigurationError(problem, place) from None
-
-
-def _refuse_commands(definitions: Iterable[Definition]) -> None:
-    places = [
-        definition.place
-        for definition in definitions
-        if not definition.name
-        and re.match(r"@?include\b(?:[^:=]*\bcommand\b|.*\|)", definition.text, re.IGNORECASE)
-    ]
-    if places:
-        remedy = "check its folder, or what condor_config_val -dump prints"
-        fault = "runs a command to get configuration"
-        raise InputError([f"{place}: {fault}; {remedy}" for place in places])
 
 
 def _read_dump(
     name: str, content: str, macros: Sequence[str], process: CondorProcess
 ) -> Configuration:
     definitions = dumped(content, Path(name))
-    text = "\n".join(f"{definition.name} = {definition.text}" for definition in definitions)
-    names = tuple(definition.name for definition in definitions)
+    text = "\n".join(f"{part.name} = {part.text}" for part in definitions)
     whole = Configuration(name, ConfigSource(text=text), definitions, is_whole=True)
     read_back = _with_values(whole, macros, process)
-    defaults = expand(ConfigSource(), names, process)
+    defaults = expand(ConfigSource(), [part.name for part in definitions], process)
     # A dump has every knob with a default. An empty one means something for a slot type only.
     written = tuple(
-        definition
-        for definition in definitions
-        if not str(definition.file).startswith("<")
+        part
+        for part in definitions
+        if not str(part.file).startswith("<")
         and (
-            read_back.text(definition.name) != defaults.get(definition.name, "")
-            or definition.file != Path(name)
-            or re.match(r"SLOT_TYPE_\d", definition.name, re.IGNORECASE)
+            read_back.text(part.name) != defaults.get(part.name, "")
+            or part.file != Path(name)
+            or re.match(r"SLOT_TYPE_\d", part.name, re.IGNORECASE)
         )
     )
     return replace(read_back, definitions=written)
@@ -464,12 +429,11 @@ def dumped(content: str, path: Path) -> tuple[Definition, ...]:
         match = None if _STATEMENT.match(line) else _ASSIGNMENT.fullmatch(line.rstrip())
         if match is None or match["sign"] == ":" or not re.match(r"[A-Za-z_]", match["name"]):
             continue
-        if _STATEMENT.match(f"{match['name']} "):
-            continue
         text = _until(lines, match["tag"]) if match["tag"] else match["text"]
         # A backslash at the end would join it with the next line.
         text = " ".join(text.split()).rstrip("\\")
-        definitions.append(Definition(match["name"], text, path, number))
+        if not _STATEMENT.match(f"{match['name']} "):
+            definitions.append(Definition(match["name"], text, path, number))
     return tuple(definitions)
 
 
@@ -489,14 +453,6 @@ def _with_values(
     names_wanted = tuple(dict.fromkeys((*macros, *written)))
     values = expand(configuration.source, names_wanted, process, overrides)
     return replace(configuration, values={name.lower(): text for name, text in values.items()})
-
-
-def _files_in(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(
-        path for path in folder.iterdir() if path.is_file() and not excluded.search(path.name)
-    )
 
 
 def expand(
