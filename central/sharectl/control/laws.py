@@ -210,7 +210,7 @@ def _tracked(params: Pid, counted_seconds: float) -> float:
 LAWS = {
     "latest": "acts on the latest error alone (the original method)",
     "ewma": "acts on the average of the errors, of which younger ones count more",
-    "pid": "acts on the error, on its sum over time and on how fast the power changes",
+    "pid": "acts on the error, its sum over time and the change of the power",
 }
 """Name of a law -> what it does."""
 
@@ -227,20 +227,21 @@ PAID_BACK = "paid-back"
 PAYS_BACK = "pays-back"
 
 ACTED = {
-    LENDS: "the setpoint is lower by what the group has no work for and lends to others",
+    LENDS: "the setpoint is lower by the power that the group lends",
     BORROWS: "the setpoint is higher by what other groups lend",
     LENT_LIMIT: "max_lent_hs06 keeps the group from lending more",
     BORROWED_LIMIT: "max_borrowed_hs06 keeps the group from borrowing more",
     PAID_BACK: "the setpoint is higher by what control.carry_over lets the group collect",
     PAYS_BACK: "the setpoint is lower by what control.carry_over has the group pay back",
-    NO_DEMAND: "the group is under its setpoint and has no job waiting: nothing is remembered to collect later",
-    NO_CLAIMANT: "the group is over its setpoint and no group under its own waits: nothing is remembered to pay back",
-    NO_NUMBER: "the error was no finite number: nothing is moved, and the controller remembers what it did before",
-    GAP: "more time than control.gap_seconds, or none, has passed since the last complete cycle: the derivative begins anew",
+    NO_DEMAND: "under its setpoint without waiting jobs: nothing is remembered to collect later",
+    NO_CLAIMANT: "over its setpoint while no group under its own waits: nothing is remembered to "
+    "pay back",
+    NO_NUMBER: "the error was no finite number: nothing is moved or remembered",
+    GAP: "no complete cycle within control.gap_seconds: the derivative begins again",
     OUTPUT_LIMIT: "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
-    AGAINST_ERROR: "integral and derivative wanted to move power against the error of now: none is moved",
-    BY_SUBGROUPS: "the group is steered through those within it; jobs of its own, in none of these, are only counted",
-    DEADBAND: "it is inside control.deadband_hs06: nothing is moved",
+    AGAINST_ERROR: "integral and derivative were against the error: nothing is moved",
+    BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
+    DEADBAND: "inside control.deadband_hs06: nothing is moved",
 }
 """Code of what bounded or changed a setpoint or an output -> what it means."""
 

@@ -35,8 +35,8 @@ from sharectl.settings import setting
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
-    "present": "its pledge's share of the power present in the pool's nodes, used or not",
-    "pledge": "its pledge itself, however large the pool is",
+    "present": "its pledge's share of the power of all nodes",
+    "pledge": "its pledge itself",
 }
 """Mode -> a group's setpoint before anything is lent."""
 

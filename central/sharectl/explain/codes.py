@@ -23,35 +23,35 @@ CHANGES = {
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
     "output-limit": "the controllers may move more power in one cycle",
-    "controlled": "the node is under control; for a cycle: one or all nodes",
-    "not-reserved": "the node is not reserved; for a cycle: one or all nodes",
-    "not-draining": "the node is not being drained; for a cycle: one or all nodes",
-    "obeying": "the node acts on its targets; for a cycle: one or all nodes",
-    "answering": "what did not answer does: then there is something to decide on",
+    "controlled": "nodes are under control",
+    "not-reserved": "nodes are not reserved",
+    "not-draining": "nodes are not being drained",
+    "obeying": "nodes act on their targets",
+    "answering": "the silent sources answer",
     "enabled": "sharectl is enabled",
 }
 """Code of what would change a decision -> what it is."""
 
 _JOB_CTL = {
-    **dict.fromkeys(QUIET, "the node is well: it has looked, and has no target or acts on it"),
+    **dict.fromkeys(QUIET, "the node is well"),
     **REMEDIES,
 }
-_EXPIRED = {EXPIRED: "the plan before ran out and was not renewed in time"}
+_EXPIRED = {EXPIRED: "the plan before ran out before it was renewed"}
 _FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "plan": ("why a plan has targets, or none", {**REASONS, **_EXPIRED}),
-    "node": ("why a node has the target that it has, or none", NODE_REASONS),
-    "group": ("why a group is helped, held back or neither", GROUP_REASONS),
-    "limit": ("what bounded the change of targets", LIMITS),
-    "law": ("how a group's error becomes power to move", LAWS),
-    "acted": ("what bounded or changed a setpoint or an output", ACTED),
-    "setpoint": ("what a group is entitled to", SETPOINTS),
-    "strategy": ("how groups are brought together", STRATEGIES),
-    "change": ("what becomes of a target", KINDS),
-    "what-if": ("what would change a decision", CHANGES),
-    "job": ("what is the matter with a job", VERDICTS),
-    "obstacle": ("what stands in a job's way on a node", OBSTACLES),
+    "node": ("why a node has its target, or none", NODE_REASONS),
+    "group": ("why a group is helped or held back", GROUP_REASONS),
+    "limit": ("bounds of the change of targets", LIMITS),
+    "law": ("from an error to power to move", LAWS),
+    "acted": ("bounds and changes of setpoints and outputs", ACTED),
+    "setpoint": ("power due to a group", SETPOINTS),
+    "strategy": ("how groups are paired", STRATEGIES),
+    "change": ("change of a target", KINDS),
+    "what-if": ("change of a decision", CHANGES),
+    "job": ("state of a job", VERDICTS),
+    "obstacle": ("obstacle of a job on a node", OBSTACLES),
     "target-kind": ("why a target keeps a job out", TARGET_KINDS),
-    "job_ctl": ("what a node says (t1_JobCtlReason), and what to do", _JOB_CTL),
+    "job_ctl": ("t1_JobCtlReason of a node, and what to do", _JOB_CTL),
 }
 
 FAMILIES = {family: sentence for family, (sentence, _) in _FAMILIES.items()}

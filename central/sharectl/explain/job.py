@@ -15,18 +15,16 @@ HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
 
 VERDICTS: Mapping[str, str] = {
-    COULD_NOW: "it could run now: the negotiator has not come to it, or gives the place to others "
-    "(priority, quota)",
+    COULD_NOW: "the negotiator has not come to it, or prefers others (priority, quota)",
     NOT_NOW: "it cannot run now, and could on an empty node",
-    COULD_NEVER: "no node would take it, were it empty, without target and grace",
-    HELD: "it is held, and nothing starts it until it is released",
+    COULD_NEVER: "no node would take it, even empty, without target and grace",
+    HELD: "it is held until somebody releases it",
     RUNNING: "it runs",
     COMPLETED: "it has ended",
     REMOVED: "it was removed",
-    NO_SLOT: "it needs no slot: jobs of its universe run on the access point or elsewhere",
-    UNKNOWN: "no access point knows it, neither in its queue nor in its history",
-    NOT_EVALUATED: "HTCondor's library could not evaluate the expressions of the job and the nodes "
-    "in time",
+    NO_SLOT: "its universe needs no slot of the pool",
+    UNKNOWN: "no access point has it in its queue or history",
+    NOT_EVALUATED: "its expressions and the nodes' could not be evaluated in time",
 }
 """Code -> state of the job."""
 
@@ -42,7 +40,7 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
         "the end of the grace; jobs of more than one core are let in",
     ),
     "overheat": (
-        "sharectl's clause on heat: the node says that it is too hot",
+        "sharectl's clause on heat: the node is too hot",
         "a node that publishes t1_overheat = False",
     ),
     "sharectl": ("another clause of sharectl's", "see START on the node"),
@@ -76,7 +74,7 @@ NO_USE = "none: were this gone, what `never` lists would still keep it out"
 """Remedy of an obstacle of now, for a job that not even empty nodes would take."""
 
 TARGET_KINDS: Mapping[str, str] = {
-    "cap": "its group is held back, and has as many cores there as its cap allows",
+    "cap": "its group is held back, and its cap allows no more cores there",
     "size": "its group is helped there by jobs of another size",
     "others": "the node is for jobs of the helped group",
 }

@@ -16,9 +16,9 @@ EXPIRED = "expired"
 
 KINDS = {
     "added": "the node gets a target",
-    "kept": "the node's target stays as it is",
-    "moved": "the target goes to another node: the same groups and size of jobs there",
-    "altered": "the node's target becomes another one",
+    "kept": "the target stays as it is",
+    "moved": "the target goes to another node, for the same groups and size of jobs",
+    "altered": "the node gets another target",
     "dropped": "the node has no target any more",
 }
 """Kind of a change -> its sentence."""

@@ -21,17 +21,16 @@ SOLVER_SLOW = "solver-slow"
 SOLVER_FAILED = "solver-failed"
 
 LIMITS = {
-    DWELL: "targets younger than control.dwell_seconds stay as they are",
+    DWELL: "targets younger than control.dwell_seconds stay",
     MAX_NODES: "control.max_nodes allows no more nodes under targets",
     MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
     MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
-    GIVEN_UP: "cores stood free there for longer than control.give_up_seconds and no job came: they "
-    "were given back, and are left alone for a time",
-    PROBING: "no more blocks of cores are put together for a group and size than jobs took lately, "
-    "and a few to try",
-    SOLVER_MISSING: "scipy is not installed (the extra `optimise`), so targets were chosen greedily",
-    SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
-    SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
+    GIVEN_UP: "no job came to free cores within control.give_up_seconds: nodes are left alone "
+    "for a time",
+    PROBING: "no more free blocks of cores than jobs took lately, and a few to try",
+    SOLVER_MISSING: "scipy is missing (the extra `optimise`): targets were chosen greedily",
+    SOLVER_SLOW: "HiGHS took longer than control.solver_seconds: targets were chosen greedily",
+    SOLVER_FAILED: "HiGHS failed: targets were chosen greedily",
 }
 """Code of a limit -> what it does."""
 

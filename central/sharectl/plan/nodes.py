@@ -30,63 +30,65 @@ QUIET = ("ok", "no-line")
 NO_FILE, NO_AD, EXPIRED = "no-file", "no-ad", "expired"
 """What they say when all is well too, unless there is something for them."""
 
-_INSTALL = "install all files of startd_cron anew, of one version"
-_BUG = "a fault of sharectl's node job: StartLog there has it; please report it"
-_PERIOD = "StartLog there has what it waited for"
-_WHO = (
-    "somebody else publishes too, or the file was edited: find out who writes there; "
-    "`sharectl cycle`"
-)
+_INSTALL = "reinstall all of startd_cron"
+_WHO = "find its other writer; `sharectl cycle`"
 
 REMEDIES: Mapping[str, str] = {
-    NOT_PUBLISHED: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there, and condor_reconfig",
-    NEVER_RAN: "has the snippet, and job_ctl said nothing yet: are its files in /usr/libexec/sharectl? StartLog there has why",
-    STALE: "job_ctl ran too long ago for START to go by it: StartLog there has why",
-    UNKNOWN_CODE: "not a code that this sharectl knows: have one version on the central manager and on nodes",
+    NOT_PUBLISHED: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there, and "
+    "condor_reconfig",
+    NEVER_RAN: "job_ctl published nothing yet: see /usr/libexec/sharectl and StartLog there",
+    STALE: "job_ctl ran too long ago for START to go by it: see StartLog there",
+    UNKNOWN_CODE: "a code of another version: install one version on all machines",
     # job_ctl.py
-    "internal-error": _BUG,
-    "bad-arguments": "an option is wrong: StartLog there names it; mend SHARECTL_SOURCE or SHARECTL_SOURCE_OPTIONS",
-    "timeout": f"the startd, a source or a file system hangs: {_PERIOD}",
-    "no-startd": "condor_status gets no answer from the startd: try `condor_status -direct NODE`, as its user",
-    "startd-garbled": f"condor_status prints something else there: is it HTCondor's own? {_INSTALL}",
-    "backwards": "took a newer plan before: an old copy stands there, or two centres publish; `sharectl cycle`",
-    "disagree": "its sources have different targets of one sequence: let one sharectl publish; `sharectl cycle`",
-    "no-state": "cannot write its state file: mend the folder of --state (LOG), or its disk is full",
-    "target-garbled": f"target.py cannot be run, or does not fit: {_INSTALL}",
+    "internal-error": "a fault of job_ctl: please report its lines in StartLog",
+    "bad-arguments": "a wrong option: StartLog there names it; correct SHARECTL_SOURCE or "
+    "SHARECTL_SOURCE_OPTIONS",
+    "timeout": "the startd, a source or a file system hangs: StartLog there names it",
+    "no-startd": "the startd does not answer: try `condor_status -direct NODE` as its user",
+    "startd-garbled": f"condor_status prints something else: is it HTCondor's? {_INSTALL}",
+    "backwards": "took a newer plan before: an old copy, or two centres publish; `sharectl cycle`",
+    "disagree": "its sources differ: let one sharectl publish; `sharectl cycle`",
+    "no-state": "cannot write its state: see the folder of --state (LOG)",
+    "target-garbled": f"target.py does not run, or does not fit: {_INSTALL}",
     # target.py
-    NO_FILE: "targets are published, and it sees no such file: compare SHARECTL_SOURCE with publish:, and its mounts",
-    EXPIRED: "what is published is valid, and what it reads is not: it reads an old copy, or its clock is ahead",
-    "unreadable": "cannot read the file: give its user (condor) the right, and mend the file system",
-    "unsafe": "no regular file, or everybody may write to it: chmod o-w, and name a file in SHARECTL_SOURCE",
-    "too-big": "larger than 1 MiB: it is not sharectl's, or the pool needs collector:",
-    "truncated": f"the end is missing: copy by rename, is there room? {_WHO}",
-    "malformed": f"not a document of targets, or of another version: {_WHO}",
-    "unknown-group": "a group that it was not told: mend --groups in its configuration, or leave it out",
-    "duplicate-node": f"more than one line for one node: {_WHO}",
-    "future": "made or numbered in the future, or valid for more than a day: compare the clocks of both",
-    "other-pool": "is for another pool: compare pool.name with its --pool, and what it reads with publish:",
-    "unsigned": "wants a signature, and there is none: set signing_key_file, then `sharectl cycle`",
-    "bad-signature": "signed with a key that it has not, or altered since: compare its --key-file with signing_key_file",
-    "no-key": "cannot read its --key-file: install the key there, for its user (condor)",
-    "unsafe-key": "its --key-file is another user's, or others have rights on it: chown, chmod 0640",
-    "bad-key": "its --key-file has not one or two lines KEYID HEX: install the key anew",
-    "source-garbled": f"the program for a source cannot be run, or does not fit: {_INSTALL}",
+    NO_FILE: "sees no published file: compare SHARECTL_SOURCE with publish:, and its mounts",
+    EXPIRED: "reads an expired copy of a valid plan, or its clock is ahead",
+    "unreadable": "cannot read the file: give its user (condor) the right",
+    "unsafe": "no regular file, or writable for all: chmod o-w, or name a file in SHARECTL_SOURCE",
+    "too-big": "larger than 1 MiB: not sharectl's, or use collector:",
+    "truncated": f"the end is missing: copy by rename, make room; {_WHO}",
+    "malformed": f"no targets, or of another version: {_WHO}",
+    "unknown-group": "has a group that --groups there lacks: add it, or leave --groups out",
+    "duplicate-node": f"two lines for one node: {_WHO}",
+    "future": "made in the future, or valid for more than a day: compare both clocks",
+    "other-pool": "for another pool: compare pool.name with its --pool, SHARECTL_SOURCE with "
+    "publish:",
+    "unsigned": "has no signature: set signing_key_file, then `sharectl cycle`",
+    "bad-signature": "signed by another key, or altered: compare its --key-file with "
+    "signing_key_file",
+    "no-key": "cannot read its --key-file: install the key for its user (condor)",
+    "unsafe-key": "others have rights on its --key-file: chown, chmod 0640",
+    "bad-key": "its --key-file is not one or two lines KEYID HEX: install the key again",
+    "source-garbled": f"a source's program does not run, or does not fit: {_INSTALL}",
     # target_https.py
-    "no-host": "cannot resolve the name of the server: mend its DNS, or the URL in SHARECTL_SOURCE",
-    "no-connection": "cannot reach the web server: is it up, and does a firewall stand between?",
-    "http-status": "the web server answers neither 200 nor 304: compare the URL in SHARECTL_SOURCE with publish:",
-    "http-garbled": "the answer is not HTTP, or not complete: look at the server, or at a proxy between",
-    "tls-failed": "no TLS that both accept: look at the server's TLS versions",
-    "bad-certificate": "the server's certificate is not valid, or not for its name: renew it, or mend --ca-file",
-    "redirected": "the server sends elsewhere: write that address in SHARECTL_SOURCE, if it is right",
-    "bad-ca-file": "its --ca-file has no certificates, or cannot be read: install it anew",
+    "no-host": "cannot resolve the server: correct DNS, or the URL in SHARECTL_SOURCE",
+    "no-connection": "cannot reach the web server: is it up, and is a firewall between?",
+    "http-status": "the web server answers neither 200 nor 304: compare SHARECTL_SOURCE with "
+    "publish:",
+    "http-garbled": "the answer is not HTTP, or incomplete: look at the server, or a proxy",
+    "tls-failed": "no TLS version that both accept: look at the server's",
+    "bad-certificate": "its certificate is invalid, or of another name: renew it, or correct "
+    "--ca-file",
+    "redirected": "the server redirects: write the new address in SHARECTL_SOURCE",
+    "bad-ca-file": "its --ca-file has no certificates, or cannot be read: install it again",
     # target_collector.py
-    NO_AD: "has a target, and the collector that it asks has none for it: compare that one with pool.collector",
-    "no-collector": "gets no answer from the collector: try `condor_status -any` there, as the user of its startd",
-    "collector-garbled": f"condor_status prints something else there: is it HTCondor's own? {_INSTALL}",
-    "bad-ad": "an ad of its target is not as it should be: have one version on both sides; `sharectl cycle`",
-    "forged": "only others advertise a target for it: compare its --identity with that of `sharectl status`, "
-    "and restrict who may advertise (docs/transports.md)",
+    NO_AD: "its collector has no target for it: compare that one with pool.collector",
+    "no-collector": "the collector does not answer: try `condor_status -any` there as the startd's "
+    "user",
+    "collector-garbled": f"condor_status prints something else: is it HTCondor's? {_INSTALL}",
+    "bad-ad": "an invalid ad of its target: install one version on both sides; `sharectl cycle`",
+    "forged": "only others advertise its target: compare its --identity with `sharectl status`, "
+    "restrict who may advertise (docs/transports.md)",
 }
 """Code of a problem -> what to do."""
 

@@ -8,7 +8,7 @@ from typing import Optional
 from sharectl.settings import inline, setting
 
 STRATEGIES = {
-    "many": "every group over its share can give to every one under it, each node to one pair",
+    "many": "every group over its share can give to every one under it",
     "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
 }
 """How groups are brought together."""
