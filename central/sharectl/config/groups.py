@@ -21,6 +21,7 @@ RESERVED_GROUPS = {
     OTHER: "jobs of groups that are not configured are counted there",
     "none": "nodes publish it where there is no target",
 }
+_ROUNDING = 1e-9
 _PART = "letters, digits, _ and -, a letter or digit first, at most 64"
 
 
@@ -103,9 +104,8 @@ def part_fault(name: str) -> Optional[str]:
     """Why ``name`` cannot be a group within another one; None if it can."""
     if GROUP_NAME.fullmatch(name.lower()):
         return None
-    return (
-        f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: {_PART}"
-    )
+    fact = f"{quoted(name)} is no part of a group's name"
+    return f"{fact}; write one part of AccountingGroup: {_PART}"
 
 
 def all_groups(
@@ -168,15 +168,24 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
             yield at, f"{quoted(name)} has {len(name)} characters; {most}"
         elif len(line) == MAX_LEVELS + 1:
             yield at, f"{quoted(name)} has more than {MAX_LEVELS} parts; write fewer levels"
-    for name, line in all_groups(groups):
-        whole = pledges[name]
-        promised = sum(pledges[f"{name}.{part}"] or 0 for part in line[-1].groups or {})
-        if whole is not None and promised > whole:
-            message = (
-                f"the groups of {name} are promised {float(promised):.12g} HS06 of its "
-                f"{float(whole):.12g}; lower their shares or pledges, or raise its own"
+    for name, message in overpromised(pledges):
+        yield (*place_of(name).split("."), "groups"), message
+
+
+def overpromised(
+    pledges: Mapping[str, Optional[Union[Fraction, float]]],
+) -> Iterator[tuple[str, str]]:
+    """Full name and message of groups whose groups are promised more than they have, HS06."""
+    inner: dict[str, list[Union[Fraction, float]]] = {}
+    for name, hs06 in pledges.items():
+        inner.setdefault(name.rpartition(".")[0], []).append(hs06 or 0)
+    for name, hs06 in pledges.items():
+        promised = float(sum(inner.get(name, ())))
+        if hs06 is not None and promised > float(hs06) * (1 + _ROUNDING):
+            fact = (
+                f"the groups of {name} are promised {promised:.12g} HS06 of its {float(hs06):.12g}"
             )
-            yield (*place_of(name).split("."), "groups"), message
+            yield name, f"{fact}; lower their shares or pledges, or raise its own"
 
 
 def exact(number: float) -> Fraction:

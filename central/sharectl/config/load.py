@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.config.groups import GroupControlConfig, all_groups, group_faults
-from sharectl.config.model import (
-    STATE_DIRECTORY,
-    TARGETS_FILE,
-    Config,
-    HistoryConfig,
-    PublisherConfig,
-)
+from sharectl.config.model import TARGETS_FILE, Config, HistoryConfig, PublisherConfig
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
 from sharectl.control.laws import Control
@@ -94,25 +88,22 @@ def _source(data: Mapping[str, Any]) -> Optional[str]:
 
 def _with_files(data: Mapping[str, Any]) -> dict[str, Any]:
     """``data`` with the files that lie in ``state_directory`` where nothing else is written."""
-    folder, history = data.get("state_directory", str(STATE_DIRECTORY)), data.get("history", {})
+    folder, history = data.get("state_directory"), data.get("history", {})
     sound = isinstance(folder, str) and folder.startswith("/") and folder.isprintable()
-    if not sound or not isinstance(history, dict):
+    if not isinstance(folder, str) or not sound or not isinstance(history, dict):
         return dict(data)
-    own = {
-        name: str(Path(folder, getattr(HistoryConfig, name).name))
-        for name in ("jobs_file", "errors_log")
-    }
-    targets = [{"file": str(Path(folder, TARGETS_FILE.name))}]
-    return {"publish": targets, **data, "history": {**own, **history}}
+    files = (HistoryConfig.jobs_file, HistoryConfig.errors_log, TARGETS_FILE)
+    jobs_file, errors_log, targets = (str(Path(folder, file.name)) for file in files)
+    own = {"jobs_file": jobs_file, "errors_log": errors_log}
+    return {"publish": [{"file": targets}], **data, "history": {**own, **history}}
 
 
 def _published_twice(ways: Sequence[PublisherConfig]) -> Iterator[tuple[ValuePath, str]]:
     """Entries that would withdraw each other's ads, or are served at one address."""
     seen: dict[str, int] = {}
     for number, way in enumerate(ways):
-        kind = "collector" if way.collector is not None else "https"
-        served = way.https.url if way.https is not None else None
-        at = kind if way.collector is not None else served
+        kind = "https" if way.https is not None else "collector"
+        at = way.https.url if way.https is not None else way.collector and kind
         if at and seen.setdefault(at, number) != number:
             message = f"is the same as publish[{seen[at]}]; keep one of them"
             yield ("publish", number, kind), message

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from math import fsum, isclose
+from math import isclose
 from typing import Any, Callable, Optional, TypeVar
 
+from sharectl.config.groups import overpromised
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Source
@@ -90,12 +91,7 @@ class AllPledges:
     def _nested(self, of_source: Mapping[str, Pledge]) -> tuple[Pledge, ...]:
         """All pledges; raises InputError if groups promise more than they have."""
         tree = self.tree({name: pledge.hs06 for name, pledge in of_source.items()})
-        problems = []
-        for group, hs06 in tree.items():
-            total = fsum(inner for name, inner in tree.items() if name.rpartition(".")[0] == group)
-            if total > hs06 * (1 + _SAME):
-                fact = f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}"
-                problems.append(f"{fact}; write shares instead of pledges for them, or lower them")
+        problems = [message for _, message in overpromised(tree)]
         if problems:
             raise InputError(problems)
         return tuple(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -50,7 +49,7 @@ def who_runs(verb: str, environment: Mapping[str, str]) -> Who:
     return Who(
         user=printable(user_name(os.geteuid()), _MAX_NAME),
         sudo_user=printable(sudo_user, _MAX_NAME) if sudo_user else None,
-        host=printable(platform.node(), _MAX_NAME),
+        host=printable(os.uname().nodename, _MAX_NAME),
         verb=verb,
     )
 

@@ -245,7 +245,7 @@ def test_the_command_prints_the_pledges_of_a_cycle(
         ("{cms: {}, atlas: {}}", "groups.atlas: GROUP_NAMES of "),
         (
             "{alice: {groups: {prod: {}, user: {share: 0.5}}}}",
-            "the groups of alice are promised 360 HS06 of its 300; write shares",
+            "the groups of alice are promised 360 HS06 of its 300; lower their shares",
         ),
     ],
 )
