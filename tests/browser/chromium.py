@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
-"""Of Debian's packages of these names (the last: of whoever has it)."""
-
+"""Of Debian's packages of these names."""
 _DEADLINE_SECONDS = 60.0
 _END_SECONDS = 20.0
-_HEADLESS = "--headless"
 _OPTIONS = (
-    _HEADLESS,
+    "--headless",
     "--remote-debugging-pipe",
     "--no-sandbox",  # tests run as root in containers, on pages that they made themselves
     "--disable-gpu",
@@ -38,21 +36,19 @@ _OPTIONS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
-
-
 _PIPES = """
 import os, sys
 come, go = (os.dup(int(number)) for number in sys.argv[1:3])
-for given, wanted in ((come, 3), (go, 4)):
-    os.dup2(given, wanted)
-    os.set_inheritable(wanted, True)
+for pipe, number in ((come, 3), (go, 4)):
+    os.dup2(pipe, number)
+    os.set_inheritable(number, True)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """Puts the pipes on descriptors 3 and 4, and becomes the browser."""
 
 
 class BrowserError(Exception):
-    """The browser ended, did not answer, or did not like what it was told."""
+    """The browser ended, did not answer, or refused a command."""
 
 
 def program() -> Optional[str]:
@@ -68,7 +64,7 @@ class Chromium:
     requests
         URLs that pages asked for, but for the page itself.
     complaints
-        What pages wrote to the console, and what the browser reported of them.
+        Lines that pages wrote to the console, and reports of the browser about them.
     """
 
     def __init__(self, executable: str, profile: Path) -> None:
@@ -76,27 +72,19 @@ class Chromium:
         self.complaints: list[str] = []
         self._number = 0
         self._unread = b""
+        self._url = ""
         self._session: Optional[str] = None
-        self._events: list[dict[str, Any]] = []
+        self._loaded = False
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-        with (profile / "stderr").open("wb") as said:
+        command = [sys.executable, "-Ic", _PIPES, str(to_browser), str(from_browser), executable]
+        with (profile / "stderr").open("wb") as errors:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-Ic",
-                    _PIPES,
-                    str(to_browser),
-                    str(from_browser),
-                    executable,
-                    *_OPTIONS,
-                    f"--user-data-dir={profile}",
-                    "about:blank",
-                ],
+                [*command, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"],
                 pass_fds=(to_browser, from_browser),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=errors,
                 start_new_session=True,
                 env={
                     "PATH": os.environ.get("PATH", ""),
@@ -111,65 +99,45 @@ class Chromium:
     def __enter__(self) -> Self:
         """Wait for the page to be there."""
         try:
-            self._attach()
+            target = self.tell("Target.createTarget", url="about:blank")["targetId"]
+            attached = self.tell("Target.attachToTarget", targetId=target, flatten=True)
+            self._session = attached["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.tell(f"{domain}.enable")
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _attach(self) -> None:
-        pages = [
-            found
-            for found in self.tell("Target.getTargets")["targetInfos"]
-            if found["type"] == "page"
-        ]
-        target = (
-            pages[0]["targetId"]
-            if pages
-            else self.tell("Target.createTarget", url="about:blank")["targetId"]
-        )
-        self._session = self.tell("Target.attachToTarget", targetId=target, flatten=True)[
-            "sessionId"
-        ]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.tell(f"{domain}.enable")
-
     def __exit__(self, *_: object) -> None:
-        """End the browser: ask, and after a while kill what it started."""
+        """End the browser: ask, and after a while kill the processes that it started."""
         try:
             self._session = None
             self.tell("Browser.close")
-        except BrowserError:
-            pass
-        finally:
-            os.close(self._out)
-            self._end()
-            os.close(self._in)
-
-    def _end(self) -> None:
-        try:
             self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
+        except (BrowserError, subprocess.TimeoutExpired):
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        for _ in range(100):
-            if not self.processes():
-                return
+        finally:
+            os.close(self._out)
+            os.close(self._in)
+        deadline = time.monotonic() + _END_SECONDS
+        while self.processes() and time.monotonic() < deadline:
             time.sleep(0.1)
-        for left in self.processes():
-            os.kill(left, signal.SIGKILL)
+        for process in self.processes():
+            os.kill(process, signal.SIGKILL)
 
     def processes(self) -> list[int]:
         """Ids of the processes of the browser's session that live."""
-        found = []
+        alive = []
         for entry in Path("/proc").glob("[0-9]*/stat"):
             try:
                 state, _parent, _group, session = entry.read_text().rpartition(")")[2].split()[:4]
             except OSError:
                 continue
             if int(session) == self._process.pid and state != "Z":
-                found.append(int(entry.parent.name))
-        return found
+                alive.append(int(entry.parent.name))
+        return alive
 
     def tell(self, method: str, **parameters: object) -> dict[str, Any]:
         """Result of a command of the protocol."""
@@ -183,38 +151,31 @@ class Chromium:
                 data = data[os.write(self._out, data) :]
         except OSError as error:
             raise BrowserError(f"{method}: {error}") from error
-        deadline = time.monotonic() + _DEADLINE_SECONDS
-        while True:
-            answer = self._next(deadline, method)
-            if answer.get("id") == self._number:
-                if "error" in answer:
-                    raise BrowserError(f"{method}: {answer['error']}")
-                result: dict[str, Any] = answer["result"]
-                return result
-            self._note(answer)
+        answer = self._answer(method, lambda answer: answer.get("id") == self._number)
+        if "error" in answer:
+            raise BrowserError(f"{method}: {answer['error']}")
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def open(self, path: Path) -> None:
         """Load a file, and wait until it is drawn."""
         self.requests.clear()
         self.complaints.clear()
-        self._events.clear()
+        self._loaded = False
         self._url = path.as_uri()
         self.tell("Page.navigate", url=self._url)
-        deadline = time.monotonic() + _DEADLINE_SECONDS
-        while not any(event["method"] == "Page.loadEventFired" for event in self._events):
-            self._note(self._next(deadline, f"load of {path}"))
+        if not self._loaded:
+            self._answer(f"load of {path}", lambda _event: self._loaded)
         self.evaluate(
             "document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => 1)"
         )
 
-    def look(
-        self, *, width: int = 1200, height: int = 900, dark: bool = False, paper: bool = False
-    ) -> None:
+    def look(self, *, width: int = 1200, dark: bool = False, paper: bool = False) -> None:
         """Choose viewport, colour scheme and medium."""
         self.tell(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=height,
+            height=900,
             deviceScaleFactor=1,
             mobile=False,
         )
@@ -227,54 +188,55 @@ class Chromium:
     def evaluate(self, script: str, arguments: Optional[Mapping[str, object]] = None) -> Any:
         """Value of an expression of JavaScript; ``arguments`` are names in it.
 
-        The page's own policy does not bind the protocol.
+        The page's policy does not bind the protocol.
         """
-        given = arguments or {}
-        names = ",".join(given)
-        values = ",".join(json.dumps(value) for value in given.values())
-        told = self.tell(
+        values = arguments or {}
+        parameters = ",".join(map(json.dumps, values.values()))
+        result = self.tell(
             "Runtime.evaluate",
-            expression=f"(({names}) => ({script}))({values})",
+            expression=f"(({','.join(values)}) => ({script}))({parameters})",
             returnByValue=True,
             awaitPromise=True,
         )
-        if "exceptionDetails" in told:
-            raise BrowserError(f"{script}: {told['exceptionDetails']}")
-        return told["result"].get("value")
+        if "exceptionDetails" in result:
+            raise BrowserError(f"{script}: {result['exceptionDetails']}")
+        return result["result"].get("value")
 
-    def screenshot(self, *, whole: bool = True) -> bytes:
+    def screenshot(self) -> bytes:
         """PNG of the page."""
-        return base64.b64decode(
-            self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
-        )
+        picture = self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        return base64.b64decode(picture["data"])
 
-    def pdf(self, **options: object) -> bytes:
+    def pdf(self) -> bytes:
         """The page on paper (A4), whatever `look` chose last."""
         self.tell("Emulation.setEmulatedMedia", media="print")
-        options = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True, **options}
-        return base64.b64decode(self.tell("Page.printToPDF", **options)["data"])
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
+        return base64.b64decode(self.tell("Page.printToPDF", **paper)["data"])
 
-    def _next(self, deadline: float, what: str) -> dict[str, Any]:
-        while b"\0" not in self._unread:
-            ready, _, _ = select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise BrowserError(f"{what}: no answer within {_DEADLINE_SECONDS:g} s")
-            piece = os.read(self._in, 1 << 20)
-            if not piece:
-                raise BrowserError(f"{what}: the browser has ended")
-            self._unread += piece
-        message, _, self._unread = self._unread.partition(b"\0")
-        answer: dict[str, Any] = json.loads(message)
-        return answer
+    def _answer(self, subject: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next message that is ``wanted``; events on the way are noted."""
+        deadline = time.monotonic() + _DEADLINE_SECONDS
+        while True:
+            while b"\0" not in self._unread:
+                seconds = max(0.0, deadline - time.monotonic())
+                if not select.select([self._in], [], [], seconds)[0]:
+                    raise BrowserError(f"{subject}: no answer within {_DEADLINE_SECONDS:g} s")
+                piece = os.read(self._in, 1 << 20)
+                if not piece:
+                    raise BrowserError(f"{subject}: the browser has ended")
+                self._unread += piece
+            text, _, self._unread = self._unread.partition(b"\0")
+            message: dict[str, Any] = json.loads(text)
+            self._note(message.get("method", ""), message.get("params", {}))
+            if wanted(message):
+                return message
 
-    def _note(self, event: dict[str, Any]) -> None:
-        if "method" not in event:
-            return
-        self._events.append(event)
-        told = event.get("params", {})
-        if event["method"] == "Network.requestWillBeSent" and told["request"]["url"] != self._url:
-            self.requests.append(told["request"]["url"])
-        elif event["method"] == "Log.entryAdded":
-            self.complaints.append(told["entry"]["text"])
-        elif event["method"] in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
-            self.complaints.append(json.dumps(told))
+    def _note(self, event: str, content: dict[str, Any]) -> None:
+        if event == "Page.loadEventFired":
+            self._loaded = True
+        elif event == "Network.requestWillBeSent" and content["request"]["url"] != self._url:
+            self.requests.append(content["request"]["url"])
+        elif event == "Log.entryAdded":
+            self.complaints.append(content["entry"]["text"])
+        elif event in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
+            self.complaints.append(json.dumps(content))

@@ -31,54 +31,60 @@ _CURVES = """
     places.push([at.x + scrollX, at.y + scrollY]);
   }
   const style = getComputedStyle(path);
-  const across = [...path.getAttribute('d').matchAll(/[lh](-?[0-9.]+)/g)].reduce((sum, step) => sum + +step[1], 0);
-  return {figure: path.closest('svg').id, name: path.className.baseVal, across, places,
+  const steps = [...path.getAttribute('d').matchAll(/[lh](-?[0-9.]+)/g)];
+  return {figure: path.closest('svg').id, name: path.className.baseVal, places,
+          across: steps.reduce((sum, step) => sum + +step[1], 0),
           stroke: style.stroke, dash: style.strokeDasharray};
 })"""
 
 _EXTENTS = """
 Object.fromEntries([...document.querySelectorAll('svg.figure')].map(svg => {
-  const of = (wanted) => [...svg.querySelectorAll(wanted)].map(e => e.classList[e.classList.length - 1]);
+  const of = wanted => [...svg.querySelectorAll(wanted)].map(e => e.classList[e.classList.length - 1]);
   const drawn = new Set([...of('path.line:not(.sample)'), ...of('path.area')]);
+  const gaps = [...svg.querySelectorAll('.gap')];
   return [svg.id, {plot: svg.querySelector('path.axis, path.grid').getBBox().width,
-    gaps: [...svg.querySelectorAll('.gap')].reduce((sum, gap) => sum + gap.getBBox().width, 0),
+    gaps: gaps.reduce((sum, gap) => sum + gap.getBBox().width, 0),
     missing: [...of('path.sample'), ...of('rect.swatch')].filter(name => !drawn.has(name))}];
 }))"""
 
 _AREAS = """
 [...document.querySelectorAll('svg.figure path.area')].map(path => {
-  const box = path.getBoundingClientRect(), style = getComputedStyle(path);
-  return {figure: path.closest('svg').id, name: path.className.baseVal, fill: style.fill, stroke: style.stroke,
-          box: [box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY]};
+  const b = path.getBoundingClientRect(), style = getComputedStyle(path);
+  return {figure: path.closest('svg').id, name: path.className.baseVal,
+          fill: style.fill, stroke: style.stroke,
+          box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY]};
 })"""
 
 _TEXTS = """
-[...document.querySelectorAll('body *')].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
-    && e.checkVisibility() && !['TITLE', 'title', 'desc'].includes(e.tagName)).map(e => {
+[...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
+    && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+    && !['TITLE', 'title', 'desc'].includes(e.tagName)).map(e => {
   const style = getComputedStyle(e);
-  return {text: e.textContent.trim().slice(0, 40), colour: e instanceof SVGElement ? style.fill : style.color,
-          size: parseFloat(style.fontSize)};
+  return {text: e.textContent.trim().slice(0, 40),
+          colour: e instanceof SVGElement ? style.fill : style.color};
 })"""
 
 _LABELS = """
 [...document.querySelectorAll('svg.figure')].map(svg => {
-  const part = e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; };
-  return {figure: svg.id, box: part(svg), texts: [...svg.querySelectorAll('text')].map(t => [t.textContent, part(t)])};
+  const part = e => (b => [b.left, b.top, b.right, b.bottom])(e.getBoundingClientRect());
+  const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, part(t)]);
+  return {figure: svg.id, box: part(svg), texts};
 })"""
 
 _WIDE = """
-[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && !e.closest('.skip') && !e.closest('thead')
-  && e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className)"""
+[...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
+    && !e.closest('.scroll') && !e.closest('.skip') && !e.closest('thead')
+    && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className)"""
 
 _BAR_BEGINS = """
-[...document.querySelectorAll('table.summary td svg')].map(svg => svg.getBoundingClientRect().left)"""
+[...document.querySelectorAll('table.summary td svg')].map(e => e.getBoundingClientRect().left)"""
 
 _AXES = """
 (svg => {
-  const matrix = svg.getScreenCTM(), boxes = [...svg.querySelectorAll('text.tick')].map(t => [t.textContent, t.getAttribute('text-anchor'),
-      +t.getAttribute('x'), +t.getAttribute('y')]);
-  const line = svg.querySelector('path.line.' + name), length = line.getTotalLength(), end = line.getPointAtLength(length);
-  return {ticks: boxes.filter(t => t[1] === 'end').map(t => [t[0], t[3] - 4]), end: [end.x, end.y]};
+  const ticks = [...svg.querySelectorAll('text.tick[text-anchor=end]')];
+  const line = svg.querySelector('path.line.' + name);
+  return {ticks: ticks.map(t => [t.textContent, +t.getAttribute('y') - 4]),
+          end: line.getPointAtLength(line.getTotalLength()).y};
 })(document.getElementById(figure))"""
 
 
@@ -109,7 +115,7 @@ class Picture:
 
 
 def picture(browser: Chromium) -> Picture:
-    """The whole page as it is drawn."""
+    """Screenshot of the page."""
     return Picture(Image.open(io.BytesIO(browser.screenshot())).convert("RGB"))
 
 
@@ -145,11 +151,11 @@ def missing_curves(browser: Chromium) -> list[str]:
 
 
 def drawn_end(browser: Chromium, figure: str, name: str) -> float:
-    """What a line's last point means, by the labels of the axis."""
+    """Value of a line's last point, by the labels of the axis."""
     axes = browser.evaluate(_AXES, {"figure": figure, "name": name})
     ticks = [(number(label), y) for label, y in axes["ticks"]]
     (low, low_y), (high, high_y) = ticks[0], ticks[-1]
-    value: float = low + (high - low) * (axes["end"][1] - low_y) / (high_y - low_y)
+    value: float = low + (high - low) * (axes["end"] - low_y) / (high_y - low_y)
     return value
 
 
@@ -173,20 +179,14 @@ def overlapping(browser: Chromium) -> list[str]:
     """Labels of figures that lie on each other, or leave their figure."""
     wrong = []
     for figure in browser.evaluate(_LABELS):
-        texts = figure["texts"]
-        for number_, (text, box) in enumerate(texts):
-            outer = figure["box"]
-            if (
-                box[0] < outer[0] - 0.5
-                or box[2] > outer[2] + 0.5
-                or box[1] < outer[1] - 2
-                or box[3] > outer[3] + 2
-            ):
+        left, top, right, bottom = figure["box"]
+        for position, (text, box) in enumerate(figure["texts"]):
+            if min(box[0] - left, right - box[2]) < -0.5 or min(box[1] - top, bottom - box[3]) < -2:
                 wrong.append(f"{figure['figure']}: {text!r} leaves the figure")
             # Boxes are as high as the font can be: figures and letters take the middle of them.
             wrong += [
                 f"{figure['figure']}: {text!r} on {other!r}"
-                for other, place in texts[number_ + 1 :]
+                for other, place in figure["texts"][position + 1 :]
                 if box[0] < place[2]
                 and place[0] < box[2]
                 and _inner(box)[0] < _inner(place)[1]
@@ -245,10 +245,8 @@ def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
     })()""")
     paper = browser.pdf()
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper))
-    places = {
-        found[1].decode(): found[2].decode()
-        for found in re.finditer(rb"/(at-[0-9]+-(?:begin|end))\s*\[\s*([0-9]+) 0 R", paper)
-    }
+    ends = re.finditer(rb"/(at-[0-9]+-(?:begin|end))\s*\[\s*([0-9]+) 0 R", paper)
+    places = {end[1].decode(): end[2].decode() for end in ends}
     assert len(places) == 2 * len(names), (
         f"the paper tells of {len(places)} ends of {len(names)} figures"
     )
@@ -272,7 +270,7 @@ def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
 
 
 def number(label: str) -> float:
-    """What a label of an axis says."""
+    """Number of a label of an axis."""
     return float(label.replace("\u202f", "").replace("\u2212", "-"))
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from sharectl.report.tables import print_table, printable
+from sharectl.report.tables import print_table
 from tests.verbs import Terminal
 
 COLUMNS = ("slots", "takes", "cost", "refused")
@@ -59,11 +59,7 @@ def test_numbers_stay_whole_where_even_they_are_too_wide(monkeypatch: pytest.Mon
     assert [number for number in row if number not in to.getvalue()] == []
 
 
-def test_a_table_may_be_empty() -> None:
+def test_a_table_may_be_empty_and_shows_no_control_characters() -> None:
     to = io.StringIO()
-    print_table("title", COLUMNS, [], to)
-    assert to.getvalue() == "title\nslots  takes  cost  refused\n"
-
-
-def test_control_characters_are_escaped() -> None:
-    assert printable("a\x1b[31m\nb\u202e") == "a\\x1b[31m\\nb\\u202e"
+    print_table("a\x1b[31m\nb\u202e", COLUMNS, [], to)
+    assert to.getvalue() == "a\\x1b[31m\\nb\\u202e\nslots  takes  cost  refused\n"
