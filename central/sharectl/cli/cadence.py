@@ -87,9 +87,7 @@ _HELP = {
         "the longest interval is recommended that loses at most this share of the cores' time more "
         "than the best, such as 0.01 or 1%% (default: %(default)g)"
     ),
-    "--plot": (
-        "draw the saw-tooth of the formula over run times in seconds and in cycles, into FILE.svg"
-    ),
+    "--plot": "draw the saw-tooth of the formula over run times into FILE.svg",
 }
 
 _WITHOUT_EFFECT = {

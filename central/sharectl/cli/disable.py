@@ -21,7 +21,8 @@ from sharectl.model import Disabled
 from sharectl.publish.audit import who_runs
 from sharectl.publish.switch import MAX_REASON
 from sharectl.report import as_json
-from sharectl.report.pool import disabled_words, utc
+from sharectl.report.pool import disabled_words
+from sharectl.times import shown
 
 MAX_FOR_SECONDS = 366 * 86400
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -184,11 +185,11 @@ def _reply(
         return
     yield f"disabled {disabled_words(off)}"
     if was is not None:
-        now_until = "without an end" if off.until is None else f"until {utc(off.until)}"
+        now_until = "without an end" if off.until is None else f"until {shown(off.until)}"
         yield f"was disabled {disabled_words(was)}; now {now_until}"
     if off.until is not None:
         seconds = off.until - off.since
-        yield f"for {seconds} s: the first cycle after {utc(off.until)} publishes again"
+        yield f"for {seconds} s: the first cycle after {shown(off.until)} publishes again"
 
 
 def _effect(done: Publication) -> str:

@@ -24,7 +24,6 @@ from sharectl.report.tables import WIDTH, print_table, printable
 from sharectl.words import counted
 
 MOST_TEETH = 200
-_CYCLES = 8
 _FEW_DIGITS = 100
 _KNOBS = {
     "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
@@ -39,7 +38,7 @@ _KNOBS = {
 
 
 def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
-    """Costs by load and interval, the recommendation (null if there is none) and notes."""
+    """Costs by load and interval, the recommendation (or null) and notes."""
     terms, choice = comparison.terms, comparison.choice
     return {
         "source": facts.source,
@@ -83,7 +82,9 @@ def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str,
         **_knobs(choice),
         "by_column": _basis(comparison),
         "loading_factor": choice.option.loading,
-        "idle_core_hours_per_day": None if cores is None else _hours(choice.option.idle, cores),
+        "idle_core_hours_per_day": None
+        if cores is None
+        else DAY_HOURS * cores * choice.option.idle,
         "negotiating_ratio": choice.option.negotiating,
         "beside_default": asdict(beside(choice.option, choice.default, cores)),
         "why": list(reasons(comparison, choice)),
@@ -94,30 +95,20 @@ def _knobs(choice: Recommendation) -> dict[str, int]:
     return {name: round(value) for name, value in zip(_KNOBS, asdict(choice.knobs).values())}
 
 
-def _hours(idle: float, cores: int) -> float:
-    return idle * cores * DAY_HOURS
-
-
 def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    several = len(comparison.costs) > 1
     cores, worklife = comparison.terms.cores, comparison.terms.worklife_seconds
-    first = comparison.costs[0].load
-    whose = "" if several else f" of {first.name}, mean {brief(first.mean_seconds)} s"
     idle = "idle core-h/day" if cores else "idle h/day of a core"
-    hours = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
+    pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
+    load, several = comparison.costs[0].load, len(comparison.costs) > 1
+    whose = "" if several else f" of {load.name}, mean {brief(load.mean_seconds)} s"
+    columns = [*(("run times", "mean s") if several else ()), "interval s"]
+    columns += ["one job a claim %", idle]
+    columns += [f"{_basis(comparison)} %", idle] if worklife else []
     print_table(
-        f"loading factor{whose}: share of their time that slots work while jobs wait{hours}",
-        (
-            *(("run times", "mean s") if several else ()),
-            "interval s",
-            "one job a claim %",
-            idle,
-            *((f"{_basis(comparison)} %", idle) if worklife else ()),
-            "in cycles",
-            "cycles/day",
-        ),
-        list(_rows(comparison)),
+        f"loading factor{whose}: share of their time that slots work while jobs wait{pool}",
+        [*columns, "in cycles", "cycles/day"],
+        _rows(comparison),
         to,
     )
     for note in notes(comparison, facts):
@@ -139,14 +130,13 @@ def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
         for number, option in enumerate(cost.options):
             if cost in comparison.parts and number != at:
                 continue
-            cells: list[object] = []
+            cells: list[object] = [brief(option.interval_seconds)]
             if len(comparison.costs) > 1:
-                cells = [cost.load.name, brief(cost.load.mean_seconds)]
-            cells.append(brief(option.interval_seconds))
+                cells = [cost.load.name, brief(cost.load.mean_seconds), *cells]
             for reused in columns:
                 loading = option.loading if reused else option.alone
                 hours = comparison.idle_hours(cost, number, reused=reused)
-                hours = _hours(1 - loading, 1) if hours is None else hours
+                hours = DAY_HOURS * (1 - loading) if hours is None else hours
                 cells += [round(100 * loading, 2), brief(hours)]
             negotiating = "?" if option.negotiating is None else f"{option.negotiating:.1%}"
             yield (*cells, negotiating, round(option.cycles_per_day))
@@ -223,30 +213,22 @@ def _about_choice(comparison: Comparison, duration: float) -> Iterator[str]:
 
 def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
     """Why this interval, in sentences."""
-    terms, option = comparison.terms, choice.option
+    terms, option, best = comparison.terms, choice.option, choice.best
     duration = terms.duration_seconds or 0.0
-    tolerance = f"at most {_percent(terms.tolerance)} of the cores' time more"
-    yield f"By the column '{_basis(comparison)}' (--claim-worklife)."
+    longest = "the same is" if option == best else f"{brief(option.interval_seconds)} s is"
     yield (
-        f"A cycle takes up to {brief(duration)} s, and is to take at most "
-        f"{_percent(terms.most_negotiating)} of the negotiator's time: "
-        f"{brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
-        f"{brief(duration / terms.most_negotiating)} s on: {_loss(choice.best, terms.cores)}."
+        f"By the column '{_basis(comparison)}' (--claim-worklife). A cycle takes up to "
+        f"{brief(duration)} s, and is to take at most {_percent(terms.most_negotiating)} of the "
+        f"negotiator's time: of the intervals from {brief(duration / terms.most_negotiating)} s "
+        f"on, {brief(best.interval_seconds)} s loses least ({_loss(best, terms.cores)}), and "
+        f"{longest} the longest that loses at most {_percent(terms.tolerance)} of the cores' time "
+        f"more ({_loss(option, terms.cores)})."
     )
-    if option == choice.best:
-        yield f"No longer one of them loses {tolerance}."
-    else:
-        yield (
-            f"{brief(option.interval_seconds)} s is the longest of them that loses {tolerance}: "
-            f"{_loss(option, terms.cores)}."
-        )
     yield (
         f"The negotiator pays {option.negotiating:.1%} of its time for it, in "
         f"{option.cycles_per_day:.0f} cycles a day."
     )
-    if option.interval_seconds == Knobs.interval_seconds:
-        yield "It is HTCondor's default."
-    else:
+    if option.interval_seconds != Knobs.interval_seconds:
         cost = beside(option, choice.default, terms.cores)
         hours = cost.negotiating_hours_per_day
         yield (
@@ -258,8 +240,7 @@ def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
     if busiest < option.interval_seconds:
         yield (
             f"Schedds that call for a cycle after each submission get one every {brief(busiest)} s "
-            f"at the soonest ({duration / busiest:.1%} of the negotiator's time); slots then wait "
-            "less than said here."
+            f"at the soonest ({duration / busiest:.1%} of the negotiator's time)."
         )
     if comparison.now is not None:
         yield (
@@ -288,7 +269,7 @@ def _loss(option: IntervalCost, cores: Optional[int]) -> str:
     lost = f"{option.idle:.1%} of the cores' time"
     if cores is None:
         return lost
-    hours = brief(_hours(option.idle, cores))
+    hours = brief(DAY_HOURS * cores * option.idle)
     return f"{lost}, {hours} idle core-hours a day on {counted(cores, 'core')}"
 
 
@@ -327,28 +308,27 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
 
 
 def figure(intervals: Sequence[float]) -> str:
-    """SVG file of the saw-tooth over run times in seconds, and in cycles."""
+    """SVG file of the saw-tooth over run times, for each interval."""
     longest = 4 * max(intervals)
-    floors = [(float(cycles), cycles / (cycles + 1)) for cycles in range(_CYCLES + 1)]
-    teeth = {f"{interval:g} s": sawteeth(interval, longest) for interval in intervals}
-    in_cycles = {"any": sawteeth(1.0, _CYCLES), "n/(n+1)": floors}
     return document(
         [
             Figure(
-                key=words,
-                title=f"Loading factor over run time in {words}",
-                description="It rises to 1 at whole numbers of cycles, and falls to n / (n + 1) "
-                "past n.",
-                across=(0.0, most),
-                ticks=ticks_up_to(most, 5),
+                key="saw-tooth",
+                title="Loading factor over run time in seconds",
+                description="It is 1 at whole numbers of cycles, and n / (n + 1) just past n.",
+                across=(0.0, longest),
+                ticks=ticks_up_to(longest, 5),
                 up=Limits(0.0, 1.0, 0.25),
                 unit=AxisUnit(1.0, "loading factor"),
                 curves=[
-                    Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
-                    for number, (name, corners) in enumerate(lines.items())
+                    Curve(
+                        f"{interval:g} s",
+                        f"group{number % GROUPS}",
+                        [Value(*corner) for corner in sawteeth(interval, longest)],
+                    )
+                    for number, interval in enumerate(intervals)
                 ],
-                across_words=words,
+                across_words="seconds",
             )
-            for words, most, lines in (("seconds", longest, teeth), ("cycles", _CYCLES, in_cycles))
         ]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import fsum
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from sharectl.ledger.series import Bucket, GroupPoint, Series
 from sharectl.report.scale import grouped, minute, percent, short, time_ticks, unit_of
@@ -60,17 +60,27 @@ def group_kinds(
         True to draw pending jobs by the cores they request, else by their number.
     """
 
-    def of(values: Callable[[GroupPoint], Values]) -> OfBucket:
-        return lambda bucket: values(bucket.groups[group]) if group in bucket.groups else {}
+    def of(lines: Mapping[str, str]) -> OfBucket:
+        """Lines of attributes of the group's points."""
 
-    def pending(point: GroupPoint) -> Mapping[int, float]:
-        by_size = point.pending_by_size.items()
-        return {size: jobs * size for size, jobs in by_size} if in_cores else dict(by_size)
+        def values(bucket: Bucket) -> Values:
+            point = bucket.groups.get(group)
+            return {name: getattr(point, key) for name, key in lines.items()} if point else {}
 
-    def by_layer(amounts: Mapping[int, float]) -> Values:
-        return {
-            name: fsum(amounts.get(size, 0.0) for size in sizes) for name, sizes in layers.items()
-        }
+        return values
+
+    def by_size(key: str, attribute: str, unit: str, *, as_cores: bool = False) -> FigureKind:
+        def values(bucket: Bucket) -> Values:
+            if group not in bucket.groups:
+                return {}
+            amounts = getattr(bucket.groups[group], attribute)
+            return {
+                name: fsum(amounts.get(size, 0.0) * (size if as_cores else 1) for size in sizes)
+                for name, sizes in layers.items()
+            }
+
+        title = f"{key.capitalize()}, by job size"
+        return FigureKind(key, title, unit, values, style="layer", stacked=True, whole=True)
 
     def work_says(series: Series) -> str:
         done = group_summary(group, points_of([series], group))["work_ratio"]
@@ -81,48 +91,24 @@ def group_kinds(
         error = group_summary(group, points)["error_rms_hs06"]
         return f"RMS error {short(error)} HS06" if points else ""
 
-    layered: dict[str, Any] = {"style": "layer", "stacked": True, "whole": True}
+    pending = "cores requested" if in_cores else "jobs"
+    work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
+    error = {"error": "error_hs06", "output": "output_hs06"}
+    targets = {"held back": "held_back_nodes", "helped": "helped_nodes"}
     return [
-        FigureKind(
-            "work",
-            "Work against pledge",
-            "HS06-hours",
-            of(
-                lambda point: {"work": point.work_hs06_seconds, "pledge": point.pledge_hs06_seconds}
-            ),
-            work_says,
-            summed=True,
-        ),
-        FigureKind(
-            "running",
-            "Running, by job size",
-            "cores",
-            of(lambda point: by_layer(point.cores_by_size)),
-            **layered,
-        ),
-        FigureKind(
-            "pending",
-            "Pending, by job size",
-            "cores requested" if in_cores else "jobs",
-            of(lambda point: by_layer(pending(point))),
-            **layered,
-        ),
+        FigureKind("work", "Work against pledge", "HS06-hours", of(work), work_says, summed=True),
+        by_size("running", "cores_by_size", "cores"),
+        by_size("pending", "pending_by_size", pending, as_cores=in_cores),
         FigureKind(
             "error",
             "Error and controller output",
             "HS06",
-            of(lambda point: {"error": point.error_hs06, "output": point.output_hs06}),
+            of(error),
             error_says,
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
         ),
-        FigureKind(
-            "targets",
-            "Targets",
-            "nodes",
-            of(lambda point: {"held back": point.held_back_nodes, "helped": point.helped_nodes}),
-            whole=True,
-        ),
+        FigureKind("targets", "Targets", "nodes", of(targets), whole=True),
     ]
 
 
@@ -135,37 +121,25 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
     tops = top_groups(groups)
 
+    def of(lines: Mapping[str, str]) -> OfBucket:
+        return lambda bucket: {name: getattr(bucket.pool, key) for name, key in lines.items()}
+
     def power(bucket: Bucket) -> Values:
         points = [bucket.groups[group] for group in tops if group in bucket.groups]
         powers, pledges = ([p.power_hs06 for p in points], [p.pledge_hs06 for p in points])
         return {"power": fsum(powers), "pledge": fsum(pledges)} if bucket.groups else {}
 
-    def idle(bucket: Bucket) -> Values:
-        pool = bucket.pool
-        return {
-            "idle": pool.idle_cores,
-            "under targets": pool.idle_target_cores,
-            "in grace": pool.idle_grace_cores,
-        }
-
+    idle = {
+        "idle": "idle_cores",
+        "under targets": "idle_target_cores",
+        "in grace": "idle_grace_cores",
+    }
+    targets, duration = of({"targets": "targets"}), of({"duration": "seconds"})
     return [
         FigureKind("power", "Power of all groups", "HS06", power, lambda _series: ""),
-        FigureKind("idle", "Idle cores", "cores", idle, whole=True),
-        FigureKind(
-            "targets",
-            "Nodes under targets",
-            "nodes",
-            lambda bucket: {"targets": bucket.pool.targets},
-            whole=True,
-        ),
-        FigureKind(
-            "cycles",
-            "Duration of cycles",
-            "seconds",
-            lambda bucket: {"duration": bucket.pool.seconds},
-            _cycles_say,
-            crosses=True,
-        ),
+        FigureKind("idle", "Idle cores", "cores", of(idle), whole=True),
+        FigureKind("targets", "Nodes under targets", "nodes", targets, whole=True),
+        FigureKind("cycles", "Duration of cycles", "seconds", duration, _cycles_say, crosses=True),
     ]
 
 
@@ -236,14 +210,14 @@ def drawings(
             between=kind.between,
             note=kind.note,
         )
-        known = any(value.mean is not None for line in lines for value in line.values)
+        drawable = any(value.mean is not None for line in lines for value in line.values)
         unknown = "Not known: no complete cycle of this period recorded it."
         drawn.append(
             {
                 "key": kind.key,
                 "title": title,
                 "says": kind.says(series) if kind.says else _means(kind, series),
-                "svg": svg(figure) if known else "",
+                "svg": svg(figure) if drawable else "",
                 "missing": unknown if series.buckets else "No cycle in this period.",
             }
         )
@@ -269,11 +243,11 @@ def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> st
     """The figure in words, for readers who do not see it."""
     sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.unit}."]
     for line in lines:
-        known = [value.mean for value in line.values if value.mean is not None]
-        if known:
+        means = [value.mean for value in line.values if value.mean is not None]
+        if means:
             sentences.append(
-                f"{line.name}: from {short(min(known))} to {short(max(known))}, at the end "
-                f"{short(known[-1])}."
+                f"{line.name}: from {short(min(means))} to {short(max(means))}, at the end "
+                f"{short(means[-1])}."
             )
     open_seconds = sum(end - begin for begin, end in gaps(series))
     if open_seconds:
@@ -291,12 +265,12 @@ def _means(kind: FigureKind, series: Series) -> str:
         name: mean_of_known((row.get(name), weight) for row, weight in rows)
         for name in dict.fromkeys(name for row, _weight in rows for name in row)
     }
-    known = [
+    words = [
         f"{short(mean)} {kind.unit if name == kind.key else name}"
         for name, mean in means.items()
         if mean is not None
     ]
-    return f"mean {', '.join(known)}" if known else ""
+    return f"mean {', '.join(words)}" if words else ""
 
 
 def _distance_says(series: Series, groups: Sequence[str], *, of_shares: bool) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, TextIO
 
 from sharectl.model import Disabled
-from sharectl.plan.free_blocks import ALL_NODES, BlockMemory, expected_wait_seconds
+from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCE_NAME
@@ -32,18 +31,12 @@ def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
 
 
 def _print_figures(content: dict[str, Any], to: TextIO) -> None:
+    keys = ("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs")
     print_table(
         "groups",
         ("group", "HS06", "cores 1-core", "multicore", "pending 1-core", "multicore"),
         [
-            (
-                group,
-                round(used["power_hs06"]),
-                used["single_cores"],
-                used["multi_cores"],
-                used["pending_single_jobs"],
-                used["pending_multi_jobs"],
-            )
+            (group, round(used["power_hs06"]), *(used[key] for key in keys))
             for group, used in content["groups"].items()
         ],
         to,
@@ -52,32 +45,19 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
         print_table(
             "in other: the largest, by the first part of AccountingGroup",
             ("AccountingGroup begins", "cores", "pending jobs"),
-            [
-                (part["name"] or "-", part["cores"], part["pending_jobs"])
-                for part in content["others"]
-            ],
+            [(row["name"] or "-", row["cores"], row["pending_jobs"]) for row in content["others"]],
             to,
         )
     if content["unplaceable"]:
+        names = ("group", "cores", "jobs", "reason")
         print_table(
             "pending jobs that no node could run if it were empty: they are no demand",
-            ("group", "cores", "jobs", "reason", "sharectl explain job"),
-            [
-                (
-                    *(jobs[key] for key in ("group", "cores", "jobs")),
-                    jobs["reason"] or "-",
-                    jobs["example"] or "-",
-                )
-                for jobs in content["unplaceable"]
-            ],
+            (*names, "sharectl explain job"),
+            [[jobs[key] or "-" for key in (*names, "example")] for jobs in content["unplaceable"]],
             to,
         )
-    print_table(
-        "nodes",
-        ("node", "cores", "MiB", "HS06/core", "controlled", "says", "held by group"),
-        map(_node_row, content["nodes"]),
-        to,
-    )
+    columns = ("node", "cores", "MiB", "HS06/core", "controlled", "says", "held by group")
+    print_table("nodes", columns, map(_node_row, content["nodes"]), to)
 
 
 def _node_row(node: Mapping[str, Any]) -> tuple[object, ...]:
@@ -157,23 +137,18 @@ def blocks_data(
             if block.free_since is not None
             and idle_cores.get(block.node, block.cores) >= block.cores
         ],
-        "left_alone": [
-            {
-                "node": row.node or None,
-                "group": row.group,
-                "cores": row.cores,
-                "failures": row.failures,
-                "until": row.until,
-            }
-            for row in memory.back_offs
-            if now < row.until
-        ],
+        "left_alone": [_back_off(row) for row in memory.back_offs if now < row.until],
         "failing": [
-            {"group": row.group, "cores": row.cores, "failures": row.failures, "until": row.until}
+            _back_off(row)
             for row in memory.back_offs
             if row.node == ALL_NODES and row.failures >= IN_A_ROW
         ],
     }
+
+
+def _back_off(row: BackOff) -> dict[str, Any]:
+    keys = ("group", "cores", "failures", "until")
+    return {"node": row.node or None, **{key: getattr(row, key) for key in keys}}
 
 
 def block_rows(blocks: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -208,17 +183,9 @@ def free_words(block: Mapping[str, Any]) -> str:
 
 
 def disabled_words(switch: Disabled) -> str:
-    """Such as ``since 2026-07-01T08:00:00Z by ann@cm until enabled: new cooling``."""
-    until = "enabled" if switch.until is None else utc(switch.until)
-    return f"since {utc(switch.since)} by {switch.who} until {until}: {switch.reason}"
-
-
-def utc(unix_seconds: int) -> str:
-    """Time in ISO 8601, or the number if that has no year."""
-    try:
-        return f"{datetime.fromtimestamp(unix_seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
-    except (OverflowError, ValueError, OSError):
-        return str(unix_seconds)
+    """Such as ``since 2026-07-01 08:00:00 UTC by ann@cm until enabled: cooling``."""
+    until = "enabled" if switch.until is None else shown(switch.until)
+    return f"since {shown(switch.since)} by {switch.who} until {until}: {switch.reason}"
 
 
 def unanswered_words(sources: Sequence[str]) -> str:

@@ -112,8 +112,8 @@ def _column(readings: Sequence[Reading]) -> Value:
     mean = mean_of_known((value, weight) for _place, value, weight in readings)
     if mean is None or len(readings) == 1:
         return Value(place, mean)
-    known = [value for _place, value, _weight in readings if value is not None]
-    return Value(place, mean, min(known), max(known))
+    values = [value for _place, value, _weight in readings if value is not None]
+    return Value(place, mean, min(values), max(values))
 
 
 def sums(series: Series, values: OfBucket) -> dict[str, list[Value]]:
@@ -221,10 +221,10 @@ def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[dict[str, int]]:
 
 
 def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
-    """Weighted mean of the known values; None if there is none."""
-    known = [(value, weight) for value, weight in weighted if value is not None and weight]
-    weights = sum(weight for _value, weight in known)
-    return fsum(value * weight for value, weight in known) / weights if weights else None
+    """Weighted mean of the values that are known; None without such values."""
+    values = [(value, weight) for value, weight in weighted if value is not None and weight]
+    weights = sum(weight for _value, weight in values)
+    return fsum(value * weight for value, weight in values) / weights if weights else None
 
 
 def ratio(part: float, whole: float) -> Optional[float]:

@@ -118,8 +118,8 @@ def limits_of(
     for curves in figures:
         for curve in _sums(curves) if stacked else curves:
             drawn += [part for value in curve.values for part in value[1:]]
-    known = [value for value in drawn if value is not None]
-    return rounded_limits(min(known), max(known), _NUMBER_TICKS)
+    values = [value for value in drawn if value is not None]
+    return rounded_limits(min(values), max(values), _NUMBER_TICKS)
 
 
 def svg(figure: Figure) -> str:
