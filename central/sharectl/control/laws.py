@@ -1,17 +1,17 @@
 """Control laws: from a group's error to the power to move.
 
-A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, codes)``.
-*latest* acts on the error alone, *ewma* on its average over time, younger values counting more. *pid*, the
-law of industry: with the error e = power - setpoint, in HS06, and the power y:
+A law is a pure function ``(params, state, reading, dt_seconds) -> Move``. *latest* acts on the error
+alone, *ewma* on its average over time, younger values counting more. *pid*, the law of industry:
+with the error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
     low-pass filtered
 
 bounded by ``most_hs06``, and never against the sign of e. Anti-windup is by back-calculation: while
-the output is not what the three terms say, the integral moves towards the value that would say it,
-with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep an old
-integral for as long as the bound, a lack of work or the deadband acts; this one forgets it, and all
-bounds go through the one mechanism.
+the output is not the sum of the three terms, the integral moves towards the value that would make
+it so, with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep
+an old integral for as long as the bound, a lack of work or the deadband acts; this one forgets it,
+and all bounds go through the one mechanism.
 """
 
 from __future__ import annotations
@@ -32,11 +32,35 @@ GAP_SECONDS = 3060.0
 """Longest interval between complete cycles that is counted; three periods of 17 minutes."""
 YEAR_SECONDS = 31_536_000
 
-DEADBAND = "deadband"
-OUTPUT_LIMIT = "output-limit"
-AGAINST_ERROR = "against-error"
-GAP = "gap"
-NO_NUMBER = "no-number"
+
+ACTED = {
+    "lends": "the setpoint is lower by the power that the group lends",
+    "borrows": "the setpoint is higher by what other groups lend",
+    "lent-limit": "max_lent_hs06 keeps the group from lending more",
+    "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
+    "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
+    "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
+    "no-demand": "under its setpoint without waiting jobs: nothing is remembered to collect later",
+    "no-claimant": "over its setpoint while no group under its own waits: nothing is remembered to "
+    "pay back",
+    "no-number": "the error was no finite number: nothing is moved or remembered",
+    "gap": "no complete cycle within control.gap_seconds: the derivative begins again",
+    "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
+    "against-error": "integral and derivative were against the error: nothing is moved",
+    BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
+    "deadband": "inside control.deadband_hs06: nothing is moved",
+}
+"""Code of what bounded or changed a setpoint or an output -> what it means."""
+
+LAWS = {
+    "latest": "acts on the latest error alone (the original method)",
+    "ewma": "acts on the average of the errors, of which younger ones count more",
+    "pid": "acts on the error, its sum over time and the change of the power",
+}
+"""Name of a law -> what it does."""
+
+REMEMBERING = frozenset({"ewma", "pid"})
+"""Laws that act on earlier errors too: those must not remember what was nobody's loss."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +77,7 @@ class Reading:
     """More than this is not to be moved either way."""
 
 
-class Said(NamedTuple):
+class Move(NamedTuple):
     """Answer of a law."""
 
     state: Mapping[str, float]
@@ -69,13 +93,15 @@ def beyond(value_hs06: float, deadband_hs06: float) -> float:
     return value_hs06 if abs(value_hs06) > deadband_hs06 else 0.0
 
 
-def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[dict[str, float]]:
-    """Numbers of ``names`` in ``state``; None, as for a fresh controller, if one is invalid."""
-    own = {name: state[name] for name in names if name in state}
-    sound = len(own) == len(names) and all(
-        isfinite(n) and abs(n) <= MOST_HS06 for n in own.values()
-    )
-    return own if sound else None
+def limited(value: float, most: float) -> float:
+    """``value``, of at most the size of ``most``."""
+    return min(max(value, -most), most)
+
+
+def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[Mapping[str, float]]:
+    """``state``; None, as for a fresh controller, if a number of ``names`` is missing or broken."""
+    sound = all(name in state and abs(state[name]) <= MOST_HS06 for name in names)
+    return state if sound else None
 
 
 AVERAGE = "average_hs06"
@@ -92,18 +118,18 @@ class Ewma:
     """Age at which an error counts half in the average."""
 
 
-def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """The exponentially weighted average of the error; the first error is the average so far.
 
     The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more
     than a short one, and one that is cut in two weighs as much as both parts.
     """
     before = own_state(state, (AVERAGE, AVERAGE_BEFORE, WEIGHT_BEFORE))
-    kept = 0.0 if before is None else 2.0 ** (-dt_seconds / params.half_life_seconds)
-    before_hs06 = reading.error_hs06 if before is None else before[AVERAGE]
+    kept = 2.0 ** (-dt_seconds / params.half_life_seconds) if before else 0.0
+    before_hs06 = before[AVERAGE] if before else reading.error_hs06
     average_hs06 = before_hs06 * kept + reading.error_hs06 * (1.0 - kept)
     after = {AVERAGE: average_hs06, AVERAGE_BEFORE: before_hs06, WEIGHT_BEFORE: kept}
-    return Said(after, average_hs06)
+    return Move(after, average_hs06)
 
 
 INTEGRAL = "integral_hs06"
@@ -122,58 +148,56 @@ class Pid:
     gain: float = setting(1.0, above=0, most=100)
     """HS06 to move for each HS06 of error."""
     integral_seconds: float = setting(28800.0, least=0, most=YEAR_SECONDS)
-    """Time in which a lasting error doubles the output, and what a bound prevented is forgotten; 0:
-    no integral."""
+    """Time in which an error that lasts doubles the output, and in which the integral forgets what
+    a bound kept from being done; 0 for no integral."""
     derivative_seconds: float = setting(0.0, least=0, most=86400)
-    """How far ahead the group's power is extrapolated."""
+    """How far ahead the change of the group's power is extrapolated; 0 for no derivative."""
     filter_seconds: float = setting(2040.0, above=0, most=86400)
-    """Time constant of the low-pass filter of its change."""
+    """Time constant of the low-pass filter of that change."""
     max_output_hs06: Optional[float] = setting(None, above=0, most=MAX_HS06)
-    """Most power to move either way."""
+    """Most power to move either way; null for no limit but all power that is shared out."""
     gap_seconds: float = GAP_SECONDS
 
-    @property
-    def slope_gain_seconds(self) -> float:
-        """HS06 to move for each HS06 per second."""
-        return self.gain * self.derivative_seconds
 
-
-def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """Output of the formula above, bounded.
 
     Without a state the integral and the derivative begin at 0. After a gap the integral goes on
-    from where it was, and the derivative begins anew. When ``gain`` or ``derivative_seconds``
+    from where it was, and the derivative begins again. When ``gain`` or ``derivative_seconds``
     changed, the integral takes up the difference: the output stays what it was and changes from
     there. Without an integral such a change acts at once.
     """
     error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
     before = own_state(state, PID_STATE)
+    slope_gain = params.gain * params.derivative_seconds
     gap = before is not None and not 0 < dt_seconds <= params.gap_seconds
-    counted_seconds = min(max(dt_seconds, 0.0), params.gap_seconds) if before is not None else 0.0
-    slope = 0.0 if before is None or gap else _slope(params, before, reading.power_hs06, dt_seconds)
-    integral_hs06 = 0.0
-    if before is not None and params.integral_seconds:
-        grown_hs06 = params.gain * error_hs06 * counted_seconds / params.integral_seconds
-        integral_hs06 = _taken_up(params, before) + grown_hs06
+    slope = integral_hs06 = tracked = 0.0
+    if before and not gap:
+        change = (reading.power_hs06 - before[POWER]) / dt_seconds
+        new = 1.0 - exp(-dt_seconds / params.filter_seconds)
+        slope = before[SLOPE] + new * (change - before[SLOPE])
+    if before and params.integral_seconds:
+        counted_seconds = min(dt_seconds, params.gap_seconds)
+        tracked = 1.0 - exp(-counted_seconds / params.integral_seconds)
+        integral_hs06 = (
+            before[INTEGRAL]
+            + (before[GAIN] - params.gain) * before[ERROR]
+            + (before[SLOPE_GAIN] - slope_gain) * before[SLOPE]
+            + params.gain * error_hs06 * counted_seconds / params.integral_seconds
+        )
+    numbers = (integral_hs06, slope, reading.power_hs06, error_hs06, params.gain, slope_gain)
+    after = dict(zip(PID_STATE, numbers))
+    sum_hs06 = sum(pid_terms(after))
     most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
-    after = {
-        INTEGRAL: integral_hs06,
-        SLOPE: slope,
-        POWER: reading.power_hs06,
-        ERROR: error_hs06,
-        GAIN: params.gain,
-        SLOPE_GAIN: params.slope_gain_seconds,
-    }
-    said_hs06 = sum(pid_terms(after))
-    output_hs06 = _bounded(said_hs06, error_hs06, most_hs06)
-    integral_hs06 += (output_hs06 - said_hs06) * _tracked(params, counted_seconds)
-    after[INTEGRAL] = min(max(integral_hs06, -most_hs06), most_hs06)
+    lowest_hs06, highest_hs06 = -most_hs06 * (error_hs06 < 0), most_hs06 * (error_hs06 > 0)
+    output_hs06 = min(max(sum_hs06, lowest_hs06), highest_hs06)
+    after[INTEGRAL] = limited(integral_hs06 + (output_hs06 - sum_hs06) * tracked, most_hs06)
     acted = {
-        GAP: gap,
-        OUTPUT_LIMIT: abs(said_hs06) > most_hs06,
-        AGAINST_ERROR: said_hs06 * error_hs06 < 0,
+        "gap": gap,
+        "output-limit": abs(sum_hs06) > most_hs06,
+        "against-error": sum_hs06 * error_hs06 < 0,
     }
-    return Said(after, output_hs06, tuple(code for code, did in acted.items() if did))
+    return Move(after, output_hs06, tuple(code for code, did in acted.items() if did))
 
 
 def pid_terms(state: Mapping[str, float]) -> tuple[float, float, float]:
@@ -181,93 +205,29 @@ def pid_terms(state: Mapping[str, float]) -> tuple[float, float, float]:
     return state[GAIN] * state[ERROR], state[INTEGRAL], state[SLOPE_GAIN] * state[SLOPE]
 
 
-def _slope(params: Pid, before: Mapping[str, float], power_hs06: float, dt_seconds: float) -> float:
-    """Filtered change of the power, HS06 per second."""
-    new = 1.0 - exp(-dt_seconds / params.filter_seconds)
-    return before[SLOPE] + new * ((power_hs06 - before[POWER]) / dt_seconds - before[SLOPE])
-
-
-def _taken_up(params: Pid, before: Mapping[str, float]) -> float:
-    """The integral with the difference that changed parameters make to the other terms."""
-    by_gain = (before[GAIN] - params.gain) * before[ERROR]
-    by_slope = (before[SLOPE_GAIN] - params.slope_gain_seconds) * before[SLOPE]
-    return before[INTEGRAL] + by_gain + by_slope
-
-
-def _bounded(said_hs06: float, error_hs06: float, most_hs06: float) -> float:
-    lowest = -most_hs06 if error_hs06 < 0 else 0.0
-    highest = most_hs06 if error_hs06 > 0 else 0.0
-    return min(max(said_hs06, lowest), highest)
-
-
-def _tracked(params: Pid, counted_seconds: float) -> float:
-    """Part of the way that the integral goes towards what the output really is."""
-    if not params.integral_seconds:
-        return 0.0
-    return 1.0 - exp(-counted_seconds / params.integral_seconds)
-
-
-LAWS = {
-    "latest": "acts on the latest error alone (the original method)",
-    "ewma": "acts on the average of the errors, of which younger ones count more",
-    "pid": "acts on the error, its sum over time and the change of the power",
-}
-"""Name of a law -> what it does."""
-
-REMEMBERING = frozenset({"ewma", "pid"})
-"""Laws that act on earlier errors too: those must not remember what was nobody's loss."""
-
-NO_DEMAND = "no-demand"
-NO_CLAIMANT = "no-claimant"
-LENDS = "lends"
-BORROWS = "borrows"
-LENT_LIMIT = "lent-limit"
-BORROWED_LIMIT = "borrowed-limit"
-PAID_BACK = "paid-back"
-PAYS_BACK = "pays-back"
-
-ACTED = {
-    LENDS: "the setpoint is lower by the power that the group lends",
-    BORROWS: "the setpoint is higher by what other groups lend",
-    LENT_LIMIT: "max_lent_hs06 keeps the group from lending more",
-    BORROWED_LIMIT: "max_borrowed_hs06 keeps the group from borrowing more",
-    PAID_BACK: "the setpoint is higher by what control.carry_over lets the group collect",
-    PAYS_BACK: "the setpoint is lower by what control.carry_over has the group pay back",
-    NO_DEMAND: "under its setpoint without waiting jobs: nothing is remembered to collect later",
-    NO_CLAIMANT: "over its setpoint while no group under its own waits: nothing is remembered to "
-    "pay back",
-    NO_NUMBER: "the error was no finite number: nothing is moved or remembered",
-    GAP: "no complete cycle within control.gap_seconds: the derivative begins again",
-    OUTPUT_LIMIT: "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
-    AGAINST_ERROR: "integral and derivative were against the error: nothing is moved",
-    BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
-    DEADBAND: "inside control.deadband_hs06: nothing is moved",
-}
-"""Code of what bounded or changed a setpoint or an output -> what it means."""
-
-
 @dataclass(frozen=True)
 class Control:
     """The law of a group, and the parameters of each law."""
 
     law: str = setting("latest", choices=tuple(LAWS))
-    """Error acted on: `latest`, of this cycle; `ewma`, its average; `pid`, with integral and
-    derivative (docs/control.md)."""
+    """The error that is acted on: `latest`, of this cycle alone; `ewma`, the average of the errors;
+    `pid`, the error, its sum over time and how fast the power changes (docs/control.md).
+    `groups.NAME.control` overrides it."""
     ewma: Ewma = setting(Ewma())
     """Parameters of `ewma`."""
     pid: Pid = setting(Pid())
     """Parameters of `pid`."""
 
 
-STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Said]] = {
-    "latest": lambda _control, _state, reading, _dt: Said({}, reading.error_hs06),
+STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Move]] = {
+    "latest": lambda _control, _state, reading, _dt: Move({}, reading.error_hs06),
     "ewma": lambda control, state, reading, dt: ewma(control.ewma, state, reading, dt),
     "pid": lambda control, state, reading, dt: pid(control.pid, state, reading, dt),
 }
 """Name of a law -> the law."""
 
 
-def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """Answer of the law of ``control``, with the deadband applied.
 
     Parameters
@@ -279,22 +239,16 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
         Measured time since then; 0 if it is not known. One below 0 counts as 0.
     """
     if not (isfinite(reading.error_hs06) and isfinite(reading.power_hs06)):
-        return Said({name: n for name, n in state.items() if isfinite(n)}, 0.0, (NO_NUMBER,))
+        return Move({name: n for name, n in state.items() if isfinite(n)}, 0.0, ("no-number",))
     sound = replace(
         reading,
-        error_hs06=_limited(reading.error_hs06, MOST_HS06),
-        power_hs06=_limited(reading.power_hs06, MOST_HS06),
-        most_hs06=min(abs(reading.most_hs06), MOST_HS06),
+        error_hs06=limited(reading.error_hs06, MOST_HS06),
+        power_hs06=limited(reading.power_hs06, MOST_HS06),
     )
-    said = STEPS[control.law](
-        control, state, sound, max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
-    )
-    output_hs06 = beyond(said.output_hs06, reading.deadband_hs06)
+    dt_seconds = max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
+    move = STEPS[control.law](control, state, sound, dt_seconds)
+    output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
     inside = beyond(reading.error_hs06, reading.deadband_hs06) != reading.error_hs06
-    if output_hs06 != said.output_hs06 or (inside and output_hs06 == 0):
-        return Said(said.state, output_hs06, (*said.acted, DEADBAND))
-    return said
-
-
-def _limited(value: float, most: float) -> float:
-    return min(max(value, -most), most)
+    if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0):
+        return Move(move.state, output_hs06, (*move.acted, "deadband"))
+    return move

@@ -6,17 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
-from sharectl.control.laws import (
-    NO_CLAIMANT,
-    NO_DEMAND,
-    REMEMBERING,
-    Control,
-    Reading,
-    own_state,
-    step,
-)
-from sharectl.control.setpoints import ACCOUNT, Entitled, Entitlement, account_of, entitlements
-from sharectl.model import GroupControl, GroupError, Snapshot
+from sharectl.control.laws import REMEMBERING, Control, Reading, own_state, step
+from sharectl.control.setpoints import ACCOUNT, Entitlement, entitlements
+from sharectl.model import GroupControl, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
 
 STEPPED_AT = "stepped_at_seconds"
@@ -51,13 +43,15 @@ def steer(
     Parameters
     ----------
     before
-        Group -> state after the last complete cycle (`GroupControl.state`); one that is not there
-        begins anew.
+        Group -> state after the last complete cycle (`GroupControl.state`); a group that is not
+        there has a fresh controller.
     """
     usage = usage_by_group(snapshot, pledge_hs06)
-    errors = group_errors(usage, pledge_hs06)
-    dt_seconds = {group: _seconds_since(before.get(group, {}), now) for group in pledge_hs06}
-    accounts = {group: account_of(before.get(group, {})) for group in pledge_hs06}
+    states = {group: before.get(group, {}) for group in pledge_hs06}
+    accounts = {group: _number(state, ACCOUNT, 0.0) for group, state in states.items()}
+    dt_seconds = {
+        group: max(0.0, now - _number(state, STEPPED_AT, now)) for group, state in states.items()
+    }
     entitled = entitlements(
         config.entitlement, pledge_hs06, deadband_hs06, usage, snapshot, accounts, dt_seconds
     )
@@ -65,52 +59,32 @@ def steer(
         fsum(used.power_hs06 for used in usage.values()),
         fsum(setpoint.setpoint_hs06 for setpoint in entitled.values()),
     )
-    return tuple(
-        _controlled(
-            error,
-            entitled[error.group],
-            config.by_group.get(error.group, config.control),
-            before.get(error.group, {}),
-            (deadband_hs06, most_hs06),
-            (dt_seconds[error.group], now),
+    controls = []
+    for error in group_errors(usage, pledge_hs06):
+        group, power_hs06 = error.group, error.usage.power_hs06
+        setpoint_hs06, contested, account, acted = entitled[group]
+        control = config.by_group.get(group, config.control)
+        counted_hs06 = error_hs06 = power_hs06 - setpoint_hs06
+        if control.law in REMEMBERING and not contested and error_hs06 != 0:
+            counted_hs06 = 0.0
+            acted = (*acted, "no-demand" if error_hs06 < 0 else "no-claimant")
+        reading = Reading(counted_hs06, power_hs06, deadband_hs06, most_hs06)
+        move = step(control, states[group], reading, dt_seconds[group])
+        state = {**move.state, **({} if account is None else {ACCOUNT: account})}
+        controls.append(
+            GroupControl(
+                error=error,
+                setpoint_hs06=setpoint_hs06,
+                control_error_hs06=error_hs06,
+                output_hs06=move.output_hs06,
+                law=control.law,
+                state={**state, STEPPED_AT: float(now)} if state else {},
+                acted=(*acted, *move.acted),
+            )
         )
-        for error in errors
-    )
+    return tuple(controls)
 
 
-def _controlled(
-    error: GroupError,
-    entitled: Entitled,
-    control: Control,
-    before: Mapping[str, float],
-    bounds: tuple[float, float],
-    times: tuple[float, int],
-) -> GroupControl:
-    power_hs06 = error.usage.power_hs06
-    error_hs06 = power_hs06 - entitled.setpoint_hs06
-    forgotten = control.law in REMEMBERING and not entitled.contested and error_hs06 != 0
-    why = (NO_DEMAND if error_hs06 < 0 else NO_CLAIMANT,) if forgotten else ()
-    reading = Reading(0.0 if forgotten else error_hs06, power_hs06, *bounds)
-    said = step(control, before, reading, times[0])
-    state = (
-        {**said.state, STEPPED_AT: float(times[1])}
-        if said.state or entitled.account_hs06_seconds is not None
-        else {}
-    )
-    if entitled.account_hs06_seconds is not None:
-        state[ACCOUNT] = entitled.account_hs06_seconds
-    return GroupControl(
-        error=error,
-        setpoint_hs06=entitled.setpoint_hs06,
-        control_error_hs06=error_hs06,
-        output_hs06=said.output_hs06,
-        law=control.law,
-        state=state,
-        acted=(*entitled.acted, *why, *said.acted),
-    )
-
-
-def _seconds_since(state: Mapping[str, float], now: int) -> float:
-    """Seconds since the complete cycle of ``state``; 0 if not known, or in the future."""
-    own = own_state(state, (STEPPED_AT,))
-    return max(0.0, now - own[STEPPED_AT]) if own is not None else 0.0
+def _number(state: Mapping[str, float], name: str, default: float) -> float:
+    own = own_state(state, (name,))
+    return own[name] if own else default

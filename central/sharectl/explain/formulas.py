@@ -11,8 +11,6 @@ from sharectl.control.laws import (
     AVERAGE_BEFORE,
     ERROR,
     GAIN,
-    NO_CLAIMANT,
-    NO_DEMAND,
     PID_STATE,
     SLOPE,
     SLOPE_GAIN,
@@ -58,7 +56,7 @@ def control_of(record: CycleRecord, group: str) -> GroupControl:
 
 def is_withheld(control: GroupControl) -> bool:
     """True if the law got an error of 0 because nobody is to collect the error later."""
-    return bool({NO_DEMAND, NO_CLAIMANT}.intersection(control.acted))
+    return bool({"no-demand", "no-claimant"}.intersection(control.acted))
 
 
 def number(value: float, digits: int = 1) -> str:

@@ -9,7 +9,6 @@ from math import copysign
 from operator import attrgetter
 from typing import Any, Optional, TypeVar
 
-from sharectl.control.laws import OUTPUT_LIMIT
 from sharectl.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
 from sharectl.plan.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
 from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide
@@ -33,7 +32,7 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     MAX_NODES: ("config.limits.max_nodes", "control.max_nodes", None),
     MAX_TARGET_SHARE: ("config.limits.max_target_ratio", "control.max_target_share", None),
     MAX_CHANGED_NODES: ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
-    OUTPUT_LIMIT: (
+    "output-limit": (
         "config.steering.control.pid.max_output_hs06",
         "control.pid.max_output_hs06",
         None,
@@ -305,10 +304,10 @@ def limit_knobs(case: Case, decision: Decision, *, stepwise: bool = False) -> It
     errors = [abs(control.control_error_hs06) for control in decision.groups]
     for code, (path, key, free) in LIFTED.items():
         value = attrgetter(path)(case)
-        if value == free or (code == OUTPUT_LIMIT and code not in acted):
+        if value == free or (code == "output-limit" and code not in acted):
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most = {DWELL: value, MAX_TARGET_SHARE: 1.0, OUTPUT_LIMIT: FACTOR * max(errors)}
+        most = {DWELL: value, MAX_TARGET_SHARE: 1.0, "output-limit": FACTOR * max(errors)}
         whole = code in (MAX_NODES, MAX_CHANGED_NODES)
         apply = partial(_lifted, path, free)
         raised = Knob(code, key, float(value), most.get(code, nodes), apply, whole)

@@ -22,8 +22,9 @@ from sharectl.control.setpoints import (
     entitlements,
     loans,
     mean_hs06_per_core,
-    nominal_hs06,
+    present_hs06,
     repaid_setpoints,
+    shared_ratio,
 )
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
@@ -65,9 +66,10 @@ accounts = st.fixed_dictionaries({group: st.floats(-1e8, 1e8) for group in GROUP
 ONE_CYCLE = dict.fromkeys(GROUPS, 1020.0)
 
 
-def shared(mode: str, pledge: Mapping[str, float], taken: Snapshot) -> float:
-    """Power that is shared out."""
-    return fsum(nominal_hs06(mode, pledge, usage_by_group(taken, pledge), taken).values())
+def nominal_hs06(mode: str, pledge: Mapping[str, float], taken: Snapshot) -> dict[str, float]:
+    """Setpoints before anything is lent."""
+    ratio = shared_ratio(mode, pledge, usage_by_group(taken, pledge), present_hs06(taken))
+    return {group: hs06 * ratio for group, hs06 in pledge.items()}
 
 
 @given(snapshots, pledges, entitled, accounts)
@@ -78,7 +80,7 @@ def test_setpoints_sum_to_no_more_than_what_is_shared_out(
     said = entitlements(
         config, pledge, 0.0, usage_by_group(taken, pledge), taken, account, ONE_CYCLE
     )
-    most = shared(config.setpoint, pledge, taken)
+    most = fsum(nominal_hs06(config.setpoint, pledge, taken).values())
     assert fsum(one.setpoint_hs06 for one in said.values()) <= most * (1 + 1e-9) + 1e-6
     assert all(one.setpoint_hs06 >= 0 for one in said.values())
 
@@ -89,7 +91,7 @@ def test_no_setpoint_is_beyond_the_borrowed_limit(
 ) -> None:
     """A group with max_borrowed_hs06 never gets more than its share and that, not even to collect what it is owed."""
     usage = usage_by_group(taken, pledge)
-    share = nominal_hs06(config.setpoint, pledge, usage, taken)
+    share = nominal_hs06(config.setpoint, pledge, taken)
     for group, one in entitlements(config, pledge, 0.0, usage, taken, account, ONE_CYCLE).items():
         most = config.loans.max_borrowed_hs06.get(group)
         assert most is None or one.setpoint_hs06 <= share[group] + most + 1e-6
@@ -101,20 +103,17 @@ def test_loans_keep_to_every_limit(
 ) -> None:
     """What all lend is what all borrow; no one lends what it has work for, or borrows what it has none for."""
     usage = usage_by_group(taken, pledge)
-    nominal = nominal_hs06(mode, pledge, usage, taken)
+    nominal = nominal_hs06(mode, pledge, taken)
     core = mean_hs06_per_core(taken)
     demand = {group: demand_hs06(usage[group], core) for group in pledge}
-    said = loans(nominal, demand, pledge, limit)
-    lent = fsum(one.lent_hs06 for one in said.values())
-    assert isclose(
-        lent, fsum(one.borrowed_hs06 for one in said.values()), rel_tol=1e-9, abs_tol=1e-6
-    )
-    for group, one in said.items():
-        assert 0 <= one.lent_hs06 <= limit.max_lent_hs06.get(group, 0.0) * (1 + 1e-9)
-        assert one.lent_hs06 <= max(0.0, nominal[group] - demand[group]) * (1 + 1e-9)
-        assert one.borrowed_hs06 <= max(0.0, demand[group] - nominal[group]) * (1 + 1e-9)
-        assert one.borrowed_hs06 <= limit.max_borrowed_hs06.get(group, 1e12) * (1 + 1e-9)
-        assert not (one.lent_hs06 and one.borrowed_hs06)
+    moved, _ = loans(nominal, demand, pledge, limit)
+    assert abs(fsum(moved.values())) <= 1e-6 + 1e-9 * fsum(nominal.values())
+    for group, hs06 in moved.items():
+        lent, borrowed = max(0.0, -hs06), max(0.0, hs06)
+        assert lent <= limit.max_lent_hs06.get(group, 0.0) * (1 + 1e-9)
+        assert lent <= max(0.0, nominal[group] - demand[group]) * (1 + 1e-9)
+        assert borrowed <= max(0.0, demand[group] - nominal[group]) * (1 + 1e-9)
+        assert borrowed <= limit.max_borrowed_hs06.get(group, 1e12) * (1 + 1e-9)
 
 
 @given(snapshots, pledges, amounts)

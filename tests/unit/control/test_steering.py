@@ -7,22 +7,9 @@ import pytest
 
 from sharectl.control.laws import (
     ACTED,
-    AGAINST_ERROR,
     AVERAGE,
     AVERAGE_BEFORE,
-    BORROWED_LIMIT,
-    BORROWS,
-    DEADBAND,
-    GAP,
     INTEGRAL,
-    LENDS,
-    LENT_LIMIT,
-    NO_CLAIMANT,
-    NO_DEMAND,
-    NO_NUMBER,
-    OUTPUT_LIMIT,
-    PAID_BACK,
-    PAYS_BACK,
     WEIGHT_BEFORE,
     Control,
     Ewma,
@@ -36,7 +23,8 @@ from sharectl.control.setpoints import (
     CarryOver,
     Entitlement,
     Loans,
-    nominal_hs06,
+    present_hs06,
+    shared_ratio,
 )
 from sharectl.control.steering import SEED, STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
@@ -76,12 +64,9 @@ def test_setpoints_by_mode() -> None:
     # 500 HS06 in use of 2 * 64 cores * 10 HS06 that are there.
     taken = snapshot(ALICE_HAS_ALL)
     usage = usage_by_group(taken, PLEDGES)
-    said = {mode: list(nominal_hs06(mode, PLEDGES, usage, taken).values()) for mode in SETPOINTS}
-    assert said == {
-        "in_use": [100, 300, 100],
-        "present": [256, 768, 256],
-        "pledge": [100, 300, 100],
-    }
+    present = present_hs06(taken)
+    ratios = {mode: shared_ratio(mode, PLEDGES, usage, present) for mode in SETPOINTS}
+    assert ratios == {"in_use": 1, "present": 2.56, "pledge": 1}
 
 
 @pytest.mark.parametrize(
@@ -89,15 +74,15 @@ def test_setpoints_by_mode() -> None:
     [
         # cms, entitled to 300, uses 0 and waits for 80 HS06: 220 are left, if it lends them.
         (Loans(), {("cms", 8): 1, ("lhcb", 8): 9}, [100, 300, 100], [(), (), ()]),
-        (Loans({"cms": 500}), {("cms", 8): 1}, [320, 80, 100], [(BORROWS,), (LENDS,), ()]),
-        (Loans({"cms": 50}), {("cms", 8): 1}, [150, 250, 100], [(BORROWS,), (LENDS, LENT_LIMIT), ()]),
+        (Loans({"cms": 500}), {("cms", 8): 1}, [320, 80, 100], [("borrows",), ("lends",), ()]),
+        (Loans({"cms": 50}), {("cms", 8): 1}, [150, 250, 100], [("borrows",), ("lends", "lent-limit"), ()]),
         # lhcb could use 720 more, alice 300: equal pledges, equal parts.
-        (Loans({"cms": 500}), {("cms", 8): 1, ("lhcb", 8): 9}, [210, 80, 210], [(BORROWS,), (LENDS,), (BORROWS,)]),
+        (Loans({"cms": 500}), {("cms", 8): 1, ("lhcb", 8): 9}, [210, 80, 210], [("borrows",), ("lends",), ("borrows",)]),
         (
             Loans({"cms": 500}, {"alice": 20}),
             {("cms", 8): 1, ("lhcb", 8): 1},
             [120, 200, 180],
-            [(BORROWS, BORROWED_LIMIT), (LENDS,), (BORROWS,)],
+            [("borrows", "borrowed-limit"), ("lends",), ("borrows",)],
         ),
         # cms has work for its share: there is nothing to lend.
         (Loans({"cms": 500}), {("cms", 8): 4}, [100, 300, 100], [(), (), ()]),
@@ -131,7 +116,7 @@ def test_the_average_takes_up_what_is_left_of_the_error_by_age() -> None:
     # cms is over now, alice and lhcb are under and have nothing waiting: nobody's loss, so nothing
     # is remembered.
     assert [round(row.output_hs06) for row in said[1]] == [150, -150, 0]
-    assert [row.acted for row in said[1]] == [(NO_DEMAND,), (NO_CLAIMANT,), (NO_DEMAND,)]
+    assert [row.acted for row in said[1]] == [("no-demand",), ("no-claimant",), ("no-demand",)]
 
 
 @pytest.mark.parametrize("law", ["ewma", "pid"])
@@ -172,8 +157,8 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
     # 167 HS06 for an hour. Alice, which owes as much, pays half of its setpoint; all others in
     # proportion what is lacking.
     assert setpoints(then) == [50, 379.166667, 70.833333]
-    assert control_of(then, "cms").acted == (PAID_BACK,)
-    assert control_of(then, "alice").acted == (PAYS_BACK,)
+    assert control_of(then, "cms").acted == ("paid-back",)
+    assert control_of(then, "alice").acted == ("pays-back",)
     assert sum(setpoints(then)) == pytest.approx(500)
 
 
@@ -187,7 +172,7 @@ def test_nobody_collects_beyond_what_it_may_borrow() -> None:
     assert control_of(said, "cms").setpoint_hs06 == pytest.approx(330)
 
 
-@pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, (NO_CLAIMANT,))])
+@pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, ("no-claimant",))])
 def test_a_lack_inside_the_deadband_is_nobodys_loss(
     deadband_hs06: float, acted: tuple[str, ...]
 ) -> None:
@@ -246,13 +231,13 @@ def test_the_integral_doubles_the_output_in_its_time() -> None:
 @pytest.mark.parametrize(
     ("reading", "dt_seconds", "code"),
     [
-        (Reading(100, 0, most_hs06=50), 1000, OUTPUT_LIMIT),
-        (Reading(-1, 0), 1000, AGAINST_ERROR),
-        (Reading(100, 0), 3001, GAP),
-        (Reading(100, 0), 0, GAP),
-        (Reading(100, 0), -60, GAP),
-        (Reading(100, 0, deadband_hs06=100), 1000, DEADBAND),
-        (Reading(float("nan"), 0), 1000, NO_NUMBER),
+        (Reading(100, 0, most_hs06=50), 1000, "output-limit"),
+        (Reading(-1, 0), 1000, "against-error"),
+        (Reading(100, 0), 3001, "gap"),
+        (Reading(100, 0), 0, "gap"),
+        (Reading(100, 0), -60, "gap"),
+        (Reading(100, 0, deadband_hs06=100), 1000, "deadband"),
+        (Reading(float("nan"), 0), 1000, "no-number"),
     ],
 )
 def test_what_acted_is_said(reading: Reading, dt_seconds: float, code: str) -> None:

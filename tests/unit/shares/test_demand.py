@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.control.setpoints import contested_errors, demand_hs06
+from sharectl.control.setpoints import demand_hs06
 from sharectl.cycle.doubts import doubts
 from sharectl.errors import InputError
 from sharectl.model import OTHER, PendingJobs, Plan, PlanLimits, Snapshot, Source, UnplaceableJobs
@@ -58,10 +58,7 @@ def test_jobs_that_no_node_could_run_call_for_no_target(strategy: str) -> None:
 def test_they_are_no_demand_of_setpoints_either() -> None:
     usage = usage_by_group(waiting(PendingJobs("cms", 8, 5, placeable=False)), CONFIG.pledge_hs06)
     assert demand_hs06(usage["cms"], 10.0) == 0
-    assert contested_errors({"alice": 5.0, "cms": -5.0}, usage, 0.0) == {
-        "alice": False,
-        "cms": False,
-    }
+    assert usage["cms"].demand_by_cores == {}
 
 
 @pytest.mark.parametrize(
