@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import Assigning
-from sharectl.shares.errors import cores_by_node, hs06_per_core_by_node
+from sharectl.plan.waits import nodes_of
 
 NOW = 1_700_000_000
 NODE_CORES = 64
@@ -106,16 +106,14 @@ def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, floa
 
 
 def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
-    power = hs06_per_core_by_node(taken)
+    nodes = nodes_of(taken)
+    power = {name: here.node.hs06_per_core for name, here in nodes.items()}
     waits = {record.node: record for record in decision.nodes}
     over = sum(control.output_hs06 for control in decision.groups if control.output_hs06 > 0)
     targets = decision.plan.targets
-    held = {
-        group: cores_by_node(taken, group) for group in {target.held_back for target in targets}
-    }
     # A target for single-core jobs is for as many as the held-back group gives up cores.
     cores = {
-        target: held[target.held_back][target.node] - target.cap_cores
+        target: nodes[target.node].held_cores[target.held_back] - target.cap_cores
         if target.request_cores == 1
         else target.request_cores
         for target in targets

@@ -1,10 +1,8 @@
-"""The records that the rooms exchange. Frozen, with units in the names.
+"""Records that the rooms exchange. Frozen, with units in the names.
 
 A *group* is the longest configured name that AccountingGroup begins with, part by part, in lower
 case; all else is `OTHER`. A *node* is named by its short host name, or by its full name where two
-nodes share a short one.
-
-x.
+nodes share a short one. Points in time are Unix seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from sharectl.settings import setting
 
 MAX_HS06 = 1e12
 """A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
-
 
 SCHEMA_VERSION = 1
 """Version of the JSON that commands print and read."""
@@ -38,31 +35,27 @@ Kind = tuple[str, int]
 
 @dataclass(frozen=True)
 class RunningJobs:
-    """Jobs of one group, node and size that run now."""
+    """Jobs of one group, node and size that run now; cores, seconds and memory of each."""
 
     node: str
     group: str
     cores: int
-    """Cores that each job holds, >= 1."""
     hs06_per_core: float
-    """Power of one of them, HS06, finite and > 0."""
     seconds: int
-    """Seconds that each job has run, >= 0."""
     jobs: int = 1
     memory_mib: int = 0
-    """Memory that each job holds; 0 if unknown."""
+    """0 if unknown."""
 
 
 @dataclass(frozen=True)
 class PendingJobs:
-    """Jobs of one group and size that wait."""
+    """Jobs of one group and size that wait; cores and memory that each requests."""
 
     group: str
     cores: int
-    """Cores that each job requests, >= 1, at most what the adapter was told to cap at."""
     jobs: int
     memory_mib: int = 0
-    """Memory that each job requests; 0 if unknown."""
+    """0 if unknown."""
     placeable: bool = True
     """Whether some node could run them if it were empty; if not, they are no demand."""
 
@@ -79,21 +72,18 @@ class OtherJobs:
     name: str
     """First part of their AccountingGroup, as users write it; empty without one."""
     cores: int
-    """Cores that they hold."""
     pending_jobs: int
 
 
 @dataclass(frozen=True)
 class WaitTimes:
-    """Waiting times of jobs that are alike, from their submission on."""
+    """Waiting times of a number of jobs that are alike, from their submission on."""
 
     jobs: int
-    """Jobs that were looked at, >= 1."""
     median_seconds: int
     longest_seconds: int
-    """Of those that were looked at: of a sample, some job may wait longer."""
     sampled: bool = False
-    """Whether not all such jobs were looked at."""
+    """Whether not all such jobs were looked at: some may wait longer."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,6 @@ class JobWaits:
 
     group: str
     cores: int
-    """Cores that each requests."""
     pending: Optional[WaitTimes] = None
     """Of jobs that wait; None if unknown, or if no job waits."""
     started: Optional[WaitTimes] = None
@@ -131,9 +120,9 @@ class Source:
     """How one daemon answered."""
 
     name: str
-    """Such as ``collector`` or ``schedd ap-1.example.org``."""
+    """``collector``, ``schedd ap-1.example.org`` …"""
     seconds: float
-    """How long the answer took, or was waited for."""
+    """Time that the answer took, or was waited for."""
     problem: Optional[str] = None
     """Why there is no answer; None if there is one."""
 
@@ -149,7 +138,7 @@ class Node:
     hs06_per_core: float
     controlled: bool
     memory_mib: int = 0
-    """Memory of its slots; 0 if unknown."""
+    """0 if unknown."""
     reserved: bool = False
     """Whether the operator keeps it free of targets, controlled or not."""
     draining: bool = False
@@ -169,20 +158,19 @@ class Node:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that one look at the pool found."""
+    """Jobs and nodes at one look at the pool."""
 
     taken_at: int
-    """Unix seconds."""
     nodes: tuple[Node, ...]
     running: tuple[RunningJobs, ...]
     pending: tuple[PendingJobs, ...]
     sources: tuple[Source, ...] = ()
     collector_started_at: int = 0
-    """Unix seconds; 0 if unknown."""
+    """0 if unknown."""
     others: tuple[OtherJobs, ...] = ()
     """Largest parts of `OTHER`: the first by cores held, then by pending jobs."""
     waits: tuple[JobWaits, ...] = ()
-    """Waiting times by group and cores; without those of which nothing is known."""
+    """Waiting times by group and cores, where known."""
     unplaceable: tuple[UnplaceableJobs, ...] = ()
     """Those of ``pending`` that are not placeable, by group and size, the most jobs first."""
     untried: Optional[str] = None
@@ -190,17 +178,17 @@ class Snapshot:
 
     @property
     def schedds(self) -> int:
-        """How many schedds were asked."""
+        """Number of schedds that were asked."""
         return sum(source.name.startswith(SCHEDD_SOURCE) for source in self.sources)
 
     @property
     def problems(self) -> tuple[Source, ...]:
-        """The sources that did not answer; empty if the snapshot is complete."""
+        """Sources that did not answer."""
         return tuple(source for source in self.sources if source.problem is not None)
 
     @property
     def complete(self) -> bool:
-        """Tells if every source answered: only then may targets change."""
+        """True if every source answered: only then may targets change."""
         return not self.problems
 
 
@@ -211,7 +199,6 @@ class GroupUsage:
     single_cores: int = 0
     """Cores held by jobs of one core."""
     multi_cores: int = 0
-    """Cores held by jobs of more than one."""
     power_hs06: float = 0.0
     pending_single_jobs: int = 0
     pending_multi_jobs: int = 0
@@ -258,25 +245,19 @@ class GroupControl:
     setpoint_hs06: float
     """Power that the group is entitled to now."""
     control_error_hs06: float
-    """Power used less the setpoint.
-
-    Positive: over. Its law was given 0 instead where ``acted`` says so.
-    """
+    """Power used less the setpoint; its law got 0 instead where ``acted`` says so."""
     output_hs06: float
     """Power to move: above 0 taken from the group, below 0 given to it; 0 in the deadband."""
     law: str = "latest"
     """One of `sharectl.control.laws.LAWS`."""
     state: Mapping[str, float] = field(default_factory=dict)
-    """The controller's state after this cycle: name with unit -> number.
-
-    Handed back to it in the next cycle.
-    """
+    """State for the next cycle: name with unit -> number."""
     acted: tuple[str, ...] = ()
     """Codes of the bounds and changes of the output (deadband, no demand …), in order."""
 
     @property
     def group(self) -> str:
-        """Name of the group."""
+        """Its name."""
         return self.error.group
 
 
@@ -306,13 +287,12 @@ class Target:
 
     node: str
     held_back: str
-    """Group that is held back (g_r)."""
+    """Group that may hold no more than the cap (g_r)."""
     cap_cores: int
-    """Most cores the held-back group may hold on the node, >= 0."""
     helped: str
     """Group that is let in (g_p)."""
     request_cores: int
-    """Cores that a job of the helped group must request, >= 1; single-core jobs share."""
+    """Cores that a job of the helped group must request; single-core jobs share."""
 
     @property
     def kind(self) -> Kind:
@@ -326,7 +306,6 @@ class Standing:
 
     target: Target
     since: int
-    """Unix seconds."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +315,7 @@ class LimitNote:
     code: str
     """One of `sharectl.plan.limits.LIMITS`."""
     nodes: int
-    """How many nodes it kept from what the errors call for, >= 1."""
+    """Nodes that it kept from what the errors call for, >= 1."""
 
 
 @dataclass(frozen=True)
@@ -346,12 +325,11 @@ class Disabled:
     reason: str
     who: str
     since: int
-    """Unix seconds."""
     until: Optional[int] = None
-    """Unix seconds from which it is on again by itself; None: until somebody enables it."""
+    """Time from which it is on again by itself; None: until somebody enables it."""
 
     def in_force_at(self, now: int) -> bool:
-        """Tells if it still holds at Unix time ``now``."""
+        """True if it still holds."""
         return self.until is None or now < self.until
 
 
@@ -361,9 +339,8 @@ class Plan:
 
     sequence: int
     generated_at: int
-    """Unix seconds."""
     valid_until: int
-    """Unix seconds; from then on every node acts as if there were no plan."""
+    """From then on every node acts as if there were no plan."""
     groups: tuple[str, ...]
     """The configured groups."""
     targets: tuple[Target, ...]
@@ -372,9 +349,5 @@ class Plan:
     held_back: Optional[str] = None
     helped: Optional[str] = None
     limits: tuple[LimitNote, ...] = ()
-    """The limits that acted on the targets."""
     multicore_pending: Optional[bool] = None
-    """Whether multicore jobs wait that some node could run, whoever's; None if unknown.
-
-    Grace needs them.
-    """
+    """Whether multicore jobs wait that some node could run: grace needs them; None if unknown."""

@@ -36,9 +36,8 @@ from sharectl.plan.nodes import (
     ControlledConstraint,
     controlled_machines,
 )
-from sharectl.shares.demand import pending_rows, unplaceable_jobs
+from sharectl.shares.demand import JobWait, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
-from sharectl.shares.job_waits import JobWait, job_waits
 
 STALE_SECONDS = 2340
 """Three periods of 13 minutes."""

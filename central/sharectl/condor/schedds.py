@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
 from sharectl.condor.daemons import grouped
 from sharectl.plan.nodes import HOST_NAME
-from sharectl.shares.job_waits import STARTED_SECONDS
+from sharectl.shares.demand import STARTED_SECONDS
 
 LEAST_GRAIN_MIB = 128
 """What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -113,7 +113,7 @@ class Sizes:
 
 
 class SampledJob(NamedTuple):
-    """One job, as `sharectl.shares.job_waits.JobWait`, with its AccountingGroup."""
+    """One job, as `sharectl.shares.demand.JobWait`, with its AccountingGroup."""
 
     accounting_group: Optional[str]
     cores: int

@@ -1,20 +1,23 @@
-"""Demand: pending jobs that some node could run if it were empty."""
+"""Jobs that wait: demand, jobs that no node could run, and waiting times."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Optional
+from itertools import accumulate
+from typing import NamedTuple, Optional
 
-from sharectl.model import PendingJobs, Snapshot, UnplaceableJobs
+from sharectl.model import JobWaits, Kind, PendingJobs, Snapshot, UnplaceableJobs, WaitTimes
+from sharectl.shares.groups import is_within
+from sharectl.words import counted as number_of
 
-Kind = tuple[str, int, int]
+Request = tuple[str, int, int]
 """Group, cores requested, memory requested in MiB."""
 
 
 def pending_rows(
-    counted: Mapping[Kind, int], unplaceable: Mapping[Kind, int]
+    counted: Mapping[Request, int], unplaceable: Mapping[Request, int]
 ) -> tuple[PendingJobs, ...]:
     """Rows of the jobs counted; those that no node could run are rows of their own."""
     rows = []
@@ -46,7 +49,7 @@ def unplaceable_by_cores(pending: Iterable[PendingJobs], group: str) -> dict[int
     """Cores requested -> jobs of ``group``, and of the groups within it, that no node could run."""
     counted: Counter[int] = Counter()
     for row in pending:
-        if not row.placeable and (row.group == group or row.group.startswith(f"{group}.")):
+        if not row.placeable and is_within(row.group, group):
             counted[row.cores] += row.jobs
     return dict(sorted(counted.items()))
 
@@ -61,21 +64,17 @@ def unplaceable_jobs(
     kinds
         Parts of them, each with its reason; the largest of a group and size speaks for all.
     """
-    counted: Counter[tuple[str, int]] = Counter()
-    for row in pending:
-        if not row.placeable:
-            counted[row.group, row.cores] += row.jobs
-    largest: dict[tuple[str, int], UnplaceableJobs] = {}
-    for kind in kinds:
-        key = (kind.group, kind.cores)
-        if key not in largest or kind.jobs > largest[key].jobs:
-            largest[key] = kind
+    counted: Counter[Kind] = Counter()
+    for jobs in pending:
+        if not jobs.placeable:
+            counted[jobs.kind] += jobs.jobs
+    largest: dict[Kind, UnplaceableJobs] = {}
+    for row in sorted(kinds, key=lambda row: -row.jobs):
+        largest.setdefault((row.group, row.cores), row)
     rows = [
-        UnplaceableJobs(*key, jobs, largest[key].example, largest[key].reason)
-        for key, jobs in counted.items()
-        if key in largest
+        replace(largest[kind], jobs=count) for kind, count in counted.items() if kind in largest
     ]
-    return tuple(sorted(rows, key=lambda jobs: (-jobs.jobs, jobs.group, jobs.cores)))
+    return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores)))
 
 
 def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
@@ -88,10 +87,45 @@ def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
 
 def unplaceable_words(jobs: UnplaceableJobs) -> str:
     """Sentence on jobs that no node could run, and where more is to be read."""
-    count = (
-        f"{jobs.jobs} pending job{'s' if jobs.jobs != 1 else ''} of {jobs.group}, {jobs.cores} "
-        "cores"
-    )
+    count = f"{number_of(jobs.jobs, 'pending job')} of {jobs.group}, {jobs.cores} cores"
     why = f" ({jobs.reason})" if jobs.reason else ""
     see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
     return f"{count}: no node could run them if it were empty{why}: they are no demand{see}"
+
+
+STARTED_SECONDS = 3600
+"""Jobs that started at most so long ago tell how long started jobs have waited."""
+
+
+class JobWait(NamedTuple):
+    """One job of a sample."""
+
+    group: str
+    cores: int
+    """Cores that it requests."""
+    started: bool
+    """Whether it has started, within `STARTED_SECONDS`; else it waits still."""
+    seconds: int
+    """From its submission until now, or until its start."""
+    jobs: int
+    """Jobs that it stands for, >= 1."""
+
+
+def job_waits(sample: Iterable[JobWait]) -> tuple[JobWaits, ...]:
+    """Waiting times of each group and size of which a job is in the sample, by name and cores."""
+    kinds: defaultdict[Kind, tuple[list[JobWait], list[JobWait]]] = defaultdict(lambda: ([], []))
+    for job in sample:
+        kinds[job.group, job.cores][job.started].append(job)
+    return tuple(
+        JobWaits(*kind, *(_times(jobs) if jobs else None for jobs in kinds[kind]))
+        for kind in sorted(kinds)
+    )
+
+
+def _times(jobs: list[JobWait]) -> WaitTimes:
+    jobs = sorted(jobs, key=lambda job: job.seconds)
+    half = sum(job.jobs for job in jobs) / 2
+    reached = accumulate(job.jobs for job in jobs)
+    median = next(job for job, count in zip(jobs, reached) if count >= half)
+    sampled = any(job.jobs != 1 for job in jobs)
+    return WaitTimes(len(jobs), median.seconds, jobs[-1].seconds, sampled=sampled)

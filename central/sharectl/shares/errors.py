@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
 from sharectl.model import GroupError, GroupUsage, PendingJobs, RunningJobs, Snapshot
@@ -63,24 +63,7 @@ def usage_by_group(snapshot: Snapshot, groups: Iterable[str]) -> dict[str, Group
     return {group: _usage(running[group], pending[group]) for group in groups}
 
 
-def cores_by_node(snapshot: Snapshot, group: str) -> dict[str, int]:
-    """Cores that ``group`` holds on each node where it holds any: node -> cores."""
-    cores: Counter[str] = Counter()
-    for held in snapshot.running:
-        if held.group == group:
-            cores[held.node] += held.jobs * held.cores
-    return dict(cores)
-
-
-def hs06_per_core_by_node(snapshot: Snapshot) -> dict[str, float]:
-    """Power of a core of each node, HS06: from the node's ad, else from the jobs that run there."""
-    power = {held.node: held.hs06_per_core for held in snapshot.running}
-    power.update((node.name, node.hs06_per_core) for node in snapshot.nodes)
-    return power
-
-
-def _usage(running: Iterable[RunningJobs], pending: Iterable[PendingJobs]) -> GroupUsage:
-    running, pending = tuple(running), tuple(pending)
+def _usage(running: Sequence[RunningJobs], pending: Sequence[PendingJobs]) -> GroupUsage:
     waiting = _jobs_by_cores(pending)
     return GroupUsage(
         single_cores=sum(held.jobs for held in running if held.cores == 1),

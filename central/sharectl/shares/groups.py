@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 from math import fsum
 from typing import Optional
 
@@ -92,16 +91,21 @@ def in_order(names: Collection[str]) -> tuple[str, ...]:
     )
 
 
+def is_within(name: str, group: str) -> bool:
+    """True if ``name`` is the group, or one within it."""
+    return name == group or name.startswith(f"{group}.")
+
+
 def with_subgroups(
     errors: Iterable[GroupError], parents: Collection[str]
 ) -> tuple[GroupError, ...]:
-    """Rows with those of ``parents``, so far of their own jobs, summed with the rows of all within them.
+    """Rows with those of ``parents``, so far of their own jobs, summed with all within them.
 
     Errors are differences from shares of one whole, so those of a group's parts sum to its own.
     """
     rows = tuple(errors)
     return tuple(
-        reduce(_sum, (row for row in rows if row.group.startswith(f"{error.group}.")), error)
+        _total([error, *(row for row in rows if row.group.startswith(f"{error.group}."))])
         if error.group in parents
         else error
         for error in rows
@@ -113,55 +117,48 @@ def controls_with_subgroups(
 ) -> tuple[GroupControl, ...]:
     """Controls with those of ``parents`` summed; these put out nothing themselves."""
     rows = tuple(controls)
-    errors = {error.group: error for error in with_subgroups((row.error for row in rows), parents)}
-    return tuple(
-        replace(
+    errors = with_subgroups((row.error for row in rows), parents)
+    summed = []
+    for control, error in zip(rows, errors):
+        inner = [row for row in rows if is_within(row.group, control.group)]
+        total = replace(
             control,
-            error=errors[control.group],
-            setpoint_hs06=fsum(
-                row.setpoint_hs06 for row in rows if is_within(row.group, control.group)
-            ),
-            control_error_hs06=fsum(
-                row.control_error_hs06 for row in rows if is_within(row.group, control.group)
-            ),
+            error=error,
+            setpoint_hs06=fsum(row.setpoint_hs06 for row in inner),
+            control_error_hs06=fsum(row.control_error_hs06 for row in inner),
             output_hs06=0.0,
             acted=(BY_SUBGROUPS,),
         )
-        if control.group in parents
-        else control
-        for control in rows
-    )
+        summed.append(total if control.group in parents else control)
+    return tuple(summed)
 
 
-def is_within(name: str, group: str) -> bool:
-    """True if ``name`` is the group, or one within it."""
-    return name == group or name.startswith(f"{group}.")
-
-
-def _sum(one: GroupError, other: GroupError) -> GroupError:
-    """The row of both, with the name of the first."""
+def _total(rows: Sequence[GroupError]) -> GroupError:
+    """Sum of the rows, with the name of the first."""
+    used = [row.usage for row in rows]
     return GroupError(
-        group=one.group,
-        pledge_hs06=one.pledge_hs06 + other.pledge_hs06,
-        error_cores=one.error_cores + other.error_cores,
-        error_hs06=one.error_hs06 + other.error_hs06,
-        power_minus_pledge_hs06=one.power_minus_pledge_hs06 + other.power_minus_pledge_hs06,
-        usage=_sum_of_usage(one.usage, other.usage),
+        group=rows[0].group,
+        pledge_hs06=sum(row.pledge_hs06 for row in rows),
+        error_cores=sum(row.error_cores for row in rows),
+        error_hs06=sum(row.error_hs06 for row in rows),
+        power_minus_pledge_hs06=sum(row.power_minus_pledge_hs06 for row in rows),
+        usage=GroupUsage(
+            single_cores=sum(usage.single_cores for usage in used),
+            multi_cores=sum(usage.multi_cores for usage in used),
+            power_hs06=sum(usage.power_hs06 for usage in used),
+            pending_single_jobs=sum(usage.pending_single_jobs for usage in used),
+            pending_multi_jobs=sum(usage.pending_multi_jobs for usage in used),
+            pending_by_cores=_sum_by_cores(usage.pending_by_cores for usage in used),
+            unplaceable_by_cores=_sum_by_cores(usage.unplaceable_by_cores for usage in used),
+        ),
     )
 
 
-def _sum_of_usage(one: GroupUsage, other: GroupUsage) -> GroupUsage:
-    waiting = Counter(one.pending_by_cores) + Counter(other.pending_by_cores)
-    unplaceable = Counter(one.unplaceable_by_cores) + Counter(other.unplaceable_by_cores)
-    return GroupUsage(
-        single_cores=one.single_cores + other.single_cores,
-        multi_cores=one.multi_cores + other.multi_cores,
-        power_hs06=one.power_hs06 + other.power_hs06,
-        pending_single_jobs=one.pending_single_jobs + other.pending_single_jobs,
-        pending_multi_jobs=one.pending_multi_jobs + other.pending_multi_jobs,
-        pending_by_cores=dict(sorted(waiting.items())),
-        unplaceable_by_cores=dict(sorted(unplaceable.items())),
-    )
+def _sum_by_cores(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total: Counter[int] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(sorted(total.items()))
 
 
 GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -16,7 +16,8 @@ from sharectl.plan.limits import LIMITS, Steerable, dwelling, limited, standing_
 from sharectl.plan.nodes import nodes_in_share
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.settings import STRATEGIES
-from sharectl.shares.errors import cores_by_node, group_errors, usage_by_group
+from sharectl.plan.waits import nodes_of
+from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW
 from tests.property.shares.test_law_laws import NODES, POWER, pledges, snapshots
 
@@ -255,7 +256,7 @@ def test_kept_targets_count_against_the_error(
     assume(new)
     errors = {row.group: row for row in group_errors(usage_by_group(second, pledge), pledge)}
     over = new[0].held_back
-    cores = cores_by_node(second, over)
+    cores = {name: here.held_cores[over] for name, here in nodes_of(second).items()}
     due = sum(
         max(0, cores.get(each.node, 0) - each.cap_cores) * POWER[each.node]
         for each in decided.targets

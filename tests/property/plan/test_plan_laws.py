@@ -28,7 +28,7 @@ from sharectl.plan.assignment import (
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from sharectl.plan.records import BOTH, GROUP_REASONS, HELD_BACK, HELPED
 from sharectl.plan.settings import Assigning
-from sharectl.shares.errors import cores_by_node
+from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 
 GROUPS = ("alice", "atlas", "cms", "lhcb", "none-of-it")
@@ -95,7 +95,7 @@ configs = st.builds(
 
 def freed_cores(taken: Snapshot, target: Target) -> int:
     """Cores that the held-back group has above the cap."""
-    return cores_by_node(taken, target.held_back)[target.node] - target.cap_cores
+    return nodes_of(taken)[target.node].held_cores[target.held_back] - target.cap_cores
 
 
 def jobs_of(taken: Snapshot, target: Target) -> int:
@@ -192,7 +192,7 @@ def test_a_cap_leaves_a_block(taken: Snapshot, config: PlanConfig) -> None:
     """
     size = {node.name: node.cores for node in taken.nodes}
     for target in decide(config, State(), taken, NOW).plan.targets:
-        here = cores_by_node(taken, target.held_back)[target.node]
+        here = nodes_of(taken)[target.node].held_cores[target.held_back]
         if target.request_cores == 1:
             assert max(0, here - config.limits.multicore_cores) <= target.cap_cores < here
         else:

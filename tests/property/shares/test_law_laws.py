@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
-from sharectl.shares.errors import cores_by_node, group_errors, usage_by_group
+from sharectl.plan.waits import nodes_of
+from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW, snapshot
 
 Thing = TypeVar("Thing")
@@ -116,7 +117,7 @@ def test_a_cap_takes_one_block_from_what_is_held(taken: Snapshot, config: PlanCo
     """A cap is what the group holds now, less one block, for the largest pending jobs that a block holds."""
     decided = decide(config, State(), taken, NOW).plan
     for target in decided.targets:
-        held_now = cores_by_node(taken, target.held_back)[target.node]
+        held_now = nodes_of(taken)[target.node].held_cores[target.held_back]
         assert target.cap_cores == held_now - config.limits.multicore_cores >= 0
         assert target.request_cores == max(
             jobs.cores

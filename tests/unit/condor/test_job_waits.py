@@ -16,7 +16,7 @@ from sharectl.plan.plan import State, decide
 from sharectl.report import as_json
 from sharectl.report.explain import wait_rows
 from sharectl.report.pool import waits_table
-from sharectl.shares.job_waits import JobWait, job_waits
+from sharectl.shares.demand import JobWait, job_waits
 from tests.fakes import NOW
 from tests.ledgers import busy, law
 

@@ -19,11 +19,6 @@ def test_a_group_without_a_pledge_has_a_quota_of_nothing() -> None:
     assert quota_shares({"cms": 1, "guests": 0}) == {"cms": "1.000000", "guests": "0.000000"}
 
 
-def test_nothing_to_share_by() -> None:
-    with pytest.raises(ValueError, match="all pledges are 0"):
-        quota_shares({"cms": 0})
-
-
 def test_names_that_would_stop_a_daemon_are_refused_all_at_once() -> None:
     with pytest.raises(ConfigError) as refusal:
         central_manager_configuration(GroupTree({"belle-2": 1, "cms": 1, "cms.t-2-k": 1}))
