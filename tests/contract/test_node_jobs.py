@@ -77,8 +77,16 @@ by_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: str(job.__name__))
 
 
 def path_of(job: ModuleType) -> Path:
-    """The file that is installed."""
+    """File that is installed."""
     return SOURCES / f"{job.__name__}.py"
+
+
+def completed(
+    job: ModuleType, *argv: str, python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    """Run of a job as a program."""
+    command = [python, "-I", str(path_of(job)), *argv]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 class Outcome(NamedTuple):
@@ -144,10 +152,14 @@ def sources(folder: Path, *paths: str) -> list[str]:
 class TestFile:
     """What lies on the node."""
 
-    def test_it_is_an_executable_for_the_systems_python(self, job: ModuleType) -> None:
+    def test_it_is_an_executable_for_the_systems_python_and_short_enough_to_be_read(
+        self, job: ModuleType
+    ) -> None:
         path = path_of(job)
-        assert path.stat().st_mode & 0o777 == 0o755
-        assert path.read_text().startswith("#!/usr/bin/python3 -IS\n")
+        lines = path.read_text().splitlines()
+        assert (path.stat().st_mode & 0o777, lines[0]) == (0o755, "#!/usr/bin/python3 -IS")
+        assert len(lines) <= 400
+        ast.parse(path.read_text(), feature_version=OLDEST_PYTHON)
 
     def test_it_needs_nothing_but_the_standard_library(self, job: ModuleType) -> None:
         tree = ast.parse(path_of(job).read_text())
@@ -160,15 +172,8 @@ class TestFile:
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         assert imported == IMPORTS[job]
 
-    def test_its_syntax_is_that_of_the_oldest_python(self, job: ModuleType) -> None:
-        ast.parse(path_of(job).read_text(), feature_version=OLDEST_PYTHON)
-
-    def test_it_is_short_enough_to_be_read(self, job: ModuleType) -> None:
-        assert len(path_of(job).read_text().splitlines()) <= 400
-
     def test_help_is_the_manual(self, job: ModuleType) -> None:
-        command = [sys.executable, "-I", str(path_of(job)), "--help"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        done = completed(job, "--help")
         assert done.stdout.startswith(str(job.__doc__))
         for attribute in ATTRIBUTES.get(job, ()):
             assert attribute in done.stdout
@@ -182,18 +187,16 @@ def test_what_several_files_hold_is_the_same_text(name: str) -> None:
 
 
 def test_the_manual_of_job_ctl_has_the_whole_story() -> None:
-    command = [sys.executable, "-I", str(path_of(job_ctl)), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stderr == ""
+    done = completed(job_ctl, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
     for program in (job_ctl, target, target_https, target_collector):
         assert str(program.__doc__) in done.stdout
 
 
 def test_a_code_means_one_exit_status_in_all_programs() -> None:
     for program in (job_ctl, target, target_https, target_collector):
-        assert {code: row[0] for code, row in program.REASONS.items()}.items() <= {
-            code: row[0] for code, row in REASONS.items()
-        }.items()
+        for code, row in program.REASONS.items():
+            assert row[0] == REASONS[code][0], (program, code)
 
 
 def test_what_job_ctl_hands_on_target_py_takes() -> None:
@@ -201,64 +204,46 @@ def test_what_job_ctl_hands_on_target_py_takes() -> None:
     assert handed_on == set(target.OPTIONS)
 
 
-def pythons() -> list[str]:
-    """Interpreters for which the jobs promise to work, among those of this machine."""
-    known = (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")
-    return [
-        str(path)
-        for path in (Path(sys.executable), Path("/usr/bin/python3"), *sorted(known))
-        if path.exists()
-    ]
+INSTALLED = sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python"))
+PYTHONS = [
+    str(path)
+    for path in (Path(sys.executable), Path("/usr/bin/python3"), *INSTALLED)
+    if path.exists()
+]
+"""Interpreters for which the jobs promise to work, among those of this machine."""
 
 
-@by_job
-@pytest.mark.parametrize("python", pythons())
-def test_every_python_of_this_machine_runs_it(job: ModuleType, python: str, tmp_path: Path) -> None:
-    tool = tool_that_prints(tmp_path / "bin", ANSWERS[job])
-    command = [python, "-I", str(path_of(job)), *arguments(job, tmp_path, tool)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not lets_jobs_in(classad2.parseOne(done.stdout.replace(NEWS, "")))
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_python_of_this_machine_runs_the_jobs(python: str, tmp_path: Path) -> None:
+    for job in JOBS:
+        argv = arguments(job, tmp_path, tool_that_prints(tmp_path / "bin", ANSWERS[job]))
+        done = completed(job, *argv, python=python)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not lets_jobs_in(classad2.parseOne(done.stdout.replace(NEWS, "")))
+        (tmp_path / "state").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("python", PYTHONS)
 def test_every_python_of_this_machine_checks_a_signature(python: str, tmp_path: Path) -> None:
     now = int(time.time())
     text = document(f"{NODE} alice 56 cms 8", now=now, sequence=now, key_id="old")
-    (tmp_path / "sharectl.txt").write_text(text)
+    file = tmp_path / "sharectl.txt"
     tool = tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl])
-    keys = ["--key-file", key_file(tmp_path, "old")]
-    argv = [*sources(tmp_path, str(tmp_path / "sharectl.txt")), *keys, "--condor-status", tool]
-    command = [python, "-I", str(path_of(job_ctl)), *argv]
+    argv = [*sources(tmp_path, str(file)), "--key-file", key_file(tmp_path, "old")]
     for altered, status in ((text, 0), (text.replace("56", "57"), 77)):
-        (tmp_path / "sharectl.txt").write_text(altered)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert (
-            done.returncode,
-            lets_jobs_in(classad2.parseOne(done.stdout.replace(NEWS, ""))),
-        ) == (
-            status,
-            bool(status),
-        )
+        file.write_text(altered)
+        done = completed(job_ctl, *argv, "--condor-status", tool, python=python)
+        ad = classad2.parseOne(done.stdout.replace(NEWS, ""))
+        assert (done.returncode, lets_jobs_in(ad)) == (status, bool(status))
 
 
-@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("python", PYTHONS)
 def test_every_python_of_this_machine_reads_an_ad(python: str, tmp_path: Path) -> None:
     now = int(time.time())
     ad = ad_line("condor@pool", NODE, "alice", 56, "cms", 8, sequence=now, generated=now)
-    command = [
-        python,
-        "-I",
-        str(path_of(target)),
-        "--source",
-        "collector:",
-        "--identity",
-        "condor@pool",
-        "--host",
-        NODE,
-    ]
-    command += ["--condor-status", tool_that_prints(tmp_path / "bin", ad)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    argv = ["--source", "collector:", "--identity", "condor@pool", "--host", NODE]
+    tool = tool_that_prints(tmp_path / "bin", ad)
+    done = completed(target, *argv, "--condor-status", tool, python=python)
     assert (done.returncode, done.stderr) == (0, "")
     assert "order alice 56 cms 8 undefined\n" in done.stdout
 
@@ -308,12 +293,8 @@ def test_trouble_with_condor_status_lets_jobs_in(
     if trouble == "is not there":
         Path(tool).unlink()
     begin = time.monotonic()
-    ran = outcome(
-        job,
-        *arguments(job, tmp_path, tool),
-        "--timeout-seconds",
-        "1" if reason == "timeout" else "10",
-    )
+    seconds = "1" if reason == "timeout" else "10"
+    ran = outcome(job, *arguments(job, tmp_path, tool), "--timeout-seconds", seconds)
     assert ran.reason in reason.split(" or ")
     assert lets_jobs_in(ran.ad)
     assert time.monotonic() - begin < DEADLINE_SECONDS
@@ -351,34 +332,26 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("trouble", FILES)
+KINDS = {"folder": "unreadable", "pipe": "unsafe", "loop": "unreadable", "device": "unsafe"}
+
+
+@pytest.mark.parametrize("trouble", [*FILES, *KINDS])
 def test_trouble_with_the_file_lets_jobs_in(trouble: str, tmp_path: Path) -> None:
-    content, reason = FILES[trouble]
     argv = arguments(job_ctl, tmp_path, tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl]))
-    (tmp_path / "sharectl.txt").unlink()
+    path = tmp_path / "sharectl.txt"
+    path.unlink()
+    content, reason = FILES.get(trouble) or (None, KINDS[trouble])
     if content is not None:
-        (tmp_path / "sharectl.txt").write_bytes(content)
-    ran = outcome(job_ctl, *argv)
-    assert ran.reason == reason
-    assert lets_jobs_in(ran.ad)
-    assert ran.ad["t1_CurrentJobs"] == "alice:8"
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [("folder", "unreadable"), ("pipe", "unsafe"), ("loop", "unreadable"), ("device", "unsafe")],
-)
-def test_what_is_no_file_lets_jobs_in(kind: str, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "thing"
-    if kind == "folder":
+        path.write_bytes(content)
+    elif trouble == "folder":
         path.mkdir()
-    elif kind == "pipe":
+    elif trouble == "pipe":
         os.mkfifo(path)
-    else:
-        path.symlink_to(path if kind == "loop" else "/dev/zero")
-    tool = tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl])
-    ran = outcome(job_ctl, "--condor-status", tool, *sources(tmp_path, str(path)))
+    elif trouble != "missing":
+        path.symlink_to(path if trouble == "loop" else "/dev/zero")
+    ran = outcome(job_ctl, *argv)
     assert (ran.reason, lets_jobs_in(ran.ad)) == (reason, True)
+    assert ran.ad["t1_CurrentJobs"] == "alice:8"
 
 
 @by_job
@@ -392,20 +365,9 @@ def test_wrong_arguments_let_jobs_in(job: ModuleType, argv: list[str]) -> None:
 
 @by_job
 def test_a_limit_that_allows_no_process_lets_jobs_in(job: ModuleType) -> None:
-    limited = [
-        "sh",
-        "-c",
-        'ulimit -n 4; exec "$@"',
-        "sh",
-        sys.executable,
-        "-I",
-        "-S",
-        str(path_of(job)),
-    ]
+    program = [sys.executable, "-I", "-S", str(path_of(job))]
+    limited = ["sh", "-c", 'ulimit -n 4; exec "$@"', "sh", *program]
     done = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
     ad = classad2.parseOne(done.stdout.replace(NEWS, ""))
-    assert (
-        done.returncode,
-        lets_jobs_in(ad),
-        ad["t1_JobCtlReason" if job is job_ctl else mc_grace.REASON],
-    ) == (1, True, "internal-error")
+    code = ad["t1_JobCtlReason" if job is job_ctl else mc_grace.REASON]
+    assert (done.returncode, lets_jobs_in(ad), code) == (1, True, "internal-error")
