@@ -10,9 +10,7 @@ import os
 import re
 import select
 import sys
-import traceback
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
@@ -102,7 +100,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        frames = traceback.extract_tb(error.__traceback__)
+        from traceback import extract_tb  # few runs need it
+
+        frames = extract_tb(error.__traceback__)
         place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
         message = f"{type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"
         report = f"please report this line; {TRACEBACK}=1 tells more"
@@ -191,6 +191,8 @@ def _unknown(words: Sequence[str], command: str, help_text: str) -> str:
 
 
 def _nearest(word: str, words: Collection[str]) -> str:
+    from difflib import get_close_matches  # few runs need it
+
     near = get_close_matches(word, words, 1)
     return f"; write {near[0]}" if near else ""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Union
 
-from sharectl.plan.records import CycleRecord
 from sharectl.settings import setting
+
+if TYPE_CHECKING:
+    from sharectl.plan.records import CycleRecord
 
 Value = Union[int, float, bool, str, None]
 Row = dict[str, Any]
