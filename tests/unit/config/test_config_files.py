@@ -84,7 +84,7 @@ def test_a_rotated_log_does_not_replace_the_file_beside_it(folder: Path) -> None
 
 
 def linked(folder: Path, how: str) -> Path:
-    """Another path of the key file."""
+    """Another path of the key file, or a link where sharectl keeps files."""
     there = folder / "there"
     if how == "link":
         there.symlink_to(folder / "keys")
@@ -93,6 +93,10 @@ def linked(folder: Path, how: str) -> Path:
     elif how == "folder":
         there.symlink_to(folder)
         return there / "keys"
+    elif how == "in the ledger":
+        inside = folder / "ledger" / "x"
+        inside.symlink_to(folder / "elsewhere")
+        return inside
     else:
         (folder / "real" / "deep").mkdir(parents=True)
         there.symlink_to(folder / "real" / "deep")
@@ -102,7 +106,7 @@ def linked(folder: Path, how: str) -> Path:
     return there
 
 
-@pytest.mark.parametrize("how", ["link", "hard link", "folder", "dots"])
+@pytest.mark.parametrize("how", ["link", "hard link", "folder", "in the ledger", "dots"])
 def test_links_are_followed(folder: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
     path, at = configured(folder, f"publish: [{{file: {linked(folder, how)}}}]"), "publish[0].file:"
     for arguments, exit_code in ((["check", "config"], 1), (["cycle"], 78)):

@@ -151,13 +151,21 @@ def endless(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b" " * 2**16)
 
 
+CHUNK_BYTES = 16 * MAX_BYTES
+
+
 def in_a_chunk_of_minus_one(request: BaseHTTPRequestHandler) -> None:
     request.send_response(200)
     request.send_header("Transfer-Encoding", "chunked")
     request.end_headers()
     request.wfile.write(b"-1\r\n")
-    for _ in range(16 * MAX_BYTES // 2**16):
+    for _ in range(CHUNK_BYTES // 2**16):
         request.wfile.write(b" " * 2**16)
+    TAKEN.append(request)
+
+
+TAKEN: list[BaseHTTPRequestHandler] = []
+"""Requests whose client took the whole of such a chunk."""
 
 
 def redirecting(request: BaseHTTPRequestHandler) -> None:
@@ -187,6 +195,7 @@ def test_what_a_server_may_do_ends_in_the_copy_or_in_no_pledges_and_is_said(
     source.changed(**patient)
     without = problem_of(source.look(answer=answer))
     assert problem in without
+    assert TAKEN == [], "the process that asks has too little memory for it"
     assert f"there is no copy of it in {source.copy_file}" in without
     assert not source.copy_file.exists()
     source.changed(deadline_seconds=20)
