@@ -1,16 +1,16 @@
-"""Effects of consumption policies of `sharectl consumption render` on real daemons.
+"""Purposes of consumption policies, on real daemons, from rendered snippets.
 
 Three rounds of jobs: slots are filled in one cycle; quotas, concurrency limits and two access
-points; costs and usage. Whatever a policy is said to do is held against slots without one, or
-against an access point that splits leftovers.
+points; costs and usage. Each claim is held against slots without a policy, or against an access
+point that splits leftovers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -22,32 +22,25 @@ from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered
 from tests.pool.sharectl_command import Sharectl
 
 LIMIT = 3
-QUOTA_CORES = 1
-MEMORY_CENTRIC = """\
+MEMORY_CENTRIC = """
 startd:
   model: expressions
-  assets:
-    cpus: {request: true}
-    memory: {request: true, step: 512}
-    disk: {request: true, step: 128}
+  assets: {cpus: {request: true}, memory: {request: true, step: 512},
+    disk: {request: true, step: 128}}
   weight: floor(MY.Memory / 512.0)
 """
-THREE_CLAIMS = """\
+THREE_CLAIMS = """
 startd:
   model: minimum_charge
-  assets:
-    cpus: {charge: 1}
-    memory: {charge: 128}
-    disk: {charge: 128}
+  assets: {cpus: {charge: 1}, memory: {charge: 128}, disk: {charge: 128}}
   num_claims: 3
 """
-THREE_TYPES = "NUM_SLOTS = 3\n"
 NODES: Mapping[str, tuple[int, int, str]] = {
     # node: cores, MiB, configuration
     "by-cores": (10, 16384, rendered_example("cpu-centric")),
     "by-memory": (10, 1903, pools.rendered(MEMORY_CENTRIC)),
     "by-both": (10, 4096, rendered_example("multi-centric")),
-    "three-types": (16, 8192, THREE_TYPES + rendered_example("mixed-pool")),
+    "three-types": (16, 8192, f"NUM_SLOTS = 3\n{rendered_example('mixed-pool')}"),
     "three-claims": (10, 16384, pools.rendered(THREE_CLAIMS)),
     "plain": (10, 16384, ""),
 }
@@ -69,9 +62,9 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         ),
         access_points=(SPLITTING, WHOLE),
         access_config=pools.ALL_AT_ONCE,
-        central_config=pools.NEGOTIATOR_LOGS_COSTS
-        + f"GROUP_ACCEPT_SURPLUS = False\nLICENSE_LIMIT = {LIMIT}\n",
-        groups=dict.fromkeys(GROUPS, QUOTA_CORES),
+        central_config=f"{pools.NEGOTIATOR_LOGS_COSTS}GROUP_ACCEPT_SURPLUS = False\n"
+        f"LICENSE_LIMIT = {LIMIT}\n",
+        groups=dict.fromkeys(GROUPS, 1),
     )
     with open_box(spec) as running:
         pools.forbid_leftovers(running)
@@ -80,9 +73,20 @@ def box(open_box: OpenBox) -> Iterator[Box]:
 
 # ---- one cycle fills a slot
 
+DEMANDS: Mapping[str, tuple[Jobs, list[int], list[tuple[int, int]]]] = {
+    # node: jobs, matches of its slots in the first cycle, (cores, MiB) of a dynamic slot of each
+    "by-cores": (Jobs("by-cores", 15), [10], [(1, 32)]),
+    "by-memory": (Jobs("by-memory", 5), [3], [(1, 512)]),
+    "by-both": (Jobs("by-both", 12, memory_mib=512), [8], [(1, 512)]),
+    # Eight jobs: all find an id within three cycles.
+    "three-claims": (Jobs("three-claims", 8), [3], []),
+    # The third type has no policy, and the rest of its four cores are left to later cycles.
+    "three-types": (Jobs("three-types", 20), [8, 4, 1], [(1, 32), (1, 1024)]),
+    "plain": (Jobs("plain", 15), [1], []),
+}
 
-@dataclass(frozen=True)
-class Filled:
+
+class Filled(NamedTuple):
     """More jobs than fit, everywhere, submitted before the first cycle."""
 
     cycle: Cycle
@@ -90,74 +94,29 @@ class Filled:
     """``slot1@wn`` -> (cores, MiB) of its dynamic slots."""
 
 
-DEMANDS: Mapping[str, tuple[Jobs, Mapping[str, int], Mapping[str, Counter[tuple[int, int]]]]] = {
-    # node: jobs, matches of the first cycle by slot, dynamic slots of each
-    "by-cores": (
-        Jobs("by-cores", 15),
-        {"slot1@by-cores": 10},
-        {"slot1@by-cores": Counter({(1, 32): 10})},
-    ),
-    "by-memory": (
-        Jobs("by-memory", 5),
-        {"slot1@by-memory": 3},
-        {"slot1@by-memory": Counter({(1, 512): 3})},
-    ),
-    "by-both": (
-        Jobs("by-both", 12, memory_mib=512),
-        {"slot1@by-both": 8},
-        {"slot1@by-both": Counter({(1, 512): 8})},
-    ),
-    # Eight jobs: all find an id within three cycles.
-    "three-claims": (Jobs("three-claims", 8), {"slot1@three-claims": 3}, {}),
-    # The third type has no policy, and the rest of its four cores are left to later cycles.
-    "three-types": (
-        Jobs("three-types", 20),
-        {"slot1@three-types": 8, "slot2@three-types": 4, "slot3@three-types": 1},
-        {
-            "slot1@three-types": Counter({(1, 32): 8}),
-            "slot2@three-types": Counter({(1, 1024): 4}),
-        },
-    ),
-    "plain": (Jobs("plain", 15), {"slot1@plain": 1}, {}),
-}
-
-
 @pytest.fixture(scope="module")
 def filled(box: Box) -> Filled:
-    with pools.submitted_together(
-        box, {WHOLE: [wanted for wanted, _, _ in DEMANDS.values()]}
-    ) as since:
+    jobs = [jobs for jobs, _, _ in DEMANDS.values()]
+    with pools.submitted_together(box, {WHOLE: jobs}) as since:
         pass
     cycle = pools.first_cycle(box, since)
-
-    def made() -> bool:
-        found = pools.dynamic_slots(box)
-        return all(
-            found.get(name, Counter()).total() >= wanted.total()
-            for _, _, slots in DEMANDS.values()
-            for name, wanted in slots.items()
-        )
-
-    box.wait_until(made, 60, "all that was matched in the first cycle runs")
+    box.wait_until(
+        lambda: pools.running(box) >= cycle.matches.total(), 60, "all that was matched runs"
+    )
     pools.later_cycles(box, 1)
     return Filled(cycle, pools.dynamic_slots(box))
 
 
 @pytest.mark.parametrize("node", DEMANDS)
-def test_one_cycle_matches_what_fits_and_without_policy_one_job(filled: Filled, node: str) -> None:
-    """Ten of fifteen jobs on ten cores; three of 512 MiB on 1903 MiB; three by claim ids."""
-    _, wanted, _ = DEMANDS[node]
-    seen = {
-        slot: count for slot, count in filled.cycle.matches.items() if slot.endswith(f"@{node}")
-    }
-    assert seen == wanted
-
-
-@pytest.mark.parametrize("node", [node for node, (_, _, slots) in DEMANDS.items() if slots])
-def test_dynamic_slots_have_what_the_policy_takes(filled: Filled, node: str) -> None:
-    """And no cycle after the first one makes more of them."""
-    _, _, wanted = DEMANDS[node]
-    assert {slot: filled.slots[slot] for slot in wanted} == wanted
+def test_one_cycle_fills_a_slot_and_without_policy_matches_one_job(
+    filled: Filled, node: str
+) -> None:
+    """No later cycle makes more dynamic slots of a full slot."""
+    _, matches, sizes = DEMANDS[node]
+    slots = [f"slot{number}@{node}" for number in range(1, len(matches) + 1)]
+    assert [filled.cycle.matches[slot] for slot in slots] == matches
+    for slot, count, size in zip(slots, matches, sizes):
+        assert filled.slots[slot] == Counter({size: count})
 
 
 def test_without_claim_ids_a_slot_is_not_matched_though_more_would_fit(filled: Filled) -> None:
@@ -168,22 +127,23 @@ def test_without_claim_ids_a_slot_is_not_matched_though_more_would_fit(filled: F
 # ---- quotas, limits, access points
 
 
-@dataclass(frozen=True)
-class Shared:
-    """Cycles since the jobs came, and what runs after the last of them."""
+class Shared(NamedTuple):
+    """Cycles since the jobs came, and jobs that run after the last of them."""
 
     cycles: list[Cycle]
     running: Mapping[str, int]
 
+    def first(self, slot: str) -> int:
+        """Matches of the slot in the first cycle that matched it."""
+        return next(count for cycle in self.cycles if (count := cycle.matches[slot]))
+
 
 @pytest.fixture(scope="module")
 def shared(box: Box) -> Shared:
+    limited = Jobs("by-both", 6, user="limited", limit="license")
     wanted: dict[str, list[Jobs]] = {
         SPLITTING: [Jobs("by-memory", 1, user="both")],
-        WHOLE: [
-            Jobs("by-memory", 2, user="both"),
-            Jobs("by-both", 6, user="limited", limit="license"),
-        ],
+        WHOLE: [Jobs("by-memory", 2, user="both"), limited],
     }
     for group, (access_point, node, _) in GROUPS.items():
         wanted[access_point].append(Jobs(node, 2, group=group))
@@ -192,65 +152,50 @@ def shared(box: Box) -> Shared:
     allowed = sum(count for _, _, count in GROUPS.values()) + LIMIT + 3
     box.wait_until(lambda: pools.running(box) >= allowed, 60, "whatever may run runs")
     pools.later_cycles(box, 2)
-    counted = {
-        **{group: pools.running(box, f'AcctGroup == "{group}"') for group in GROUPS},
-        "limited": pools.running(box, 'AcctGroupUser == "limited"'),
-        **{access: pools.running(box, 'AcctGroupUser == "both"', access) for access in wanted},
-    }
-    return Shared(pools.cycles(box, since), counted)
+    counts = {group: pools.running(box, f'AcctGroup == "{group}"') for group in GROUPS}
+    counts["limited"] = pools.running(box, 'AcctGroupUser == "limited"')
+    for access in wanted:
+        counts[access] = pools.running(box, 'AcctGroupUser == "both"', access)
+    return Shared(pools.cycles(box, since), counts)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(
     shared: Shared, group: str
 ) -> None:
-    """A policy keeps the quota where the access point splits nothing; where it does, both run.
-
-    Both versions did: the startd's own CLAIM_PARTITIONABLE_LEFTOVERS, False on the node with
-    policy, does not count.
-    """
+    """The access point decides; the startd's own setting, False on the node, does not count."""
     assert shared.running[group] == GROUPS[group][2]
 
 
-def test_quota_below_the_weight_of_every_slot_starves_nobody(shared: Shared) -> None:
-    """The seed's HTCondor ran neither without policy; this one rounds up without usage."""
-    assert shared.running["plain_kept"] == 1
-    assert sum(cycle.matches["slot1@plain"] for cycle in shared.cycles) == 2, (
-        "one for each of the two groups"
-    )
+def test_without_policy_a_slot_is_matched_once_a_cycle_also_beyond_the_quota(
+    shared: Shared,
+) -> None:
+    """A quota below the weight of every slot starves nobody: a submitter may round up once."""
+    counts = [cycle.matches["slot1@plain"] for cycle in shared.cycles]
+    assert [count for count in counts if count] == [1, 1], "one for each group and access point"
 
 
 def test_concurrency_limit_holds_among_the_jobs_of_one_cycle(shared: Shared) -> None:
-    first = next(cycle for cycle in shared.cycles if cycle.matches["slot1@by-both"])
-    assert first.matches["slot1@by-both"] == shared.running["limited"] == LIMIT
+    assert shared.first("slot1@by-both") == shared.running["limited"] == LIMIT
 
 
 def test_one_slot_serves_two_access_points_in_one_cycle(shared: Shared) -> None:
-    first = next(cycle for cycle in shared.cycles if cycle.matches["slot1@by-memory"])
-    assert first.matches["slot1@by-memory"] == 3
+    assert shared.first("slot1@by-memory") == 3
     assert (shared.running[SPLITTING], shared.running[WHOLE]) == (1, 2)
 
 
-def test_without_policy_a_slot_serves_one_access_point_a_cycle(shared: Shared) -> None:
-    assert [
-        cycle.matches["slot1@plain"] for cycle in shared.cycles if cycle.matches["slot1@plain"]
-    ] == [1, 1]
-
-
 # ---- costs
-
 
 SIZES: Mapping[str, list[tuple[int, int]]] = {
     "by-cores": [(1, 1), (3, 1), (2, 1)],
     "by-memory": [(1, 600), (1, 100)],
     "by-both": [(1, 512), (1, 512), (2, 1), (2, 1)],
 }
-"""Node -> (cores, MiB) of the jobs of its user, who is called as the node is."""
+"""Node -> (cores, MiB) of the jobs of its user, who has its name."""
 
 
-@dataclass(frozen=True)
-class Priced:
-    """What was predicted, and what the accountant then said."""
+class Priced(NamedTuple):
+    """Predictions, and figures of negotiator and accountant."""
 
     predicted: Mapping[str, list[float]]
     """Node -> cost of each job."""
@@ -280,59 +225,47 @@ def priced(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Priced:
 
 
 def costs(box: Box, folder: Path) -> dict[str, list[float]]:
-    """Node -> cost of each of its jobs, one after the other, by the pool's own ads."""
+    """Node -> cost of each of its jobs, on the rest that those before it leave, from pool's ads."""
     slots = parse(box.run(["condor_status", "-long"]).stdout, "slots")
     queue = parse(box.run(["condor_q", "-name", WHOLE, "-allusers", "-long"]).stdout, "jobs")
-    jobs = {
-        node: [ad for ad in queue if text_of(ad.attributes, "AcctGroupUser") == node]
-        for node in SIZES
-    }
-    found: dict[str, list[float]] = {node: [] for node in SIZES}
-    for turn in range(max(map(len, SIZES.values()))):
-        given = []
-        for name, ads in (
-            ("slots", slots),
-            ("jobs", [of_node[turn] for of_node in jobs.values() if turn < len(of_node)]),
-        ):
-            path = folder / f"{name}.{turn}"
-            path.write_text("\n\n".join(map(as_long, ads)))
-            given += [f"--{name}", str(path)]
-        told = Sharectl(box, folder).json("consumption", "cost", *given)
-        for match in told["matches"]:
-            if not match["refused"]:
-                (name,) = told["slots"][match["slots"]]["names"]
-                found[name.removeprefix("slot1@").partition(".")[0]].append(match["cost"])
-                slots = [after(slot, name, match["remaining"]) for slot in slots]
-    return found
+    predicted: dict[str, list[float]] = {node: [] for node in SIZES}
+    for ad in queue:
+        (folder / "slots").write_text("\n\n".join(map(as_long, slots)))
+        (folder / "jobs").write_text(as_long(ad))
+        files = ["--slots", str(folder / "slots"), "--jobs", str(folder / "jobs")]
+        content = Sharectl(box, folder).json("consumption", "cost", *files)
+        (match,) = (match for match in content["matches"] if not match["refused"])
+        (name,) = content["slots"][match["slots"]]["names"]
+        predicted[name.removeprefix("slot1@").partition(".")[0]].append(match["cost"])
+        rest = {asset: str(amount) for asset, amount in match["remaining"].items()}
+        slots = [
+            AdOfFile(slot.place, {**slot.attributes, **rest})
+            if text_of(slot.attributes, "Name") == name
+            else slot
+            for slot in slots
+        ]
+    return predicted
 
 
 def as_long(ad: AdOfFile) -> str:
     return "\n".join(f"{name} = {text}" for name, text in ad.attributes.items())
 
 
-def after(slot: AdOfFile, name: str, remaining: Mapping[str, float]) -> AdOfFile:
-    """The slot with what remains, if it is the one of that name."""
-    if text_of(slot.attributes, "Name") != name:
-        return slot
-    left = {asset: str(amount) for asset, amount in remaining.items()}
-    return AdOfFile(slot.place, {**slot.attributes, **left})
-
-
 @pytest.mark.parametrize("node", SIZES)
 def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(
     priced: Priced, node: str
 ) -> None:
-    """By cores, by memory and by both: two jobs cost less than their cores, two more."""
+    """By cores, by memory and by both: two cost less than their cores, two more than a share."""
     assert len(priced.predicted[node]) == len(SIZES[node])
-    logged = {
-        cost: count for (slot, cost), count in priced.cycle.costs.items() if slot == f"slot1@{node}"
-    }
+    logged = Counter(
+        float(cost) for slot, cost in priced.cycle.costs.elements() if slot == f"slot1@{node}"
+    )
     assert logged == Counter(priced.predicted[node])
     assert priced.charged[f"{node}@example.org"] == sum(priced.predicted[node])
 
 
 def test_from_the_next_cycle_on_usage_is_the_weight_of_the_dynamic_slots(priced: Priced) -> None:
-    """Costs are forgotten: a weight that is no sum over claims then differs."""
+    """The costs are forgotten: where the weight is no sum over claims, it is another figure."""
     for node in SIZES:
         assert priced.later[f"{node}@example.org"] == priced.weights[node]
     assert priced.weights["by-cores"] == priced.charged["by-cores@example.org"] == 6

@@ -1,14 +1,14 @@
-"""Semantics of HTCondor that `sharectl consumption` needs and the manual leaves out."""
+"""Semantics of HTCondor that `sharectl consumption` relies on: docs/consumption-reference.md."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox import BoxSpec, ExecutePoint
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered, rendered_example
@@ -19,53 +19,40 @@ LIMIT, CLAIMS = 3, 3
 MOST_OFFERED = {"trixie": 30, "forky": 20}
 """Suite -> jobs of one submitter that a schedd offers in a cycle, of 30."""
 OF_THREE_CLAIMS = rendered(
-    f"""\
+    f"""
 startd:
   model: minimum_charge
-  assets:
-    cpus: {{charge: 1}}
-    memory: {{charge: 128}}
-    disk: {{charge: 128}}
+  assets: {{cpus: {{charge: 1}}, memory: {{charge: 128}}, disk: {{charge: 128}}}}
   num_claims: {CLAIMS}
 """
 )
 OF_NO_CORES = rendered(
-    """\
+    """
 startd:
   model: expressions
-  assets:
-    cpus: {always: 0}
-    memory: {request: true, step: 512}
-    disk: {request: true, step: 128}
+  assets: {cpus: {always: 0}, memory: {request: true, step: 512},
+    disk: {request: true, step: 128}}
   weight: floor(MY.Memory / 512.0)
   num_claims: 8
 """
 )
+GIVES = f"{OF_THREE_CLAIMS}CLAIM_PARTITIONABLE_LEFTOVERS = True\n"
+BY_CORES = rendered_example("cpu-centric")
 NODES: Mapping[str, tuple[int, int, str, str, Jobs]] = {
     # node: cores, MiB, configuration, access point, jobs
-    "gives-leftovers": (
-        10,
-        16384,
-        f"{OF_THREE_CLAIMS}CLAIM_PARTITIONABLE_LEFTOVERS = True\n",
-        WHOLE,
-        Jobs("gives-leftovers", 8),
-    ),
+    "gives-leftovers": (10, 16384, GIVES, WHOLE, Jobs("gives-leftovers", 8)),
     "keeps-leftovers": (10, 16384, OF_THREE_CLAIMS, SPLITTING, Jobs("keeps-leftovers", 8)),
     "no-cores": (4, 4096, OF_NO_CORES, WHOLE, Jobs("no-cores", 8)),
     "limited": (
-        10,
-        16384,
-        rendered_example("cpu-centric"),
-        SPLITTING,
+        *(10, 16384, BY_CORES, SPLITTING),
         Jobs("limited", 6, user="limited", limit="license"),
     ),
-    "wide": (30, 16384, rendered_example("cpu-centric"), WHOLE, Jobs("wide", 30, user="many")),
+    "wide": (30, 16384, BY_CORES, WHOLE, Jobs("wide", 30, user="many")),
 }
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Cycles since the jobs came, and what then ran."""
+class Seen(NamedTuple):
+    """Cycles since the jobs came, and slots after them."""
 
     cycles: list[Cycle]
     slots: Mapping[str, Counter[tuple[int, int]]]
@@ -74,13 +61,13 @@ class Seen:
     """Node -> Cpus of its partitionable slot."""
 
     def matches(self, node: str) -> list[int]:
-        """Of each cycle that matched anything there."""
+        """Matches of each cycle that matched anything there."""
         counts = [cycle.matches[f"slot1@{node}"] for cycle in self.cycles]
         return [count for count in counts if count]
 
     def running(self, node: str) -> int:
         """Dynamic slots of the node."""
-        return self.slots.get(f"slot1@{node}", Counter()).total()
+        return self.slots[f"slot1@{node}"].total()
 
 
 @pytest.fixture(scope="module")
@@ -97,28 +84,24 @@ def seen(open_box: OpenBox) -> Iterator[Seen]:
     with open_box(spec) as box:
         pools.forbid_leftovers(box)
         wanted: dict[str, list[Jobs]] = {SPLITTING: [], WHOLE: []}
-        for *_, access_point, some in NODES.values():
-            wanted[access_point].append(some)
+        for *_, access_point, jobs in NODES.values():
+            wanted[access_point].append(jobs)
         with pools.submitted_together(box, wanted) as since:
             pass
         # All but two of the jobs that take no cores.
-        most = sum(some.count for *_, some in NODES.values()) - 2
+        most = sum(jobs.count for *_, jobs in NODES.values()) - 2
         box.wait_until(lambda: pools.running(box) >= most, 90, f"{most} jobs run")
         pools.later_cycles(box, 2)
-        yield Seen(pools.cycles(box, since), pools.dynamic_slots(box), free_cores(box))
-
-
-def free_cores(box: Box) -> dict[str, int]:
-    query = ["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine", "Cpus"]
-    rows = [line.split() for line in box.run(query).stdout.splitlines()]
-    return {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
+        rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
+        free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
+        yield Seen(pools.cycles(box, since), pools.dynamic_slots(box), free)
 
 
 def test_the_access_point_alone_decides_on_leftovers_of_a_slot_with_policy(seen: Seen) -> None:
-    """From 23.7.2 on the startd's own setting has no effect, True or False."""
-    asked_for_none = seen.matches("gives-leftovers")
-    assert asked_for_none[0] == max(asked_for_none) == CLAIMS
-    assert sum(asked_for_none) >= 8, "every job was matched"
+    """From 23.7.2 on the startd's own setting, True on one node, False on the other, is nothing."""
+    whole = seen.matches("gives-leftovers")
+    assert whole[0] == max(whole) == CLAIMS
+    assert sum(whole) >= 8, "every job was matched"
     assert seen.matches("keeps-leftovers") == [CLAIMS], "the rest were not"
     assert seen.running("gives-leftovers") == seen.running("keeps-leftovers") == 8
 
@@ -132,7 +115,7 @@ def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_l
 
 
 def test_a_claim_of_no_cores_takes_one_from_the_startd_beyond_what_there_is(seen: Seen) -> None:
-    """The negotiator matches by the policy; the startd gives out more cores than it has."""
+    """The negotiator matches by the policy; the startd gives each a core, to less than none."""
     assert seen.matches("no-cores")[0] == 8
     assert seen.slots["slot1@no-cores"] == Counter({(1, 512): 6}), "4 cores"
     assert seen.free_cores["no-cores"] < 0
