@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import stat
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,7 @@ def audit(folder: Path, max_bytes: int = 10**6) -> AuditFile:
 
 def read(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [said for said in map(json.loads, lines) if said]
+    return [row for row in map(json.loads, lines) if row]
 
 
 def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
@@ -50,12 +52,7 @@ def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
             "schema_version": 1,
             "time": NOW,
             "event": "target",
-            "who": {
-                "user": "sharectl",
-                "sudo_user": "ann",
-                "host": "cm.example.org",
-                "verb": "cycle",
-            },
+            "who": asdict(WHO),
             "change": "altered",
             "node": "wn-1",
             "before": {**target, "cap_cores": 56},
@@ -72,23 +69,18 @@ def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
     ]
 
 
-def test_only_the_owner_and_his_group_read_it(tmp_path: Path) -> None:
-    audit(tmp_path).switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
-    ledger = tmp_path / "ledger"
-    assert stat.S_IMODE((ledger / "changes.jsonl").stat().st_mode) == 0o640
-    assert stat.S_IMODE(ledger.stat().st_mode) & 0o027 == 0
-
-
-def test_switching_is_a_line_too(tmp_path: Path) -> None:
-    said = Disabled("cooling", "ann@cm", NOW, NOW + 60)
-    audit(tmp_path).switched(said, NOW, on=False)
-    audit(tmp_path).switched(said, NOW + 9, on=True)
-    assert [
-        (line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)
-    ] == [
+def test_switching_is_a_line_too_which_only_the_owner_and_his_group_read(tmp_path: Path) -> None:
+    off = Disabled("cooling", "ann@cm", NOW, NOW + 60)
+    audit(tmp_path).switched(off, NOW, on=False)
+    audit(tmp_path).switched(off, NOW + 9, on=True)
+    seen = [(line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)]
+    assert seen == [
         ("disabled", NOW, "ann@cm", NOW + 60),
         ("enabled", NOW + 9, "ann@cm", NOW + 60),
     ]
+    ledger = tmp_path / "ledger"
+    assert stat.S_IMODE((ledger / "changes.jsonl").stat().st_mode) == 0o640
+    assert stat.S_IMODE(ledger.stat().st_mode) & 0o027 == 0
 
 
 def test_the_digest_is_the_same_on_every_machine_and_in_every_year() -> None:
@@ -112,11 +104,11 @@ def test_the_digest_of_a_look_hangs_on_what_was_seen_alone() -> None:
 
 
 def test_every_line_is_json_and_the_longest_fits(tmp_path: Path) -> None:
-    said = Disabled("\U0001f600" * 500, "ann@cm", NOW)
+    off = Disabled("\U0001f600" * 500, "ann@cm", NOW)
     long = Target("n" * 253, "a" * 64, 100_000, "b" * 64, 1024)
-    record = ChangeRecord((Change(long.node, None, long),), PLAN, "disabled", said.reason, SEEN)
+    record = ChangeRecord((Change(long.node, None, long),), PLAN, "disabled", off.reason, SEEN)
     for _ in range(20):
-        audit(tmp_path).switched(said, NOW, on=False)
+        audit(tmp_path).switched(off, NOW, on=False)
         audit(tmp_path).changed(record, NOW)
     assert len(read(tmp_path)) == 40
 
@@ -131,20 +123,16 @@ def test_it_is_rotated_by_size(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
-    (tmp_path / "ledger").write_text("", encoding="utf-8")
-    with pytest.raises(StateError, match="ledger"):
-        audit(tmp_path).switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
-
-
-def test_two_writers_do_not_mix(tmp_path: Path) -> None:
-    slow = audit(tmp_path)
-    slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
-    slow.wait_seconds = 0
-    with (
-        only_one(tmp_path / "ledger", 0, is_folder=True),
-        pytest.raises(StateError, match="another process holds"),
-    ):
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir])
+def test_a_folder_that_cannot_be_used_is_named(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    """A file is in its way, or another process holds it."""
+    folder = tmp_path / "ledger"
+    make(folder)
+    slow = replace(audit(tmp_path), wait_seconds=0.0)
+    held = only_one(folder, 0, is_folder=True) if folder.is_dir() else contextlib.nullcontext()
+    with held, pytest.raises(StateError, match="ledger"):
         slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
 
 

@@ -52,19 +52,14 @@ def test_an_invalid_file_counts_without_an_end(tmp_path: Path, content: bytes) -
     assert (off.reason, off.since, off.until) == ("made by hand", NOW, None)
 
 
-def test_anything_of_its_name_counts(tmp_path: Path) -> None:
-    path = tmp_path / "disabled"
-    makers: tuple[Callable[[], object], ...] = (
-        path.mkdir,
-        lambda: os.mkfifo(path),
-        lambda: path.symlink_to("/nowhere"),
-    )
-    for make in makers:
-        make()
-        off = DisabledFile(tmp_path).disabled()
-        assert off is not None
-        assert off.in_force_at(2**33)
-        path.rmdir() if path.is_dir() else path.unlink()
+@pytest.mark.parametrize(
+    "make", [os.mkdir, os.mkfifo, lambda path: Path(path).symlink_to("/nowhere")]
+)
+def test_anything_of_its_name_counts(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    make(tmp_path / "disabled")
+    off = DisabledFile(tmp_path).disabled()
+    assert off is not None
+    assert off.in_force_at(2**33)
 
 
 def test_a_reason_cannot_steer_a_terminal(tmp_path: Path) -> None:
@@ -85,8 +80,7 @@ def test_only_a_reason_that_has_run_out_is_removed_by_itself(tmp_path: Path) -> 
 
 
 def test_a_process_that_holds_the_folder_keeps_nobody_from_switching_off(tmp_path: Path) -> None:
-    switch = DisabledFile(tmp_path)
-    switch.wait_seconds = 0
+    switch = DisabledFile(tmp_path, wait_seconds=0)
     with only_one(tmp_path, 0, is_folder=True):
         switch.disable(OFF)
         assert switch.disabled() == OFF

@@ -3,18 +3,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Optional
 
 import pytest
 
-from sharectl.errors import ConfigError, InputError, PublishError
+from sharectl.errors import ConfigError, InputError
 from sharectl.model import Plan, Target
 from sharectl.publish import signing
 from sharectl.publish import text as sharectl_file
 from sharectl.publish.signing import SigningKey
-from sharectl.publish.text import FilePublisher, Seal
+from sharectl.publish.text import Seal
 
 SECRET = "0123456789abcdef" * 4
 OTHER_SECRET = "fedcba9876543210" * 4
@@ -47,26 +47,17 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
     [
         (SIGNED, (KEY,), None),
         (SIGNED, (SigningKey("next", b"1" * 32), KEY), None),
-        (
-            SIGNED,
-            (SigningKey("2026-a", b"1" * 32),),
-            "has a signature that its text and the key 2026-a do not make",
-        ),
-        (
-            SIGNED,
-            (SigningKey("b", KEY.secret), SigningKey("c", KEY.secret)),
-            "with the key 2026-a, and nodes have b and c",
-        ),
+        (SIGNED, (SigningKey("2026-a", b"1" * 32),), "has a signature that"),
+        (SIGNED, (SigningKey("b", KEY.secret),), "with the key 2026-a, and nodes have b"),
         (SIGNED.replace(b"alice 56", b"alice 57"), (KEY,), "has a signature that"),
-        (SIGNED.replace(b"3160", b"9160"), (KEY,), "has a signature that"),
         (sharectl_file.render(PLAN).encode(), (KEY,), "is not signed"),
     ],
 )
-def test_only_what_a_key_signed_is_believed(
+def test_only_a_text_that_a_key_signed_is_believed(
     content: bytes, keys: tuple[SigningKey, ...], problem: Optional[str]
 ) -> None:
-    found = signing.problem_of(content, keys)
-    assert found is None if problem is None else problem in (found or "")
+    fault = signing.problem_of(content, keys)
+    assert fault is None if problem is None else problem in (fault or "")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +67,6 @@ def test_only_what_a_key_signed_is_believed(
         SIGNED + SIGNED.splitlines(keepends=True)[-1],
         SIGNED[:-1],
         SIGNED.replace(b"hmac-sha256", b"hmac-md5"),
-        SIGNED.replace(b" 2026-a ", b" 2026-A "),
         b"# signature: none\n",
     ],
 )
@@ -89,37 +79,31 @@ def test_a_signature_that_is_not_the_last_line_or_of_another_kind_is_refused(
 
 def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
     text = f"# by hand\n\n2026-a {SECRET}\n  # next\nnext {OTHER_SECRET.upper()}\n"
-    assert signing.read_keys(key_file(tmp_path, text)) == (
-        KEY,
-        SigningKey("next", bytes.fromhex(OTHER_SECRET)),
-    )
+    following = SigningKey("next", bytes.fromhex(OTHER_SECRET))
+    assert signing.read_keys(key_file(tmp_path, text)) == (KEY, following)
 
 
 @pytest.mark.parametrize(
-    ("text", "problems"),
+    ("text", "lines"),
     [
-        ("", [": has no key"]),
-        (f"A {SECRET}\n", [":1: is not `KEYID HEX`"]),
-        (f"a {SECRET[:62]}\n", [":1: is not"]),
-        (f"a {SECRET}0\n", [":1: is not"]),
-        (f"a {SECRET * 2}00\n", [":1: is not"]),
-        (f"a {SECRET} b\n\xe9 {SECRET}\n", [":1: is not", ":2: is not"]),
-        (f"a {SECRET}\na {OTHER_SECRET}\n", [":2: a key of this name"]),
-        (f"a {SECRET}\nb {SECRET}\nc {SECRET}\n", [": has 3 keys; keep the one that signs first"]),
-        ("x" * 70000, [": has more than 65536 bytes"]),
+        ("", [""]),
+        (f"A {SECRET}\n", ["1"]),
+        (f"a {SECRET}0\n", ["1"]),
+        (f"a {SECRET * 2}00\n", ["1"]),
+        (f"a {SECRET} b\n\xe9 {SECRET}\n", ["1", "2"]),
+        (f"a {SECRET}\na {OTHER_SECRET}\n", ["2"]),
+        (f"a {SECRET}\nb {SECRET}\nc {SECRET}\n", [""]),
     ],
 )
-def test_everything_wrong_in_a_key_file_is_said_but_no_key(
-    tmp_path: Path, text: str, problems: list[str]
+def test_all_faults_of_a_key_file_are_named_with_their_lines_and_no_key(
+    tmp_path: Path, text: str, lines: list[str]
 ) -> None:
+    path = key_file(tmp_path, text, mode=0o644)
     with pytest.raises(ConfigError) as caught:
-        signing.read_keys(key_file(tmp_path, text, mode=0o644))
-    said = caught.value.problems
-    assert [
-        p.removeprefix(str(tmp_path / "keys"))[: len(w)] for p, w in zip(said[1:], problems)
-    ] == problems
-    assert "has mode 0644, so that others can read" in said[0]
-    assert len(said) == 1 + len(problems)
+        signing.read_keys(path)
+    of_mode, *faults = (problem.removeprefix(str(path)) for problem in caught.value.problems)
+    assert "has mode 0644" in of_mode
+    assert [fault.split(":")[1].partition(" ")[0] for fault in faults] == lines
     assert SECRET[:32] not in str(caught.value)
 
 
@@ -141,26 +125,14 @@ def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
         signing.read_keys(path)
 
 
-def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo", 0o600)
-    (tmp_path / "folder").mkdir(mode=0o700)
-    for name, reason in (
-        ("fifo", "no regular"),
-        ("folder", "no regular"),
-        ("none", "No such file"),
-    ):
-        with pytest.raises(ConfigError, match=reason):
-            signing.read_keys(tmp_path / name)
-        with pytest.raises(InputError, match=reason):
-            sharectl_file.read(tmp_path / name)
-
-
-def test_a_plan_that_no_node_would_read_leaves_the_one_before(tmp_path: Path) -> None:
-    publisher = FilePublisher(tmp_path / "sharectl.txt")
-    publisher.publish(PLAN)
-    many = replace(
-        PLAN, targets=tuple(Target(f"cn-{n}", "alice", 56, "cms", 8) for n in range(60_000))
-    )
-    with pytest.raises(PublishError, match="60000 targets make"):
-        publisher.publish(many)
-    assert sharectl_file.read(tmp_path / "sharectl.txt").targets == PLAN.targets
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, None])
+def test_another_thing_of_its_name_is_not_waited_for(
+    tmp_path: Path, make: Optional[Callable[[Path], None]]
+) -> None:
+    path = tmp_path / "keys"
+    if make is not None:
+        make(path)
+    with pytest.raises(ConfigError, match="keys: "):
+        signing.read_keys(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        sharectl_file.read(path)
