@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
+from sharectl.cycle.ports import Ports
 from sharectl.errors import StateError
 from sharectl.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
 from sharectl.plan.diff import ChangeRecord
@@ -186,3 +187,20 @@ class FakeAudit:
         if self.broken:
             raise StateError(self.broken)
         self.switches.append((on, off))
+
+
+@dataclass
+class World:
+    """Everything outside of a cycle; it outlives one that is killed."""
+
+    pool: FakePool
+    publishers: list[FakePublisher] = field(default_factory=lambda: [FakePublisher()])
+    state: Any = field(default_factory=FakeStateStore)
+    switch: FakeSwitch = field(default_factory=FakeSwitch)
+    audit: FakeAudit = field(default_factory=FakeAudit)
+    former: FakeFormerPlaces = field(default_factory=FakeFormerPlaces)
+    history: FakeHistory = field(default_factory=FakeHistory)
+
+    def ports(self) -> Ports:
+        """Ports of a cycle, by which it reaches all of that."""
+        return Ports(**vars(self))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
 from sharectl.model import OTHER, PlanLimits, Source, Standing, Target
 from sharectl.plan.nodes import (
@@ -19,7 +18,7 @@ from sharectl.plan.nodes import (
 )
 from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import NOW, running, snapshot
-from tests.unit.cycle.test_cycle import CONFIG, INCOMPLETE, world
+from tests.unit.cycle.test_cycle import INCOMPLETE, cycle, world
 
 TYPO = ControlledHosts(("cn-[", "vn-*"))
 TWO = [running("wn-1", "alice", 1, 8), running("wn-2", "cms", 8)]
@@ -82,9 +81,9 @@ def test_a_group_without_jobs_is_doubted_while_other_has_some() -> None:
 
 def test_a_cycle_says_its_doubts_and_is_no_failure() -> None:
     seen = snapshot([running("wn-1", "alice", 8), running("wn-1", OTHER, 1)])
-    result = run_cycle(CONFIG, world(seen), NOW)
+    result = cycle(world(seen))
     assert (len(result.warnings), result.problems) == (1, ())
-    assert run_cycle(CONFIG, world(INCOMPLETE), NOW).warnings == (), "missing data is never zero"
+    assert cycle(world(INCOMPLETE)).warnings == (), "missing data is never zero"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from sharectl.cli.main import main
 from sharectl.condor.negotiator import Knob
 from sharectl.config.load import load
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
-from sharectl.cycle.cycle import Circumstances, run_cycle
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import Source
@@ -23,7 +22,7 @@ from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.pledges.sources import AllPledges, SteeredGroup, join
 from sharectl.shares.pledges import Pledge, Pledged
 from tests.fakes import NOW, FakePublisher
-from tests.unit.cycle.test_cycle import CONFIG, UNEVEN, world
+from tests.unit.cycle.test_cycle import UNEVEN, cycle, world
 from tests.web_server import WebServer, serving, web_server
 
 KNOBS = """\
@@ -192,8 +191,8 @@ def test_a_cycle_without_pledges_changes_no_target() -> None:
     lost = Pledged(Source("pledges", 3.0, "CRIC is gone"), (), ("look",))
 
     for withdraws, targets in ((False, None), (True, ())):
-        circumstances = Circumstances(pledges=lost, withdraw_incomplete=withdraws)
-        done = run_cycle(CONFIG, world(publishers=[publisher]), NOW, circumstances)
+        around = world(publishers=[publisher])
+        done = cycle(around, pledges=lost, withdraw_incomplete=withdraws)
         plan = done.publication.plan
         assert (plan and plan.targets, len(publisher.plans)) == (targets, int(withdraws))
         assert (done.problems, done.warnings) == (("pledges: CRIC is gone",), ("look",))
@@ -201,7 +200,7 @@ def test_a_cycle_without_pledges_changes_no_target() -> None:
 
 def test_a_cycle_records_how_its_pledges_were_had() -> None:
     pledged = Pledged(Source("pledges", 3.0), (), ("a copy is in use",))
-    done = run_cycle(CONFIG, world(UNEVEN), NOW, Circumstances(pledges=pledged))
+    done = cycle(world(UNEVEN), pledges=pledged)
     assert Source("pledges", 3.0) in done.snapshot.sources
     assert done.warnings[0] == "a copy is in use"
     assert done.publication.plan is not None
