@@ -14,11 +14,7 @@ from typing import Any, Optional
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited, look_at_nodes
-from sharectl.config.model import (
-    CollectorPublisherConfig,
-    Config,
-    HttpsPublisherConfig,
-)
+from sharectl.config.model import CollectorPublisherConfig, Config, HttpsPublisherConfig
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled
@@ -40,15 +36,7 @@ from sharectl.report.pool import (
 from sharectl.report.tables import print_table
 from sharectl.words import counted
 
-_ERRORS = (
-    "group",
-    "pledge HS06",
-    "error HS06",
-    "DHS",
-    "error cores",
-    "pending multicore",
-    "no node could run",
-)
+_ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
 _CODES = options.exit_codes(
     (0, 1, 2, 74, 78),
     {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
@@ -56,24 +44,19 @@ _CODES = options.exit_codes(
 _EPILOG = f"""A problem is a line on standard error, with what to do:
   - no cycle has run yet, or the last one had a problem
   - a published file, URL or collector that cannot be read, has run out, is not signed as the nodes
-    want it, is for another pool, holds an older plan than was published last, or ads of somebody
-    else
+    want it, is for another pool, or holds an older plan or ads of somebody else
   - the collector does not answer
-  - nodes that refuse targets or cannot get them, for each code of t1_JobCtlReason but ok and
-    no-line: how many; among them nodes without the snippet (not-published), those where job_ctl
-    never ran (never-ran) or too long ago for START to go by it (stale). no-file and no-ad count
-    only where a target is published that the node should find so, and not before it has looked
-    since; expired where something valid is
-  - a block of cores that stands free under a target for longer than control.give_up_seconds (null:
-    than a job takes to come, by experience): "wn-001: 8 cores kept free for atlas for 9 min, no job
-    came"; and a group whose jobs took none of several such blocks
+  - nodes that refuse targets or cannot get them, by code of t1_JobCtlReason; among them nodes
+    without the snippet (not-published), and those where job_ctl never ran (never-ran) or too long
+    ago (stale). no-file and no-ad count only where a node should find a target and has looked since
+  - a block of cores that stands free under a target for longer than control.give_up_seconds, and a
+    group whose jobs took none of several such blocks
   - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some
     after nodes.job_ctl_stale_seconds
   - the last plan, or the time from which sharectl is disabled, is more than {MAX_AHEAD_SECONDS} s
     in the future: the clock was ahead
-No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and
-what begins with "warning:": the last cycle found the configuration odd, such as a group that
-nobody's jobs have.
+No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
+last cycle found the configuration odd.
 
 As a monitoring check all codes but 0 want somebody to look.
 {_CODES}"""
@@ -118,11 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited:
     """Targets that nodes can find in the places."""
+    held = [place for place in published if "targets" in place]
     valid = [
         place
-        for place in published
-        if "targets" in place
-        and (place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0)
+        for place in held
+        if place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0
     ]
     ways = {place["way"] for place in valid if place["targets"]}
     since = {stood.target.node.lower(): stood.since for stood in state.standing_at(now)}
@@ -192,17 +175,12 @@ def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle.get("errors"):
-        print_table("errors at the last cycle", _ERRORS, _error_rows(cycle), sys.stdout)
+        print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), sys.stdout)
     if cycle.get("groups"):
-        reasons = [
-            (
-                row["group"],
-                row["code"],
-                row["closed_nodes"] + row["other_sizes_closed_nodes"],
-                row["says"],
-            )
-            for row in cycle["groups"]
-        ]
+        reasons = []
+        for row in cycle["groups"]:
+            closed = row["closed_nodes"] + row["other_sizes_closed_nodes"]
+            reasons.append((row["group"], row["code"], closed, row["says"]))
         columns = ("group", "is", "closed nodes", "because")
         print_table("groups at the last cycle", columns, reasons, sys.stdout)
     if cycle.get("waits"):
