@@ -282,22 +282,3 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
     for node in images:
         assert node["name"]["value"]
         assert node["description"]["value"]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("empty", "The ledger has no cycle in this period"),
-        ("imported", "no complete cycle of this period recorded it"),
-        ("imported", "multicore"),
-        ("single", "17 min"),
-    ],
-)
-def test_what_is_not_there_is_said(
-    browser: Chromium, pages: dict[str, Path], name: str, expected: str
-) -> None:
-    browser.look()
-    browser.open(pages[name])
-    assert expected in browser.evaluate("document.body.textContent")
-    if name == "single":
-        assert browser.evaluate("document.querySelectorAll('.line.dot').length") > 0
