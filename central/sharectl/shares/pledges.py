@@ -29,17 +29,18 @@ class Pledge:
 
     group: str
     hs06: float
-    """Power, HS06 (or HEPscore23, which is on the same scale), what will be used."""
+    """Power to use, HS06 or HEPscore23, which are on one scale."""
     source: str
     """One of `SOURCES`."""
     place: str
     """Where exactly: a key, a knob, a federation and a period."""
     said_at: Optional[int] = None
-    """Unix seconds at which the source last said so; None if it was asked just now, or is the configuration."""
+    """Unix seconds of the source's answer; None for now, or if it is the configuration."""
     instead_of_hs06: Optional[float] = None
-    """What the source says where the configuration overrides it; None if it does not, or the source says nothing."""
+    """Pledge of the source that the configuration overrides; None without one."""
     surplus: Optional[str] = None
-    """Whether the negotiator lets the group use what others leave: ``no``, ``byquota`` or ``regroup``; None if unknown."""
+    """Use of what others leave, by the negotiator: ``no``, ``byquota`` or ``regroup``; None if
+    unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class Pledged:
     pledges: tuple[Pledge, ...] = ()
     """By the order of the configuration."""
     warnings: tuple[str, ...] = ()
-    """What an operator should mend, one line each: a copy in use, a pledge that jumps."""
+    """Facts to mend, one line each: a copy in use, a pledge that jumps."""
     notes: tuple[str, ...] = ()
-    """What he may have meant so, one line each: a written pledge that differs, a group that is not steered."""
+    """Facts that may be meant so, one line each: a written pledge that differs, a group that is not
+    steered."""
 
     @property
     def hs06(self) -> dict[str, float]:

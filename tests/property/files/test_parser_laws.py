@@ -1,4 +1,4 @@
-"""Laws of what reads outside input in the centre: whatever comes, a result or a documented error, in bounded memory."""
+"""Laws of readers of outside input: a result or a documented error, in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable
 
 import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
@@ -36,6 +36,8 @@ MIB = 2**20
 DEEP = b"[" * 100_000
 SPARSE_BYTES = 2**30
 LONG_NUMBER = "9" * 400
+MOST_WORDS = 20_000
+"""Characters of an error."""
 
 
 @contextmanager
@@ -47,178 +49,177 @@ def file_with(content: bytes, name: str = "file") -> Iterator[Path]:
         yield path
 
 
-Read = TypeVar("Read")
-
-
-def outcome(read: Callable[[], Read]) -> tuple[Optional[Read], str]:
-    """What was read, or what the documented error says."""
+def outcome(read: Callable[[], Any]) -> tuple[Any, str]:
+    """Result, or the words of the documented error."""
     try:
         return read(), ""
     except SharectlError as error:
-        return None, str(error)
+        words = str(error)
+    assert 0 < len(words) < MOST_WORDS
+    return None, words
+
+
+SCRAPS = rb'null true -1 1e999 NaN "\ud800"'
+scraps = st.binary(max_size=8) | st.sampled_from(
+    [*SCRAPS.split(), b"[" * 3000, b'{"a":' * 3000, b"9" * 5000, b"\x00", b"\n"]
+)
 
 
 def spoiled(text: str) -> st.SearchStrategy[bytes]:
-    """Bytes near to ``text``: some are cut out, and something comes in."""
+    """Any bytes, or those of ``text``: some are cut out, and something comes in."""
     content = text.encode()
-    scraps = st.binary(max_size=8) | st.sampled_from(
-        [b"[" * 3000, b'{"a":' * 3000, b"9" * 5000, b"-1", b"1e999", b"NaN", b'"\\ud800"', b"null", b"\x00", b"\n", b"true"]
-    )  # fmt: skip
-    return st.tuples(st.integers(0, len(content)), st.integers(0, 30), scraps).map(
-        lambda cut: content[: cut[0]] + cut[2] + content[cut[0] + cut[1] :]
+    near = st.builds(
+        lambda at, cut, scrap: content[:at] + scrap + content[at + cut :],
+        st.integers(0, len(content)),
+        st.integers(0, 30),
+        scraps,
     )
+    return st.binary(max_size=200) | near
 
 
 TARGET = {"node": "wn-1", "held_back": "alice", "cap_cores": 8, "helped": "cms", "request_cores": 8}
-STATE = json.dumps(
-    {
-        "schema_version": 1,
-        "sequence": 5,
-        "nodes": 1,
-        "standing": [{"target": TARGET, "since": 3}],
-        "standing_until": 9,
-        "unaudited": None,
-        "last_cycle": {
-            "plan": {"sequence": 5, "targets": [TARGET], "generated_at": 1, "valid_until": 9}
-        },
-    }
-)
-PLAN = json.dumps(
-    {
-        "kind": "plan",
-        "schema_version": 1,
-        "sequence": 1,
-        "generated_at": 1,
-        "valid_until": 2,
-        "groups": ["alice", "cms"],
-        "targets": [TARGET],
-        "reason": "targets",
-        "held_back": "alice",
-        "helped": "cms",
-        "limits": [],
-    }
-)
+LAST_PLAN = {"sequence": 5, "targets": [TARGET], "generated_at": 1, "valid_until": 9}
+STATE = {
+    "schema_version": 1,
+    "sequence": 5,
+    "nodes": 1,
+    "standing": [{"target": TARGET, "since": 3}],
+    "standing_until": 9,
+    "unaudited": None,
+    "last_cycle": {"plan": LAST_PLAN},
+}
+PLAN = {
+    **LAST_PLAN,
+    "kind": "plan",
+    "schema_version": 1,
+    "groups": ["alice", "cms"],
+    "reason": "targets",
+    "held_back": "alice",
+    "helped": "cms",
+    "limits": [],
+}
 ROWS = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n1700000000 alice 560 3 8 0 12 -5 0 0\n"
 JOBS = "2 wn-1 alice 60 1 10.0\n1 PEND cms.prod 0 8 10\n2 wn-1  5 undefined undefined\n"
-SAID = json.dumps({"reason": "cooling", "who": "root", "since": 1, "until": None})
-CONDOR = """\
-A = $(B) \\
-  and more
-B = 1
-include : other
-include command : /bin/false |
-if defined A
-  C @=end
-text
-@end
-endif
-"""
+MARKER = {"reason": "cooling", "who": "root", "since": 1, "until": None}
 
 
-@given(st.binary(max_size=200) | spoiled(STATE))
+@given(spoiled(json.dumps(STATE)))
 @example(b'{"schema_version": 1, "last_cycle": ' + DEEP)
 @settings(max_examples=200)
 def test_a_state_file_is_a_state_or_a_state_error(content: bytes) -> None:
-    """load() and last_cycle() of any bytes return what they promise, or raise a SharectlError."""
+    """load() and last_cycle() of any bytes return their type, or a SharectlError with the path."""
     with file_with(content) as path:
-        state, said = outcome(StateFile(path).load)
-        record, why = outcome(StateFile(path).last_cycle)
-        assert isinstance(state, State) or str(path) in said
-        assert isinstance(record, dict) or str(path) in why
+        for read, kind in ((StateFile(path).load, State), (StateFile(path).last_cycle, dict)):
+            result, error = outcome(read)
+            assert isinstance(result, kind) or str(path) in error
 
 
-@given(
-    st.text(max_size=200) | spoiled(PLAN).map(lambda content: content.decode("utf-8", "replace"))
-)
+@given(spoiled(json.dumps(PLAN)).map(lambda content: content.decode("utf-8", "replace")))
 @example(DEEP.decode())
 @settings(max_examples=200)
 def test_a_plan_is_fit_to_be_published_or_refused(text: str) -> None:
-    """parse(any text) has only names that may reach a node, or raises a SharectlError that names its place."""
-    found, said = outcome(lambda: plan_json.parse_plan(text, "PLAN"))
-    if found is None:
-        assert said.startswith("PLAN: ")
+    """parse(any text) has only names that may reach a node, or an error names its place."""
+    plan, error = outcome(lambda: plan_json.parse_plan(text, "PLAN"))
+    if plan is None:
+        assert error.startswith("PLAN: ")
         return
-    assert all(HOST_NAME.fullmatch(target.node) for target in found.targets)
-    assert all(GROUP_NAME.fullmatch(group) for group in found.groups)
-    assert {name for t in found.targets for name in (t.held_back, t.helped)} <= set(found.groups)
+    assert [target.node for target in plan.targets if not HOST_NAME.fullmatch(target.node)] == []
+    assert [group for group in plan.groups if not GROUP_NAME.fullmatch(group)] == []
+    assert {name for t in plan.targets for name in (t.held_back, t.helped)} <= set(plan.groups)
 
 
-@given(st.binary(max_size=200) | spoiled(ROWS))
+@given(spoiled(ROWS))
 @example(f"1 alice {LONG_NUMBER} 1 1 1 1 {LONG_NUMBER} 1 1\n".encode())
 @settings(max_examples=200)
 def test_an_errors_log_is_read_or_refused(content: bytes) -> None:
     """read(any bytes) returns rows, or raises a SharectlError of bounded length."""
     with file_with(content) as path:
-        found, said = outcome(lambda: errors_in(path))
-    assert (found is None) == bool(said)
-    assert len(said) < 20_000
+        rows, error = outcome(lambda: errors_in(path))
+    assert (rows is None) == bool(error)
 
 
-@given(st.binary(max_size=300) | spoiled(JOBS))
+@given(spoiled(JOBS))
 @settings(max_examples=300)
 def test_a_jobs_file_is_read_or_refused(content: bytes) -> None:
-    """read(any bytes) has groups and hosts that are such, and numbers within limits, or raises a SharectlError."""
+    """read(any bytes) has names of groups and hosts, and numbers within limits, or an error."""
     with file_with(content) as path:
-        rows, said = outcome(lambda: jobs_file.read_jobs(path, GROUPS))
-    if rows is None:
-        assert 0 < len(said) < 20_000
-        return
-    assert all(HOST_NAME.fullmatch(job.node) and job.hs06_per_core > 0 for job in rows.running)
-    for jobs in (rows.running, rows.pending):
-        assert {job.group for job in jobs} <= {*GROUPS, "other"}
-        assert all(0 < job.cores <= jobs_file.MAX_CORES for job in jobs)
+        rows, _ = outcome(lambda: jobs_file.read_jobs(path, GROUPS))
+    for job in rows.running if rows is not None else ():
+        assert HOST_NAME.fullmatch(job.node)
+        assert job.hs06_per_core > 0
+    for job in (*rows.running, *rows.pending) if rows is not None else ():
+        assert job.group in (*GROUPS, "other")
+        assert 0 < job.cores <= jobs_file.MAX_CORES
 
 
-@given(st.binary(max_size=200) | spoiled(SAID))
+@given(spoiled(json.dumps(MARKER)))
 @example(b'{"reason": ' + DEEP)
 @settings(max_examples=200)
-def test_whatever_the_marker_holds_it_is_off(content: bytes) -> None:
-    """disabled() of any bytes says that sharectl is off, on one line that can be printed."""
+def test_any_content_of_the_marker_is_off(content: bytes) -> None:
+    """disabled() of any bytes is off, with words on one line that can be printed."""
     with file_with(content, "disabled") as path:
-        said = DisabledFile(path.parent).disabled()
-    assert said is not None
-    assert (said.reason + said.who).isprintable()
+        off = DisabledFile(path.parent).disabled()
+    assert off is not None
+    assert (off.reason + off.who).isprintable()
 
 
+CONDOR = """A = $(B) \\
+B = 1
+B = $(A)
+C = $(A) $$(B)
+include : file
+include : other
+include : loop
+include : .
+include command : /bin/false |
+include ifexist : file
+use ROLE : Execute
+if version >= 23
+if defined A
+endif
+D = 1 \\
+# comment \\
+C @=end
+@end
+= x
+$(
+\\
+include : \x00"""
 pieces = st.sampled_from(
     [
-        "A = $(B)", "B = $(A)", "C = $(A) $$(B)", "include : file", "include : \x00", f"include : {'a' * 300}/{'b' * 5000}",
-        "include : loop", "include : .", "include ifexist : file", "use ROLE : Execute", "if version >= 23", "endif", "\\",
-        "D = 1 \\", "# comment \\", "E @=end", "@end", "=", "= x", "$(", "a" * 3000 + " = $(a)", "include : " + " " * 300 + "|",
+        *CONDOR.splitlines(),
+        f"include : {'a' * 300}/{'b' * 5000}",
+        "a" * 3000 + " = $(a)",
+        f"include : {' ' * 300}|",
     ]
-)  # fmt: skip
-
-
-@given(
-    (st.lists(pieces | st.text(max_size=12), max_size=12).map("\n".join)).map(
-        lambda text: text.encode("utf-8", "surrogatepass")
-    )
-    | st.binary(max_size=200)
-    | spoiled(CONDOR)
 )
+lines = st.lists(pieces | st.text(max_size=12), max_size=12).map("\n".join)
+
+
+@given(lines.map(lambda text: text.encode("utf-8", "surrogatepass")) | spoiled(CONDOR))
 @settings(max_examples=300)
 def test_any_condor_configuration_has_definitions(content: bytes) -> None:
-    """definitions_in(any bytes) ends, each on a line that there is, and circles among them are found or not."""
+    """definitions_in(any bytes) ends, each on a line of the file; a circle is closed."""
     with file_with(content) as path:
         path.with_name("loop").symlink_to("loop")
-        found = configuration.definitions_in([path])
-    lines = content.decode("utf-8", "replace").splitlines()
-    assert all(1 <= definition.line <= len(lines) for definition in found)
-    circle = configuration.circle(found)
+        definitions = configuration.definitions_in([path])
+    last = len(content.decode("utf-8", "replace").splitlines())
+    assert [one.line for one in definitions if not 1 <= one.line <= last] == []
+    circle = configuration.circle(definitions)
     assert not circle or circle[0] == circle[-1]
-    assert all(after.name.lower() in before.references for before, after in zip(circle, circle[1:]))
+    for before, after in zip(circle, circle[1:]):
+        assert after.name.lower() in before.references
 
 
 # ---- ads
 
 
-expressions = st.sampled_from(
-    [
-        "undefined", "error", "True", "-1", "0", "1", "8", "2147483648", "9223372036854775807", "1e300", 'real("INF")', '""',
-        '"alice.x"', '"wn-1.example.org"', '"slot1@wn-1.example.org"', '"x\\"y"', "{}", "{1,2}", '{"a",undefined,error,-3}',
-        "MY.Cpus", "Machine", "[a=1]", "{{{1}}}", "1/0", "strcat(Machine, 1)", f'"{"w" * 3000}"', '"٣"', "time()", "0.0/0.0",
-    ]
-) | st.text("abc.@{}\"', 019-\\", max_size=12)  # fmt: skip
+EXPRESSIONS = """undefined error True -1 0 1 8 2147483648 9223372036854775807 1e300 real("INF") ""
+"alice.x" "wn-1.example.org" "slot1@wn-1.example.org" "x\\"y" {} {1,2} {"a",undefined,error,-3}
+MY.Cpus Machine [a=1] {{{1}}} 1/0 strcat(Machine,1) "\u0663" time() 0.0/0.0"""
+expressions = st.sampled_from([*EXPRESSIONS.split(), f'"{"w" * 3000}"']) | st.text(
+    "abc.@{}\"', 019-\\", max_size=12
+)
 
 
 def ads_of(names: list[str]) -> st.SearchStrategy[Any]:

@@ -88,7 +88,7 @@ quotas = st.dictionaries(
 def test_groups_never_have_more_than_what_they_are_within(
     configured: dict[str, Quota], weight: float
 ) -> None:
-    """Quotas of the groups within one sum to at most its own, and those of the first level to the pool's."""
+    """Quotas within a group sum to at most its quota, those of the first level to the pool's."""
     found = effective_quotas(configured, weight)
     for parent in {name.rpartition(".")[0] for name in found}:
         inner = fsum(

@@ -1,4 +1,4 @@
-"""docs/configuration.md: its tables are made from the sections, with the docstrings of the fields."""
+"""docs/configuration.md: tables of the sections, with the docstrings of the fields."""
 
 from __future__ import annotations
 
