@@ -90,8 +90,7 @@ def _enable(arguments: argparse.Namespace) -> int:
     else:
         words = disabled_words(was)
         print(f"enabled: the next cycle publishes targets again; was disabled {words}")
-    if failures.errors:
-        raise StateError("\n".join(failures.messages))
+    failures.raise_any()
     return 0
 
 

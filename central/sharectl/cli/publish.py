@@ -10,7 +10,7 @@ from pathlib import Path
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
-from sharectl.errors import DisabledError, InputError, StateError
+from sharectl.errors import DisabledError, InputError
 from sharectl.files import files
 from sharectl.files.files import only_one
 from sharectl.plan.plan import published
@@ -34,16 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Publish a plan that was looked at first, as it is; an old one is refused."""
-    config = options.config_of(arguments)
-    plan = text.parse_plan(_text(arguments.plan), arguments.plan)
+    config, name = options.config_of(arguments), arguments.plan
+    plan = text.parse_plan(_text(name), name)
     if set(plan.groups) != set(config.tree.names):
-        raise InputError(
-            [f"{arguments.plan}: its groups are not those of {arguments.config}; plan again"]
-        )
+        raise InputError([f"{name}: its groups are not those of {arguments.config}; plan again"])
     if plan.valid_until <= time.time():
-        raise InputError(
-            [f"{arguments.plan}: no longer valid since {plan.valid_until}; plan again"]
-        )
+        raise InputError([f"{name}: no longer valid since {plan.valid_until}; plan again"])
     if arguments.dry_run:
         content = as_json.dumps("plan", as_json.plan(plan)) if arguments.json else ""
         print(content or text.render(plan, wiring.seal_of(config)), end="")
@@ -54,16 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
         now = int(time.time())
         before, errors = load_state(outlets.state, now)
         if plan.sequence <= before.sequence:
-            raise InputError(
-                [f"{arguments.plan}: a plan as new as this was published already; plan again"]
-            )
+            problem = f"{name}: a plan as new as this was published already; plan again"
+            raise InputError([problem])
         law = wiring.plan_config(config, wiring.UNASKED)
-        done = Publishing(law, outlets, now).publish_unless_disabled(
-            Proposal(plan, published(before, plan, now)), before
-        )
-    failures = Failures([*errors, *done.errors])
-    if failures.errors:
-        raise StateError("\n".join(failures.messages))
+        proposal = Proposal(plan, published(before, plan, now))
+        done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
+    Failures([*errors, *done.errors]).raise_any()
     if done.disabled is not None:
         words = disabled_words(done.disabled)
         raise DisabledError(f"not published: disabled {words}; `sharectl enable` ends that")

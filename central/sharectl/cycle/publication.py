@@ -45,6 +45,11 @@ class Failures:
         messages = dict.fromkeys(map(str, self.errors))
         return tuple(message for message in messages if message not in superseded)
 
+    def raise_any(self) -> None:
+        """Raise all of them as one StateError, if there are any."""
+        if self.errors:
+            raise StateError("\n".join(self.messages))
+
 
 @dataclass(frozen=True)
 class Proposal:
