@@ -148,14 +148,14 @@ class Pid:
     gain: float = setting(1.0, above=0, most=100)
     """HS06 to move for each HS06 of error."""
     integral_seconds: float = setting(28800.0, least=0, most=YEAR_SECONDS)
-    """Time in which an error that lasts doubles the output, and in which the integral forgets what
-    a bound kept from being done; 0 for no integral."""
+    """Time in which a lasting error doubles the output, and what a bound prevented is forgotten; 0:
+    no integral."""
     derivative_seconds: float = setting(0.0, least=0, most=86400)
-    """How far ahead the change of the group's power is extrapolated; 0 for no derivative."""
+    """How far ahead the group's power is extrapolated."""
     filter_seconds: float = setting(2040.0, above=0, most=86400)
-    """Time constant of the low-pass filter of that change."""
+    """Time constant of the low-pass filter of its change."""
     max_output_hs06: Optional[float] = setting(None, above=0, most=MAX_HS06)
-    """Most power to move either way; null for no limit but all power that is shared out."""
+    """Most power to move either way."""
     gap_seconds: float = GAP_SECONDS
 
 
@@ -210,9 +210,8 @@ class Control:
     """The law of a group, and the parameters of each law."""
 
     law: str = setting("latest", choices=tuple(LAWS))
-    """The error that is acted on: `latest`, of this cycle alone; `ewma`, the average of the errors;
-    `pid`, the error, its sum over time and how fast the power changes (docs/control.md).
-    `groups.NAME.control` overrides it."""
+    """Error acted on: `latest`, of this cycle; `ewma`, its average; `pid`, with integral and
+    derivative (docs/control.md)."""
     ewma: Ewma = setting(Ewma())
     """Parameters of `ewma`."""
     pid: Pid = setting(Pid())

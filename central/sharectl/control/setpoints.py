@@ -41,17 +41,16 @@ class Loans:
 
 @dataclass(frozen=True)
 class CarryOver:
-    """Power that a group may collect later because it had no work, or pays back. By default none."""
+    """Power to collect later or to pay back."""
 
     pledge_hours: Optional[float] = setting(None, least=0, most=8784)
-    """Most that is carried over either way, in hours of the group's pledge; null if `hs06_hours`
-    says it, or nothing is."""
+    """Most carried over either way, in hours of the pledge; null: none."""
     hs06_hours: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """The same in HS06-hours, for every group alike."""
+    """The same in HS06-hours, for every group; instead of `pledge_hours`."""
     half_life_seconds: float = setting(86400.0, above=0, most=YEAR_SECONDS)
     """Time after which half of it is forgotten."""
     repay_seconds: float = setting(21600.0, least=60, most=YEAR_SECONDS)
-    """Time in which it is settled: the setpoint moves by what is carried over, divided by this."""
+    """Time that it is divided by to move the setpoint."""
     gap_seconds: float = GAP_SECONDS
 
     @property
@@ -72,11 +71,10 @@ class Entitlement:
     """Settings of setpoints."""
 
     setpoint: str = setting("in_use", choices=tuple(SETPOINTS))
-    """What a group is entitled to: its pledge's share of the power that the groups use, of the
-    power present in the pool's nodes, or its pledge itself."""
+    """Entitlement: the pledge's share of power in use, of power present, or the pledge itself."""
     loans: Loans = field(default_factory=Loans)
     carry_over: CarryOver = setting(CarryOver())
-    """Power that is collected or paid back after a time without work."""
+    """Power to collect later or to pay back."""
 
 
 class Entitled(NamedTuple):
