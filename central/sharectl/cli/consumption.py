@@ -91,7 +91,7 @@ def _examples(arguments: argparse.Namespace) -> int:
     name, purposes = arguments.name, file.examples()
     if name is None:
         width = max(map(len, purposes))
-        text = "".join(f"{known:{width}}  {purpose}\n" for known, purpose in purposes.items())
+        text = "".join(f"{key:{width}}  {purpose}\n" for key, purpose in purposes.items())
         printed = as_json.dumps("consumption_examples", {"examples": purposes})
     else:
         text = file.example(name)

@@ -50,7 +50,7 @@ EVALUATION_SECONDS = 20.0
 """Deadline of a kind of slot with all kinds of jobs: a match takes some 0.1 ms."""
 MOST_MEMORY_BYTES = 2 * 2**30
 _DEFAULT_WEIGHT = "Cpus"
-"""SLOT_WEIGHT of HTCondor, which the negotiator takes where a slot's own is no number."""
+"""SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
 _FREE_STATES = ("", "Unclaimed", "Matched")
 """States in which a slot has claims to give; empty: an ad without State."""
 _SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
@@ -75,7 +75,7 @@ def _number(ad: Any, name: str, target: Any = None) -> Optional[float]:
 
 @contextmanager
 def _with(ad: Any, values: Mapping[str, Any]) -> Iterator[None]:
-    """The ad with these attributes in place of its own."""
+    """Replace attributes of the ad."""
     before = {name: ad.lookup(name) for name in values if name in ad}
     ad.update(values)
     try:
@@ -135,7 +135,7 @@ class _Slot:
         return Look(_number(self.ad, "SlotWeight"), consumed, *accepts)
 
     def _consumed(self, asset: str, job: Any) -> Optional[float]:
-        """Amount that a job takes of an asset, its request being 0 for a policy if it has none."""
+        """Amount that a job takes of an asset; for a policy a missing request is 0."""
         request = f"Request{asset}"
         sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
         if sent is None and (request in job or not self.has_policy):
@@ -217,12 +217,8 @@ def kinds(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
 
-    A kind is the numbers of its ads, ascending; the schedd calls kinds of jobs autoclusters.
-
-    Parameters
-    ----------
-    apart
-        Attributes, in lower case, that set ads apart though nothing refers to them.
+    A kind is the numbers of its ads, ascending. Attributes ``apart``, in lower case, set ads apart
+    though nothing refers to them.
     """
     names = _seen([*slots, *jobs], apart)
     return _kinds(slots, names), _kinds(jobs, names)
@@ -320,20 +316,13 @@ def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Option
     bare = [AdOfFile(slot.place, {**slot.attributes, "Requirements": "true"}) for slot in slots]
     requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
-    return [
-        (
-            kind,
-            next(
-                (Offer(len(kind.names), match, kind.kind) for match in row if _counts(match)), None
-            ),
-        )
-        for kind, row in zip(priced.slots, priced.matches)
-    ]
-
-
-def _counts(match: Match) -> bool:
-    """A request that is short of assets is 0 claims; other refusals leave the number unknown."""
-    return all(reason.why is Refusal.SHORT for reason in match.refused)
+    offers = []
+    for kind, row in zip(priced.slots, priced.matches):
+        # A request that is short of assets is 0 claims; other refusals leave the number unknown.
+        countable = (match for match in row if {why for why, _ in match.refused} <= {Refusal.SHORT})
+        match = next(countable, None)
+        offers.append((kind, Offer(len(kind.names), match, kind.kind) if match else None))
+    return offers
 
 
 def _whole(ad: Ad, name: str) -> Optional[int]:
@@ -373,11 +362,11 @@ def restricted(
     ads: Sequence[AdOfFile], constraint: Optional[str], option: str
 ) -> Sequence[AdOfFile]:
     """Ads that meet the constraint of an option; InputError if HTCondor cannot evaluate it."""
-    if constraint is None:
-        return ads
-    if expression(constraint) is None:
+    if constraint is not None and expression(constraint) is None:
         problem = f"{option}: {constraint!r} is an invalid expression of HTCondor"
         raise InputError([f'{problem}; write such as Cpus >= 8 && Arch == "X86_64"'])
+    if constraint is None or not ads:
+        return ads
     question = (f"{option} {constraint!r}", partial(_meet, constraint, ads))
     (met,) = _evaluated([question], "write another expression", EVALUATION_SECONDS)
     return [ad for ad, is_met in zip(ads, met) if is_met]
@@ -416,7 +405,7 @@ class PoolAds(NamedTuple):
 
 
 def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
-    """Slots that meet ``constraint``, groups and schedds; PoolUnavailableError without an answer."""
+    """Slots that meet ``constraint``, groups and schedds, or PoolUnavailableError."""
     ask = partial(_pool_ads, constraint=constraint)
     return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
 
@@ -440,10 +429,7 @@ def pending(
     slots: Iterable[AdOfFile],
     constraint: Optional[str],
 ) -> tuple[list[Jobs], list[str]]:
-    """Pending jobs that meet ``constraint``, by kinds, and problems of schedds that miss some.
-
-    ``slots`` say which attributes of jobs count.
-    """
+    """Pending jobs by kinds, as ``slots`` can tell them apart, and problems of schedds."""
     keys = job_keys([slot.attributes for slot in slots], constraint)
     ask = partial(job_kinds_of, keys=keys, constraint=constraint)
     every: list[Jobs] = []

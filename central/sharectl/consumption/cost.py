@@ -70,13 +70,11 @@ class PricedSlots:
     no_policy_because: tuple[str, ...] = ()
     """Reasons why the negotiator sees no policy, for people."""
     slot_type: Optional[int] = None
-    """SLOT_TYPE_<N> of the startd; None if the ad does not have it."""
     state: str = ""
     """State in which they have no claims to give, else empty."""
     num_claims: Optional[int] = None
     """Claim ids for one cycle, where there is a policy; None if they are unknown."""
     weight: Optional[float] = None
-    """SlotWeight of one of them as it is; None if it is no number."""
 
     @property
     def has_policy(self) -> bool:
@@ -88,7 +86,6 @@ class Look(NamedTuple):
     """Values of a slot's expressions, in one state, for one job."""
 
     weight: Optional[float]
-    """SlotWeight before the match; None if it is no number."""
     consumed: Mapping[str, Optional[float]]
     """Asset -> amount that the policy takes; None if it is no finite number."""
     slot_accepts: Optional[bool] = None
@@ -101,11 +98,8 @@ class Match:
     """Answer of a slot to a job."""
 
     consumed: Mapping[str, Optional[float]]
-    """See `Look`."""
     refused: tuple[Refused, ...] = ()
-    """Reasons against the match; empty if it is made."""
     weight_before: Optional[float] = None
-    """SlotWeight; None if it is no number."""
     weight_after: Optional[float] = None
     remaining: Mapping[str, Amount] = field(default_factory=dict)
     """Asset -> rest after the match."""
@@ -116,7 +110,6 @@ class Match:
     at_least: bool = False
     """Counting ended before the slot did."""
     weight_after_all: Optional[float] = None
-    """SlotWeight after all of them."""
     usage: Optional[float] = None
     """SlotWeight of the dynamic slot: the charge from the next cycle on; None if it is unknown."""
 
@@ -148,10 +141,7 @@ def match_of(
 ) -> Match:
     """Match of a job with a slot, and the number of its like that fit, up to ``most``.
 
-    Parameters
-    ----------
-    look
-        Returns the values for the job with these assets left; None for the slot as it is.
+    ``look`` returns the values for the job with these assets left; None for the slot as it is.
     """
     most = 1 if slot.kind is SlotKind.STATIC else most
     first = now = look(None)
@@ -216,7 +206,6 @@ class PricedJobs:
     """Jobs of one kind and one group."""
 
     names: tuple[str, ...]
-    """Places of the ads."""
     count: int
     accounting_group: str
 
@@ -315,12 +304,8 @@ def group_cost(
     Keys: jobs, jobs_without_slot, cost (each job on its cheapest slot), cost_differs (least and
     most cost of the job that depends most on the slot), smallest_cost, smallest_weight, usage
     (from the next cycle on, as cost), usage_differs, leftover_claims, leftover_usage,
-    quota_below_every_weight, past_quota. None is unknown.
-
-    Parameters
-    ----------
-    leftovers
-        CLAIM_PARTITIONABLE_LEFTOVERS of the access points.
+    quota_below_every_weight, past_quota. None is unknown. ``leftovers`` is
+    CLAIM_PARTITIONABLE_LEFTOVERS of the access points.
     """
     counts = {job: priced.jobs[job].count for job in jobs}
     taken = {job: offers for job in jobs if (offers := priced.offers(job))}

@@ -69,11 +69,7 @@ def load(name: str) -> Consumption:
 def parse(text: str, name: str) -> Consumption:
     """Policies of the YAML ``text``; messages call it ``name``.
 
-    Raises
-    ------
-    ConfigError
-        If something is wrong in it: ``problems`` has all of it, in the order of the lines, each as
-        ``NAME:LINE: place: fault; remedy``.
+    ConfigError has all faults in the order of the lines, as ``NAME:LINE: place: fault; remedy``.
     """
     try:
         tree = yaml.read(text, frozenset({("slot_types",)}))
@@ -118,7 +114,7 @@ def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotPolic
         for at, message in (*_slot_problems(slot, path), *_asset_problems(slot)):
             full = (*path, *at)
             if (*path, "model") not in reader.broken and not any(
-                one[: len(full)] == full or full[: len(one)] == one for one in faulty
+                other[: len(full)] == full or full[: len(other)] == other for other in faulty
             ):
                 reader.fault(full, message)
         # What a slot type has from startd is at fault there.
@@ -237,13 +233,7 @@ def examples() -> dict[str, str]:
 
 
 def example(name: str) -> str:
-    """YAML text of the example ``name``.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """YAML text of an example; InputError if there is no such name."""
     names = list(examples())
     if name not in names:
         near = get_close_matches(name, names, n=1)

@@ -47,26 +47,19 @@ class AssetPolicy:
     """Amount of an asset that a claim takes: one of the keys, or an even part of the slot."""
 
     charge: Optional[int] = setting(None, least=1, most=MAX_UNITS)
-    """Request of the job, and at least this."""
     levels: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    """Whole quanta of the asset's total: number of quanta in it."""
     total: Optional[int] = setting(None, least=1, most=MAX_UNITS)
     """Amount of a slot without claims; None for the slot's own attribute."""
     even: Optional[bool] = setting(None)
-    """The total, divided by the number of claims."""
     always: Optional[int] = setting(None, least=0, most=MAX_UNITS)
-    """An equal amount for every claim."""
     request: Optional[bool] = setting(None)
     """Request of the job, in multiples of ``step``."""
     step: Optional[int] = setting(None, least=1, most=MAX_UNITS)
     missing: Optional[int] = setting(None, least=0, most=0)
     """A job that requests none gets none, not a step."""
     whole: Optional[bool] = setting(None)
-    """All that the slot has."""
     expression: Optional[str] = setting(None, kind="expression")
-    """A ClassAd expression of the operator."""
     declare: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    """Units of the custom resource that the machine has."""
 
     def keys(self) -> list[str]:
         """Keys with an effect, but ``declare``."""
@@ -92,7 +85,6 @@ class SlotPolicy:
     num_claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
     """Matches of one cycle at most; None for as many as fit."""
     claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    """Claims of the slot, of the model ``fixed_claims``."""
     resources: Optional[str] = setting(None, kind="expression")
     """Value of SLOT_TYPE_<N>; None if it is configured elsewhere."""
     slots: Optional[int] = setting(None, least=1, most=1000)
@@ -270,10 +262,7 @@ def by_name(shares: str) -> dict[str, str]:
 def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
     """Amount of an asset in a slot of that type; None if the startd divides the rest evenly.
 
-    Parameters
-    ----------
-    total
-        Amount in the whole machine.
+    ``total`` is the amount in the whole machine.
     """
     if not shares.strip():
         return None

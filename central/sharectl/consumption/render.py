@@ -65,13 +65,7 @@ _DETECTED = " (`use feature:GPUs` finds them, then it needs nothing more)"
 
 
 def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
-    """Effects of HTCondor that the policy does not show, and needs that the file does not meet.
-
-    Parameters
-    ----------
-    declared
-        Custom resources that the file declares.
-    """
+    """Effects of HTCondor that the policy does not show, and needs that the file does not meet."""
     if policy.model == "fixed_claims":
         yield _CLAIMS_AND_CORES.format(claims=policy.claims)
     if _may_be_zero(policy, "cpus"):

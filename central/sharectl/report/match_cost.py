@@ -59,16 +59,10 @@ def capacity(
     leftovers: bool,
     empty: bool,
 ) -> dict[str, Any]:
-    """Keys: claims, types, leftovers, groups, slots, notes: claims of the smallest request.
+    """Keys: claims, types, leftovers, groups, slots, notes.
 
-    Parameters
-    ----------
-    smallest
-        Each kind of slot, and its offer to the smallest request; None if that takes nothing.
-    leftovers
-        Schedds use the rest of slots.
-    empty
-        Slots are taken as they are when nothing runs on them.
+    ``smallest`` are kinds of slots, each with its offer to the smallest request, if any. With
+    ``leftovers`` schedds use the rest of slots; ``empty`` slots are as when nothing runs on them.
     """
     offers = [offer for slots, offer in smallest if offer is not None and not slots.state]
     rows = [_smallest(slots, offer, empty=empty) for slots, offer in smallest]

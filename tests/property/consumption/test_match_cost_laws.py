@@ -129,7 +129,7 @@ ROOMS = st.floats(0, 500, allow_nan=False)
 def test_claims_grow_with_the_room_and_the_last_one_may_go_over(
     offers: list[Offer], room: float, more: float
 ) -> None:
-    """The order of slots does not matter; without the last claim, the others are within the room."""
+    """The order of slots does not matter; all claims but the last are within the room."""
     count = claims_within(room, offers)
     charges = sorted(o.usage_each for o in offers for _ in range(o.slots * o.match.fits))
     assert count <= claims_within(room + more, offers) <= len(charges)
