@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from decimal import Decimal
+from math import fsum
 from typing import Optional, Union
 
 from sharectl.control.laws import LAWS, Ewma, Pid
@@ -133,22 +134,20 @@ def tree_of(
         Full name → pledge, HS06, of groups for which a source has it.
     """
     pledges = _pledges(groups, pledge_hs06 or {})
-    return GroupTree({name: float(pledge or 0) for name, pledge in pledges.items()})
+    return GroupTree({name: pledge or 0.0 for name, pledge in pledges.items()})
 
 
 def _pledges(
     groups: Mapping[str, GroupConfig], of_source: Mapping[str, float]
-) -> dict[str, Optional[Fraction]]:
+) -> dict[str, Optional[float]]:
     """Full name → pledge, HS06; None for one that is not known."""
-    pledges: dict[str, Optional[Fraction]] = {}
+    pledges: dict[str, Optional[float]] = {}
     for name, line in all_groups(groups):
-        share = getattr(line[-1], "share", None)
-        hs06 = of_source.get(name, line[-1].written_hs06)
-        if share is not None and name not in of_source:
-            above = pledges[name.rpartition(".")[0]]
-            pledges[name] = None if above is None else above * exact(share)
-        else:
-            pledges[name] = None if hs06 is None else exact(hs06)
+        share, above = getattr(line[-1], "share", None), pledges.get(name.rpartition(".")[0])
+        pledges[name] = of_source.get(name, line[-1].written_hs06)
+        if share is not None and above is not None and name not in of_source:
+            # As decimal numbers: 0.1 of 3 is 0.3.
+            pledges[name] = float(Decimal(repr(above)) * Decimal(repr(share)))
     return pledges
 
 
@@ -172,22 +171,13 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
         yield (*place_of(name).split("."), "groups"), message
 
 
-def overpromised(
-    pledges: Mapping[str, Optional[Union[Fraction, float]]],
-) -> Iterator[tuple[str, str]]:
+def overpromised(pledges: Mapping[str, Optional[float]]) -> Iterator[tuple[str, str]]:
     """Full name and message of groups whose groups are promised more than they have, HS06."""
-    inner: dict[str, list[Union[Fraction, float]]] = {}
+    inner: dict[str, list[float]] = {}
     for name, hs06 in pledges.items():
-        inner.setdefault(name.rpartition(".")[0], []).append(hs06 or 0)
+        inner.setdefault(name.rpartition(".")[0], []).append(hs06 or 0.0)
     for name, hs06 in pledges.items():
-        promised = float(sum(inner.get(name, ())))
-        if hs06 is not None and promised > float(hs06) * (1 + _ROUNDING):
-            fact = (
-                f"the groups of {name} are promised {promised:.12g} HS06 of its {float(hs06):.12g}"
-            )
+        promised = fsum(inner.get(name, ()))
+        if hs06 is not None and promised > hs06 * (1 + _ROUNDING):
+            fact = f"the groups of {name} are promised {promised:.12g} HS06 of its {hs06:.12g}"
             yield name, f"{fact}; lower their shares or pledges, or raise its own"
-
-
-def exact(number: float) -> Fraction:
-    """Decimal number that was written: 0.1 + 0.2 is 0.3."""
-    return Fraction(repr(float(number)))

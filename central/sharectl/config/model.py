@@ -252,49 +252,28 @@ class Config:
         return tree_of(self.groups)
 
 
-Keys = AbstractSet[str]
-"""Keys of a section that have a value in the file."""
-
-_PLEDGES = frozenset(("pledge_hs06", "pledge_hepscore23"))
-_GROUP = "a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23"
-_SUBGROUP = (
-    "a subgroup has exactly one of share, pledge_hs06 and pledge_hepscore23; write one, such as "
-    "share: 0.5"
-)
-_WAY = (
-    "an entry has exactly one way; write - file: /PATH, - https: {file: /PATH, url: https://…}, or "
-    "- collector: {}"
-)
-_TRUST = "there are two sets of certificates; write either ca_file or ca_directory"
-_AMOUNT = "both pledge_hours and hs06_hours say how much is carried over; write one of them"
-ONE_OF: Mapping[type, tuple[int, Keys, str]] = {
-    GroupConfig: (1, _PLEDGES, _GROUP),
-    SubgroupConfig: (1, {"share", *_PLEDGES}, _SUBGROUP),
-    PublisherConfig: (1, {"file", "https", "collector"}, _WAY),
-    CricPledgesConfig: (0, {"ca_file", "ca_directory"}, _TRUST),
-    CarryOver: (0, {"pledge_hours", "hs06_hours"}, _AMOUNT),
+_PLEDGES = ("pledge_hs06", "pledge_hepscore23")
+ONE_OF: Mapping[type, tuple[int, tuple[str, ...]]] = {
+    GroupConfig: (1, _PLEDGES),
+    SubgroupConfig: (1, ("share", *_PLEDGES)),
+    PublisherConfig: (1, ("file", "https", "collector")),
+    CricPledgesConfig: (0, ("ca_file", "ca_directory")),
+    CarryOver: (0, ("pledge_hours", "hs06_hours")),
 }
-"""Section → least number of some keys of which it has at most one, and the message."""
-_MAY_LEAVE_OUT: Mapping[Optional[str], tuple[type, ...]] = {
-    "yaml": (),
-    "cric": (GroupConfig,),
-    "negotiator": (GroupConfig, SubgroupConfig),
-    None: (GroupConfig, SubgroupConfig),
-}
-"""Source of pledges → groups that need none in the file."""
+"""Section → least number of some keys of which it has at most one."""
+_WITHOUT_PLEDGE: Mapping[Optional[str], tuple[type, ...]] = {"yaml": (), "cric": (GroupConfig,)}
+"""Source of pledges → groups that need none in the file; any group with other sources."""
 
 
-def faults_between(section: type, keys: Keys, source: Optional[str]) -> Iterator[str]:
-    """Faults between the keys of a section; ``source`` of pledges is None if it is not known."""
-    least, some, message = ONE_OF.get(section, (0, frozenset(), ""))
-    least = 0 if section in _MAY_LEAVE_OUT[source] else least
-    if not least <= len(keys & some) <= 1:
-        yield message
+def faults_between(section: type, keys: AbstractSet[str], source: Optional[str]) -> Iterator[str]:
+    """Faults between the keys of a section that have values; ``source`` of pledges, None if faulty."""
+    least, names = ONE_OF.get(section, (0, ()))
+    least = 0 if section in _WITHOUT_PLEDGE.get(source, (GroupConfig, SubgroupConfig)) else least
+    count = len(keys & set(names))
+    if not least <= count <= 1:
+        yield f"it has {count or 'none'} of {', '.join(names)}; write one of them"
     loans = sorted(keys & {"max_borrowed_hs06", "max_lent_hs06"})
     if "groups" in keys and loans:
         yield f"a group with subgroups is steered through them; write {' and '.join(loans)} there"
     if section is PledgesConfig and source == "cric" and "cric" not in keys:
-        yield (
-            "from: cric needs the federations; write cric: {federations: [IT-INFN-CNAF]} beside "
-            "it, with yours"
-        )
+        yield "from: cric needs federations; write cric: {federations: [IT-INFN-CNAF]} beside it"

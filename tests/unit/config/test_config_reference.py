@@ -81,7 +81,7 @@ def values(key: Key) -> str:
 
 
 def default(section: type, key: Key) -> str:
-    least, names, _ = ONE_OF.get(section, (0, frozenset(), ""))
+    least, names = ONE_OF.get(section, (0, ()))
     if least and key.name in names:
         return f"one of {'three' if len(names) > 2 else 'two'}"
     if key.default is MISSING:
