@@ -90,21 +90,15 @@ LINES = (
 )
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_line_without_use_is_found(line: str, tmp_path: Path) -> None:
-    (finding,) = checked(tmp_path, f"* zoe cms\n{line}\n")
-    assert (finding.place, finding.level) == (f"{tmp_path / 'groups.map'}:2", Level.ERROR)
-
-
-def test_the_findings_are_worded_as_listed(
+def test_lines_without_use_are_found_and_worded_as_listed(
     tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
     listed = []
-    for number in range(0, len(LINES), 5):
+    for number, line in enumerate(LINES):
         (folder := tmp_path / str(number)).mkdir()
-        text = "\n".join(("* zoe cms", *LINES[number : number + 5], ""))
-        findings = checked(folder, text)
-        listed += [str(finding).replace(f"{folder}/", "") for finding in findings]
+        (finding,) = checked(folder, f"* zoe cms\n{line}\n")
+        assert (finding.place, finding.level) == (f"{folder / 'groups.map'}:2", Level.ERROR)
+        listed.append(str(finding).replace(f"{folder}/", ""))
     golden("check/group_map.txt", "\n".join((*listed, "")))
 
 

@@ -68,7 +68,7 @@ def ad(attributes: Mapping[str, str]) -> classad2.ClassAd:
 def admits(
     expressions: Mapping[str, str], slot: Mapping[str, str], account: str, cores: str = "1"
 ) -> object:
-    """Value of the clause of targets for a job with this AccountingGroup; without one if it is empty."""
+    """Clause of targets for a job with this AccountingGroup; empty for none."""
     job = {"RequestCpus": cores, **({"AccountingGroup": account} if account else {}), **ENDLESS}
     return classad2.ExprTree(f"MY.{ADMITS}").eval(ad({**expressions, **slot}), ad(job))
 
@@ -174,7 +174,7 @@ def test_a_partitionable_slot_has_room_for_a_multicore_job(
 
 @pytest.mark.parametrize("free", [16, 13, 12])
 def test_cron_counts_cores_taken_since_the_last_look(free: int) -> None:
-    """So those that a negotiation cycle takes with a consumption policy, whose copy of the slot has fewer Cpus."""
+    """A negotiation cycle takes them from a copy of the slot, with a consumption policy."""
     slot = {**TARGETED, "Cpus": str(free)}
     assert admits(deployed(CRON), slot, '"alice.bob"') is (16 - free < 4)
     before = {**slot, "t1_CurrentJobs": f'"alice:0:lhcb:{16 - free}"'}

@@ -62,7 +62,33 @@ def advertised_free_cores(box: Box) -> int:
 
 
 def restart(box: Box, node: str) -> None:
-    """Have the startd make its slots anew."""
+    """Have the startd make its slots again."""
     box.stop_host(node)
     box.start_host(node)
     box.wait_until(lambda: slots(box, node), 30, f"the startd of {node} is back")
+
+
+def configure(box: Box, node: str, text: str, attribute: str, word: str) -> None:
+    """Configure a node, and wait until a word stands in an attribute of its first slot."""
+    box.write_config(node, text)
+    box.reconfig(node)
+    box.wait_until(
+        lambda: word in str(slots(box, node)["slot1"].get(attribute)), 30, f"{node}: {attribute}"
+    )
+
+
+def started(box: Box, cluster: int, count: int = 1) -> None:
+    """Wait until so many jobs of a cluster run."""
+    box.wait_until(lambda: len(places(box, cluster)) == count, 60, f"{count} of {cluster} run")
+
+
+def rejected(box: Box, cluster: int, times: int = 2) -> None:
+    """Wait until the negotiator has looked so often again at a job that it rejects."""
+
+    def looks() -> int:
+        log = box.log_text(box.spec.central_point, "NEGOTIATOR")
+        return log.count(f"Rejected {cluster}.0")
+
+    before = looks()
+    box.wait_until(lambda: looks() >= before + times, 60, f"{cluster} was looked at again")
+    assert not places(box, cluster)

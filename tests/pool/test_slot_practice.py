@@ -16,6 +16,7 @@ from tests.pool.slot_practice import (
     example,
     places,
     slots,
+    started,
     submit,
 )
 
@@ -73,9 +74,9 @@ def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None
     short = submit(box, 2, SHORT, at(TYPED, "short"), group="cms")
     ops = submit(box, 1, at(TYPED, "ops"), group="ops")
     general = submit(box, 3, at(TYPED, "general"), group="atlas")
-    box.wait_until(lambda: len(places(box, general)) == 3, 60, "jobs run in the general slot")
-    box.wait_until(lambda: len(places(box, short)) == 2, 60, "short jobs run in theirs")
-    box.wait_until(lambda: len(places(box, ops)) == 1, 60, "a job of the site's tests runs in its")
+    started(box, general, 3)
+    started(box, short, 2)
+    started(box, ops, 1)
     assert not places(box, kept_out), "a job that may take long got into the short slot"
     assert not places(box, no_ops), "a job of cms got into the slot of the site's tests"
     assert places(box, ops) == [f"ops3@{TYPED}"]
@@ -200,9 +201,7 @@ def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> N
     assert not places(box, too_long), "the type's own START would let it in"
     assert not places(box, not_ops), "what the type admits still holds"
     box.run(["condor_drain", "-cancel", TYPED])
-    box.wait_until(
-        lambda: places(box, too_long), 60, "afterwards each type has its own START again"
-    )
+    started(box, too_long)
     assert {
         name: ad["Start"] for name, ad in slots(box, TYPED).items() if name in normally
     } == normally
@@ -214,9 +213,7 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
     """With the defaults an idle short slot makes a full node whole; the example drains it."""
     central = box.spec.central_point
     filled = submit(box, GENERAL_CORES, at(TYPED, "general"))
-    box.wait_until(
-        lambda: len(places(box, filled)) == GENERAL_CORES, 60, "the general slot is full"
-    )
+    started(box, filled, GENERAL_CORES)
     elsewhere = f'DEFRAG_REQUIREMENTS = PartitionableSlot && Machine == "{TYPED}"\n'
     box.write_config(central, DEFRAG + elsewhere)
     box.reconfig(central)

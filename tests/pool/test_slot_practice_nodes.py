@@ -9,7 +9,18 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.slot_practice import ACCESS, at, example, places, restart, slots, submit
+from tests.pool.slot_practice import (
+    ACCESS,
+    at,
+    configure,
+    example,
+    places,
+    rejected,
+    restart,
+    slots,
+    started,
+    submit,
+)
 
 pytestmark = pytest.mark.semantics
 
@@ -82,8 +93,8 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
 def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
     licensed = submit(box, 2 * LICENCES, at(PLAIN), "request_licence = 1")
     others = submit(box, 3, at(PLAIN))
-    box.wait_until(lambda: len(places(box, licensed)) == LICENCES, 60, "all licences are used")
-    box.wait_until(lambda: len(places(box, others)) == 3, 60, "other jobs need none")
+    started(box, licensed, LICENCES)
+    started(box, others, 3)
     assert len(places(box, licensed)) == LICENCES
     assert {name: ad["licence"] for name, ad in slots(box, PLAIN).items() if ad["licence"]} == {
         place.partition("@")[0]: 1 for place in places(box, licensed)
@@ -91,54 +102,26 @@ def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
 
 
 def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(box: Box) -> None:
-    box.write_config(PLAIN, example("70-whole-node-only.conf"))
-    box.reconfig(PLAIN)
-    box.wait_until(
-        lambda: "TotalSlotCpus" in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
-    )
+    configure(box, PLAIN, example("70-whole-node-only.conf"), "Start", "TotalSlotCpus")
     small = submit(box, 1, at(PLAIN), cores=7)
     whole = submit(box, 1, f"{at(PLAIN)} && TARGET.PartitionableSlot", cores="TARGET.TotalSlotCpus")
-    box.wait_until(lambda: places(box, whole), 60, "it gets the node")
+    started(box, whole)
     assert slots(box, PLAIN)["slot1_1"]["Cpus"] == 8
     box.run(["condor_rm", str(whole)], host=ACCESS)
     box.wait_until(lambda: "slot1_1" not in slots(box, PLAIN), 60, "the node is free")
-    negotiated = box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0")
-    box.wait_until(
-        lambda: (
-            box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0")
-            > negotiated + 1
-        ),
-        60,
-        "the other job was looked at again",
-    )
-    assert not places(box, small)
+    rejected(box, small)
 
 
 def test_a_node_for_multicore_jobs_takes_no_others(box: Box) -> None:
-    box.write_config(PLAIN, example("70-multicore-only.conf"))
-    box.reconfig(PLAIN)
-    box.wait_until(
-        lambda: slots(box, PLAIN)["slot1"].get("t1_MulticoreOnly"), 30, "the node says so"
-    )
+    configure(box, PLAIN, example("70-multicore-only.conf"), "t1_MulticoreOnly", "True")
     single = submit(box, 1, at(PLAIN))
     small, large = submit(box, 1, at(PLAIN), cores=2), submit(box, 1, at(PLAIN), cores=4)
     box.wait_until(lambda: places(box, small) and places(box, large), 60, "multicore jobs run")
-    log = ("NEGOTIATOR", f"Rejected {single}.0")
-    negotiated = box.log_text(box.spec.central_point, log[0]).count(log[1])
-    box.wait_until(
-        lambda: box.log_text(box.spec.central_point, log[0]).count(log[1]) > negotiated + 1,
-        60,
-        "the other job was looked at again",
-    )
-    assert not places(box, single)
+    rejected(box, single)
 
 
 def test_cores_are_bound_to_jobs(box: Box) -> None:
-    box.write_config(PLAIN, example("70-cpu-affinity.conf"))
-    box.reconfig(PLAIN)
-    box.wait_until(
-        lambda: "RequestCpus" not in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
-    )
+    configure(box, PLAIN, example("70-cpu-affinity.conf"), "t1_MulticoreOnly", "None")
     bound = [box.shared_directory / f"bound.{number}" for number in (0, 1)]
     submit(
         box,
@@ -160,20 +143,17 @@ def test_cores_are_bound_to_jobs(box: Box) -> None:
 def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
     """Rank alone takes one dynamic slot; several only by partitionable slot preemption."""
     central = box.spec.central_point
-    box.write_config(PLAIN, example("70-preempt-by-rank.conf", "MachineMaxVacateTime = 5"))
-    box.reconfig(PLAIN)
-    box.wait_until(
-        lambda: "urgent" in str(slots(box, PLAIN)["slot1"]["Rank"]), 30, "the node prefers"
-    )
+    preferring = example("70-preempt-by-rank.conf", "MachineMaxVacateTime = 5")
+    configure(box, PLAIN, preferring, "Rank", "urgent")
     usual = submit(box, 8, at(PLAIN))
-    box.wait_until(lambda: len(places(box, usual)) == 8, 60, "the node is full")
+    started(box, usual, 8)
     wide = submit(box, 1, at(PLAIN), "+WantPslotPreemption = True", cores=4, group="urgent")
     small = submit(box, 1, at(PLAIN), group="urgent")
-    box.wait_until(lambda: places(box, small), 60, "a job of the size of a dynamic slot takes it")
+    started(box, small)
     assert not places(box, wide)
     box.write_config(central, example("70-preempt-by-rank.conf"))
     box.reconfig(central)
-    box.wait_until(lambda: places(box, wide), 60, "and now the wide job takes several")
+    started(box, wide)
     assert places(box, small), "a job of the same rank stays"
     assert len(places(box, usual)) == 3
 
@@ -185,7 +165,7 @@ def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> No
     box.reconfig(ACCESS)
     restart(box, PLAIN)
     first = submit(box, 2, at(PLAIN))
-    box.wait_until(lambda: len(places(box, first)) == 2, 60, "two jobs run")
+    started(box, first, 2)
     box.wait_until(
         lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed",
         30,

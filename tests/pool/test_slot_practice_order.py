@@ -15,6 +15,7 @@ from tests.pool.slot_practice import (
     nodes,
     places,
     restart,
+    started,
     submit,
 )
 
@@ -63,7 +64,7 @@ def burst(box: Box, count: int) -> list[int]:
     """Jobs on each node that has any, largest first, of so many that came together."""
     free(box)
     cluster = submit(box, count)
-    box.wait_until(lambda: len(places(box, cluster)) == count, 90, f"{count} jobs run")
+    started(box, cluster, count)
     return sorted(nodes(box, cluster).values(), reverse=True)
 
 
@@ -102,7 +103,7 @@ def test_a_licence_of_the_pool_is_counted_in_leftovers_too(box: Box) -> None:
     configure(box, example("70-licences-of-the-pool.conf"))
     central = box.spec.central_point
     licensed = submit(box, 2 * LICENCES, "concurrency_limits = licence")
-    box.wait_until(lambda: len(places(box, licensed)) == LICENCES, 60, "all licences are used")
+    started(box, licensed, LICENCES)
 
     def cycles() -> int:
         return box.log_text(central, "NEGOTIATOR").count("Finished Negotiation Cycle")

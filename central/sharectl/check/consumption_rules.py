@@ -18,7 +18,6 @@ from sharectl.check.consumption_subject import (
     LEFTOVERS,
     POLICY,
     READERS,
-    RECYCLING,
     SCHEDD_USES_WEIGHT,
     SCHEDD_WEIGHT,
     THREADS,
@@ -319,11 +318,6 @@ _COMBINATIONS = (
         True,
         "access points that have it too claim slots whole, which the startd refuses in each cycle",
     ),
-    (
-        RECYCLING,
-        False,
-        "access points start jobs on leftovers whatever their concurrency limits say",
-    ),
 )
 
 
@@ -332,26 +326,22 @@ def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
     for node in subject.nodes if subject.slots else ():
         configuration = node.configuration
         for knob, value, consequence in _COMBINATIONS:
-            applies = node.boolean(knob) is value
-            if applies and (knob != RECYCLING or node.boolean(LEFTOVERS)):
+            if node.boolean(knob) is value:
                 fault = f"{knob} = {value}: {consequence}"
                 yield Finding(configuration.place(knob), fault, f"write {knob} = {not value}")
         threads = configuration.text(THREADS).strip()
-        if threads.isdecimal() and int(threads) > 1 and _takes_less(subject, node):
+        takes_less = any(
+            amount < float(job.get(f"Request{asset}", "0"))
+            for trial in subject.trials
+            if trial.node is node
+            for job, taken in trial.accepted
+            for asset, amount in taken.items()
+        )
+        if threads.isdecimal() and int(threads) > 1 and takes_less:
             fault = f"{THREADS} = {threads}: Requirements see what a job requests, and the policy "
             fault += "takes less: jobs that fit stay idle"
             remedy = f"write {THREADS} = 1, or let the policy take what is requested at least"
             yield Finding(configuration.place(THREADS), fault, remedy)
-
-
-def _takes_less(subject: ConsumptionSubject, node: CheckedNode) -> bool:
-    return any(
-        amount < float(job.get(f"Request{asset}", "0"))
-        for trial in subject.trials
-        if trial.node is node
-        for job, taken in trial.accepted
-        for asset, amount in taken.items()
-    )
 
 
 # ---- Charges, by trial
@@ -556,24 +546,21 @@ def weightless_jobs(subject: ConsumptionSubject) -> Iterator[Finding]:
     Cpus, Memory and Disk (guessJobSlotWeight in schedd.cpp), and adds the whole part for each job
     to WeightedIdleJobs, the negotiator's demand of a group.
     """
+    ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
     for node in subject.nodes:
         knob = _schedds_weight(node)
         if knob is None:
             continue
-        of_job = knob.macro == SCHEDD_WEIGHT
-        text = {"cpus": "RequestCpus", "memory": "RequestMemory"}.get(knob.text.lower())
-        as_slots = [{name[len("Request") :]: n for name, n in job.items()} for job in _SMALL_JOBS]
-        ads = _SMALL_JOBS if of_job or text else as_slots
-        (rows,) = subject.htcondor.evaluate([text or knob.text], ads)
+        (rows,) = subject.htcondor.evaluate([knob.text], ads)
         weights = [number_of(row[0]) for row in rows or ()]
         light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
         for job, weight in light[:1]:
             fault = f"{knob.macro} on access points: an idle job with {requests_of(job)} weighs "
             fault += f"{plain(weight)}, and counts as the whole part of that: where there are "
             fault += "group quotas, the negotiator matches no such job"
-            remedy = f"{SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
-            if not of_job:
-                remedy = f"STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
+            remedy = f"STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
+            if knob.macro == SCHEDD_WEIGHT:
+                remedy = f"{SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
             yield Finding(knob.place, fault, f"write {remedy}")
 
 
@@ -603,7 +590,7 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
     first: dict[int, PolicyTrial] = {}
     for trial in subject.trials:
         measure = first.setdefault(trial.slot.number, trial)
-        cost, usual = _cost_on_large_slot(trial), _cost_on_large_slot(measure)
+        cost, usual = trial.cost_on_large_slot, measure.cost_on_large_slot
         if cost is None or usual is None or math.isclose(cost, usual, rel_tol=1e-6):
             continue
         yield Finding(
@@ -613,10 +600,3 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
             "write the same SLOT_WEIGHT on all nodes, or weights in the same unit",
             Level.ERROR if has_quotas else Level.ADVICE,
         )
-
-
-def _cost_on_large_slot(trial: PolicyTrial) -> Optional[float]:
-    free = {**dict.fromkeys(trial.whole, 8.0), "Cpus": 64.0, "Memory": 262144.0, "Disk": 2.0**30}
-    job = {"RequestCpus": "8", "RequestMemory": "16384", "RequestDisk": "102400"}
-    costs = trial.costs(trial.states(free, job, most=1))
-    return costs[0] if costs else None

@@ -18,7 +18,6 @@ POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGHT"
 THREADS, CACHING = "NEGOTIATOR_NUM_THREADS", "NEGOTIATOR_MATCHLIST_CACHING"
-RECYCLING = "CLAIM_RECYCLING_CONSIDER_LIMITS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
 GPUS = "GPUs"
@@ -31,7 +30,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     POLICY: ("STARTD",),
     LEFTOVERS: ("SCHEDD", "STARTD"),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("SCHEDD", "STARTD"),
-    RECYCLING: ("SCHEDD",),
+    "CLAIM_RECYCLING_CONSIDER_LIMITS": ("SCHEDD",),
     SCHEDD_USES_WEIGHT: ("SCHEDD",),
     # HTCondor's own CLAIM_PARTITIONABLE_LEFTOVERS is $(NEGOTIATOR_USE_SLOT_WEIGHTS).
     "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", "SCHEDD", "STARTD"),
@@ -269,6 +268,14 @@ class PolicyTrial:
             None if before is None or after is None else before - after
             for before, after in zip(weights, weights[1:])
         ]
+
+    @property
+    def cost_on_large_slot(self) -> Optional[float]:
+        """Cost of a job of 8 cores and 16 GiB on a slot of 64 cores and 256 GiB."""
+        free = {**dict.fromkeys(self.whole, 8.0), "Cpus": 64.0, "Memory": 2.0**18, "Disk": 2.0**30}
+        job = {"RequestCpus": "8", "RequestMemory": "16384", "RequestDisk": "102400"}
+        costs = self.costs(self.states(free, job, most=1))
+        return costs[0] if costs else None
 
     def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""

@@ -342,7 +342,7 @@ def options(subject: SnippetSubject) -> Iterator[Finding]:
 
 
 def _job_ctl(subject: SnippetSubject) -> str:
-    """Name of the STARTD_CRON job that looks for targets, empty if there is none."""
+    """Name of the STARTD_CRON job that looks for targets; empty without one."""
     return next((job for job, program in subject.ours.items() if program == PROGRAM), "")
 
 

@@ -297,9 +297,9 @@ class Configuration:
 
 
 def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
-    """Folder of snippets, on top of HTCondor's defaults or (``with_local``) of this machine's files.
+    """Folder of snippets, or the configuration of this machine.
 
-    Without a folder it is the configuration of this machine.
+    With ``with_local`` a folder lies on this machine's files, not on HTCondor's defaults.
 
     Raises
     ------
