@@ -18,7 +18,7 @@ lengths = st.lists(st.integers(0, files.PAGE_BYTES - 20) | st.integers(0, 40), m
 def test_no_line_lies_across_two_pages_and_every_line_is_json(
     first: list[int], second: list[int]
 ) -> None:
-    """Lines come back as they were given, in order; between them lies what means nothing; none crosses a page."""
+    """Lines come back in order, with nothing but filler between them, and none crosses a page."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
         for batch in (first, second):

@@ -69,9 +69,8 @@ def test_errors_prints_the_header_and_the_rows(run: Run, config: Path, jobs: Pat
     assert code == 0
     # alice: 64 * 10 + 16 * 12.5 + 64 * 10 = 1480 HS06, of which three quarters are due to cms.
     header = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n"
-    assert (
-        out
-        == f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
+    assert out == (
+        f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
     )
 
 

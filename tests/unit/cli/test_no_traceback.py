@@ -22,7 +22,7 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.made_cycles import made
-from tests.verbs import Ended, Verb, all_verbs, run, set_output
+from tests.verbs import Verb, all_verbs, run, set_output
 
 NOBODY = 65534
 VERBS = all_verbs()
@@ -36,7 +36,7 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """Configuration, state and ledger of a pool that does not answer, which another user may pass through."""
+    """Configuration, state and ledger of a pool that does not answer; any user may pass through."""
     place = Path(tempfile.mkdtemp(prefix="sharectl-verbs-"))
     place.chmod(0o755)
     try:
@@ -74,17 +74,19 @@ def least(verb: Verb, config: Path) -> list[str]:
     return verb.arguments({**values, "file": str(config.parent / "empty")}, config)
 
 
-def ended_badly(verb: Verb, ended: Ended) -> list[str]:
-    said = [
-        line for line in (*ended.err.splitlines(), *ended.out.splitlines()) if _is_of_python(line)
-    ]
-    if ended.code not in EXIT_CODES or ended.code == INTERNAL:
-        said.append(f"exit code {ended.code}: {ended.err}")
-    return [f"{verb}: {line}" for line in said]
-
-
-def _is_of_python(line: str) -> bool:
-    return any(text in line for text in ("Traceback", "Exception ignored", "internal error"))
+def bad_ends(config: Path, before: Callable[[], object] = lambda: None) -> list[str]:
+    """Verbs that end in a traceback, an internal error or an unknown exit code, with the line."""
+    lines = []
+    for verb in VERBS:
+        ended = run(least(verb, config), before)
+        lines += [
+            f"{verb}: {line}"
+            for line in (*ended.err.splitlines(), *ended.out.splitlines())
+            if any(text in line for text in ("Traceback", "Exception ignored", "internal error"))
+        ]
+        if ended.code not in EXIT_CODES or ended.code == INTERNAL:
+            lines.append(f"{verb}: exit code {ended.code}: {ended.err}")
+    return lines
 
 
 # ---- what a shell, cron or a service manager does with streams, folder and environment
@@ -128,69 +130,62 @@ WAYS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_streams_and_folders(config: Path, way: str) -> None:
-    bad = []
-    for verb in VERBS:
-        bad += ended_badly(verb, run(least(verb, config), WAYS[way]))
-    assert bad == []
+    assert bad_ends(config, WAYS[way]) == []
 
 
 def test_a_full_standard_output_is_named_and_a_failure(config: Path) -> None:
     ended = run(["explain", "codes"], full(1))
     assert ended.code == 74
     assert ended.err == "sharectl: standard output: No space left on device; make room\n"
-    assert (run(["--help"], full(1)).code, run(["explain", "codes"], without_reader).code) == (
-        74,
-        0,
-    )
+    assert run(["--help"], full(1)).code == 74
+    assert run(["explain", "codes"], without_reader).code == 0
     assert run(["explain", "nobody", "--config", str(config)], full(2)).code == 2
     assert run(["status", "--config", str(config)], closed(1)).code == 1
 
 
-def test_a_locale_without_utf_8(config: Path) -> None:
-    """A process of its own: names of files go by the locale too, and that is decided when Python starts."""
-    environment = {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-        "PATH": os.environ["PATH"],
-    }
-    config.write_text(
-        config.read_text() + "publish: [{file: /srv/\u00fc/sharectl.txt}]\n", encoding="utf-8"
+@pytest.mark.parametrize("words", ["check config", "status", "plan", "cycle --dry-run"])
+def test_a_locale_without_utf_8(config: Path, tmp_path: Path, words: str) -> None:
+    """In a new process: the locale decides on names of files too, and when Python starts."""
+    strange = tmp_path / "sharectl.yaml"
+    place = "publish: [{file: /srv/\u00fc/sharectl.txt}]\n"
+    strange.write_text(config.read_text() + place, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "sharectl", *words.split(), "--config", str(strange)],
+        env={
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "PATH": os.environ["PATH"],
+        },
+        capture_output=True,
+        check=False,
     )
-    try:
-        for words in (["check", "config"], ["status"], ["plan"], ["cycle", "--dry-run"]):
-            done = subprocess.run(
-                [sys.executable, "-m", "sharectl", *words, "--config", str(config)],
-                env=environment,
-                capture_output=True,
-                check=False,
-            )
-            assert b"Traceback" not in done.stderr
-            assert b"internal error" not in done.stderr
-            assert done.returncode in EXIT_CODES
-    finally:
-        config.write_text(
-            "".join(config.read_text(encoding="utf-8").splitlines(keepends=True)[:-1])
-        )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in set(EXIT_CODES) - {INTERNAL}
 
 
 # ---- a person
 
 
-def interrupted() -> None:
-    """Press Ctrl-C as soon as the verb runs."""
+def as_soon_as_it_runs(act: Callable[[], object]) -> Callable[[], None]:
+    """Call ``act`` once the verb's own function is called."""
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
         if event == "call" and frame.f_code.co_name == "run" and "cli" in frame.f_code.co_filename:
             sys.setprofile(None)
-            signal.raise_signal(signal.SIGINT)
+            act()
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.setprofile(look)
+    def before() -> None:
+        os.environ.pop(TRACEBACK, None)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.setprofile(look)
+
+    return before
 
 
 def test_ctrl_c(config: Path) -> None:
     for verb in VERBS:
+        interrupted = as_soon_as_it_runs(lambda: signal.raise_signal(signal.SIGINT))
         ended = run(least(verb, config), interrupted)
         assert (ended.code, ended.err) == (INTERRUPTED, "sharectl: interrupted\n"), str(verb)
 
@@ -202,10 +197,7 @@ def test_another_user(config: Path) -> None:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
 
-    bad = []
-    for verb in VERBS:
-        bad += ended_badly(verb, run(least(verb, config), become_nobody))
-    assert bad == []
+    assert bad_ends(config, become_nobody) == []
 
 
 def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:
@@ -215,28 +207,14 @@ def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:
     )
     for name in ("state.json", "places.json", "disabled"):
         (config.parent / "state" / name).write_text(content.replace("N", "9" * 5000))
-    bad = []
-    for verb in VERBS:
-        bad += ended_badly(verb, run(least(verb, config)))
-    assert bad == []
+    assert bad_ends(config) == []
 
 
 def test_an_internal_error_is_one_line_too() -> None:
     def broken() -> None:
-        os.environ.pop(TRACEBACK, None)
+        raise KeyError("gone")
 
-        def look(frame: FrameType, event: str, _argument: object) -> None:
-            if (
-                event == "call"
-                and frame.f_code.co_name == "run"
-                and "cli" in frame.f_code.co_filename
-            ):
-                sys.setprofile(None)
-                raise KeyError("gone")
-
-        sys.setprofile(look)
-
-    ended = run(["explain", "codes"], broken)
+    ended = run(["explain", "codes"], as_soon_as_it_runs(broken))
     assert ended.code == 70
     assert ended.err.startswith("sharectl: internal error at ")
     assert ended.err.count("\n") == 1

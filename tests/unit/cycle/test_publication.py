@@ -215,7 +215,7 @@ class SwitchedAt:
         self.steps = Steps(self.at, self.throw)
 
     def throw(self) -> None:
-        """As `sharectl disable` without the lock: the switch, then a withdrawal beside the cycle."""
+        """As `sharectl disable` without the lock: the switch, then a withdrawal."""
         if self.waits and self.world.switch.is_held:
             self.world.switch.waiting.append(self.throw)
             return

@@ -31,17 +31,7 @@ def written(fields: str) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"[]",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b'{"reason": "r", "who": "a", "since": 1, "until": null}',
-        written('"reason": 1, "who": "a", "since": 1, "until": null'),
-        written('"reason": "r", "who": "a", "since": 1, "until": true'),
-        written('"reason": "r", "who": "a", "since": 1, "until": 1e400'),
-        written('"reason": "r", "who": "a"'),
-    ],
+    [b"", b"[" * 100_000, written('"reason": "r", "who": "a", "since": 1, "until": true')],
 )
 def test_an_invalid_file_counts_without_an_end(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "disabled"

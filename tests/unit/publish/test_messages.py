@@ -14,6 +14,7 @@ from sharectl.publish import collector, signing, text
 from sharectl.publish.audit import AuditFile, Who
 from sharectl.publish.collector import Holding, held_ads
 from sharectl.publish.places import FormerPlacesFile
+from sharectl.publish.signing import SigningKey
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
@@ -43,8 +44,7 @@ def of_files(folder: Path) -> Iterator[str]:
     places.path.write_text("{")
     yield message(places.publishers)
     places.path.unlink()
-    here = replace_names(places, f"file:{folder}/old.txt")
-    here.remember(PLAN)
+    replace(places, names=(f"file:{folder}/old.txt",)).remember(PLAN)
     (folder / "old.txt").write_text("foreign\n")
     (leaving,) = places.publishers()
     yield message(lambda: leaving.publish(replace(PLAN, targets=())))
@@ -53,11 +53,6 @@ def of_files(folder: Path) -> Iterator[str]:
     (folder / "ledger").touch()
     audit = AuditFile(folder, Who("u", None, "cm", "cycle"), {}, 10**6, 2)
     yield message(lambda: audit.switched(Disabled("r", "u@cm", NOW), NOW, on=False))
-
-
-def replace_names(places: FormerPlacesFile, *names: str) -> FormerPlacesFile:
-    """The same file, for a configuration with these places."""
-    return FormerPlacesFile(places.path, names, places.publisher_of, places.clock)
 
 
 def of_keys(folder: Path) -> Iterator[str]:
@@ -71,6 +66,18 @@ def of_keys(folder: Path) -> Iterator[str]:
     path.write_text("".join(f"k{number} {secret}\n" for number in range(3)))
     path.chmod(0o644)
     yield message(lambda: signing.read_keys(path))
+
+
+def of_signatures() -> Iterator[str]:
+    key = SigningKey("a", b"s" * 32)
+    signed = text.render(PLAN, Seal(key=key)).encode()
+    for content, keys in (
+        (text.render(PLAN).encode(), [key]),
+        (signed, [replace(key, key_id="b")]),
+        (signed, []),
+        (signed, [replace(key, secret=b"t" * 32)]),
+    ):
+        yield str(signing.problem_of(content, keys))
 
 
 def of_texts(folder: Path) -> Iterator[str]:
@@ -122,6 +129,7 @@ def test_every_message_is_as_it_was(tmp_path: Path, golden: Callable[[str, str],
     parts = {
         "files": of_files(tmp_path),
         "keys": of_keys(tmp_path),
+        "signatures": of_signatures(),
         "texts": of_texts(tmp_path),
         "plans": of_plans(),
         "collectors": of_collectors(),

@@ -43,24 +43,6 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "keys", "problem"),
-    [
-        (SIGNED, (KEY,), None),
-        (SIGNED, (SigningKey("next", b"1" * 32), KEY), None),
-        (SIGNED, (SigningKey("2026-a", b"1" * 32),), "has a signature that"),
-        (SIGNED, (SigningKey("b", KEY.secret),), "with the key 2026-a, and nodes have b"),
-        (SIGNED.replace(b"alice 56", b"alice 57"), (KEY,), "has a signature that"),
-        (sharectl_file.render(PLAN).encode(), (KEY,), "is not signed"),
-    ],
-)
-def test_only_a_text_that_a_key_signed_is_believed(
-    content: bytes, keys: tuple[SigningKey, ...], problem: Optional[str]
-) -> None:
-    fault = signing.problem_of(content, keys)
-    assert fault is None if problem is None else problem in (fault or "")
-
-
-@pytest.mark.parametrize(
     "content",
     [
         SIGNED + b"cn-1 alice 1 cms 8\n",
