@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -33,8 +32,6 @@ GROUPS = LAYERS = 6
 """Lines of groups, and layers of a stack, that have a dash or a pattern."""
 SPACING = 16.0
 """Least distance of two labels, from base line to base line."""
-TOLERANCE = 0.35
-"""Greatest vertical distance, in units of the figure (about a pixel), of a point left out."""
 _NUMBER_TICKS = 4
 _LEAST_GAP = 1.5
 """Narrower gaps, in units, are open but not shaded."""
@@ -107,7 +104,7 @@ class Figure:
     def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
         """Points of a line between gaps and unknown values."""
         parts = runs(readings, [begin for begin, _end in self.gaps])
-        return [simplified([(self.x(place), self.y(value)) for place, value in p]) for p in parts]
+        return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
 
 
 def limits_of(
@@ -283,28 +280,6 @@ def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list
         for (unknown, _stop), part in parts
         if not unknown
     ]
-
-
-def simplified(points: Sequence[Point], tolerance: float = TOLERANCE) -> list[Point]:
-    """Points of a line from which no other lies further than ``tolerance`` above or below.
-
-    This is the "swinging door" of historians of process data.
-    """
-    if len(points) <= 2:  # noqa: PLR2004 - both ends
-        return list(points)
-    kept = [points[0]]
-    steepest, flattest = inf, -inf
-    for before, here in zip(points[1:], points[2:]):
-        x, y = kept[-1]
-        run = before[0] - x
-        if run > 0:
-            steepest = min(steepest, (before[1] + tolerance - y) / run)
-            flattest = max(flattest, (before[1] - tolerance - y) / run)
-        rise = (here[1] - y) / (here[0] - x) if here[0] > x else inf
-        if run <= 0 or not flattest <= rise <= steepest:
-            kept.append(before)
-            steepest, flattest = inf, -inf
-    return [*kept, points[-1]]
 
 
 def line(points: Sequence[Point], begin: str = "M") -> str:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from itertools import islice
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,11 +10,9 @@ from sharectl.ledger.series import Series
 from sharectl.report import series as curves
 from sharectl.report.page import Subject, report
 from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
-from sharectl.report.svg import FLOOR, SPACING, TOLERANCE, TOP, Point, apart, runs, simplified
+from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
 from sharectl.report.tables import printable
 from tests.made_series import APRIL, series, ten_minutes
-
-HEIGHTS = st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60)
 
 
 class Reader(HTMLParser):
@@ -35,23 +32,6 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.tags[-1:] == ["h2"]:
             self.headings[-1] += data
-
-
-def at(line: list[Point], place: float) -> float:
-    (x, y), (to_x, to_y) = next(
-        (a, b) for a, b in zip(line, islice(line, 1, None)) if a[0] <= place <= b[0]
-    )
-    return y + (to_y - y) * (place - x) / (to_x - x)
-
-
-@given(HEIGHTS)
-def test_simplified(heights: list[float]) -> None:
-    """No point that is left out lies further from the line than the tolerance."""
-    points = [(float(number), height) for number, height in enumerate(heights)]
-    line = simplified(points)
-    assert set(line) <= set(points)
-    assert (line[0], line[-1]) == (points[0], points[-1])
-    assert len(line) == 1 or all(abs(at(line, x) - y) <= TOLERANCE + 1e-6 for x, y in points)
 
 
 @given(
