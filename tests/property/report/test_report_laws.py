@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -11,8 +13,9 @@ from sharectl.report import series as curves
 from sharectl.report.page import Subject, report
 from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
 from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
-from sharectl.report.tables import printable
+from sharectl.report.tables import print_table, printable
 from tests.made_series import APRIL, series, ten_minutes
+from tests.verbs import Terminal
 
 
 class Reader(HTMLParser):
@@ -135,3 +138,22 @@ def test_sums(days: float, holes: list[tuple[float, float]]) -> None:
 def test_nothing_recorded_is_one_gap() -> None:
     """A period without cycles is a gap from end to end."""
     assert curves.gaps(Series(APRIL, APRIL + 86400, 300)) == [(APRIL, APRIL + 86400)]
+
+
+COLUMNS = ("first", "the second", "3rd")
+CELLS = st.lists(
+    st.text("abz019 .:=@/-,", max_size=30).map(lambda text: " ".join(text.split())),
+    min_size=3,
+    max_size=3,
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(CELLS, max_size=4), st.booleans())
+def test_a_table_loses_no_character(rows: list[list[str]], terminal: bool) -> None:  # noqa: FBT001
+    """Every character of every cell is printed as often as it is there, wrapped or not."""
+    to = Terminal() if terminal else io.StringIO()
+    print_table("", COLUMNS, rows, to)
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", to.getvalue())
+    expected = "".join([*COLUMNS, *(cell for row in rows for cell in row)])
+    assert sorted("".join(printed.split())) == sorted("".join(expected.split()))

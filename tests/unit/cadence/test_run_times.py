@@ -34,19 +34,21 @@ def _written(path: Path, text: str) -> Path:
 
 def test_a_log_of_jobs_is_read_packed_or_not(tmp_path: Path) -> None:
     text = HEADER + _swf(60) * 2 + _swf(60.2, -1, 8) + _swf(70, -1, -1, group=-1)
-    expected = {("group 3", 1, 60): 2, ("group 3", 8, 61): 1, ("no group", 1, 70): 1}
-    plain = asks.swf_read(_written(tmp_path / "log.swf", text))
+    text += _swf(0) + _swf(-1) * 2 + _swf(30, status=2) + _swf(30, status=4)
+    jobs = asks.swf_read(_written(tmp_path / "log.swf", text))
+    assert jobs.counted == {("group 3", 1, 60): 2, ("group 3", 8, 61): 1, ("no group", 1, 70): 1}
+    assert jobs.left_out == {asks.SWF_NO_TIME: 3, asks.PART: 2}
+    assert not jobs.full
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert plain.counted == asks.swf_read(packed).counted == expected
-    assert not plain.full
+    assert asks.swf_read(packed) == jobs
 
 
-def test_jobs_that_never_ran_and_parts_are_left_out_and_said(tmp_path: Path) -> None:
-    text = HEADER + _swf(60) + _swf(0) + _swf(-1) * 2 + _swf(30, status=2) + _swf(30, status=4)
-    jobs = asks.swf_read(_written(tmp_path / "log.swf", text))
-    assert jobs.counted.total() == 1
-    assert jobs.left_out == {asks.SWF_NO_TIME: 3, asks.PART: 2}
+def test_no_more_jobs_than_the_limit_are_looked_at(tmp_path: Path) -> None:
+    jobs = asks.swf_read(_written(tmp_path / "log.swf", _swf(60) * 5 + "rubbish\n"), 5)
+    assert (jobs.counted.total(), jobs.full) == (5, True)
+    history = _written(tmp_path / "jobs", json.dumps([_job()] * 5) + "rubbish")
+    assert (asks.history_read(history, limit=5).counted.total(), jobs.full) == (5, True)
 
 
 BAD_LOGS = {
@@ -79,7 +81,7 @@ BAD_HISTORIES = {
     ("name", "read", "texts"),
     [("logs", asks.swf_read, BAD_LOGS), ("histories", asks.history_read, BAD_HISTORIES)],
 )
-def test_what_is_wrong_is_named_with_its_line(
+def test_a_fault_of_a_file_is_named_with_its_line(
     tmp_path: Path,
     golden: Callable[[str, str], None],
     name: str,
@@ -107,11 +109,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, kind: str) -> Non
         path.write_bytes(content[kind])
     with pytest.raises(InputError, match=re.escape(str(path))):
         asks.swf_read(path)
-
-
-def test_no_more_jobs_than_asked_for_are_looked_at(tmp_path: Path) -> None:
-    jobs = asks.swf_read(_written(tmp_path / "log.swf", _swf(60) * 5 + "rubbish\n"), 5)
-    assert (jobs.counted.total(), jobs.full) == (5, True)
 
 
 def _job(**attributes: object) -> dict[str, object]:
@@ -159,21 +156,12 @@ def test_a_history_is_read(tmp_path: Path, text: str) -> None:
 
 
 def test_a_history_longer_than_a_piece_is_read(tmp_path: Path) -> None:
-    jobs = asks.history_read(
-        _written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000))
-    )
-    assert jobs.counted == {("cms", 1, 60): 5000}
+    path = _written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000))
+    assert asks.history_read(path).counted == {("cms", 1, 60): 5000}
+    assert asks.history_read(path, ("atlas",)).counted == {("other", 1, 60): 5000}
 
 
-def test_configured_groups_are_matched(tmp_path: Path) -> None:
-    path = _written(tmp_path / "jobs.json", json.dumps(ADS[:2]))
-    assert set(asks.history_read(path, ("atlas",)).counted) == {
-        ("other", 1, 60),
-        ("atlas", 8, 62),
-    }
-
-
-def test_cycles_of_a_negotiator_that_says_little_or_nonsense() -> None:
+def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
     assert cycles_of({}) == []
     ad = {
         "LastNegotiationCycleDuration0": 3,

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import classad2
 import htcondor2  # noqa: F401  # names fall through to the other ad as in the daemons only with it
@@ -10,11 +12,13 @@ from rich.console import Console
 
 from poolbox.demo import scenario
 from poolbox.demo.__main__ import build_parser
+from poolbox.demo.figure import errors_and_cores
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
 from poolbox.demo.screen import moment_line, moment_picture
 from poolbox.demo.steering import Cycle
 from poolbox.demo.story import Moment
 from sharectl.config.load import parse
+from sharectl.model import GroupError, GroupUsage
 
 NOW = 1_800_000_000
 AD = """
@@ -35,26 +39,22 @@ def _node(name: str, alice: int, cap: int | None) -> NodePicture:
     return NodePicture(name, 16, {"alice": alice}, target, in_grace=True, job_ctl_reason="ok")
 
 
+def _picture(now: int, absent: str = "none") -> NodePicture:
+    lines = [line for line in AD.strip().splitlines() if not line.startswith(absent)]
+    return picture(classad2.ClassAd(f"[{';'.join(lines)}]"), now)
+
+
 def test_a_picture_says_what_the_ad_says() -> None:
-    node = picture(classad2.ClassAd(f"[{';'.join(AD.strip().splitlines())}]"), NOW)
+    node = _picture(NOW)
     assert node.name == "wn-001"
     assert dict(node.held_cores) == {"alice": 2, "cms": 8, "other": 1}
     assert node.idle_cores == 5
     assert node.target == NodeTarget("alice", 0, "cms", NOW + 60), "a cap of 0 cores is a target"
     assert node.in_grace
     assert cores_by_group([node, node])["cms"] == 16
-
-
-@pytest.mark.parametrize("lost", ["t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"])
-def test_a_picture_of_half_an_ad_has_no_target(lost: str) -> None:
-    lines = [line for line in AD.strip().splitlines() if not line.startswith(lost)]
-    assert picture(classad2.ClassAd(f"[{';'.join(lines)}]"), NOW).target is None
-
-
-def test_a_picture_ends_a_target_when_it_is_over() -> None:
-    assert (
-        picture(classad2.ClassAd(f"[{';'.join(AD.strip().splitlines())}]"), NOW + 60).target is None
-    )
+    assert _picture(NOW + 60).target is None, "it is over"
+    for name in ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"):
+        assert _picture(NOW, name).target is None
 
 
 @pytest.mark.parametrize(
@@ -103,28 +103,23 @@ def test_the_picture_fits_a_small_terminal() -> None:
     lines = shown.get().splitlines()
     assert len(lines) < 24
     assert not any("…" in line for line in lines)
-    assert (
-        sum(
-            "aaaaaaaaaa......" in line and "alice at most 8, cms in; grace" in line
-            for line in lines
-        )
-        == 6
-    )
+    nodes = [line for line in lines if "aaaaaaaaaa......" in line]
+    assert sum("alice at most 8, cms in; grace" in line for line in nodes) == 6
+
+
+SILENT = Moment(0.0, (), Cycle(75, "x\nschedd ap-1: no answer", None), fresh=True)
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"),
+    ("moment", "words"),
     [
         (_moment(3), "3 nodes told to hold alice back for cms"),
         (_moment(0), "no error is worth"),
-        (
-            Moment(0.0, (), Cycle(75, "x\nschedd ap-1: no answer", None), fresh=True),
-            "schedd ap-1: no answer",
-        ),
+        (SILENT, "schedd ap-1: no answer"),
     ],
 )
-def test_a_line_says_what_was_planned_or_why_nothing_was(moment: Moment, said: str) -> None:
-    assert said in moment_line(moment)
+def test_a_line_says_what_was_planned_or_why_nothing_was(moment: Moment, words: str) -> None:
+    assert words in moment_line(moment)
 
 
 @pytest.mark.parametrize("seconds", ["5", "many"])
@@ -142,3 +137,49 @@ def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
     config = parse(scenario.sharectl_yaml(tmp_path, tmp_path / "sharectl.txt", "*"), "F")
     assert config.control.strategy == "pair"
     assert config.control.limits.multicore_cores == scenario.MULTICORE_CORES
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _row(moment: int, group: str, error_hs06: float, cores: int) -> tuple[int, GroupError]:
+    return moment, GroupError(group, 600.0, 0.0, error_hs06, 0.0, GroupUsage(single_cores=cores))
+
+
+ROWS = [
+    *(_row(1000 + 60 * n, "alice", 600.0 - 100 * n + 7 * (n % 2), 96 - 8 * n) for n in range(5)),
+    *(_row(1000 + 60 * n, "cms", -600.0 + 100 * n - 7 * (n % 2), 8 * n) for n in range(5)),
+]
+
+
+def _svg(rows: list[tuple[int, GroupError]]) -> ET.Element:
+    return ET.fromstring(errors_and_cores(rows, {1090: "sharectl on"}))  # noqa: S314  # our own
+
+
+def _texts(drawing: ET.Element) -> list[str]:
+    return ["".join(text.itertext()).strip() for text in drawing.iter(f"{SVG}text")]
+
+
+def _heights(drawing: ET.Element, panel: str, style: str) -> list[float]:
+    """Heights of a line's corners; SVG counts downwards."""
+    (figure,) = (part for part in drawing.iter(f"{SVG}svg") if part.get("id") == panel)
+    (line,) = (p for p in figure.iter(f"{SVG}path") if p.get("class") == f"line {style}")
+    begin, *steps = re.findall(r"[Ml](?:-?[0-9.]+ ?)(-?[0-9.]+)", line.get("d", ""))
+    heights = [float(begin)]
+    for step in steps:
+        heights.append(heights[-1] + float(step))
+    return heights
+
+
+def test_both_panels_name_their_groups_and_the_first_one_the_marks() -> None:
+    texts = _texts(_svg(ROWS))
+    assert [texts.count(name) for name in ("alice", "cms", "sharectl on")] == [2, 2, 1]
+    assert "a$b_<i>" in _texts(_svg([_row(1000, "a$b_<i>", 1.0, 1)])), "a name is no markup"
+
+
+def test_lines_go_through_the_values_of_their_rows_in_any_order() -> None:
+    drawing = _svg(ROWS[::-2] + ROWS[::-1][1::2])
+    alice, cms = (_heights(drawing, "error", style) for style in ("group0", "group1"))
+    assert len(alice) == len(cms) == 5
+    assert sorted((alice[0], cms[0])) == pytest.approx([61.6, 168.4], abs=0.1)
+    assert min(abs(alice[0] - alice[-1]), abs(cms[0] - cms[-1])) > 30
