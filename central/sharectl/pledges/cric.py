@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -55,7 +55,7 @@ _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def promised(
-    content: str, federations: Sequence[str], vos: Iterable[str], period: Period
+    content: str, federations: Sequence[str], vos: Sequence[str], period: Period
 ) -> dict[str, SourcePledge]:
     """VO → sum of its pledges by ``federations``; a VO without one is absent.
 
@@ -70,15 +70,16 @@ def promised(
         raise InputError([f"CRIC: is no JSON: {shown(str(error))}"]) from error
     problems: list[str] = []
     parts: dict[str, list[SourcePledge]] = {}
-    wanted = {vo.lower(): vo for vo in vos}
     for name in federations:
         with _noted(problems):
             quarter, place = _quarter(answer, name, period)
-            for key, pledge in quarter.items():
+            keys = {key.lower(): key for key in reversed(quarter)}
+            for vo in vos:
+                key = keys.get(vo.lower())
                 with _noted(problems):
-                    if key.lower() in wanted:
-                        of_vo = parts.setdefault(wanted[key.lower()], [])
-                        of_vo.extend(_powers(pledge, f"{place}.{shown(key)}"))
+                    if key is not None:
+                        powers = _powers(quarter[key], f"{place}.{shown(key)}")
+                        parts.setdefault(vo, []).extend(powers)
     if problems:
         raise InputError(problems)
     return {

@@ -111,6 +111,11 @@ def test_other_parts_of_the_answer_are_not_looked_at() -> None:
     assert pledges(json.dumps(content))["cms"][0] == 87100
 
 
+def test_a_vo_in_two_spellings_counts_once() -> None:
+    content = with_cms({"CPU": 5}).replace('"cms"', '"CMS": {"CPU": 7}, "cms"')
+    assert pledges(content)["cms"][0] == 7
+
+
 @pytest.mark.parametrize("vo", [{}, {"Disk": 5}])
 def test_a_vo_without_power_is_absent(vo: dict[str, Any]) -> None:
     assert pledges(with_cms(vo)) == {}
