@@ -23,7 +23,8 @@ from sharectl.model import OTHER
 from sharectl.plan.plan import State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import as_json
-from sharectl.report.explain import Page, cycle_page, group_page, job_page, node_page
+from sharectl.report.explain import Page, cycle_page, group_page, node_page
+from sharectl.report.explain_job import job_page
 from sharectl.report.tables import listed
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import group_of

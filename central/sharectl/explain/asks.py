@@ -32,6 +32,7 @@ from sharectl.condor.nodes import has_target, is_draining
 from sharectl.condor.slots import empty
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain.job import (
+    UNITS,
     JobFacts,
     Obstacle,
     Shortage,
@@ -303,7 +304,7 @@ def _obstacles(job: _Job, slot: Any) -> tuple[bool, bool, list[Obstacle], list[S
         return True, True, obstacles, []
     short, unclear = _requests(job, slot)
     for resource, requested, *_ in short:
-        request = f"Request{resource} = {requested:.15g}"
+        request = f"Request{resource} = {requested:.15g}{UNITS.get(resource.lower(), '')}"
         obstacles.append(Obstacle(code_of_resource(resource), request))
     obstacles += [Obstacle("bad-request", request) for request in unclear]
     if not job_accepts:

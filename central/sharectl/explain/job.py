@@ -68,6 +68,9 @@ OBSTACLES = {code: sentence for code, (sentence, _) in _OBSTACLES.items()}
 OURS = frozenset(("target", "grace", "overheat", "sharectl"))
 """Obstacles that sharectl makes."""
 
+UNITS = {"memory": " MiB", "disk": " KiB"}
+"""Resource in lower case -> HTCondor's unit."""
+
 TOO_LARGE = "a smaller request: none of these nodes is that large"
 SMALLER = "a smaller request"
 NO_USE = "none: were this gone, what `never` lists would still keep it out"

@@ -1,34 +1,18 @@
-"""Explanations of groups, nodes, cycles and jobs: each a page of rows for people and of data."""
+"""Explanations of groups, nodes and cycles: each a page of rows for people and of data."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, NamedTuple, Optional, TextIO
 
-from sharectl.explain import job as jobs
 from sharectl.explain.codes import says
 from sharectl.explain.decisions import Exchange, Explained, Otherwise, Since, diff_of, exchanges
 from sharectl.explain.formulas import control_of, formulas, is_withheld, number
-from sharectl.explain.job import (
-    COULD_NEVER,
-    HELD,
-    OBSTACLES,
-    TARGET_KINDS,
-    VERDICTS,
-    Headroom,
-    JobExplanation,
-    JobFacts,
-    ObstacleCount,
-    SlotTarget,
-    Verdict,
-    code_of_resource,
-)
 from sharectl.explain.what_if import Flip
-from sharectl.model import GroupControl, JobWaits, PendingJobs, WaitTimes
+from sharectl.model import GroupControl, JobWaits, WaitTimes
 from sharectl.plan.diff import ESTIMATING, KINDS, PlanDiff, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
 from sharectl.plan.records import CycleRecord, NodeRecord
@@ -51,8 +35,7 @@ MOST_ROWS = {
     "change": 3,
 }
 """Label -> rows of it on one screen."""
-NODES_LISTED, NODES_OF_PAIR, KINDS_LISTED, SOURCES_LISTED = 4, 2, 3, 2
-CLAUSE_SHOWN, EXPRESSION_SHOWN, REQUEST_SHOWN = 100, 24, 40
+NODES_LISTED, NODES_OF_PAIR, SOURCES_LISTED = 4, 2, 2
 
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
@@ -115,44 +98,40 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     between, terms = exchanges(record), list(formulas(record, group))
     gives = [e for e in between if group in (e.held_back, *levels_above(e.held_back))]
     receives = [e for e in between if group in (e.helped, *levels_above(e.helped))]
+    closed, other_sizes = reason[1:] if reason else (0, 0)
+    nodes, others = counted(closed, "node"), counted(other_sizes, "node")
+    own_sizes = f"targets for it close {others} to its pending jobs of other sizes"
+    decided = "" if gives or receives else "it neither gives nor receives"
     rows = [
         *_use_rows(record, control, waits),
         *(Row(f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in terms),
         *(Row("acted", _spoken("acted", code)) for code in control.acted),
-        *(_moved(group, "gives", "to", e.held_back, e.helped, e.lost_hs06, e) for e in gives),
+        *(_moved(group, "gives", ("to", e.held_back, e.helped), e.lost_hs06, e) for e in gives),
         *(
-            _moved(group, "receives", "from", e.helped, e.held_back, e.gained_hs06, e)
+            _moved(group, "receives", ("from", e.helped, e.held_back), e.gained_hs06, e)
             for e in receives
         ),
+        Row("decided", _spoken("group", reason.code) if reason else decided),
+        Row("closed", f"targets for other groups close {nodes} to its jobs" if closed else ""),
+        Row("closed", own_sizes if other_sizes else ""),
     ]
-    if reason is not None:
-        closed = counted(reason.closed_nodes, "node")
-        other_sizes = counted(reason.other_sizes_closed_nodes, "node")
-        rows.append(Row("decided", _spoken("group", reason.code)))
-        if reason.closed_nodes:
-            rows.append(Row("closed", f"targets for other groups close {closed} to its jobs"))
-        if reason.other_sizes_closed_nodes:
-            text = f"targets for it close {other_sizes} to its pending jobs of other sizes"
-            rows.append(Row("closed", text))
-    elif not gives and not receives:
-        rows.append(Row("decided", "it neither gives nor receives"))
     data = {
         "group": group,
-        **_fields(usage, "power_hs06", "cores", "single_cores", "multi_cores", "pending_by_cores"),
+        **fields(usage, "power_hs06", "cores", "single_cores", "multi_cores", "pending_by_cores"),
         "waits": [asdict(times) for times in waits],
         "unplaceable_by_cores": dict(usage.unplaceable_by_cores),
-        **_fields(control.error, "pledge_hs06", "error_hs06", "error_cores"),
+        **fields(control.error, "pledge_hs06", "error_hs06", "error_cores"),
         "power_minus_pledge_hs06": control.error.power_minus_pledge_hs06,
         "setpoint": _coded("setpoint", record.setpoint),
-        **_fields(control, "setpoint_hs06", "control_error_hs06", "output_hs06"),
+        **fields(control, "setpoint_hs06", "control_error_hs06", "output_hs06"),
         "law": _coded("law", control.law),
         "state": dict(control.state),
         "acted": [_coded("acted", code) for code in control.acted],
         "formulas": [formula._asdict() for formula in terms],
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
-        "closed_nodes": reason.closed_nodes if reason else None,
-        "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
+        "closed_nodes": closed if reason else None,
+        "other_sizes_closed_nodes": other_sizes if reason else None,
         "gives": [exchange._asdict() for exchange in gives],
         "receives": [exchange._asdict() for exchange in receives],
     }
@@ -194,13 +173,14 @@ def _wait_words(times: WaitTimes) -> str:
 
 
 def _moved(
-    group: str, verb: str, preposition: str, own: str, other: str, hs06: float, exchange: Exchange
+    group: str, verb: str, side: tuple[str, str, str], hs06: float, exchange: Exchange
 ) -> Row:
-    """Row of an exchange; ``own`` is the group or its subgroup that takes part."""
-    side = f"{preposition} {other}" if own == group else f"{own} {preposition} {other}"
+    """Row of an exchange; ``side`` is a preposition, the group or its subgroup, and the other."""
+    preposition, own, other = side
+    inside = "" if own == group else f"{own} "
     nodes = counted(len(exchange.nodes), "node")
     words = f"on {nodes}, by {exchange.request_cores}-core jobs, {hs06:.0f} HS06 still to move"
-    return _listing(verb, f"{side} {words}", exchange.nodes, NODES_LISTED)
+    return _listing(verb, f"{inside}{preposition} {other} {words}", exchange.nodes, NODES_LISTED)
 
 
 # ---- a node
@@ -327,29 +307,25 @@ def cycle_page(
 ) -> Page:
     """Page of a cycle, beside the complete one before; without ``otherwise`` it has no plan."""
     is_full, diff, between = not record.imported, diff_of(record, before), exchanges(record)
+    limits, limits_data = _limits(record)
     again = otherwise.explained if otherwise else None
     changed = before is not None and before.configuration != record.configuration
     reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
     nodes_by_reason = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    other = "the configuration that decides is another one than in the cycle before"
+    imported = "from a shares_Error.log: nodes, outputs and plan are not known"
+    has_limits = record.groups and is_full
     rows = [
         *(_source_rows(record) if is_full else ()),
         *(Row("problem", problem) for problem in record.problems),
+        Row("note", other if changed else ""),
+        Row("plan", _published(record)) if is_full else Row("note", imported),
+        *(_pair(exchange) for exchange in between),
+        *(limits if has_limits else ()),
+        *(_note_rows(otherwise, "targets") if otherwise else ()),
+        *(_flip_rows(otherwise) if otherwise else ()),
+        *_change_rows(record, before, diff),
     ]
-    if changed:
-        text = "the configuration that decides is another one than in the cycle before"
-        rows.append(Row("note", text))
-    if is_full:
-        rows.append(Row("plan", _published(record)))
-    else:
-        text = "from a shares_Error.log: nodes, outputs and plan are not known"
-        rows.append(Row("note", text))
-    rows += _fit_rows(record)
-    rows += (_pair(exchange) for exchange in between)
-    if record.groups and is_full:
-        rows += _limit_rows(record)
-    if otherwise is not None:
-        rows += _otherwise_rows(otherwise, "targets")
-    rows += _change_rows(record, before, diff)
     groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
     rows += (Row("groups", _control_words(control, with_outputs=is_full)) for control in groups)
     target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
@@ -364,17 +340,17 @@ def cycle_page(
         "cycle": record.number or None,
         "taken_at": record.taken_at,
         "seconds": record.seconds if is_full else None,
-        **_fields(record, "complete", "imported"),
+        **fields(record, "complete", "imported"),
         "sources": [asdict(source) for source in record.sources],
-        **_fields(record, "problems", "configuration"),
+        **fields(record, "problems", "configuration"),
         "configuration_changed": changed,
         "strategy": _coded("strategy", record.strategy),
         "setpoint": _coded("setpoint", record.setpoint),
         "reason": _coded("plan", record.reason),
-        **_fields(record, "sequence", "published"),
+        **fields(record, "sequence", "published"),
         "targets": [asdict(node.target) for node in record.nodes if node.target],
         "exchanges": [exchange._asdict() for exchange in between],
-        "limits": _limits_data(record),
+        "limits": limits_data,
         "groups": [_control_data(control, with_outputs=is_full) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
@@ -382,7 +358,7 @@ def cycle_page(
             for code, nodes in nodes_by_reason.items()
         ],
         "idle_cores": record.idle_cores if record.complete and is_full else None,
-        **_fields(record, "idle_target_cores", "idle_grace_cores"),
+        **fields(record, "idle_target_cores", "idle_grace_cores"),
         "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
         "changes": changes_data(diff) if diff else None,
         "agrees": again.agrees if again else None,
@@ -459,7 +435,7 @@ def _control_data(control: GroupControl, *, with_outputs: bool) -> dict[str, Any
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
-        **_fields(control, "setpoint_hs06", "control_error_hs06"),
+        **fields(control, "setpoint_hs06", "control_error_hs06"),
         "given_hs06": given_hs06 if with_outputs else None,
         "output_hs06": control.output_hs06 if with_outputs else None,
         "law": _coded("law", control.law) if with_outputs else None,
@@ -481,19 +457,20 @@ def _decided_page(
 ) -> Page:
     """Page of a group or a node; ``last`` are rows before those of ``otherwise``."""
     record = explained.record
+    limits, limits_data = _limits(record)
     plan = [Row("plan", _spoken("plan", record.reason))] if record.reason is not None else []
     notes, changes = _note_rows(otherwise, "nodes"), _flip_rows(otherwise)
-    common = (*plan, *_fit_rows(record), *notes, *_limit_rows(record), *last, *changes)
+    common = (*plan, *notes, *limits, *last, *changes)
     cycle = f"cycle {record.number}, " if record.number else ""
     title = f"{subject} {name}: {cycle}{shown(record.taken_at)}, from {explained.source}"
     origin = {
         "source": explained.source,
         "cycle": record.number or None,
-        **_fields(record, "taken_at", "sequence"),
+        **fields(record, "taken_at", "sequence"),
         "agrees": explained.agrees,
     }
-    limits = {"limits": _limits_data(record), **_otherwise_data(otherwise)}
-    return Page(subject, title, (*rows, *common), {**origin, **data, **limits})
+    changed = {"limits": limits_data, **_otherwise_data(otherwise)}
+    return Page(subject, title, (*rows, *common), {**origin, **data, **changed})
 
 
 def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
@@ -505,7 +482,8 @@ def _spoken(family: str, code: str) -> str:
     return f"{code}: {says(family, code)}"
 
 
-def _fields(record: object, *names: str) -> dict[str, Any]:
+def fields(record: object, *names: str) -> dict[str, Any]:
+    """Attributes of a record by name."""
     return {name: getattr(record, name) for name in names}
 
 
@@ -513,24 +491,17 @@ def _listing(label: str, words: str, nodes: Sequence[str], most: int) -> Row:
     return Row(label, f"{words}: {listed(nodes, most)}", f"{words}: {' '.join(nodes)}")
 
 
-def _limit_rows(record: CycleRecord) -> list[Row]:
+def _limits(record: CycleRecord) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Limits that acted, as rows and as data."""
+    data = [
+        {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
+        for note in record.limits
+    ]
     rows = [
         Row("limits", f"{_spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
         for note in record.limits
     ]
-    return rows or [Row("limits", "none bounded the change of targets")]
-
-
-def _limits_data(record: CycleRecord) -> list[dict[str, Any]]:
-    return [
-        {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
-        for note in record.limits
-    ]
-
-
-def _otherwise_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
-    yield from _note_rows(otherwise, noun)
-    yield from _flip_rows(otherwise)
+    return rows or [Row("limits", "none bounded the change of targets")], data
 
 
 def _note_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
@@ -580,7 +551,7 @@ def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
                 "code": flip.code,
                 "says": says("what-if", flip.code),
                 "what": flip.name,
-                **_fields(flip, "value", "becomes", "outcome"),
+                **fields(flip, "value", "becomes", "outcome"),
             }
             for flip in otherwise.flips
         ]
@@ -589,209 +560,3 @@ def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
         "would_change": changes,
         "tried_all": otherwise.tried_all if otherwise else None,
     }
-
-
-def _fit_rows(record: CycleRecord) -> Iterator[Row]:
-    """Requests of groups under their shares, and the size of the largest nodes under control."""
-    if record.reason != "no-fit":
-        return
-    under = {control.group for control in record.groups if control.output_hs06 < 0}
-    kinds = [waiting for waiting in record.pending if waiting.group in under]
-    needs = [f"{waiting.group} waits for {_request_size(waiting)}" for waiting in kinds]
-    nodes = [
-        node for node in record.nodes if node.controlled and not node.reserved and not node.draining
-    ]
-    memory_mib = max((node.memory_mib for node in nodes), default=0)
-    largest = counted(max((node.cores for node in nodes), default=0), "core")
-    largest += f", {memory_mib} MiB" if memory_mib else ""
-    more = f" and {len(needs) - KINDS_LISTED} kinds more" if len(needs) > KINDS_LISTED else ""
-    text = f"{', '.join(needs[:KINDS_LISTED])}{more}; the largest node under control has {largest}"
-    yield Row("fits", text)
-
-
-def _request_size(jobs: PendingJobs) -> str:
-    return counted(jobs.cores, "core") + (f" with {jobs.memory_mib} MiB" if jobs.memory_mib else "")
-
-
-# ---- a job
-
-_UNITS = {"memory": " MiB", "disk": " KiB"}
-_NUMBER = re.compile(r"[0-9.e+]+", re.IGNORECASE)
-_REQUEST = re.compile(
-    r"Request(?P<resource>Memory|Disk) = (?:(?P<number>[0-9.e+]+)|.+)", re.IGNORECASE
-)
-
-
-def job_page(why: JobExplanation) -> Page:
-    """Page of a job."""
-    facts, verdict, headroom = why.facts, why.verdict, why.headroom
-    spoken = f"{why.code}: {VERDICTS[why.code]}"
-    title, rows = f"job {why.job}: {spoken}", []
-    if facts is not None:
-        owner = f", {facts.owner}" if facts.owner else ""
-        group = facts.accounting_group or "no accounting group"
-        title = f"job {why.job} of {facts.schedd}{owner}, {group}"
-        rows = [Row("verdict", spoken), *_state_rows(why, facts)]
-        values = facts.request_values
-        requests = (_request(name, text, values.get(name)) for name, text in facts.requests.items())
-        rows += [Row("asks for", ", ".join(requests))] if facts.requests else []
-        rows += [Row("problem", why.problem)] if why.problem else []
-        if verdict is not None:
-            rows += _verdict_rows(verdict, why)
-            rows += _negotiator_rows(facts, why.now)
-        rows += _headroom_rows(headroom) if headroom is not None else ()
-        if verdict is not None:
-            text = "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
-            rows.append(Row("priority", text))
-    data = {
-        **_fields(why, "job", "now", "code"),
-        "says": VERDICTS[why.code],
-        "access_point": asdict(facts) if facts else None,
-        "problem": why.problem,
-        "nodes": _verdict_data(verdict) if verdict else None,
-        "group": asdict(headroom) if headroom else None,
-    }
-    return Page("job", title, rows, data)
-
-
-def _state_rows(why: JobExplanation, facts: JobFacts) -> Iterator[Row]:
-    ago = f" for {span(max(0, why.now - facts.since))}" if facts.since else ""
-    if why.code == HELD:
-        reason = facts.hold_reason or "without a reason"
-        yield Row("held", f"{reason} (code {facts.hold_code}){ago}")
-        yield Row("change", f"condor_release {why.job}, once the reason is gone")
-    elif why.code == jobs.RUNNING:
-        yield Row("runs on", f"{facts.host or '?'}{ago}")
-    elif why.code in (jobs.COMPLETED, jobs.REMOVED):
-        code = "-" if facts.exit_code is None else f"exit code {facts.exit_code}"
-        at = f", {shown(facts.since)}" if facts.since else ""
-        yield Row("ended", f"{facts.remove_reason or code}{at}")
-    elif facts.since:
-        yield Row("waits", f"since {shown(facts.since)}{ago}")
-
-
-def _request(name: str, text: str, value: Optional[float]) -> str:
-    """A request as its value and unit, with its expression if that is short."""
-    if value is None:
-        return _with_unit(f"{name} = {_short(text, REQUEST_SHOWN)}")
-    number = f"{value:.15g}"
-    is_plain = text == number or _NUMBER.fullmatch(text) is not None
-    expression = "" if is_plain or len(text) > EXPRESSION_SHOWN else f" ({text})"
-    return _with_unit(f"{name} = {number}") + expression
-
-
-def _with_unit(request: str) -> str:
-    """A request for memory or disk with HTCondor's unit; any other clause as it is."""
-    match = _REQUEST.fullmatch(request)
-    if match is None:
-        return request
-    unit = _UNITS[match["resource"].lower()]
-    return f"{request}{unit}" if match["number"] else f"{request} ({unit.strip()})"
-
-
-def _verdict_rows(verdict: Verdict, why: JobExplanation) -> Iterator[Row]:
-    """Nodes, shortages, obstacles, targets and remedies.
-
-    Of a job that no empty node takes, obstacles of now matter only if all is printed.
-    """
-    impossible = verdict.code == COULD_NEVER
-    lasting = {row.code for row in verdict.never}
-    could = "once released, " if why.code == HELD else ""
-    of = f"{could}{verdict.fitting_nodes} of {verdict.total} would take it now"
-    yield Row("nodes", f"{of}, {verdict.fitting_if_empty} if nothing ran there")
-    if impossible:
-        yield from (_obstacle("even empty", row) for row in verdict.never)
-    now = [
-        *(_obstacle("in the way", row) for row in verdict.obstacles),
-        *(_job_target(target, nodes, why.now) for target, nodes in verdict.targets.items()),
-    ]
-    last = verdict.grace_ends["last"]
-    if last:
-        now.append(Row("grace", f"ends in {span(max(0, last - why.now))} at the latest"))
-    for resource, *amounts in verdict.shortages:
-        unit = _UNITS.get(resource.lower(), "")
-        requested, _, free, most = (f"{amount:.15g}{unit}" for amount in amounts)
-        text = (
-            f"{resource}: asks for {requested}; where it is short, at most {free} free, "
-            f"{most} if nothing ran there"
-        )
-        matters = not impossible or code_of_resource(resource) in lasting
-        yield Row("short", text if matters else "", text)
-    if impossible and verdict.never != verdict.obstacles:
-        yield Row("in the way", "now also what an empty node would not have: --all", "")
-    for row in now:
-        full = row.text if row.full is None else row.full
-        yield Row(row.label, "" if impossible else row.text, full)
-    rows = verdict.never if impossible else verdict.obstacles
-    remedies = dict.fromkeys(f"{row.code}: {verdict.remedy(row)}" for row in rows)
-    yield from (Row("change", text) for text in remedies)
-
-
-def _obstacle(label: str, row: ObstacleCount) -> Row:
-    alone = f", {row.alone} by this alone" if row.alone else ""
-    text = f"{counted(row.nodes, 'node')}{alone}: {OBSTACLES[row.code]}"
-    if not row.clause:
-        return Row(label, text)
-    clause = _with_unit(row.clause)
-    return Row(label, f"{text}: {_short(clause, CLAUSE_SHOWN)}", f"{text}: {clause}")
-
-
-def _job_target(target: SlotTarget, nodes: int, now: int) -> Row:
-    ends = "end unknown"
-    if target.until > now:
-        ends = f"ends in {span(target.until - now)} unless renewed"
-    caps = f"{target.held_back} up to {target.cap_cores} cores"
-    why = f"{counted(nodes, 'node')}: {TARGET_KINDS[target.kind]}"
-    return Row("target", f"{why}: {caps}, {target.helped} by {target.request_cores}; {ends}")
-
-
-def _negotiator_rows(facts: JobFacts, now: int) -> Iterator[Row]:
-    if facts.rejected:
-        ago = f", {span(max(0, now - facts.rejected_at))} ago" if facts.rejected_at else ""
-        whose = f" (of {facts.rejected_job}, which is alike)" if facts.rejected_job else ""
-        yield Row("negotiator", f"said: {facts.rejected}{ago}{whose}")
-    if facts.limits:
-        limits = _short(facts.limits, CLAUSE_SHOWN)
-        yield Row("limits", f"it counts for {limits}; condor_userprio -allusers has their use")
-
-
-def _headroom_rows(headroom: Headroom) -> Iterator[Row]:
-    power, off, pledge = headroom.power_hs06, headroom.error_hs06, headroom.pledge_hs06
-    if power is None or off is None:
-        problem = headroom.problem or "no configured group, so it has no pledge"
-        yield Row("group", f"{headroom.group}: {problem}")
-    else:
-        side = "over" if off > 0 else "under"
-        use = f"{headroom.group} uses {power:.0f} HS06 and is due {power - off:.0f} HS06"
-        yield Row("group", f"{use}: {abs(off):.0f} HS06 {side}; pledge {pledge:.0f} HS06")
-    for quota in headroom.quotas:
-        used, limit = (
-            "?" if amount is None else f"{amount:.15g}" for amount in (quota.used, quota.quota)
-        )
-        surplus = "" if quota.surplus in (None, "no") else f", may go beyond ({quota.surplus})"
-        use = f"{quota.name}: {used} of {limit} in use"
-        yield Row("quota", f"{use}, as the negotiator weighs slots{surplus}")
-
-
-def _verdict_data(verdict: Verdict) -> dict[str, Any]:
-    def obstacles(rows: Iterable[ObstacleCount]) -> list[dict[str, Any]]:
-        return [
-            {**asdict(row), "says": OBSTACLES[row.code], "remedy": verdict.remedy(row)}
-            for row in rows
-        ]
-
-    return {
-        **_fields(verdict, "total", "code", "fitting_nodes", "fitting_if_empty"),
-        "obstacles": obstacles(verdict.obstacles),
-        "never": obstacles(verdict.never),
-        "targets": [
-            {"target": asdict(target), "nodes": nodes, "says": TARGET_KINDS[target.kind]}
-            for target, nodes in verdict.targets.items()
-        ],
-        "shortages": [row._asdict() for row in verdict.shortages],
-        **_fields(verdict, "grace_ends", "slots"),
-    }
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

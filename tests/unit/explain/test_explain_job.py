@@ -25,7 +25,8 @@ from sharectl.explain.job import (
     SlotTarget,
     verdict,
 )
-from sharectl.report.explain import Page, job_page
+from sharectl.report.explain import Page
+from sharectl.report.explain_job import job_page
 from tests.fakes import NOW
 
 LIMITS = "(MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory)"
@@ -74,7 +75,7 @@ def one(job_ad: Any, slot_ad: Any) -> SlotFinding:
     return finding
 
 
-MEMORY = Obstacle("memory", "RequestMemory = 31000")
+MEMORY = Obstacle("memory", "RequestMemory = 31000 MiB")
 CPUS = Obstacle("cpus", "RequestCpus = 8")
 KEPT_OUT = Obstacle("target", "MY.t1_TargetAdmits isnt false")
 TARGET = {
@@ -218,7 +219,8 @@ def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
 
 
 REQUESTS = {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"}
-FACTS = JobFacts("ap-1", 1, 5, "lhcb", "bob", REQUESTS, NOW - 60)
+VALUES = {"RequestCpus": 8.0, "RequestMemory": 31000.0}
+FACTS = JobFacts("ap-1", 1, 5, "lhcb", "bob", REQUESTS, NOW - 60, request_values=VALUES)
 
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
@@ -263,7 +265,7 @@ def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -
     rejected = replace(
         FACTS,
         requests={**REQUESTS, "RequestGPUs": "nowhere", "RequestMemory": long},
-        request_values={"RequestCpus": 8.0, "RequestDisk": 75.0, "RequestMemory": 31000.0},
+        request_values={**VALUES, "RequestDisk": 75.0},
         rejected="no match found",
         rejected_at=NOW - 2,
         rejected_job="5.0",

@@ -96,14 +96,6 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
     assert ("limits", "none bounded the change of targets") in rows
 
 
-def test_what_waits_is_told_beside_what_nodes_have() -> None:
-    found = explained(config(), seen(PendingJobs("cms", 8, 5, 40_000)))
-    page = group_page(found, "cms", explain_group(found, "cms"))
-    fits = dict(page.shown(everything=False))["fits"]
-    assert "cms waits for 8 cores with 40000 MiB" in fits
-    assert "16 cores, 32768 MiB" in fits
-
-
 def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:
     how = config(deadband_hs06=1e6, dwell_seconds=3600)
     state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
