@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING, Optional
@@ -29,7 +29,6 @@ from sharectl.report.tables import listed
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, parse, shown
-from sharectl.words import counted
 from sharectl.words import shown as printable
 
 if TYPE_CHECKING:
@@ -42,12 +41,12 @@ _MOST_LOOKS = 500
 """Cycles that are searched for a complete one: some days."""
 _SINCE_SECONDS = 3 * 86_400
 """Time in which the ledger is searched for the begin of a target."""
-_NODES_NAMED = 3
+_NAMES_LISTED = 6
 _LABEL = 19
 """Characters before the sentence of a code."""
 _AGAIN = (
-    "is found by deciding again, with the configuration of now and one thing changed; on a large "
-    "pool fewer things are tried."
+    "What would change a decision is found by deciding again, with the configuration of now and "
+    "one thing changed; on a large pool fewer things are tried."
 )
 
 
@@ -56,49 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subjects = parser.add_subparsers(
         title="subjects", dest="subject", metavar="SUBJECT", required=True
     )
-    moment = _cycle_or_time(int(time.time()))
-    for name, (summary, run_subject) in _SUBJECTS.items():
+    for name, (summary, add, run_subject) in _SUBJECTS.items():
         described = subjects.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )
         described.set_defaults(explains=run_subject, usage_error=described.error)
-        if name in _NAMES:
-            described.add_argument("name", metavar="NAME", help=_NAMES[name])
-            _add_source(described, moment)
-        elif name == "cycle":
-            described.add_argument(
-                "cycle",
-                metavar="N|latest|TIME",
-                nargs="?",
-                type=moment,
-                help="cycle N of the ledger, `latest` (default), or a time: the last cycle then",
-            )
-            described.epilog = f"TIME is {FORMS}. What would change the plan {_AGAIN}"
-        elif name == "job":
-            described.add_argument(
-                "id", metavar="ID", help="CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId"
-            )
-            described.add_argument(
-                "--schedd", metavar="NAME", help="its access point, where several have that number"
-            )
-            described.epilog = (
-                "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
-                "cannot be evaluated in time, 65 several access points have one of this number, 75 "
-                "a daemon did not answer"
-            )
-        else:
-            described.add_argument(
-                "codes", nargs="*", metavar="CODE", help="only these, without case; default: all"
-            )
-            described.add_argument(
-                "--json", action="store_true", help="print JSON, with a schema version"
-            )
-            described.epilog = "exit codes: 0 ok, 1 there is no such code"
-            continue
-        options.add_common(described)
-        described.add_argument(
-            "--all", action="store_true", help="more than one screen: everything in full"
-        )
+        add(described)
+        if name != "codes":
+            options.add_common(described)
+            help_all = "more than one screen: everything in full"
+            described.add_argument("--all", action="store_true", help=help_all)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,14 +73,21 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _add_source(parser: argparse.ArgumentParser, moment: Callable[[str], _When]) -> None:
-    """Add the options that choose a decision."""
+def _add_decided(parser: argparse.ArgumentParser) -> None:
+    """Add the name of a group or node, and options that choose a decision."""
+    now = int(time.time())
     parser.add_argument(
-        "--cycle", type=moment, metavar="N", help="cycle N of the ledger, or `latest` (default)"
+        "name", metavar="NAME", help="its configured name, or host name; case does not count"
+    )
+    parser.add_argument(
+        "--cycle",
+        type=_cycle_or_time(now),
+        metavar="N",
+        help="cycle N of the ledger, or `latest` (default)",
     )
     parser.add_argument(
         "--at",
-        type=options.moment(int(time.time())),
+        type=options.moment(now),
         metavar="TIME",
         help="the cycle that was the last one at that time",
     )
@@ -124,7 +97,40 @@ def _add_source(parser: argparse.ArgumentParser, moment: Callable[[str], _When])
         help="look at the pool now and decide again; nothing is published",
     )
     options.add_look(parser)
-    parser.epilog = f"TIME is {FORMS}. What would change a decision {_AGAIN}"
+    parser.epilog = f"TIME is {FORMS}. {_AGAIN}"
+
+
+def _add_cycle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cycle",
+        metavar="N|latest|TIME",
+        nargs="?",
+        type=_cycle_or_time(int(time.time())),
+        help="cycle N of the ledger, `latest` (default), or a time: the last cycle then",
+    )
+    parser.epilog = f"TIME is {FORMS}. {_AGAIN}"
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "id", metavar="ID", help="CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId"
+    )
+    parser.add_argument(
+        "--schedd", metavar="NAME", help="its access point, where several have that number"
+    )
+    parser.epilog = (
+        "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
+        "cannot be evaluated in time, 65 several access points have one of this number, 75 a "
+        "daemon did not answer"
+    )
+
+
+def _add_codes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+    parser.add_argument(
+        "codes", nargs="*", metavar="CODE", help="only these, case does not count; default: all"
+    )
+    parser.epilog = "exit codes: 0 ok, 1 there is no such code"
 
 
 _When = tuple[Optional[int], Optional[int]]
@@ -163,9 +169,7 @@ def _group(arguments: argparse.Namespace) -> int:
             f"one are {', '.join(groups)}"
         )
     if name not in groups:
-        near = get_close_matches(name[:60], groups, 1)
-        remedy = f"did you mean {near[0]}?" if near else f"its groups are {', '.join(groups)}"
-        raise AbsentError(f"no group {printable(arguments.name)!r} there; {remedy}")
+        raise _absent("group", arguments.name, groups)
     _print(group_page(explained, name, decisions.explain_group(explained, name)), arguments)
     return 0
 
@@ -175,7 +179,10 @@ def _node(arguments: argparse.Namespace) -> int:
 
     config = options.config_of(arguments)
     explained = _explained(arguments, config)
-    node = _node_named(arguments.name, explained.record.nodes)
+    nodes, name = {node.node.lower(): node for node in explained.record.nodes}, arguments.name
+    node = nodes.get(name.lower()) or nodes.get(name.lower().split(".")[0])
+    if node is None:
+        raise _absent("node", name, list(nodes))
     words = None
     # The node speaks of now, not of an earlier cycle.
     if arguments.jobs is None and arguments.cycle is None and arguments.at is None:
@@ -187,17 +194,12 @@ def _node(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _node_named(name: str, records: Sequence[NodeRecord]) -> NodeRecord:
-    nodes = {node.node.lower(): node for node in records}
-    wanted = name.lower()
-    node = nodes.get(wanted) or nodes.get(wanted.split(".")[0])
-    if node is None:
-        near = get_close_matches(wanted, list(nodes), 3)
-        some = f"; nodes there are {listed(list(nodes), _NODES_NAMED)}" if nodes else ""
-        remedy = f"; did you mean {' or '.join(near)}?" if near else some
-        count = counted(len(nodes), "node")
-        raise AbsentError(f"no node {printable(name)!r} among {count}{remedy}")
-    return node
+def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
+    """Error that names neighbours of an unknown group or node."""
+    near = get_close_matches(name.lower()[:60], names, 3)
+    some = f"there are {listed(names, _NAMES_LISTED)}" if names else "there is none"
+    remedy = f"did you mean {' or '.join(near)}?" if near else some
+    return AbsentError(f"no {noun} {printable(name)!r} there; {remedy}")
 
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
@@ -230,15 +232,14 @@ def _cycle(arguments: argparse.Namespace) -> int:
 
 def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
     """The complete decision that the options choose; raises AbsentError if there is none."""
-    chosen = {
-        "--cycle": arguments.cycle is not None,
-        "--at": arguments.at is not None,
-        "--live": arguments.live,
-        "--jobs": arguments.jobs is not None,
-    }
-    names = [name for name, is_chosen in chosen.items() if is_chosen]
-    if len(names) > 1:
-        arguments.usage_error(f"{' and '.join(names)} say different things; give one of them")
+    chosen = [
+        name
+        for name in ("cycle", "at", "live", "jobs")
+        if getattr(arguments, name) not in (None, False)
+    ]
+    if len(chosen) > 1:
+        names = " and ".join(f"--{name}" for name in chosen)
+        arguments.usage_error(f"{names} say different things; give one of them")
     if arguments.live or arguments.jobs is not None:
         return _decided_now(arguments, config)
     ledger = wiring.ledger_of(config)
@@ -395,15 +396,21 @@ def _codes(arguments: argparse.Namespace) -> int:
     return 1 if unknown else 0
 
 
-_NAMES = {
-    "group": "a configured group; case does not count",
-    "node": "a node, by its short or full host name; case does not count",
+_Add = Callable[[argparse.ArgumentParser], None]
+_Run = Callable[[argparse.Namespace], int]
+_SUBJECTS: Mapping[str, tuple[str, _Add, _Run]] = {
+    "group": (
+        "what a group uses and is entitled to, and why it gives or receives",
+        _add_decided,
+        _group,
+    ),
+    "node": ("what a node holds, and why it has its target or has none", _add_decided, _node),
+    "cycle": (
+        "what one cycle saw, decided and changed, and what would change its plan",
+        _add_cycle,
+        _cycle,
+    ),
+    "job": ("what stands in the way of a job, clause by clause", _add_job, _job),
+    "codes": ("every code that stands for a reason, with its sentence", _add_codes, _codes),
 }
-_SUBJECTS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
-    "group": ("what a group uses and is entitled to, and why it gives or receives", _group),
-    "node": ("what a node holds, and why it has its target or has none", _node),
-    "cycle": ("what one cycle saw, decided and changed, and what would change its plan", _cycle),
-    "job": ("what stands in the way of a job, clause by clause", _job),
-    "codes": ("every code that stands for a reason, with its sentence", _codes),
-}
-"""Subject -> summary, its explanation."""
+"""Subject -> summary, its arguments, its explanation."""
