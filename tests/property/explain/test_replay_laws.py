@@ -45,8 +45,15 @@ def looks(drawn: list[Look]) -> list[Snapshot]:
             for n, of_node in enumerate(nodes)
             for group, jobs in of_node.items()
         ]
-        seen = snapshot(held, {("cms", 8): cms, ("atlas", 8): atlas}, sources=SOURCES)
-        taken.append(replace(seen, taken_at=NOW + number * PERIOD_SECONDS))
+        seen = snapshot(
+            held, {("cms", 8): cms, ("cms", 1): atlas, ("atlas", 8): atlas}, sources=SOURCES
+        )
+        # Nodes for multicore jobs alone in one cycle are for all jobs in the next.
+        of_node = tuple(
+            replace(node, multicore_only=(index + number) % 2 == 0)
+            for index, node in enumerate(seen.nodes)
+        )
+        taken.append(replace(seen, nodes=of_node, taken_at=NOW + number * PERIOD_SECONDS))
     return taken
 
 

@@ -108,12 +108,6 @@ def test_many_changes_are_one_screen_unless_all_are_wanted(plan: Plan, tmp_path:
     assert len(everything.splitlines()) > 40
 
 
-def test_the_reason_is_told_once(plan: Plan) -> None:
-    reason = "a group over its share gives way to one under it"
-    assert "".join(plan("--diff")[1:]).count(reason) == 1
-    assert reason in plan()[2]
-
-
 def test_a_change_is_told_beside_the_plan_without_it(plan: Plan) -> None:
     content = data(plan("--set", "control.max_nodes=1", "--diff", "--json"))
     assert content["beside"] == "the plan without --set control.max_nodes=1"

@@ -28,28 +28,21 @@ EMITTERS = {
 """Record whose first argument is a code -> family of the code."""
 
 
-def literals(node: ast.AST) -> Iterator[str]:
-    """Texts that an expression can come to, where it says so itself."""
+def literals(node: ast.AST) -> set[str]:
+    """Texts in the branches of an expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from literals(node.body)
-        yield from literals(node.orelse)
-    elif isinstance(node, ast.BoolOp):
-        for value in node.values:
-            yield from literals(value)
+        return {node.value}
+    if isinstance(node, ast.IfExp):
+        return literals(node.body) | literals(node.orelse)
+    return set().union(*map(literals, node.values)) if isinstance(node, ast.BoolOp) else set()
 
 
 def emitted(path: Path) -> Iterator[tuple[str, str]]:
     """Family and code of each code that a module writes down as it emits it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in EMITTERS
-        ):
-            for code in literals(node.args[0]) if node.args else ():
-                yield EMITTERS[node.func.id], code
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            family = EMITTERS.get(node.func.id)
+            yield from ((family, code) for code in literals(node.args[0]) if family)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             holder = node.targets[0].value
             if isinstance(holder, ast.Name) and holder.id == "reasons":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -218,16 +217,3 @@ def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> 
         ended = run("explain", *words)
         assert ended.code == 0, ended.err
         assert all(c.isprintable() or c == "\n" for c in ended.out + ended.err)
-
-
-@pytest.mark.parametrize(("everything", "named"), [(None, 2), ("--all", 3)])
-def test_a_cycle_lists_its_slowest_sources(
-    run: Run, kept: list[CycleRecord], tmp_path: Path, everything: Optional[str], named: int
-) -> None:
-    sources = tuple(Source(f"schedd ap-{number}", float(number)) for number in range(1, 4))
-    taken_at = kept[-1].taken_at + PERIOD_SECONDS
-    later = replace(kept[-1], number=0, taken_at=taken_at, sources=sources)
-    Ledger(tmp_path / PLACE).record(later, replace(busy(3), sources=sources))
-    out = run("explain", "cycle", *filter(None, (everything,))).words
-    assert out.count("schedd ap-") == named
-    assert "schedd ap-3 3.00 s" in out

@@ -132,21 +132,6 @@ def test_each_obstacle_is_named_and_no_other(
     assert [obstacle.code for obstacle in finding.empty_obstacles] == empty.split()
 
 
-@pytest.mark.parametrize(
-    ("group", "kind"), [("alice.x", "cap"), ("CMS", "size"), ("lhcb", "others")]
-)
-def test_a_target_keeps_a_job_out_for_a_reason(group: str, kind: str) -> None:
-    closed = slot(**{**TARGET, "t1_TargetAdmits": "False"})
-    target = one(job(AccountingGroup=f'"{group}"'), closed).target
-    assert target == SlotTarget(kind, "alice", 2, "cms", 8, NOW + 600)
-
-
-def test_grace_says_when_it_ends() -> None:
-    grace = "(time() - MY.t1_McRoomTime < 480 && True)"
-    ad = slot(t1_GraceAdmits="False", MC_GRACE=grace, t1_McRoomTime=str(NOW - 80))
-    assert one(job(), ad).grace_until == NOW + 400
-
-
 def test_a_node_counts_by_its_nearest_slot() -> None:
     near = SlotFinding("a", "1@a", job_accepts=True, slot_accepts=False, obstacles=(CPUS,))
     far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
@@ -250,13 +235,6 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
     everything = shown.shown(everything=True)
     assert any(law.OBSTACLES["cpus"] in text for _, text in everything)
-
-
-def test_a_target_is_first_waited_for_and_then_switched_off_on_a_node() -> None:
-    (row,) = page(finding("wn-1", [KEPT_OUT])).data["nodes"]["obstacles"]
-    steps = ("2023-11-14 22:23:20 UTC", "/etc/sharectl/disabled", "max_nodes", "`sharectl disable`")
-    places = [row["remedy"].index(step) for step in steps]
-    assert places == sorted(places)
 
 
 def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -> None:

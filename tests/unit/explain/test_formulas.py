@@ -12,7 +12,7 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.formulas import Formula, formulas, number
 from sharectl.model import GroupControl, GroupError, GroupUsage, Snapshot
-from sharectl.plan.plan import State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import busy, law
@@ -38,14 +38,19 @@ def of(record: CycleRecord, group: str = "alice") -> dict[str, Formula]:
     return {formula.name: formula for formula in formulas(record, group)}
 
 
-def steered(steering: SteeringConfig, *looks: Snapshot, **limits: float) -> list[CycleRecord]:
-    config = replace(law(**limits), steering=steering)  # type: ignore[arg-type]
-    records, state = [], State()
+def last(law_of: Control, *looks: Snapshot, **limits: float) -> dict[str, Formula]:
+    """Formulas of alice after some cycles by one law."""
+    config = replace(law(**limits), steering=SteeringConfig(law_of))  # type: ignore[arg-type]
+    return of(records(config, *looks)[-1])
+
+
+def records(config: PlanConfig, *looks: Snapshot) -> list[CycleRecord]:
+    made, state = [], State()
     for taken in looks:
         decision = decide(config, state, taken, taken.taken_at)
         state = decision.state
-        records.append(record_of(config, taken, decision, decision.plan, ()))
-    return records
+        made.append(record_of(config, taken, decision, decision.plan, ()))
+    return made
 
 
 def assert_computed(formula: Formula, within: float) -> None:
@@ -63,42 +68,35 @@ def test_the_rows_of_the_seed_come_out_as_they_are_printed(group: str) -> None:
         assert_computed(rows[name], 2)
 
 
-@pytest.mark.parametrize("mode", ["in_use", "present", "pledge"])
 @pytest.mark.parametrize("group", ["alice", "cms"])
-def test_every_setpoint_is_computed(mode: str, group: str) -> None:
-    (record,) = steered(SteeringConfig(entitlement=Entitlement(setpoint=mode)), busy(1))
-    assert_computed(of(record, group)["setpoint"], 1)
-    assert_computed(of(record, group)["error"], 0.2)
+def test_setpoints_are_computed(group: str) -> None:
+    loans = Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0})
+    for entitlement in (
+        *map(Entitlement, ("in_use", "present", "pledge")),
+        Entitlement("in_use", loans),
+    ):
+        config = replace(law(), steering=SteeringConfig(entitlement=entitlement))
+        held = [running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)]
+        lent = entitlement.loans == loans
+        (record,) = records(config, snapshot(held, {("cms", 8): 99}) if lent else busy(1))
+        rows = of(record, group)
+        assert_computed(rows["setpoint"], 1)
+        assert_computed(rows["error"], 0.2)
+        assert (" + " in rows["setpoint"].numbers) is (lent and group == "cms")
 
 
-def test_loans_are_a_term() -> None:
-    entitlement = Entitlement(loans=Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0}))
-    held = [running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)]
-    (record,) = steered(SteeringConfig(entitlement=entitlement), snapshot(held, {("cms", 8): 99}))
-    assert " + " in of(record, "cms")["setpoint"].numbers
-    assert_computed(of(record, "cms")["setpoint"], 1)
-
-
-@pytest.mark.parametrize(
-    ("half_life_seconds", "seconds", "weight"), [(1020, 3060, "0.125"), (60, 22, "0.7756")]
-)
-def test_the_average_is_computed_by_its_weights(
-    half_life_seconds: float, seconds: int, weight: str
-) -> None:
-    control = Control(law="ewma", ewma=Ewma(half_life_seconds=half_life_seconds))
-    later = replace(busy(3), taken_at=busy(0).taken_at + seconds)
-    first, second = steered(SteeringConfig(control), busy(0), later)
-    assert of(first)["average"].numbers == "as recorded"
-    rows = of(second)
-    assert f" x {weight}" in rows["average"].numbers
+def test_the_average_is_computed_by_its_weights() -> None:
+    control = Control(law="ewma", ewma=Ewma(half_life_seconds=60))
+    assert last(control, busy(0))["average"].numbers == "as recorded"
+    rows = last(control, busy(0), replace(busy(3), taken_at=busy(0).taken_at + 22))
+    assert " x 0.7756" in rows["average"].numbers
     assert_computed(rows["average"], 0.3)
     assert (rows["output"].numbers, rows["output"].value) == ("average", rows["average"].value)
 
 
 def test_the_three_terms_come_to_the_output() -> None:
     control = Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0))
-    *_, last = steered(SteeringConfig(control), busy(0), busy(1), busy(2))
-    rows = of(last)
+    rows = last(control, busy(0), busy(1), busy(2))
     assert rows["D"].value != 0
     assert sum(rows[name].value for name in "PID") == pytest.approx(rows["output"].value, abs=0.1)
     assert rows["output"].numbers == "P + I + D"
@@ -106,13 +104,9 @@ def test_the_three_terms_come_to_the_output() -> None:
 
 
 def test_bounds_of_the_output_and_laws_of_another_version_are_named() -> None:
-    (first,) = steered(SteeringConfig(), busy(0), deadband_hs06=1e6)
-    assert of(first)["output"].numbers == "error = 537.9, and then: deadband"
+    bounded = last(Control(), busy(0), deadband_hs06=1e6)["output"]
+    assert bounded.numbers == "error = 537.9, and then: deadband"
     control = replace(seed_row("alice"), law="fuzzy", state={"mood": 1.0})
-    record = CycleRecord(NOW, 0.0, complete=True, groups=(control,), setpoint="tarot")
-    assert of(record)["output"].words == "mood 1"
-    assert of(record)["setpoint"].numbers == "as recorded"
-
-
-def test_a_number_is_never_minus_nothing() -> None:
+    rows = of(CycleRecord(NOW, 0.0, complete=True, groups=(control,), setpoint="tarot"))
+    assert (rows["output"].words, rows["setpoint"].numbers) == ("mood 1", "as recorded")
     assert [number(value) for value in (-0.01, 0.0, -0.06)] == ["0.0", "0.0", "-0.1"]

@@ -13,12 +13,12 @@ import pytest
 from sharectl.cycle.record import record_of
 from sharectl.explain.replay import DecisionFigures, Replay, ReplayedCycle, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import PendingJobs, Source
+from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
-from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.ledgers import PERIOD_SECONDS, busy, law
 from tests.unit.explain.conftest import CYCLES, Run
 
 
@@ -35,22 +35,6 @@ def test_the_configuration_of_then_agrees_and_others_do_not(run: Run) -> None:
     quiet = run("replay", *settings, "--json").json
     assert quiet["summary"]["would"]["targets"] == 0
     assert {cycle["would"]["reason"] for cycle in quiet["cycles"]} == {"no-group-over"}
-
-
-def test_nodes_for_multicore_jobs_alone_stay_so(run: Run, config: Path, tmp_path: Path) -> None:
-    config.write_text(config.read_text().replace("pair", "many"), encoding="utf-8")
-    looks = [
-        replace(
-            taken,
-            nodes=tuple(replace(node, multicore_only=only) for node in taken.nodes),
-            pending=(PendingJobs("cms", 1, 40),),
-        )
-        for taken, only in ((busy(0), True), (busy(1), False))
-    ]
-    write(tmp_path, law("many", max_nodes=4), looks)
-    cycles = run("replay", "--json").json["cycles"]
-    targets = [(cycle["was"]["targets"], cycle["would"]["targets"]) for cycle in cycles]
-    assert targets == [(0, 0), (4, 4)]
 
 
 @pytest.mark.usefixtures("kept")

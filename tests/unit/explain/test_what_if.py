@@ -19,7 +19,6 @@ from sharectl.explain.what_if import (
     Trials,
     cycle_flips,
     group_knobs,
-    limit_knobs,
     node_knobs,
     pending,
     role,
@@ -98,13 +97,6 @@ def test_errors_and_deadband_are_found_to_half_a_per_cent() -> None:
     ((_, value, becomes, outcome),) = of_cycle(wide, "deadband")
     assert (value, outcome) == (2000.0, "3 targets")
     assert 390 <= (becomes or 0) < 400
-
-
-def test_a_limit_is_lifted_and_the_nodes_counted() -> None:
-    of = case(snapshot(TWO_NODES, WAIT), max_nodes=1)
-    again = trials(of)
-    flips = again.flips(limit_knobs(of, again.decision), role("alice", nodes=True))
-    assert flips == (Flip("max-nodes", "control.max_nodes", 1.0, None, "gives on 2 nodes"),)
 
 
 def test_a_node_without_control_gets_a_target_by_that_alone() -> None:
