@@ -6,9 +6,10 @@ from typing import get_args
 
 import pytest
 
+from sharectl.check.consumption import CHECKS
 from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
-from sharectl.consumption.file import FileConfig, example, examples, load, parse
+from sharectl.consumption.file import FileConfig, example, load, parse
 from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed
 from sharectl.consumption.render import notes, snippet
 from sharectl.errors import ConfigError, InputError
@@ -23,35 +24,8 @@ def problems_of(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
-def test_claims_take_of_custom_resources_what_jobs_request() -> None:
-    """A slot type has the custom resources of all others; names are without case."""
-    text = """
-slot_types:
-  1:
-    model: expressions
-    resources: cpus=25%
-    weight: cpus
-    assets: {cpus: {request: true}, memory: {request: true}, disk: {whole: true},
-      gpus: {request: true, step: 2, missing: 0}, Tokens: {always: 1, declare: 3}}
-  2:
-    model: fixed_claims
-    claims: 5
-    resources: cpus=25%, gpus=0, licences=0
-    assets: {cpus: {}, memory: {even: true}, disk: {always: 9}}
-  3: {model: none, resources: cpus=25%}
-"""
-    first, second, third = parse(text, "F").policies
-    assert list(first.assets) == list(second.assets) == [*STANDARD, "gpus", "tokens"]
-    taken = "quantize((TARGET.RequestTokens ?: 0), 1)"
-    assert (
-        consumed(second)["tokens"] == f"ifThenElse((TARGET.RequestTokens ?: 0) >= 0, {taken}, -1)"
-    )
-    assert (third.assets, third.slot_type) == ({}, 3)
-    assert parse(text, "F").declared == {"tokens": 3}
-
-
 def of_expressions(weight: str = "cpus", **assets: str) -> str:
-    rules = {**dict.fromkeys(("cpus", "memory", "disk"), "request: true"), **assets}
+    rules = {**dict.fromkeys(STANDARD, "request: true"), **assets}
     lines = "".join(f"    {name}: {{{rule}}}\n" for name, rule in rules.items())
     return f"startd:\n  model: expressions\n  weight: {weight}\n  assets:\n{lines}"
 
@@ -102,14 +76,11 @@ WRONG = {
 
 
 def test_each_fault_has_its_place(golden: Callable[[str, str], None]) -> None:
-    told = {text: problems_of(text) for text in WRONG}
-    golden(
-        "consumption/messages.txt",
-        "\n".join("\n".join((text, *lines, "")) for text, lines in told.items()),
-    )
+    problems = {text: problems_of(text) for text in WRONG}
+    listing = ("\n".join((text, *lines, "")) for text, lines in problems.items())
+    golden("consumption/messages.txt", "\n".join(listing))
     for text, path in WRONG.items():
-        places = [problem.partition("F:")[2] for problem in told[text]]
-        assert any(f"{path}: " in f"{place}: " for place in places), (text, places)
+        assert f"{path}: " in " ".join(problems[text]), text
 
 
 def test_all_faults_come_at_once_in_the_order_of_the_lines() -> None:
@@ -144,34 +115,25 @@ slot_types:
     ]
 
 
+TWO_TYPES = "".join(
+    f"  {number}: {{model: minimum_charge, resources: cpus=60%, {CHARGES}}}\n" for number in (1, 2)
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "line", "check"),
+    ("text", "line", "code"),
     [
         (of_expressions("8 / MY.Cpus"), 3, "weight"),
         (of_expressions("floor(Extra)"), 3, "scope"),
-        (of_expressions("MY.Cpus +"), 3, "expressions"),
         (of_expressions("'MY.A + \"'"), 3, "expressions"),
         (of_expressions(disk="expression: TARGET.RequestDisk +"), 7, "expressions"),
         (of_expressions(memory="expression: MY.RequestMemory"), 6, "scope"),
-        (
-            of_expressions(memory="always: -1").replace("always: -1", 'expression: "-1"'),
-            6,
-            "numbers",
-        ),
-        (of_expressions(**dict.fromkeys(("cpus", "memory", "disk"), "always: 0")), 5, "zero"),
-        (
-            "slot_types:\n"
-            + "".join(
-                f"  {number}: {{model: minimum_charge, resources: cpus=60%, {CHARGES}}}\n"
-                for number in (1, 2)
-            ),
-            3,
-            "slot types",
-        ),
+        (of_expressions(**dict.fromkeys(STANDARD, "always: 0")), 5, "zero"),
+        (f"slot_types:\n{TWO_TYPES}", 3, "slot types"),
     ],
 )
-def test_faults_of_meaning_are_found_by_the_check_and_told_at_the_line_of_the_yaml(
-    text: str, line: int, check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_findings_of_the_check_are_at_the_line_of_the_yaml(
+    text: str, line: int, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(text)
@@ -179,8 +141,7 @@ def test_faults_of_meaning_are_found_by_the_check_and_told_at_the_line_of_the_ya
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"{path}:{line}: " in printed.err
-    assert f"[{check}" in printed.err
-    assert "70-consumption" not in printed.err
+    assert f"[{code}" in printed.err
 
 
 DEFAULTS = """\
@@ -190,54 +151,46 @@ startd:
     cpus: {request: true}
     memory: {request: true, step: 256}
     disk: {request: true}
+    Tokens: {always: 1, declare: 3}
   weight: cpus
   num_claims: 7
 slot_types:
   1: {resources: 40%}
-  2:
-    resources: 20%
-    assets:
-      Memory: {request: true, step: 1024}
-    weight: memory
+  2: {resources: 20%, assets: {Memory: {request: true, step: 1024}}, weight: memory}
   3: {model: none, resources: 20%}
-  4: {model: fixed_claims, claims: 2, resources: 20%, assets: {cpus: {}, memory: {}, disk: {}}}
+  4:
+    model: fixed_claims
+    claims: 2
+    resources: 20% gpus=0
+    assets: {cpus: {}, memory: {even: true}, disk: {}}
 """
 
 
 def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
-    every, first, second, third, fourth = parse(DEFAULTS, "F").policies
+    """Claims take of the machine's other custom resources what jobs request."""
+    consumption = parse(DEFAULTS, "F")
+    every, first, second, third, fourth = consumption.policies
     assert (every.slot_type, first.slot_type) == (None, 1)
     assert (first.assets, first.weight, first.num_claims) == (every.assets, "cpus", 7)
-    assert list(second.assets) == ["cpus", "memory", "disk"]
-    assert second.assets["cpus"] == AssetPolicy(request=True)
+    assert list(second.assets) == [*STANDARD, "tokens", "gpus"]
     assert second.assets["memory"] == AssetPolicy(request=True, step=1024)
     assert (second.weight, second.num_claims) == ("memory", 7)
     # Another model has nothing from there.
     assert (third.assets, third.weight, third.num_claims) == ({}, None, None)
     assert (fourth.weight, fourth.num_claims, fourth.claims) == (None, None, 2)
-    assert fourth.assets == dict.fromkeys(STANDARD, AssetPolicy())
+    assert consumption.declared == {"tokens": 3}
+    request = "(TARGET.RequestTokens ?: 0)"
+    taken = f"ifThenElse({request} >= 0, quantize({request}, 1), -1)"
+    assert consumed(fourth)["tokens"] == taken
+    assert "GPUs" not in " ".join(notes(fourth, consumption.declared)), "it has none"
+    # Once there is a comma, a startd takes blanks for part of an item.
+    assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption)
 
 
-def test_a_fault_of_every_slot_is_told_once() -> None:
+def test_a_fault_of_every_slot_is_reported_once() -> None:
     wrong = DEFAULTS.replace("step: 256", "step: 0")
-    assert [problem.split(": ")[:2] for problem in problems_of(wrong)] == [
-        ["F:5", "startd.assets.memory.step"]
-    ]
-
-
-def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
-    text = f"slot_types: {{1: {{model: minimum_charge, resources: 'CPU=50%, gpus=0', {CHARGES}}}}}"
-    (policy,) = parse(text, "F").policies
-    assert policy.assets["gpus"].is_zero_allowed("gpus")
-    assert list(notes(policy)) == []
-
-
-def test_claims_are_added_to_resources_as_the_startd_parts_them() -> None:
-    """Once there is a comma, it takes blanks for part of an item."""
-    assets = "assets: {cpus: {}, memory: {}, disk: {}}"
-    fixed = f"{{model: fixed_claims, claims: 3, resources: cpus=50% ram=1/4, {assets}}}"
-    text = snippet(parse(f"slot_types: {{1: {fixed}}}", "F"))
-    assert "\nSLOT_TYPE_1 = cpus=50%, ram=1/4, claims=3\n" in text
+    (problem,) = problems_of(wrong)
+    assert problem.startswith("F:5: startd.assets.memory.step: ")
 
 
 @pytest.mark.parametrize(("asset", "remark"), [("gpus", "feature:GPUs"), ("seats", "_Seats")])
@@ -246,31 +199,26 @@ def test_resources_that_are_not_declared_are_noted(asset: str, remark: str) -> N
     declared = text.replace("{charge: 1}", "{charge: 1, declare: 2}", 1)
     for written, is_noted in ((text, True), (declared, False)):
         consumption = parse(written, "F")
-        told = " ".join(notes(consumption.policies[0], consumption.declared))
-        assert (remark in told) is is_noted
+        noted = " ".join(notes(consumption.policies[0], consumption.declared))
+        assert (remark in noted) is is_noted
 
 
-def test_a_file_that_is_not_there() -> None:
+def test_files_and_examples_that_are_not_there() -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load("/nowhere/policy.yaml")
-
-
-@pytest.mark.parametrize("name", examples())
-def test_examples_say_what_they_are_for(name: str) -> None:
-    assert examples()[name].endswith(".")
-
-
-def test_an_example_that_is_not_there() -> None:
     with pytest.raises(InputError, match="memory-centric"):
         example("memory-centrik")
     with pytest.raises(InputError, match="cpu-centric, "):
         example("../../x")
 
 
-def test_the_documentation_has_every_key() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "consumption.md").read_text(encoding="utf-8")
+def test_the_pages_have_every_key_model_and_code() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    text = (docs / "consumption.md").read_text(encoding="utf-8")
     sections = sections_of(FileConfig).values()
     words = {*get_args(ModelName), *(key for section in sections for key in keys_of(section))}
     assert "charge" in words
-    missing = [word for word in sorted(words) if f"`{word}" not in text and f"{word}:" not in text]
-    assert missing == []
+    assert [word for word in words if f"`{word}" not in text and f"{word}:" not in text] == []
+    reference = (docs / "consumption-reference.md").read_text(encoding="utf-8")
+    assert "weight" in {check.id for check in CHECKS}
+    assert [check.id for check in CHECKS if f"\n| `{check.id}` |" not in reference] == []
