@@ -138,6 +138,7 @@ def test_claims_grow_with_the_room_and_the_last_one_may_go_over(
     assert leftover_claims(room, offers[::-1]) == pytest.approx(leftover_claims(room, offers))
     before = sum(charges[: count - 1]) if count else 0.0
     assert before < room or isclose(before, room) or not count
+    assert count == len(charges) or sum(charges[:count]) >= room - 1e-6, "room is used up"
 
 
 # ---- kinds, and files
