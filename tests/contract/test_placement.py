@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,8 +11,9 @@ import classad2
 import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
 import pytest
 
-from sharectl.condor.placement import JobShape, Trial, shapes_of, tried
-from sharectl.condor.schedds import Sizes
+from sharectl.condor.deadline import Question
+from sharectl.condor.placement import JobShape, Shapes, Trial, ask_both, jobs_and_shapes, tried
+from sharectl.condor.schedds import Sizes, count_pending
 from sharectl.condor.slots import Sample, asking, kinds, rows_of, sample_of
 
 SLOT = {
@@ -293,8 +295,7 @@ class FakeSchedd:
     def __init__(self, *rows: Mapping[str, str]) -> None:
         self.rows = [{**JOB, "Requirements": OWN, "JobIds": '"7.0 ... 7.3"', **row} for row in rows]
 
-    def query(self, **asked: object) -> list[Any]:
-        assert "Requirements" in str(asked["projection"])
+    def query(self, **_question: object) -> list[Any]:
         return [classad2.parseOne(text_of(row), classad2.ParserType.Old) for row in self.rows]
 
 
@@ -302,9 +303,33 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     users = [{"AccountingGroup": f'"cms.user{number}"', "JobCount": "4"} for number in range(3)]
     looking = {**users[0], "Requirements": 'MY.AccountingGroup == "cms.user0"'}
     schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
-    shapes, _ = shapes_of(schedd, "ap", ["requestcpus"], sizes)
+    jobs, (shapes, complete) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["requestcpus"])
+    assert (complete, jobs) == (True, count_pending(schedd, "ap", sizes))
+    assert sum(kind[-1] for kind in jobs.pending) == 16
     assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
     assert len({shape.ad for shape in shapes}) == 2
     assert "cms.user0" in str(shapes[-1].ad)
-    shapes, _ = shapes_of(schedd, "ap", ["accountinggroup"], sizes)
+    _, (shapes, _) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["accountinggroup"])
     assert len({shape.ad for shape in shapes}) == 4
+
+
+def test_trouble_with_shapes_hides_no_jobs() -> None:
+    def die() -> None:
+        os._exit(3)
+
+    def hang() -> None:
+        time.sleep(60)
+
+    shapes: Shapes = ([], True)
+    both = {
+        "well": Question(lambda: ("jobs", shapes), 30),
+        "dies": Question(die, 30),
+        "hangs": Question(hang, 0.3),
+    }
+    plain = {name: Question(lambda: "jobs alone", 30) for name in both}
+    answers, every, problems = ask_both(plain, both)
+    values = {name: answer.value for name, answer in answers.items()}
+    # A daemon that hangs is not waited for twice.
+    assert values == {"well": "jobs", "dies": "jobs alone", "hangs": None}
+    assert (every, len(problems)) == ([shapes], 2)
+    assert [answer.value for answer in ask_both(plain, {})[0].values()] == ["jobs alone"] * 3

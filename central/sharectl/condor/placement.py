@@ -18,10 +18,20 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
-from sharectl.condor.daemons import Location, collector, grouped, schedd_questions, slots
+from sharectl.condor.daemons import collector, grouped, slots
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import Clause, clauses, resource_of, words_of_text
-from sharectl.condor.schedds import NO_SLOT, Kind, Sizes, kind_of
+from sharectl.condor.schedds import (
+    IS_PENDING,
+    MODES,
+    NO_SLOT,
+    Kind,
+    ScheddJobs,
+    Sizes,
+    counted_kinds,
+    kind_of,
+    with_waits,
+)
 from sharectl.condor.slots import (
     ACCEPTS,
     ASKED_OF_JOBS,
@@ -102,48 +112,56 @@ class Trial:
     """Why pending jobs, or some of them, were not tried; None if all were."""
 
 
-def shape_questions(
-    sample: Sample, sizes: Sizes, schedds: Iterable[Location], deadline_seconds: float
-) -> dict[str, Question]:
-    """Questions by name, which are no sources of a snapshot; their answers are for `trial_of`."""
-    ask = partial(shapes_of, words=sample.words, sizes=sizes)
-    return {
-        f"kinds of jobs of {name}": replace(question, more_bytes=MOST_MEMORY_BYTES)
-        for name, question in schedd_questions(schedds, deadline_seconds, ask).items()
-    }
-
-
-def trial_of(address: Optional[str], sample: Sample, answers: Mapping[str, Answer]) -> Trial:
-    """Trial by the answers to `shape_questions`."""
-
-    def look(projection: Sequence[str], constraint: str) -> Iterable[Any]:
-        return slots(collector(address), constraint, projection)
-
-    trial = tried(look, sample, [answer.value for answer in answers.values() if answer.value])
-    for name, answer in answers.items():
-        if answer.source.problem:
-            why = f"not all pending jobs were tried on the nodes ({name}: {answer.source.problem})"
-            return replace(trial, untried=why)
-    return trial
-
-
-def shapes_of(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> Shapes:
-    """Shapes of the pending jobs of a schedd of the bindings, as the schedd groups them.
+def jobs_and_shapes(
+    schedd: Any, name: str, sizes: Sizes, mode: str, words: Sequence[str]
+) -> tuple[ScheddJobs, Shapes]:
+    """Jobs of a schedd of the bindings, and shapes of the pending ones, by one query if it can be.
 
     Parameters
     ----------
+    mode
+        One of `MODES`.
     words
         Attributes of jobs, in lower case, that slots look at. The schedd adds what these, and
         Requirements, refer to.
     """
     named = {name.lower() for name in ASKED_OF_JOBS}
     more = [word for word in words if word not in named and _ATTRIBUTE.fullmatch(word)]
-    rows = grouped(schedd, "JobStatus == 1", [*ASKED_OF_JOBS, *more], MOST_ROWS)
+    rows = grouped(schedd, IS_PENDING, [*ASKED_OF_JOBS, *more], MOST_ROWS)
+    complete = len(rows) < MOST_ROWS
+    if complete and mode == "counted":
+        jobs = with_waits(schedd, counted_kinds(rows, sizes), sizes)
+    else:
+        jobs = MODES[mode](schedd, name, sizes)
     hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
     shapes = [
         _shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT
     ]
-    return shapes, len(rows) < MOST_ROWS
+    return jobs, (shapes, complete)
+
+
+def ask_both(
+    plain: Mapping[str, Question], both: Mapping[str, Question]
+) -> tuple[dict[str, Answer], list[Shapes], list[str]]:
+    """Answers of schedds with their jobs, shapes of these, and why shapes are missing.
+
+    The plain question follows where that for both failed before its deadline: trouble with shapes
+    must not hide the jobs.
+    """
+    answers: dict[str, Answer] = {}
+    shapes: list[Shapes] = []
+    problems: list[str] = []
+    limited = {name: replace(ask, more_bytes=MOST_MEMORY_BYTES) for name, ask in both.items()}
+    for name, answer in ask_all(limited).items():
+        if answer.value is not None:
+            answers[name] = replace(answer, value=answer.value[0])
+            shapes.append(answer.value[1])
+            continue
+        problems.append(f"{name}: {answer.source.problem}")
+        if answer.source.seconds >= both[name].deadline_seconds:
+            answers[name] = answer
+    answers.update(ask_all({name: ask for name, ask in plain.items() if name not in answers}))
+    return {name: answers[name] for name in plain}, shapes, problems
 
 
 def _shape(row: Any, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:
@@ -162,6 +180,21 @@ def _shape(row: Any, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobS
         f"{schedd}#{example.group()}" if example else "",
         None if placed_otherwise or len(ad) > MOST_CHARACTERS else ad,
     )
+
+
+def trial_of(
+    address: Optional[str], sample: Sample, answers: Sequence[Shapes], problems: Sequence[str]
+) -> Trial:
+    """Trial of the shapes on the slots of a collector; ``problems`` are why some are missing."""
+
+    def look(projection: Sequence[str], constraint: str) -> Iterable[Any]:
+        return slots(collector(address), constraint, projection)
+
+    trial = tried(look, sample, answers)
+    if problems:
+        why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
+        return replace(trial, untried=why)
+    return trial
 
 
 def tried(

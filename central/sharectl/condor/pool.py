@@ -10,14 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import collector_answer, locations, query, schedd_questions, slots
-from sharectl.condor.deadline import ask_all
-from sharectl.condor.placement import Trial, shape_questions, trial_of
-from sharectl.condor.schedds import Held, Job, ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.condor.placement import Trial, ask_both, jobs_and_shapes, trial_of
+from sharectl.condor.schedds import MODES, Held, Job, ScheddJobs, Sizes
 from sharectl.condor.slots import Sample, sample_of
 from sharectl.model import (
     OTHER,
@@ -46,8 +45,6 @@ MOST_PENDING_CORES = 8
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
-_MODES: Mapping[str, Callable[..., ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
-MODES = tuple(_MODES)
 _PROJECTION = [
     *node_ads.PROJECTION,
     "t1_TargetSequence",
@@ -309,20 +306,23 @@ class CondorPool:
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
-        access, sizes, schedds = self.access, answered.sizes, answered.schedds
-        deadline_seconds = access.schedd_deadline_seconds
-        questions = schedd_questions(
-            schedds, deadline_seconds, partial(_MODES[access.mode], sizes=sizes)
-        )
-        shapes = (
-            shape_questions(answered.sample, sizes, schedds, deadline_seconds)
+        access, schedds = self.access, answered.schedds
+        ask = partial(schedd_questions, schedds, access.schedd_deadline_seconds)
+        plain = ask(partial(MODES[access.mode], sizes=answered.sizes))
+        both = (
+            ask(
+                partial(
+                    jobs_and_shapes,
+                    sizes=answered.sizes,
+                    mode=access.mode,
+                    words=answered.sample.words,
+                )
+            )
             if access.demand == "placeable"
             else {}
         )
-        answers = ask_all({**questions, **shapes})
-        trial = trial_of(
-            access.collector, answered.sample, {name: answers.pop(name) for name in shapes}
-        )
+        answers, shapes, problems = ask_both(plain, both)
+        trial = trial_of(access.collector, answered.sample, shapes, problems)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
 from sharectl.condor.daemons import grouped
@@ -42,7 +42,7 @@ NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
 _PENDING, _RUNNING = 1, 2
 """JobStatus."""
-_IS_PENDING = f"JobStatus == {_PENDING}"
+IS_PENDING = f"JobStatus == {_PENDING}"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
@@ -59,7 +59,7 @@ MOST_SIZES = 8
 MOST_SAMPLED = 8 * SAMPLE_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
-_ALL = f"({_IS_PENDING} || JobStatus == {_RUNNING}) && {_IN_SLOTS}"
+_ALL = f"({IS_PENDING} || JobStatus == {_RUNNING}) && {_IN_SLOTS}"
 _STARTED = f"JobStatus == {_RUNNING} && time() - JobStartDate < {STARTED_SECONDS}"
 _WAIT_PROJECTION = [
     "JobStatus", "AccountingGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"
@@ -140,15 +140,20 @@ Kind = tuple[Optional[str], int, int]
 def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     keys = [*_PENDING_KEYS, "RequestMemory"]
-    rows = grouped(schedd, _IS_PENDING, keys, MOST_ROWS)
+    rows = grouped(schedd, IS_PENDING, keys, MOST_ROWS)
     if len(rows) < MOST_ROWS:
         counted = counted_kinds(rows, sizes)
     else:
-        counted = counted_kinds(grouped(schedd, _IS_PENDING, _PENDING_KEYS), sizes)
+        counted = counted_kinds(grouped(schedd, IS_PENDING, _PENDING_KEYS), sizes)
         every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
-        constraint = f"{_IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+        constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
         sample = schedd.query(constraint=constraint, projection=keys)
         counted = with_memory(counted, counted_kinds(sample, sizes))
+    return with_waits(schedd, counted, sizes)
+
+
+def with_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> ScheddJobs:
+    """Pending jobs by kind, with a sample of waiting times."""
     return ScheddJobs(_flat(counted), waits=tuple(sampled_waits(schedd, counted, sizes)))
 
 
@@ -184,7 +189,7 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Ite
     step = str(steps[0])
     for cores in sorted(steps.keys() - {0}):
         step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
-    wanted = f"({_IS_PENDING} && (ClusterId + ProcId) % ({step}) == 0) || ({_STARTED})"
+    wanted = f"({IS_PENDING} && (ClusterId + ProcId) % ({step}) == 0) || ({_STARTED})"
     try:
         ads = schedd.query(
             constraint=f"({wanted}) && {_IN_SLOTS}", projection=_WAIT_PROJECTION, limit=MOST_SAMPLED
@@ -285,3 +290,10 @@ def _requested(ad: Any, sizes: Sizes) -> int:
 
 def _flat(counted: Mapping[Kind, int]) -> tuple[tuple[Optional[str], int, int, int], ...]:
     return tuple((*kind, jobs) for kind, jobs in counted.items())
+
+
+MODES: Mapping[str, Callable[..., ScheddJobs]] = {
+    "counted": count_pending,
+    "jobs": list_jobs,
+}
+"""Ways to ask for jobs: counted by the schedd, or one by one."""
