@@ -45,7 +45,7 @@ def read(path: Path) -> list[AdOfFile]:
     Raises
     ------
     InputError
-        If there is none, with every place that is no ad.
+        If it has no ad, or something else: with every place.
     """
     return parse(*content_of(path))
 

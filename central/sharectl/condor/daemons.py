@@ -89,7 +89,7 @@ def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable
     Raises
     ------
     PoolUnavailableError
-        If there is none: with address, problem and remedy.
+        If it does not answer: with address, problem and remedy.
     """
     answer = collector_answer(address, deadline_seconds, ask)
     if answer.source.problem is not None:
@@ -193,7 +193,7 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
 
 
 def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
-    """User as whom a daemon lets this process use a command or level, and the method of that.
+    """Identity of this process for a daemon that lets it use a command or level, and the method.
 
     None if the daemon does not let it. ``location`` is a location or its ClassAd.
     """

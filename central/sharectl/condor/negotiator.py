@@ -110,7 +110,7 @@ def _group_of(ad: Mapping[str, str]) -> Group:
 
 _STATIC, _DYNAMIC = "group_quota", "group_quota_dynamic"
 _SURPLUS = {"group_autoregroup": "regroup", "group_accept_surplus": "byquota"}
-"""Knob -> policy; the first that is on counts."""
+"""QuotaKnob -> policy; the first that is on counts."""
 _NAMES = "group_names"
 _OVERSUBSCRIBE = "negotiator_allow_quota_oversubscription"
 _OF_ALL = (_NAMES, _OVERSUBSCRIBE, *_SURPLUS)
@@ -123,7 +123,7 @@ _WRITE = "write GROUP_QUOTA_<group> = number"
 
 
 @dataclass(frozen=True)
-class Knob:
+class QuotaKnob:
     """A knob and the place of its value."""
 
     place: str
@@ -175,7 +175,7 @@ class Quota:
     static: bool
 
 
-def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
+def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
     """Knobs of quotas that the pool's negotiator has; in a child.
 
     Parameters
@@ -193,9 +193,9 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
     location = one_of(locations(collector, "Negotiator"), name, "pledges.negotiator.name")
     try:
         configuration = macros(location)
-        every = (Knob(f"negotiator {location['Name']}", key, "") for key in configuration)
+        every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in configuration)
         return [
-            Knob(knob.place, knob.name, str(configuration[knob.name]).strip())
+            QuotaKnob(knob.place, knob.name, str(configuration[knob.name]).strip())
             for knob in every
             if knob.kind
         ]
@@ -225,7 +225,7 @@ def one_of(
     )
 
 
-def knobs_of_text(text: str, name: str) -> list[Knob]:
+def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
     """Knobs of quotas of a text, as condor_config_val -dump prints it.
 
     Raises
@@ -238,7 +238,7 @@ def knobs_of_text(text: str, name: str) -> list[Knob]:
     for number_, line in enumerate(text.splitlines(), 1):
         match = _KNOB.fullmatch(line)
         if match is not None:
-            knobs.append(Knob(f"{name}:{number_}", match[1], match[2]))
+            knobs.append(QuotaKnob(f"{name}:{number_}", match[1], match[2]))
         elif line.strip() and not line.lstrip().startswith("#"):
             problems.add(f"{name}:{number_}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
     if problems:
@@ -246,13 +246,15 @@ def knobs_of_text(text: str, name: str) -> list[Knob]:
     return [knob for knob in knobs if knob.kind]
 
 
-def names_of(knobs: Iterable[Knob]) -> list[str]:
+def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
     """GROUP_NAMES, lower case."""
     values = [knob.value.lower() for knob in knobs if knob.key == _NAMES]
     return [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
 
 
-def groups_of_knobs(knobs: Iterable[Knob], name: str, pool_weight: Optional[float]) -> list[Group]:
+def groups_of_knobs(
+    knobs: Iterable[QuotaKnob], name: str, pool_weight: Optional[float]
+) -> list[Group]:
     """Groups of knobs of quotas, which count as idle, by name.
 
     Parameters

@@ -96,7 +96,7 @@ class JobShape:
     ad: Optional[str]
     """Attributes that are seen of them, as ``-long`` prints them; None if not to be tried."""
     reason: str = ""
-    """Clause of theirs that no slot meets, of unplaceable ones."""
+    """Clause that no slot meets, of unplaceable jobs."""
 
 
 Shapes = tuple[list[JobShape], bool]
@@ -327,7 +327,7 @@ class Machines:
         return choosy and any(_first_match(ad, self._of(job, few)) for few in _PARTLY_FREE)
 
     def reason(self, job: PendingJob) -> str:
-        """Clause of the job that no slot meets; empty if there is none."""
+        """Clause of the job that no slot meets; empty if it has no such clause."""
         ad, slots_seen = job.ad(self._momentary), self._of(job)
         for clause in job.clauses(self._momentary):
             ad.update(ad_of_long(f"t1_Clause = {clause}"))

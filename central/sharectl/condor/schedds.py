@@ -262,7 +262,7 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
 
 
 def _match_number(ad: Any, name: str) -> float:
-    """Number that ``$$(…)`` left in the job, perhaps as text; 0 if there is none."""
+    """Number that ``$$(…)`` left in the job, perhaps as text; 0 without it."""
     value = evaluated(ad, name)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):

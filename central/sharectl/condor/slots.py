@@ -269,13 +269,13 @@ def _lasting(
     expressions: tuple[tuple[str, str], ...],
     names: frozenset[str],
     unsure: frozenset[str] = frozenset(),
-    asked: Optional[frozenset[str]] = None,
+    keys: Optional[frozenset[str]] = None,
 ) -> _Lasting:
     """Clauses of a slot's Requirements that ask something of jobs, and last.
 
     A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a
     moment, or it is an attribute of jobs. So is a clause on an attribute of jobs that these were
-    not asked for (None: any are).
+    not asked for, by ``keys`` (None: any are).
     """
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     kept, of_slot, of_jobs = [], set(), set()
@@ -288,7 +288,7 @@ def _lasting(
         if sites and others and not momentary and _FUNCTIONS.isdisjoint(words):
             of_slot |= own
             of_jobs |= others
-            if names.issuperset(own) and (asked is None or asked.issuperset(others)):
+            if names.issuperset(own) and (keys is None or keys.issuperset(others)):
                 kept.append(clause.text)
     text = " && ".join(f"({clause})" for clause in kept)
     return _Lasting(text or "true", frozenset(of_slot), frozenset(of_jobs))

@@ -15,7 +15,13 @@ from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
 from sharectl.condor.daemons import collector_question, slots, why_collector, with_address
 from sharectl.condor.deadline import ask_all, words
-from sharectl.condor.negotiator import Knob, groups_of_knobs, knobs_of_text, names_of, quota_knobs
+from sharectl.condor.negotiator import (
+    QuotaKnob,
+    groups_of_knobs,
+    knobs_of_text,
+    names_of,
+    quota_knobs,
+)
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
@@ -48,7 +54,7 @@ class KnobsCopy:
     """Name of the negotiator; None for the only one."""
     asked_at: int
     """Unix seconds."""
-    knobs: tuple[Knob, ...]
+    knobs: tuple[QuotaKnob, ...]
 
 
 class NegotiatorPledges:

@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.cli import wiring
 from sharectl.cli.main import main
-from sharectl.condor.negotiator import Knob
+from sharectl.condor.negotiator import QuotaKnob
 from sharectl.config.load import load
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import PoolUnavailableError
@@ -145,7 +145,7 @@ def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
 
 def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
     names = {"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "40"}
-    knobs = tuple(Knob("negotiator cm", name, value) for name, value in names.items())
+    knobs = tuple(QuotaKnob("negotiator cm", name, value) for name, value in names.items())
     document = Document(tmp_path / "copy", 2**22)
     document.replace(asdict(KnobsCopy(None, NOW, knobs)))
     pledged = silent(tmp_path)
