@@ -68,15 +68,15 @@ def test_grace_of_cron_mode_ends_where_start_ends_it(
     ad = slot(expressions, attributes)
     assert classad2.ExprTree("MY.t1_GraceAdmits").eval(ad, JOB) is (cores == 0)
     seen = status_of([ad], NOW, 90)
-    assert (seen.in_grace, seen.idle_grace_cores) == (cores // 8, cores)
+    assert (seen["in_grace"], seen["idle_grace_cores"]) == (cores // 8, cores)
 
 
 def test_an_ad_that_was_sent_long_ago_is_no_stale_run(expressions: dict[str, str]) -> None:
     sent = {"MyCurrentTime": NOW - 900, "t1_McGraceTime": NOW - 930, "t1_JobCtlTime": NOW - 930}
-    assert status_of([slot(expressions, sent)], NOW, 90).idle_grace_cores == 8
-    assert status_of([slot(expressions, {**sent, **NOBODY})], NOW, 90).idle_grace_cores == 0
+    assert status_of([slot(expressions, sent)], NOW, 90)["idle_grace_cores"] == 8
+    assert status_of([slot(expressions, {**sent, **NOBODY})], NOW, 90)["idle_grace_cores"] == 0
 
 
 def test_a_node_that_is_switched_off_keeps_no_cores(expressions: dict[str, str]) -> None:
     seen = status_of([slot(expressions, {"t1_Disabled": True})], NOW, 90)
-    assert (seen.in_grace, seen.idle_grace_cores) == (0, 0)
+    assert (seen["in_grace"], seen["idle_grace_cores"]) == (0, 0)

@@ -125,7 +125,7 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
         seen = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
     except PoolUnavailableError as error:
         return {"problem": str(error)}
-    return {**asdict(seen), "problem": None}
+    return {**seen, "problem": None}
 
 
 def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:

@@ -108,8 +108,8 @@ _OURS = (
     ("sharectl", re.compile(r"\bMY\.t1_\w+", re.IGNORECASE)),
 )
 _RESOURCE = re.compile(
-    r"\(*\s*(?:TARGET\.)?(?P<one>\w+)\s*>=\s*(?:MY\.)?Request(?P<other>\w+)\s*\)*"
-    r"|\(*\s*(?:MY\.)?Request(?P<fore>\w+)\s*<=\s*(?:TARGET\.)?(?P<aft>\w+)\s*\)*",
+    r"\(*\s*(?:(?:TARGET\.)?(\w+)\s*>=\s*(?:MY\.)?Request\1"
+    r"|(?:MY\.)?Request(\w+)\s*<=\s*(?:TARGET\.)?\2)\s*\)*",
     re.IGNORECASE,
 )
 _GPUS_THAT_FIT = re.compile(r"\bcountMatches\s*\(.*\bRequestGPUs\b", re.IGNORECASE | re.DOTALL)
@@ -124,9 +124,15 @@ class Clause:
     """Attributes in lower case that stand for it, outermost first: ``("start", "admits")``."""
 
 
-def split(expression: str) -> tuple[str, ...]:
+def split(expression: str, depth: int = MAX_DEPTH) -> tuple[str, ...]:
     """Clauses of ``expression`` without parentheses; itself if it is no conjunction."""
-    return tuple(_split(expression, MAX_DEPTH))
+    if len(expression) > MAX_CHARACTERS:
+        return (expression,)
+    bare = _bare(expression)
+    parts = _parts(bare)
+    if len(parts) == 1 or not depth:
+        return (bare,)
+    return tuple(clause for part in parts for clause in split(part, depth - 1))
 
 
 def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:
@@ -153,12 +159,7 @@ def resource_of(clause: Clause) -> Optional[str]:
     if _GPUS_THAT_FIT.search(clause.text):
         return "gpus"
     match = _RESOURCE.fullmatch(clause.text)
-    if match is None:
-        return None
-    resource, other = (
-        (match["one"], match["other"]) if match["one"] else (match["fore"], match["aft"])
-    )
-    return resource.lower() if resource.lower() == other.lower() else None
+    return (match[1] or match[2]).lower() if match else None
 
 
 def name_of(text: str) -> Optional[str]:
@@ -174,9 +175,8 @@ def _opened(
     for part in parts if len(parts) <= MAX_CLAUSES else (expression,):
         wrapped = _WRAPPED.fullmatch(part)
         name = name_of(_bare(wrapped["inner"]) if wrapped else part)
-        content = None
-        if name and name not in through and len(through) < MAX_DEPTH:
-            content = attribute(name)
+        inside = name and name not in through and len(through) < MAX_DEPTH
+        content = attribute(name) if name and inside else None
         if name is None or content is None:
             yield Clause(part, through)
             continue
@@ -195,19 +195,6 @@ def _opened(
             )
         else:
             yield from inner
-
-
-def _split(expression: str, depth: int) -> Iterator[str]:
-    if len(expression) > MAX_CHARACTERS:
-        yield expression
-        return
-    bare = _bare(expression)
-    parts = _parts(bare)
-    if len(parts) == 1 or not depth:
-        yield bare
-        return
-    for part in parts:
-        yield from _split(part, depth - 1)
 
 
 def _levels(text: str) -> Iterator[tuple[re.Match[str], int]]:

@@ -174,44 +174,19 @@ class Awaited:
     """Nodes of which the last cycle saw cores stand free under a target."""
 
 
-@dataclass(frozen=True)
-class NodeStatus:
-    """Partitionable slots, counted by what they do."""
-
-    slots: int
-    with_target: int
-    """Slots whose START acts on a target now."""
-    in_grace: int
-    """Slots that keep freed cores for multicore jobs now."""
-    disabled: int
-    """Slots of nodes that somebody has switched off on the node, by file."""
-    disabled_by_knob: int
-    """The same by SHARECTL_ENABLED."""
-    multicore_only: int
-    """Slots that take multicore jobs alone, by t1_MulticoreOnly."""
-    reasons: dict[str, int]
-    """Code of `sharectl.plan.nodes` -> slots."""
-    refusing: dict[str, int]
-    """Those of them that keep targets from nodes that should find some."""
-    idle_cores: dict[str, int]
-    """Node of `Awaited.free_nodes` -> cores that no job holds there now."""
-    idle_grace_cores: int
-    """Cores in grace now."""
-
-
-def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> NodeStatus:
+def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> dict[str, Any]:
     """Status of all partitionable slots that a collector of the bindings knows; see `status_of`."""
-    return status_of(
-        query(collector, "Slot", _PARTITIONABLE, PROJECTION), now, stale_seconds, awaited
-    )
+    ads = query(collector, "Slot", _PARTITIONABLE, PROJECTION)
+    return status_of(ads, now, stale_seconds, awaited)
 
 
 def status_of(
     ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = Awaited()
-) -> NodeStatus:
-    """Status of the slots with these ads at Unix time ``now``.
+) -> dict[str, Any]:
+    """Slots with these ads, counted by what they do at Unix time ``now``, as ``status --json``.
 
-    ``stale_seconds`` is for nodes that do not say; see `code_of`.
+    Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
+    that should find some. ``stale_seconds`` is for nodes that do not say; see `code_of`.
     """
     # First: it sets the time of the last run as if the ad had just been sent.
     codes = [_code(ad, now, stale_seconds, awaited) for ad in ads]
@@ -221,18 +196,18 @@ def status_of(
     for ad in ads:
         for name in awaited.free_nodes.intersection(_names(ad)):
             idle_cores[name] += whole(evaluated(ad, "Cpus"), 0)
-    return NodeStatus(
-        slots=len(ads),
-        with_target=sum(has_target(ad, now) for ad in ads),
-        in_grace=len(grace),
-        disabled=sum("file" in off for off in switches),
-        disabled_by_knob=sum("knob" in off for off in switches),
-        multicore_only=sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
-        reasons=dict(Counter(code for code, _ in codes).most_common()),
-        refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
-        idle_cores=dict(idle_cores),
-        idle_grace_cores=sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
-    )
+    return {
+        "slots": len(ads),
+        "with_target": sum(has_target(ad, now) for ad in ads),
+        "in_grace": len(grace),
+        "disabled": sum("file" in off for off in switches),
+        "disabled_by_knob": sum("knob" in off for off in switches),
+        "multicore_only": sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
+        "reasons": dict(Counter(code for code, _ in codes).most_common()),
+        "refusing": dict(Counter(code for code, refuses in codes if refuses).most_common()),
+        "idle_cores": dict(idle_cores),
+        "idle_grace_cores": sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
+    }
 
 
 def _names(ad: Any) -> tuple[str, str]:
