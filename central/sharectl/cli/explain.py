@@ -231,7 +231,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
 
 
 def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
-    """The complete decision that the options choose; raises AbsentError if there is none."""
+    """The complete decision that the options choose; raises AbsentError without any."""
     chosen = [
         name
         for name in ("cycle", "at", "live", "jobs")
@@ -265,12 +265,12 @@ def _decided_again(record: CycleRecord, before: Optional[CycleRecord], config: C
 
 
 def _decided_now(arguments: argparse.Namespace, config: Config) -> Explained:
-    known = wiring.known_of(config)
+    run_times = wiring.known_of(config)
     snapshot = options.look(arguments, config, decides=True)
     offline = arguments.jobs is not None
     state = State() if offline else wiring.state_to_read(config, snapshot.taken_at)
     law = wiring.plan_config(config, offline=offline)
-    case = Case(law, state, snapshot, snapshot.taken_at, known)
+    case = Case(law, state, snapshot, snapshot.taken_at, run_times)
     source = str(arguments.jobs) if offline else "a look at the pool now, not published"
     return decisions.of_now(case, source)
 
@@ -281,7 +281,7 @@ def recorded(ledger: Ledger, number: Optional[int] = None, at: Optional[int] = N
     Raises
     ------
     AbsentError
-        If there is none.
+        Without any.
     """
     if at is not None:
         record = ledger.cycle_at(at)

@@ -72,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
     offline = arguments.jobs is not None
     now = snapshot.taken_at if offline else int(time.time())
     state = State() if offline else wiring.state_to_read(config, now)
-    known = NOTHING_KNOWN if offline else wiring.known_of(config)
+    run_times = NOTHING_KNOWN if offline else wiring.known_of(config)
     law = wiring.plan_config(config, offline=offline)
     other: Optional[_Other] = None
     if arguments.settings:
-        without = decide(law, state, snapshot, now, known)
+        without = decide(law, state, snapshot, now, run_times)
         words = " ".join(f"--set {setting}" for setting in arguments.settings)
         idle = {node.node: node.idle_core_seconds for node in without.nodes if node.target}
         idle = idle if law.strategy in ESTIMATING else {}
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         law = wiring.plan_config(changed, offline=offline)
     elif arguments.diff is not None:
         other = _of_file(arguments.diff, config) if arguments.diff else _published(config, now)
-    decision = decide(law, state, snapshot, now, known)
+    decision = decide(law, state, snapshot, now, run_times)
     warnings = doubts(law, state, snapshot, now)
     if other is not None:
         _print_diff(arguments, other, decision, law.strategy)

@@ -98,7 +98,7 @@ class Since(NamedTuple):
 
 
 def of_ledger(
-    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, known: Known
+    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, run_times: Known
 ) -> Explained:
     """A complete cycle, decided again with the configuration of now and its own pledges.
 
@@ -106,7 +106,7 @@ def of_ledger(
     """
     state = state_after(before, config.validity_seconds)
     config = with_pledges_of(record, config)
-    case = Case(config, state, snapshot_then(record), record.taken_at, known)
+    case = Case(config, state, snapshot_then(record), record.taken_at, run_times)
     return Explained("the ledger", record, case, case.decided())
 
 
@@ -170,9 +170,9 @@ def explain_group(explained: Explained, group: str) -> Otherwise:
     def flips(trials: Trials) -> tuple[Flip, ...]:
         if group not in case.config.pledge_hs06:
             return ()
-        limits = what_if.limit_knobs(case, decision)
+        limits = what_if.limit_levers(case, decision)
         on_nodes = trials.flips(limits, what_if.role(group, nodes=True))
-        return (*on_nodes, *trials.flips(what_if.group_knobs(case, decision, group), outcome))
+        return (*on_nodes, *trials.flips(what_if.group_levers(case, decision, group), outcome))
 
     about = all(map(alike, were, are))
     return _otherwise(explained, outcome, flips, same=were == are, about=about)
@@ -187,7 +187,7 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
         node = next((node for node in case.snapshot.nodes if node.name == record.node), None)
         if node is None:
             return ()
-        return trials.flips(what_if.node_knobs(case, decision, node), outcome) or trials.together(
+        return trials.flips(what_if.node_levers(case, decision, node), outcome) or trials.together(
             what_if.node_conditions(case, decision, node), outcome
         )
 
@@ -248,7 +248,7 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
 
 
 def diff_of(record: CycleRecord, before: Optional[CycleRecord]) -> Optional[PlanDiff]:
-    """Changes beside the cycle before; None if there is none, or if ``record`` has no nodes."""
+    """Changes beside the cycle before; None without that, or without nodes."""
     if before is None or not record.nodes:
         return None
     nodes = {node.node: node for node in record.nodes}

@@ -53,7 +53,7 @@ class ReplayedCycle(NamedTuple):
 
     @property
     def agreement_ratio(self) -> float:
-        """Part of the nodes with a target that have the same in both; 1 if there is none."""
+        """Part of the nodes with a target that have the same in both; 1 without any."""
         return self.same_nodes / self.either_nodes if self.either_nodes else 1.0
 
 
@@ -66,7 +66,7 @@ class Summary(NamedTuple):
     identical: int
     """Complete cycles that come to the same targets."""
     agreement_ratio: Optional[float]
-    """Mean over the complete cycles; None if there is none."""
+    """Mean over the complete cycles; None without any."""
     first_at: int
     last_at: int
     was: DecisionFigures
@@ -79,7 +79,7 @@ class Replay:
     """Way in which a replay decides."""
 
     config: PlanConfig
-    known: Known
+    run_times: Known
     """Run times as they are known today."""
     own_pledges: bool = False
     """True if the pledges of ``config`` count, not those recorded with each cycle."""
@@ -112,7 +112,7 @@ def replayed(
             continue
         config = how.config if how.own_pledges else with_pledges_of(record, how.config)
         held = {stand.target.node: stand.target for stand in state.standing_at(record.taken_at)}
-        decision = decide(config, state, snapshot_then(record), record.taken_at, how.known)
+        decision = decide(config, state, snapshot_then(record), record.taken_at, how.run_times)
         state = decision.state
         was, would = _by_node(record.nodes), _by_node(decision.nodes)
         either = {*was, *would}

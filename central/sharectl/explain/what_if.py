@@ -1,4 +1,4 @@
-"""Changes that would change a decision: a table of knobs, each tried through `decide`."""
+"""Changes that would change a decision: a table of levers, each tried through `decide`."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class Case:
     state: State
     snapshot: Snapshot
     now: int
-    known: Known = NOTHING_KNOWN
+    run_times: Known = NOTHING_KNOWN
 
     def decided(self) -> Decision:
         """Decision on this case."""
-        return decide(self.config, self.state, self.snapshot, self.now, self.known)
+        return decide(self.config, self.state, self.snapshot, self.now, self.run_times)
 
 
 Outcome = Callable[[Decision], str]
@@ -86,7 +86,7 @@ Outcome = Callable[[Decision], str]
 
 
 @dataclass(frozen=True)
-class Knob:
+class Lever:
     """One thing that could be otherwise."""
 
     code: str
@@ -127,70 +127,72 @@ class Trials:
     remaining: int
     """Decisions that may still be made; below 0 when one more was wanted."""
 
-    def flips(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
-        """Smallest change of each of ``knobs`` that changes the outcome.
+    def flips(self, levers: Iterable[Lever], outcome: Outcome) -> tuple[Flip, ...]:
+        """Smallest change of each of ``levers`` that changes the outcome.
 
         All are tried at their extremes first, so that a small number of decisions looks at each.
         """
         present = outcome(self.decision)
-        extremes = [(knob, self.at(knob, knob.extreme)) for knob in knobs]
+        extremes = [(lever, self.at(lever, lever.extreme)) for lever in levers]
         flips: list[Flip] = []
-        for knob, extreme in extremes:
+        for lever, extreme in extremes:
             if outcome(extreme) != present:
-                flip = self._smallest(knob, extreme, outcome)
+                flip = self._smallest(lever, extreme, outcome)
                 same = flips and (flips[-1].name, flips[-1].outcome) == (flip.name, flip.outcome)
                 flips += [] if same else [flip]
         return tuple(flips)
 
-    def together(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
-        """Change of the outcome by several of ``knobs`` together, without those not needed."""
+    def together(self, levers: Iterable[Lever], outcome: Outcome) -> tuple[Flip, ...]:
+        """Change of the outcome by several of ``levers`` together, without those not needed."""
 
-        def at(chosen: Iterable[Knob]) -> str:
+        def at(chosen: Iterable[Lever]) -> str:
             changed = self.case
-            for knob in chosen:
-                changed = knob.apply(changed, knob.extreme)
+            for lever in chosen:
+                changed = lever.apply(changed, lever.extreme)
             return outcome(self._decided(changed))
 
-        needed, present = list(knobs), outcome(self.decision)
+        needed, present = list(levers), outcome(self.decision)
         if at(needed) == present:
             return ()
-        for knob in tuple(needed):
-            rest = [other for other in needed if other is not knob]
+        for lever in tuple(needed):
+            rest = [other for other in needed if other is not lever]
             if at(rest) != present:
                 needed = rest
-        names = (knob.name if knob.value is None else f"{knob.name} is lifted" for knob in needed)
+        names = (
+            lever.name if lever.value is None else f"{lever.name} is lifted" for lever in needed
+        )
         return (Flip(needed[0].code, " and ".join(names), None, None, at(needed)),)
 
     def _decided(self, case: Case) -> Decision:
         self.remaining -= 1
         return self.decision if self.remaining < 0 else case.decided()
 
-    def at(self, knob: Knob, value: Optional[float]) -> Decision:
-        """Decision with another value of a knob."""
-        whole = knob.whole and value is not None
-        return self._decided(knob.apply(self.case, int(value or 0) if whole else value))
+    def at(self, lever: Lever, value: Optional[float]) -> Decision:
+        """Decision with another value of a lever."""
+        whole = lever.whole and value is not None
+        return self._decided(lever.apply(self.case, int(value or 0) if whole else value))
 
-    def _smallest(self, knob: Knob, extreme: Decision, outcome: Outcome) -> Flip:
-        """Smallest change of a knob that changes the outcome at its extreme."""
-        if knob.value is None or knob.extreme is None:
-            return Flip(knob.code, knob.name, knob.value, knob.extreme, outcome(extreme))
+    def _smallest(self, lever: Lever, extreme: Decision, outcome: Outcome) -> Flip:
+        """Smallest change of a lever that changes the outcome at its extreme."""
+        if lever.value is None or lever.extreme is None:
+            return Flip(lever.code, lever.name, lever.value, lever.extreme, outcome(extreme))
         present = outcome(self.decision)
-        same, other, there = knob.value, knob.extreme, extreme
-        size = 1.0 if knob.whole else abs(other - same) * PRECISION
+        same, other, there = lever.value, lever.extreme, extreme
+        size = 1.0 if lever.whole else abs(other - same) * PRECISION
         # The next value often does: look there before halving.
         middle = same + copysign(size, other - same)
         while abs(other - same) > size * (1 + PRECISION) and self.remaining > 0:
-            decision = self.at(knob, middle)
+            decision = self.at(lever, middle)
             if outcome(decision) == present:
                 same = middle
             else:
                 other, there = middle, decision
             middle = (same + other) / 2
-            middle = float(round(middle)) if knob.whole else middle
-        value, becomes = knob.value, other
-        if knob.shown is not None:
-            value, becomes = knob.shown(self.decision), knob.shown(there)
-        return Flip(knob.code, knob.name, value, becomes, outcome(there))
+            middle = float(round(middle)) if lever.whole else middle
+        value, becomes = lever.value, other
+        if lever.shown is not None:
+            value, becomes = lever.shown(self.decision), lever.shown(there)
+        return Flip(lever.code, lever.name, value, becomes, outcome(there))
 
 
 # ---- outcomes
@@ -229,10 +231,10 @@ def target_on(decision: Decision, node: str) -> Optional[Target]:
     return next((target for target in decision.plan.targets if target.node == node), None)
 
 
-# ---- knobs of a group, a node and a cycle
+# ---- levers of a group, a node and a cycle
 
 
-def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
+def group_levers(case: Case, decision: Decision, group: str) -> Iterator[Lever]:
     """Changes that may decide if a group gives or receives."""
     control, present = _control(decision, group), role(group)(decision)
     demand = control.error.usage.demand_by_cores
@@ -251,11 +253,11 @@ def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
     yield from _deadband(case, control, widened=present != "neither")
 
 
-def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
+def node_levers(case: Case, decision: Decision, node: Node) -> Iterator[Lever]:
     """Changes that may give a node a target, or take it away."""
     target = target_on(decision, node.name)
     if target is not None:
-        yield from limit_knobs(case, decision)
+        yield from limit_levers(case, decision)
         givers = {target.held_back}
         kinds = [(target.helped, target.request_cores)]
     else:
@@ -269,23 +271,23 @@ def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
             yield from _deadband(case, control, widened=target is not None)
 
 
-def node_conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
+def node_conditions(case: Case, decision: Decision, node: Node) -> Iterator[Lever]:
     """Conditions of a node without a target: its own state and the limits."""
     for code in _switches_of(node, _reasons(decision).get(node.name)):
         yield _switched(code, {node.name}, SWITCHES[code][0].format("the node"))
-    yield from limit_knobs(case, decision)
+    yield from limit_levers(case, decision)
 
 
 def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
     """Changes that would give the pool more targets, or fewer."""
     case, decision = trials.case, trials.decision
-    limits = list(limit_knobs(case, decision, stepwise=True))
+    limits = list(limit_levers(case, decision, stepwise=True))
     switches = list(_pool_switches(trials))
     flips = trials.flips((*limits, *switches, *_pool_inputs(case, decision)), targets_in_all)
-    if {flip.code for flip in flips} & {knob.code for knob in limits}:
+    if {flip.code for flip in flips} & {lever.code for lever in limits}:
         return flips
     # Several things at once may do what none does alone.
-    lifted = [knob for knob in limits if knob.extreme is None]
+    lifted = [lever for lever in limits if lever.extreme is None]
     if decision.plan.targets:
         return (*flips, *(trials.together(lifted, targets_in_all) if decision.plan.limits else ()))
     if flips and not decision.plan.limits:
@@ -297,7 +299,7 @@ def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
     return (*flips, *trials.together((*lifted, *switches), targets_in_all))
 
 
-def limit_knobs(case: Case, decision: Decision, *, stepwise: bool = False) -> Iterator[Knob]:
+def limit_levers(case: Case, decision: Decision, *, stepwise: bool = False) -> Iterator[Lever]:
     """Each limit that is configured, lifted; if ``stepwise``, raised as far as needed too."""
     nodes = float(len(case.snapshot.nodes))
     acted = {code for control in decision.groups for code in control.acted}
@@ -310,13 +312,13 @@ def limit_knobs(case: Case, decision: Decision, *, stepwise: bool = False) -> It
         most = {DWELL: value, MAX_TARGET_SHARE: 1.0, "output-limit": FACTOR * max(errors)}
         whole = code in (MAX_NODES, MAX_CHANGED_NODES)
         apply = partial(_lifted, path, free)
-        raised = Knob(code, key, float(value), most.get(code, nodes), apply, whole)
+        raised = Lever(code, key, float(value), most.get(code, nodes), apply, whole)
         if stepwise and value < (raised.extreme or 0):
             yield raised
         yield replace(raised, extreme=None)
 
 
-def _pool_switches(trials: Trials) -> Iterator[Knob]:
+def _pool_switches(trials: Trials) -> Iterator[Lever]:
     """Each switch, for the first node that it gives a target and for all that it would change."""
     reasons = _reasons(trials.decision)
     names: dict[str, set[str]] = {code: set() for code in SWITCHES}
@@ -326,14 +328,14 @@ def _pool_switches(trials: Trials) -> Iterator[Knob]:
     for code, nodes in names.items():
         if nodes:
             single, every, _ = SWITCHES[code]
-            knob = _switched(code, nodes, every)
-            targets = trials.at(knob, None).plan.targets
+            lever = _switched(code, nodes, every)
+            targets = trials.at(lever, None).plan.targets
             for name in sorted(nodes.intersection(target.node for target in targets))[:1]:
                 yield _switched(code, {name}, single.format(name))
-            yield knob
+            yield lever
 
 
-def _switched(code: str, names: Collection[str], words: str) -> Knob:
+def _switched(code: str, names: Collection[str], words: str) -> Lever:
     values = SWITCHES[code][2]
 
     def apply(case: Case, _: None) -> Case:
@@ -344,7 +346,7 @@ def _switched(code: str, names: Collection[str], words: str) -> Knob:
         obeying = _with(case, "state.unheeding", unheeding) if code == "obeying" else case
         return _with(obeying, "snapshot.nodes", nodes)
 
-    return Knob(code, words, None, None, apply)
+    return Lever(code, words, None, None, apply)
 
 
 def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
@@ -358,7 +360,7 @@ def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
     return [code for code in SWITCHES if changes[code]]
 
 
-def _pool_inputs(case: Case, decision: Decision) -> Iterator[Knob]:
+def _pool_inputs(case: Case, decision: Decision) -> Iterator[Lever]:
     """Waiting jobs, and deadband and error of the group that gives most or is over most."""
     targets = decision.plan.targets
     kinds = list(dict.fromkeys((target.helped, target.request_cores) for target in targets))
@@ -383,21 +385,21 @@ def _under(case: Case, decision: Decision) -> list[tuple[str, int]]:
     return [(group, case.config.limits.multicore_cores) for _, group in under[:MOST_GROUPS]]
 
 
-# ---- one knob each
+# ---- one lever each
 
 
-def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
+def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Lever:
     """More waiting jobs of a group and size, or fewer; those that need least memory first."""
     count = float(sum(jobs.jobs for jobs in _waiting(case.snapshot, group, cores)))
     name, extreme = f"{cores}-core jobs of {group} that wait", 0.0 if fewer else count + MORE_JOBS
-    return Knob("pending", name, count, extreme, partial(_with_pending, group, cores))
+    return Lever("pending", name, count, extreme, partial(_with_pending, group, cores))
 
 
-def _power(control: GroupControl, *, more: bool) -> Knob:
+def _power(control: GroupControl, *, more: bool) -> Lever:
     """More power used by a group, or less, and so another error."""
     group, used_hs06 = control.group, control.error.usage.power_hs06
     most_hs06 = FACTOR * max(used_hs06, control.setpoint_hs06, 1.0)
-    return Knob(
+    return Lever(
         "error",
         f"error of {group}, HS06",
         used_hs06,
@@ -408,13 +410,13 @@ def _power(control: GroupControl, *, more: bool) -> Knob:
     )
 
 
-def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Knob]:
+def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Lever]:
     """Another deadband; it can only be narrowed where it is above 0."""
     now_hs06 = case.config.limits.deadband_hs06
     if widened or now_hs06 > 0:
         sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)
         extreme, apply = FACTOR * max(sizes) if widened else 0.0, partial(_lifted, DEADBAND, None)
-        yield Knob("deadband", "control.deadband_hs06", now_hs06, extreme, apply, whole=False)
+        yield Lever("deadband", "control.deadband_hs06", now_hs06, extreme, apply, whole=False)
 
 
 def _control(decision: Decision, group: str) -> GroupControl:

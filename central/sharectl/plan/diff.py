@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum
+from operator import attrgetter
 from typing import Optional
 
 from sharectl.model import Plan, Snapshot, Standing, Target
@@ -22,6 +23,8 @@ KINDS = {
     "dropped": "the node has no target any more",
 }
 """Kind of a change -> its sentence."""
+
+_purpose = attrgetter("held_back", "helped", "request_cores")
 
 ESTIMATING = frozenset({"many"})
 """Strategies that estimate how long cores will stand idle."""
@@ -131,8 +134,10 @@ def plan_diff(
     """
     old = {target.node: target for target in before}
     new = {target.node: target for target in after}
-    effect = _effect(old, new, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING)
-    return PlanDiff(_target_changes(old, new), effect)
+    return PlanDiff(
+        _target_changes(old, new),
+        _effect(old, new, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING),
+    )
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
@@ -158,7 +163,9 @@ def _target_changes(
         else:
             dropped.append(TargetChange("dropped", old[node], None))
     both = [(old[node], new[node]) for node in sorted(old.keys() & new.keys())]
-    added = sorted((target for targets in come.values() for target in targets), key=_node)
+    added = sorted(
+        (target for targets in come.values() for target in targets), key=attrgetter("node")
+    )
     return (
         *moved,
         *(TargetChange("altered", was, now) for was, now in both if was != now),
@@ -166,14 +173,6 @@ def _target_changes(
         *dropped,
         *(TargetChange("kept", was, now) for was, now in both if was == now),
     )
-
-
-def _purpose(target: Target) -> tuple[str, str, int]:
-    return (target.held_back, target.helped, target.request_cores)
-
-
-def _node(target: Target) -> str:
-    return target.node
 
 
 def _effect(
@@ -185,19 +184,19 @@ def _effect(
     estimated: bool,
 ) -> Effect:
     different = [node for node in sorted({*old, *new}) if old.get(node) != new.get(node)]
-    known = [node for node in different if node in nodes]
+    recorded = [node for node in different if node in nodes]
     gains: defaultdict[str, list[float]] = defaultdict(list)
     for sign, targets in ((-1.0, old), (1.0, new)):
-        for node in filter(targets.__contains__, known):
+        for node in filter(targets.__contains__, recorded):
             target = targets[node]
             lost, gained = power_moved_hs06(target, nodes[node])
             gains[target.held_back].append(-sign * lost)
             gains[target.helped].append(sign * gained)
-    come = fsum(nodes[node].idle_core_seconds for node in known if node in new)
+    come = fsum(nodes[node].idle_core_seconds for node in recorded if node in new)
     spared = [idle_before.get(node) for node in different if node in old]
     return Effect(
-        {group: fsum(parts) for group, parts in sorted(gains.items())},
-        come if estimated else None,
-        None if None in spared else fsum(idle or 0.0 for idle in spared),
-        len(different) - len(known),
+        power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
+        idle_core_seconds=come if estimated else None,
+        spared_idle_core_seconds=None if None in spared else fsum(filter(None, spared)),
+        unknown_nodes=len(different) - len(recorded),
     )

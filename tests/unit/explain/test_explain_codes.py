@@ -20,7 +20,7 @@ SOURCES = Path(__file__).parents[3] / "central" / "sharectl"
 EMITTERS = {
     "Wanted": "plan",
     "LimitNote": "limit",
-    "Knob": "what-if",
+    "Lever": "what-if",
     "Flip": "what-if",
     "TargetChange": "change",
     "Obstacle": "obstacle",

@@ -18,8 +18,8 @@ from sharectl.explain.what_if import (
     Flip,
     Trials,
     cycle_flips,
-    group_knobs,
-    node_knobs,
+    group_levers,
+    node_levers,
     pending,
     role,
     under_target,
@@ -53,13 +53,13 @@ def trials(of: Case, decisions: int = 300) -> Trials:
 
 def of_group(of: Case, group: str, code: str) -> list[Change]:
     again = trials(of)
-    return changes(again.flips(group_knobs(of, again.decision, group), role(group)), code)
+    return changes(again.flips(group_levers(of, again.decision, group), role(group)), code)
 
 
 def of_node(of: Case, code: str) -> list[Change]:
     again, node = trials(of), of.snapshot.nodes[0]
-    knobs = node_knobs(of, again.decision, node)
-    return changes(again.flips(knobs, under_target(node.name)), code)
+    levers = node_levers(of, again.decision, node)
+    return changes(again.flips(levers, under_target(node.name)), code)
 
 
 def of_cycle(of: Case, code: str) -> list[Change]:
