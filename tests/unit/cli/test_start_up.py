@@ -1,0 +1,22 @@
+"""Libraries that a verb loads when it needs them, not when it starts (bench/start_up.py)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing pyarrow pydantic
+requests scipy ssl"""
+
+
+@pytest.mark.parametrize("verb", ["main", "cycle", "status", "snapshot", "publish"])
+def test_a_start_loads_no_library_that_is_needed_later(verb: str) -> None:
+    code = f"import sys, sharectl.cli.{verb}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    modules = set(done.stdout.split())
+    assert f"sharectl.cli.{verb}" in modules
+    assert modules.intersection(LIBRARIES.split()) == set()
