@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,103 +37,14 @@ TYPE_1 = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = 
 TWO_TYPES = "".join(f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\n" for n in (1, 2))
 DUMP = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
 WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
-LICENCES = "MACHINE_RESOURCE_Licence = 10\nCONSUMPTION_LICENCE = 5\n"
 
-# Check → lines that break the good configuration for it.
-ERRORS: Mapping[str, tuple[str, ...]] = {
-    "syntax": ("A = $(B)\nB = $(A)\nSLOT_WEIGHT = $(A)", "FOO BAR"),
-    "knobs": (
-        "CONSUMPTION_POLCY = True",
-        "SLOT_TYPE_1_SLOTWEIGHT = 2 * Cpus",
-        "SlotWeight = 2 * Cpus",
-        "SLOT_TYPE_1_CONSUMTION_CPUS = 1",
-        "SLOT_TYPE_1_NUM_CLAIM = 3",
-        "STARTD.SLOT_TYPE_1_CONSUMPTION_CPU = 1",
-        "CONSUMPTION_GPU = 1",
-        "MACHINE_RESOURCE_NAMES = tokens\nCONSUMPTION_TOKEN = 1",
-        "CONSUMPTION_WAFFLES = 1",
-        "CONSUMPTION_POLICY = Yes",
-        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase",
-        "SCHEDD.CLAIM_PARTITIONABLE_LEFTOVERS = n",
-        "NEGOTIATOR_USE_SLOT_WEIGHTS = 2 apples",
-        "SLOT_TYPE_3_BACKFILL = t",
-    ),
-    "slot types": (
-        f"{TYPE_1}SLOT_TYPE_2_CONSUMPTION_CPUS = 1\nNUM_SLOTS_TYPE_2 = 0",
-        "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_CONSUMPTION_POLICY = True",
-        "CONSUMPTION_POLICY = False",
-        f"{TYPE_1}SLOT_TYPE_1 = cpus=4, foo=3",
-        f"{TYPE_1}SLOT_TYPE_1 = cpus=4, ram=1000, cpu=50%, gpu=3",
-        f"{TWO_TYPES}NUM_CPUS = 16\nSLOT_TYPE_1 = cpus=12\nSLOT_TYPE_2 = cpus=8",
-        f"{TWO_TYPES}SLOT_TYPE_1 = 75%\nSLOT_TYPE_2 = cpus=4, memory=1/2",
-        f"{TWO_TYPES}{LICENCES}SLOT_TYPE_1 = Licence=5\nSLOT_TYPE_2 = Licence=6",
-    ),
-    "expressions": (
-        "CONSUMPTION_CPUS = (1",
-        "SLOT_TYPE_1_CONSUMPTION_CPUS =",
-        "SLOT_WEIGHT = (1",
-    ),
-    "scope": (
-        "CONSUMPTION_CPUS = TARGET.Cpus",
-        "CONSUMPTION_CPUS = MY.RequestCpus",
-    ),
-    "leftovers": ("CLAIM_PARTITIONABLE_LEFTOVERS = True",),
-    "combinations": (
-        "NEGOTIATOR_DEPTH_FIRST = True",
-        "NEGOTIATOR_NUM_THREADS = 2\nCONSUMPTION_MEMORY = 128",
-        "NEGOTIATOR_USE_SLOT_WEIGHTS = False",
-        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True",
-    ),
-    "numbers": (
-        "CONSUMPTION_CPUS = quantize(TARGET.Foo, {1})",
-        "CONSUMPTION_CPUS = TARGET.RequestCpu",
-        "CONSUMPTION_CPUS = TARGET.RequestCpus - 2",
-    ),
-    "zero": ("CONSUMPTION_CPUS = 0\nCONSUMPTION_MEMORY = 0\nCONSUMPTION_DISK = 0",),
-    "room": (
-        "CONSUMPTION_CPUS = 1000000",
-        f"{TYPE_1}STARTD.SLOT_TYPE_1_CONSUMPTION_CPUS = 1000000",
-        f"{TWO_TYPES}CONSUMPTION_GPUS = 1\nSLOT_TYPE_1 = 50%, gpus=0\nSLOT_TYPE_2 = 50%, gpus=2",
-        f"{TWO_TYPES}{LICENCES}SLOT_TYPE_1 = c=12 r=50% Licence=40%\nSLOT_TYPE_2 = cpus=4",
-        f"{TYPE_1}{LICENCES}SLOT_TYPE_1 @=end\ncpus=12\nmemory=64G\nlicence=4\n@end",
-    ),
-    "claims": (
-        "CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1",
-        "CONSUMPTION_CPUS = ifThenElse(PartitionableSlot =?= True, 1, 2)",
-        "MACHINE_RESOURCE_t = 2\nCONSUMPTION_t = TARGET.Requestt",
-    ),
-    "cores": ("CONSUMPTION_CPUS = 0",),
-    "start": (
-        "START = TARGET.RequestCpus >= 2\nCONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {2})",
-    ),
-    "weight": ("SLOT_WEIGHT = 8 / Cpus", "STARTD.SLOT_WEIGHT = 8 / Cpus"),
-    "access points": (
-        "DAEMON_LIST = MASTER, SCHEDD, STARTD\nSLOT_WEIGHT = floor(Memory / 1024)",
-        "DAEMON_LIST = MASTER, SCHEDD\nSLOT_WEIGHT = Cpus / 8.0",
-        "SCHEDD_SLOT_WEIGHT = RequestMemory / 8192",
-    ),
-}  # fmt: skip
-ADVICE: Mapping[str, tuple[str, ...]] = {
-    "slot types": (f"{TYPE_1}SLOT_TYPE_3_CONSUMPTION_CPUS = 1",),
-    "scope": ("CONSUMPTION_CPUS = ifThenElse(Foo =?= 1, 1, TARGET.RequestCpus)",),
-    "weight": (
-        "SLOT_WEIGHT = 1",
-        "SLOT_WEIGHT = TARGET.RequestCpus",
-        "SLOT_WEIGHT = floor(Cpus / 2)",
-        "SLOT_WEIGHT = Cpus + 3",
-        "SLOT_WEIGHT = 1000 - Cpus",
-        "SLOT_WEIGHT = Cpus - 4",
-        'SLOT_WEIGHT = strcat("a", Cpus)',
-        "SLOT_WEIGHT = Cpus + LoadAvg",
-        "SLOT_WEIGHT = 100.0 * Cpus / TotalSlotCpus",
-    ),
-}
 CASES = [
-    (level, name, added)
-    for level, table in ((Level.ERROR, ERRORS), (Level.ADVICE, ADVICE))
-    for name, texts in table.items()
-    for added in texts
+    (Level(level), name, lines)
+    for part in (Path(__file__).with_name("broken_policies.txt").read_text().split("\n## ")[1:])
+    for title, _, lines in [part.rstrip("\n").partition("\n")]
+    for level, _, name in [title.partition(": ")]
 ]
+"""Level, check, and lines that break the good configuration for it."""
 Found = Callable[..., list[Finding]]
 
 
@@ -188,7 +99,7 @@ def test_each_fault_is_found_and_worded_as_listed(
 
 def test_each_check_is_shown_to_fire() -> None:
     # By tests below.
-    assert {check.id for check in CHECKS} == {*ERRORS, "policy", "nodes"}
+    assert {check.id for check in CHECKS} == {name for _, name, _ in CASES} | {"policy", "nodes"}
 
 
 @pytest.mark.parametrize(

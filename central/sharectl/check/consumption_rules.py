@@ -54,8 +54,7 @@ _ENDS = (
 _CONSUMPTION = "CONSUMPTION_"
 _OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
 _OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *READERS)
-_LIKE = 0.85
-"""Ratio from which a knob is a misspelt one."""
+_LIKE = 0.85  # ratio from which a knob is a misspelt one
 _SMALL_JOBS = tuple(
     {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
     for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
@@ -71,10 +70,11 @@ def unknown_knob(subject: ConsumptionSubject) -> Iterator[Finding]:
         configuration = node.configuration
         used = {name for part in configuration.definitions for name in part.references}
         used |= {word.lower() for knob in ATTRIBUTE_LISTS for word in configuration.words(knob)}
-        used |= {name[:-1] for name in used if name.endswith("*")}
+        stems = ("\0", *(name[:-1] for name in used if name.endswith("*")))
         parts = {part.name: part for part in configuration.definitions if part.name}
         for name, part in parts.items():
-            fault = None if name.lower().startswith(tuple(used) or "\0") else _unknown(node, name)
+            is_used = name.lower() in used or name.lower().startswith(stems)
+            fault = None if is_used else _unknown(node, name)
             if fault and configuration.is_judged(part):
                 yield Finding(part.place, *fault)
 
@@ -83,16 +83,14 @@ def _unknown(node: CheckedNode, name: str) -> Optional[tuple[str, str]]:
     """Fault and remedy; None if it is a knob, or nothing of consumption policies."""
     number, rest = typed(name) or (None, name.rpartition(".")[2])
     assets = (*node.assets, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
-    knobs = [*(_OF_ALL if number is None else _OF_TYPES)]
-    knobs += [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
-    written = rest.upper()
-    if not written or written in knobs:
+    of_assets = [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
+    knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
+    if not rest or rest.upper() in knobs:
         return None
-    near = difflib.get_close_matches(written, knobs, 1, _LIKE)
-    if near:
+    if near := difflib.get_close_matches(rest.upper(), knobs, 1, _LIKE):
         meant = name[: len(name) - len(rest)] + near[0]
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {meant}"
-    if not written.startswith(_CONSUMPTION):
+    if not rest.upper().startswith(_CONSUMPTION):
         return None
     fault = f"{name}: the node has no such asset (it has {', '.join(node.assets)})"
     asset = rest[len(_CONSUMPTION) :]

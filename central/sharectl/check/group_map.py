@@ -17,7 +17,7 @@ from sharectl.shares.groups import NESTED_GROUP_NAME
 MOST_SHOWN = 10
 """Faults of a map that are shown; the others are counted."""
 
-_WORD = r'(?:"(?:[^"\\]|\\.)*"|[^\s"#]\S*)'
+_WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
 _RULE = re.compile(
     rf'[ \t]*"?\*"?[ \t]+(?:/(?P<pattern>(?:[^/\\]|\\.)*)/[iU]*|(?!/)(?P<user>{_WORD}))[ \t]+'
     rf"(?P<groups>{_WORD})[ \t]*(?P<rest>.*)"
