@@ -58,13 +58,27 @@ def parse(text: str, now: int) -> int:
         elif words in _DAYS:
             seconds = now - now % 86_400 - 86_400 * _DAYS[words]
         elif ago:
-            span_seconds = _span(next(filter(None, ago.groups())))
+            span_seconds = parse_span(next(filter(None, ago.groups())))
             seconds = None if span_seconds is None else now - span_seconds
     if seconds is None:
         raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is no time; write {FORMS}")
     if not 0 <= seconds <= MAX_SECONDS:
         raise ValueError(f"{text[:_MAX_CHARACTERS]!r} is not between the years 1970 and 9999")
     return seconds
+
+
+def parse_span(words: str) -> Optional[int]:
+    """Seconds of ``1h30m`` or ``2 days``, cut to a whole number; None if it is no span of time."""
+    if len(words) > _MAX_CHARACTERS:
+        return None
+    total, position = 0.0, 0
+    while position < len(words):
+        term = _TERM.match(words, position)
+        if term is None or term[2] not in _FACTORS:
+            return None
+        total += float(term[1]) * _FACTORS[term[2]]
+        position = term.end()
+    return int(total)
 
 
 def shown(seconds: float) -> str:
@@ -97,15 +111,3 @@ def _of_iso(iso: re.Match[str]) -> Optional[int]:
         return int(datetime.strptime(moment, "%Y-%m-%d %H:%M:%S %z").timestamp())
     except ValueError:
         return None
-
-
-def _span(words: str) -> Optional[int]:
-    """Seconds of ``1h30m`` or ``2 days``; None if it is no span of time."""
-    total, position = 0.0, 0
-    while position < len(words):
-        term = _TERM.match(words, position)
-        if term is None or term[2] not in _FACTORS:
-            return None
-        total += float(term[1]) * _FACTORS[term[2]]
-        position = term.end()
-    return int(total)

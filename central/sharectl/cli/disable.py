@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -22,12 +21,9 @@ from sharectl.publish.audit import who_runs
 from sharectl.publish.switch import MAX_REASON
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words
-from sharectl.times import shown
+from sharectl.times import parse_span, shown
 
 MAX_FOR_SECONDS = 366 * 86400
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_TERM = re.compile(r"([0-9]{1,9})([smhd]?)")
-_TERMS = re.compile(r"[0-9]{1,9}|([0-9]{1,9}[smhd])+")
 _INSTEAD = (
     "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file "
     "(`sharectl check config` has the same list) and disable again. No cycle runs with it, so that "
@@ -207,8 +203,8 @@ def _reason(text: str) -> str:
 
 
 def _duration(text: str) -> int:
-    terms = _TERM.findall(text) if _TERMS.fullmatch(text) else []
-    seconds = sum(int(number) * _SECONDS[unit] for number, unit in terms)
+    bare_number = text.isascii() and text.isdecimal()
+    seconds = parse_span(f"{text}s" if bare_number else text) or 0
     if not 1 <= seconds <= MAX_FOR_SECONDS:
         raise argparse.ArgumentTypeError(
             f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
@@ -35,8 +35,6 @@ from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
-from sharectl.publish.collector import CollectorAccess, CollectorPublisher
-from sharectl.publish.https import HttpsPublisher, ServedAt
 from sharectl.publish.places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
@@ -44,6 +42,10 @@ from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged
+
+if TYPE_CHECKING:  # a way that no plan takes is not loaded
+    from sharectl.publish.collector import CollectorAccess
+    from sharectl.publish.https import ServedAt
 
 UNASKED = Pledged(Source(SOURCE_NAME, 0.0, "the source was not asked"))
 """Pledges for plans without targets, which need only the groups' names."""
@@ -148,19 +150,27 @@ def seal_of(config: Config, *, withdraws: bool = False) -> Seal:
 
 def _publisher(config: Config, way: PublisherConfig, seal: Seal) -> Publisher:
     if way.collector is not None:
+        from sharectl.publish.collector import CollectorPublisher
+
         return CollectorPublisher(collector_of(config, way.collector), seal.pool)
     if way.https is not None:
+        from sharectl.publish.https import HttpsPublisher
+
         return HttpsPublisher(way.https.file, served_at(way.https), seal)
     return FilePublisher(way.file or TARGETS_FILE, seal)
 
 
 def collector_of(config: Config, way: CollectorPublisherConfig) -> CollectorAccess:
     """Collectors that get targets."""
+    from sharectl.publish.collector import CollectorAccess
+
     return CollectorAccess(config.pool.collector, way.identity, way.deadline_seconds)
 
 
 def served_at(way: HttpsPublisherConfig) -> ServedAt:
     """Place where a web server serves targets."""
+    from sharectl.publish.https import ServedAt
+
     return ServedAt(way.url, way.ca_file, way.deadline_seconds)
 
 
@@ -176,6 +186,8 @@ def _former_publisher(seal: Seal, name: str) -> Publisher:
     """Publisher for the name of a place that the configuration names no more."""
     if name.startswith(places.FILE):
         return FilePublisher(Path(name[len(places.FILE) :]), seal)
+    from sharectl.publish.collector import CollectorAccess, CollectorPublisher
+
     address = name[len(places.COLLECTOR) :] or None
     return CollectorPublisher(CollectorAccess(address, None, _FORMER_SECONDS), seal.pool)
 

@@ -198,7 +198,13 @@ def test_a_duration_has_a_unit_or_is_in_seconds(run: Run, duration: str, seconds
 @pytest.mark.parametrize(
     "option",
     [
-        *("", *(f"--for={text}" for text in ("", "0", "-3m", "soon", "0.5s", "400d", "nan"))),
+        *(
+            "",
+            *(
+                f"--for={text}"
+                for text in ("", "0", "-3m", "soon", "0.5s", "400d", "nan", "9" * 400)
+            ),
+        ),
         *(f"--reason={text}" for text in ("", "   ", "two\nlines", "\x1b[31m", "x" * 501)),
     ],
 )
