@@ -288,11 +288,7 @@ class SolverError(Exception):
 
 
 def best(
-    options: Sequence[Option],
-    budgets: Budgets,
-    time_limit_seconds: float,
-    *,
-    exactly: bool = False,
+    options: Sequence[Option], budgets: Budgets, time_limit_seconds: float, *, exactly: bool = False
 ) -> list[Choice]:
     """Choices of a large total worth: the largest but for `GAP_RATIO` of up to `FEW` options.
 

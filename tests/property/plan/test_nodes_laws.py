@@ -14,12 +14,18 @@ pools = st.lists(names, unique=True, max_size=40)
 percents = st.integers(0, 100)
 
 
-@given(percents, pools)
-def test_a_share_has_exactly_its_number_of_nodes(percent: int, machines: list[str]) -> None:
-    """floor(ratio * n) nodes, all of them in the pool."""
-    chosen = selected_by_share(percent / 100, machines)
+@given(percents, percents, st.data(), pools)
+def test_a_share_hangs_on_names_alone(
+    one: int, other: int, data: st.DataObject, machines: list[str]
+) -> None:
+    """floor(ratio * n) nodes of the pool in any order; a larger share holds the smaller."""
+    small, large = sorted((one, other))
+    chosen = selected_by_share(small / 100, machines)
     assert chosen <= set(machines)
-    assert len(chosen) == percent * len(machines) // 100
+    assert len(chosen) == small * len(machines) // 100
+    shuffled = data.draw(st.permutations(machines))
+    assert selected_by_share(small / 100, shuffled) == chosen
+    assert chosen <= selected_by_share(large / 100, machines)
 
 
 @given(st.floats(0, 1), pools)
@@ -27,22 +33,6 @@ def test_any_ratio_rounds_down(ratio: float, machines: list[str]) -> None:
     """The number of nodes is at most the ratio of the pool, and less than one node below it."""
     exact = Fraction(repr(ratio)) * len(machines)
     assert exact - 1 < len(selected_by_share(ratio, machines)) <= exact
-
-
-@given(percents, st.data(), pools)
-def test_the_choice_hangs_on_names_alone(
-    percent: int, data: st.DataObject, machines: list[str]
-) -> None:
-    """Any order of the same pool gives the same nodes."""
-    shuffled = data.draw(st.permutations(machines))
-    assert selected_by_share(percent / 100, shuffled) == selected_by_share(percent / 100, machines)
-
-
-@given(percents, percents, pools)
-def test_a_larger_share_holds_the_smaller(one: int, other: int, machines: list[str]) -> None:
-    """Growing a share takes no node out of it."""
-    small, large = sorted((one, other))
-    assert selected_by_share(small / 100, machines) <= selected_by_share(large / 100, machines)
 
 
 @given(percents, pools, names)

@@ -18,10 +18,7 @@ Pending = dict[tuple[str, int], int]
 
 
 def reasons(
-    held: list[RunningJobs],
-    pending: Pending,
-    strategy: str = "many",
-    **limits: object,
+    held: list[RunningJobs], pending: Pending, strategy: str = "many", **limits: object
 ) -> dict[str, GroupReason]:
     """Reason of each group after a first cycle."""
     config = PlanConfig(PLEDGES, PlanLimits(**limits), 3060, strategy=strategy)  # type: ignore[arg-type]

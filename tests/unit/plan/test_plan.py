@@ -1,3 +1,5 @@
+"""The original plan, by one pair of groups, and what all plans have in common."""
+
 from __future__ import annotations
 
 import pytest
@@ -7,11 +9,14 @@ from sharectl.plan.plan import REASONS, PlanConfig, State, decide, withdrawal
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
-ALICE_EVERYWHERE = [
+FULL = [
     running("wn-1", "alice", 1, 64),
     running("wn-2", "alice", 8, 7),
     running("wn-3", "alice", 1, 64),
 ]
+# alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
+EIGHTS = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
+Pending = dict[tuple[str, int], int]
 
 
 def config(**limits: object) -> PlanConfig:
@@ -19,8 +24,7 @@ def config(**limits: object) -> PlanConfig:
 
 
 def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most() -> None:
-    taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 100})
-    decided = decide(config(max_nodes=3), State(), taken, NOW).plan
+    decided = decide(config(max_nodes=3), State(), snapshot(FULL, {("cms", 8): 100}), NOW).plan
     assert decided.targets == (
         Target("wn-1", "alice", 56, "cms", 8),
         Target("wn-3", "alice", 56, "cms", 8),
@@ -30,98 +34,34 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
 
 
 @pytest.mark.parametrize(
-    ("name", "held", "pending", "limits", "nodes", "reason"),
+    ("held", "pending", "limits", "nodes", "reason"),
     [
-        (
-            "pending jobs bound it",
-            ALICE_EVERYWHERE,
-            {("cms", 8): 2},
-            {},
-            ["wn-1", "wn-3"],
-            "targets",
-        ),
-        (
-            "max_nodes bounds it",
-            ALICE_EVERYWHERE,
-            {("cms", 8): 9},
-            {"max_nodes": 1},
-            ["wn-1"],
-            "targets",
-        ),
-        ("nobody waits", ALICE_EVERYWHERE, {}, {}, [], "no-group-under"),
-        (
-            "only single-core jobs wait",
-            ALICE_EVERYWHERE,
-            {("cms", 1): 9},
-            {},
-            ["wn-1", "wn-3"],
-            "targets",
-        ),
-        (
-            "a smaller size waits",
-            ALICE_EVERYWHERE,
-            {("cms", 4): 3},
-            {},
-            ["wn-1", "wn-3"],
-            "targets",
-        ),
-        ("only larger ones wait", ALICE_EVERYWHERE, {("cms", 16): 9}, {}, [], "no-group-under"),
-        (
-            "that size is configured",
-            ALICE_EVERYWHERE,
-            {("cms", 4): 1},
-            {"multicore_cores": 4},
-            ["wn-1"],
-            "targets",
-        ),
-        ("others wait", ALICE_EVERYWHERE, {("other", 8): 9}, {}, [], "no-group-under"),
-        (
-            "the one over its share waits too",
-            ALICE_EVERYWHERE,
-            {("alice", 8): 9},
-            {},
-            [],
-            "no-group-under",
-        ),
-        (
-            "errors within the deadband",
-            ALICE_EVERYWHERE,
-            {("cms", 8): 9},
-            {"deadband_hs06": 2e9},
-            [],
-            "no-group-over",
-        ),
-        ("an empty pool", [], {("cms", 8): 9}, {}, [], "no-group-over"),
-        (
-            "blocks of 8 nowhere",
-            [running(f"wn-{n}", "alice", 1, 7) for n in range(9)],
-            {("cms", 8): 9},
-            {},
-            [],
-            "no-node",
-        ),
-        (
-            # alice holds 8 cores of 10 HS06 each; its error, 53, is less than the 80 that a node
-            # gives.
-            "an error smaller than a node",
-            [running("wn-1", "alice", 1, 8)],
-            {("cms", 8): 9},
-            {},
-            [],
-            "error-below-node",
-        ),
+        (FULL, {("cms", 8): 2}, {}, ["wn-1", "wn-3"], "targets"),
+        (FULL, {("cms", 8): 9}, {"max_nodes": 1}, ["wn-1"], "targets"),
+        (FULL, {}, {}, [], "no-group-under"),
+        (FULL, {("cms", 1): 9}, {}, ["wn-1", "wn-3"], "targets"),
+        (FULL, {("cms", 4): 3}, {}, ["wn-1", "wn-3"], "targets"),
+        (FULL, {("cms", 16): 9}, {}, [], "no-group-under"),
+        (FULL, {("cms", 4): 1}, {"multicore_cores": 4}, ["wn-1"], "targets"),
+        (FULL, {("other", 8): 9}, {}, [], "no-group-under"),
+        (FULL, {("alice", 8): 9}, {}, [], "no-group-under"),
+        (FULL, {("cms", 8): 9}, {"deadband_hs06": 2e9}, [], "no-group-over"),
+        ([], {("cms", 8): 9}, {}, [], "no-group-over"),
+        ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 8): 9}, {}, [], "no-node"),
+        # The error, 53, is less than the 80 HS06 that a node gives.
+        ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, {}, [], "error-below-node"),
+        (EIGHTS, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
     ],
 )
-def test_limits(
-    name: str,
+def test_targets_or_a_reason_for_none(
     held: list[RunningJobs],
-    pending: dict[tuple[str, int], int],
+    pending: Pending,
     limits: dict[str, object],
     nodes: list[str],
     reason: str,
 ) -> None:
     decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
-    assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason), name
+    assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason)
     assert reason in REASONS
 
 
@@ -134,40 +74,27 @@ def test_limits(
         ({("cms", 1): 400, ("cms", 16): 1}, 1),
     ],
 )
-def test_the_size_let_in_is_the_largest_that_a_block_holds(
-    pending: dict[tuple[str, int], int], size: int
-) -> None:
-    decided = decide(config(), State(), snapshot(ALICE_EVERYWHERE, pending), NOW).plan
+def test_the_size_let_in_is_the_largest_that_a_block_holds(pending: Pending, size: int) -> None:
+    decided = decide(config(), State(), snapshot(FULL, pending), NOW).plan
     assert decided.targets[0] == Target("wn-1", "alice", 56, "cms", size)
 
 
 def test_the_group_furthest_under_is_helped_though_its_jobs_are_single_core() -> None:
     """Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under."""
-    held = [*ALICE_EVERYWHERE, running("wn-4", "cms", 8, 4)]
-    decided = decide(
-        config(), State(), snapshot(held, {("cms", 8): 99, ("lhcb", 1): 400}), NOW
-    ).plan
+    seen = snapshot([*FULL, running("wn-4", "cms", 8, 4)], {("cms", 8): 99, ("lhcb", 1): 400})
+    decided = decide(config(), State(), seen, NOW).plan
     assert (decided.helped, {target.request_cores for target in decided.targets}) == ("lhcb", {1})
 
 
-def test_no_more_nodes_than_remove_the_smaller_of_the_two_errors() -> None:
-    # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
-    held = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
-    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan
-    assert [target.node for target in decided.targets] == ["wn-0", "wn-1"]
-
-
 def test_a_strong_node_counts_by_its_power() -> None:
+    """Errors double with the power, and so does what each node removes."""
     held = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
-    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan
-    # Errors double with the power, and so does what each node removes.
-    assert len(decided.targets) == 2
+    assert len(decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan.targets) == 2
 
 
 def test_nodes_outside_control_get_no_target() -> None:
-    taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 9}, uncontrolled=["wn-1", "wn-2"])
-    decided = decide(config(), State(), taken, NOW).plan
-    assert [target.node for target in decided.targets] == ["wn-3"]
+    taken = snapshot(FULL, {("cms", 8): 9}, uncontrolled=["wn-1", "wn-2"])
+    assert [t.node for t in decide(config(), State(), taken, NOW).plan.targets] == ["wn-3"]
 
 
 def test_a_group_that_holds_exactly_one_block_is_capped_at_none() -> None:
@@ -177,16 +104,12 @@ def test_a_group_that_holds_exactly_one_block_is_capped_at_none() -> None:
 
 
 def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
-    taken = snapshot()
-    made = decide(config(), State(), taken, NOW)
-    first, state = made.plan, made.state
-    made = decide(config(), state, taken, NOW)
-    second, state = made.plan, made.state
-    after_loss = decide(config(), State(), taken, NOW + 10).plan
-    assert first.sequence < second.sequence < after_loss.sequence
+    first = decide(config(), State(), snapshot(), NOW)
+    second = decide(config(), first.state, snapshot(), NOW)
+    after_loss = decide(config(), State(), snapshot(), NOW + 10)
+    assert first.plan.sequence < second.plan.sequence < after_loss.plan.sequence
 
 
 def test_a_withdrawal_has_no_target_and_stays_valid() -> None:
     decided, _ = withdrawal(config(), State(), NOW)
-    assert decided.targets == ()
-    assert decided.valid_until == NOW + 3060
+    assert (decided.targets, decided.valid_until) == ((), NOW + 3060)

@@ -53,11 +53,7 @@ def test_reserved_nodes_are_written_as_controlled_ones(
 
 @pytest.mark.parametrize(
     ("written", "said"),
-    [
-        ("[]", "it names no host"),
-        ("7", "it selects no nodes"),
-        ("none", "none could be"),
-    ],
+    [("[]", "it names no host"), ("7", "it selects no nodes"), ("none", "none could be")],
 )
 def test_what_reserves_nothing_is_refused(written: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"F:2: nodes.reserved: .*{said}"):
