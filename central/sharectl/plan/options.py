@@ -96,7 +96,7 @@ def option_of(
     )
 
 
-class _Size(NamedTuple):
+class Size(NamedTuple):
     """Jobs of one size that wait."""
 
     deficit_hs06: float
@@ -107,6 +107,44 @@ class _Size(NamedTuple):
     """Least memory that they request."""
 
 
+def sizes_of(budgets: Budgets) -> dict[int, Size]:
+    """Cores that jobs request -> the jobs."""
+    sizes: dict[int, Size] = {}
+    for (group, cores), jobs in budgets.waiting.items():
+        size = Size(budgets.deficit_hs06.get(group, 0.0), max(jobs.values()), min(jobs))
+        other = sizes.get(cores, size)
+        sizes[cores] = Size(
+            max(size.deficit_hs06, other.deficit_hs06),
+            max(size.jobs, other.jobs),
+            min(size.least_mib, other.least_mib),
+        )
+    return sizes
+
+
+def freed_cores(
+    here: NodeCores, group: str, sizes: Mapping[int, Size], excess_hs06: float, block_cores: int
+) -> dict[int, int]:
+    """Size of a target that the errors pay for -> cores that the group would have to give back.
+
+    A held-back group gives what the job requests, or all that it holds there if idle cores make up
+    for the rest. For single-core jobs it gives up to ``block_cores``.
+    """
+    held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
+    freed = {}
+    for size, jobs in sizes.items():
+        gives_hs06 = excess_hs06 + ROUNDING_HS06
+        lacks_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
+        if size > 1:
+            pays = size * power <= lacks_hs06 and min(size, held) * power <= gives_hs06
+            if pays and size <= held + idle:
+                freed[size] = max(0, size - idle)
+        elif not here.node.multicore_only:
+            cores = int(min(block_cores, jobs.jobs, held, gives_hs06 / power, lacks_hs06 / power))
+            if cores:
+                freed[1] = cores
+    return freed
+
+
 def new_options(
     nodes: Mapping[str, NodeCores],
     budgets: Budgets,
@@ -114,27 +152,18 @@ def new_options(
     prices: Prices,
     block_cores: int,
 ) -> list[Option]:
-    """Targets that ``nodes`` could have within ``budgets``, by node, group and size.
-
-    A held-back group gives what the job requests, or all that it holds there if idle cores make up
-    for the rest. For single-core jobs it gives up to ``block_cores``.
-    """
-    sizes = _sizes(budgets)
+    """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
+    sizes = sizes_of(budgets)
     leaving: dict[tuple[str, str], list[Leaving]] = {}
     glances: dict[Place, tuple[float, int]] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
-            freed = {
-                size: _freed_cores(here, group, size, jobs, budgets, block_cores)
-                for size, jobs in sizes.items()
-            }
-            if any(cores is not None for cores in freed.values()):
+            freed = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
+            if freed:
                 leaving[name, group] = jobs_there = here.leaving(group, remaining)
                 pace = fsum(cores * jobs / seconds for cores, jobs, seconds in jobs_there)
                 glances.update(
-                    ((name, group, size), (cores / pace, cores))
-                    for size, cores in freed.items()
-                    if cores is not None
+                    ((name, group, size), (cores / pace, cores)) for size, cores in freed.items()
                 )
     options = []
     for place in sorted(_worth_a_look(glances, nodes, budgets.excess_hs06, prices, block_cores)):
@@ -149,34 +178,6 @@ def new_options(
     return options
 
 
-def _sizes(budgets: Budgets) -> dict[int, _Size]:
-    sizes: dict[int, _Size] = {}
-    for (group, cores), jobs in budgets.waiting.items():
-        size = _Size(budgets.deficit_hs06.get(group, 0.0), max(jobs.values()), min(jobs))
-        other = sizes.get(cores, size)
-        sizes[cores] = _Size(
-            max(size.deficit_hs06, other.deficit_hs06),
-            max(size.jobs, other.jobs),
-            min(size.least_mib, other.least_mib),
-        )
-    return sizes
-
-
-def _freed_cores(
-    here: NodeCores, group: str, size: int, jobs: _Size, budgets: Budgets, block_cores: int
-) -> Optional[int]:
-    """Cores that the group would have to give back for the target; None if there can be none."""
-    held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
-    excess_hs06 = budgets.excess_hs06[group] + ROUNDING_HS06
-    deficit_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
-    if size == 1:
-        payable = int(min(excess_hs06, deficit_hs06) // power)
-        cores = min(block_cores, jobs.jobs, held, payable)
-        return None if here.node.multicore_only or cores < 1 else cores
-    pays = size * power <= deficit_hs06 and min(size, held) * power <= excess_hs06
-    return max(0, size - idle) if pays and size <= held + idle else None
-
-
 def _worth_a_look(
     glances: Mapping[Place, tuple[float, int]],
     nodes: Mapping[str, NodeCores],
@@ -184,7 +185,7 @@ def _worth_a_look(
     prices: Prices,
     block_cores: int,
 ) -> Iterable[Place]:
-    """Places to look at closely: all, or the quickest of each group and size.
+    """Places to look at closely: all, or the quickest of each group and size, the best of a node.
 
     Parameters
     ----------
@@ -193,6 +194,7 @@ def _worth_a_look(
     """
     if len(glances) <= MANY:
         return glances
+    power = {name: here.node.hs06_per_core for name, here in nodes.items()}
     by_kind: defaultdict[Kind, list[tuple[float, str]]] = defaultdict(list)
     for (name, group, request), (seconds, _) in glances.items():
         by_kind[group, request].append((seconds, name))
@@ -200,18 +202,18 @@ def _worth_a_look(
     on_node: defaultdict[tuple[str, bool], list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in by_kind.items():
         size = block_cores if request == 1 else request
-        power = fsum(nodes[name].node.hs06_per_core for _, name in rows) / len(rows)
-        most = int(SPARE_RATIO * ceil(excess_hs06[group] / (size * power))) + SPARE_NODES
+        block_hs06 = size * fsum(power[name] for _, name in rows) / len(rows)
+        most = int(SPARE_RATIO * ceil(excess_hs06[group] / block_hs06)) + SPARE_NODES
         quickest = sorted(rows)[:most]
         places.update((name, group, request) for _, name in quickest[:KEPT_NODES])
         for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
-            value = prices.value(size, nodes[name].node.hs06_per_core, seconds, seconds * size / 2)
+            value = prices.value(size, power[name], seconds, seconds * size / 2)
             # Single-core jobs take no place from multicore ones here: they count less, not these.
             on_node[name, request == 1].append((-value, group, request))
     for (name, single), valued in on_node.items():
-        by_value = sorted(valued)[: 1 if single else NODE_OPTIONS]
-        by_density = sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
-        best = by_value if single else [*by_value, *by_density]
+        best = sorted(valued)[: 1 if single else NODE_OPTIONS]
+        if not single:
+            best += sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
         places.update((name, group, size) for _, group, size in best)
     return places

@@ -7,11 +7,11 @@ With ``many`` each group over its share can give to each under it, a node to one
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from math import ceil, fsum
+from math import ceil, fsum, inf
 from typing import Optional
 
 from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
@@ -34,7 +34,15 @@ from sharectl.plan.assignment import (
 )
 from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.limits import PROBING, SOLVER_MISSING
-from sharectl.plan.options import for_the_furthest_under, new_options, option_of, waiting_jobs
+from sharectl.plan.options import (
+    Size,
+    for_the_furthest_under,
+    freed_cores,
+    new_options,
+    option_of,
+    sizes_of,
+    waiting_jobs,
+)
 from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import NodeCores, RemainingTimes, Wait
 
@@ -247,7 +255,8 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         everyone = filled(options, replace(rest, waiting=unbounded.waiting), choices)
         later = [choice.option.node for choice in everyone[len(choices) :]]
         notes = (*notes, LimitNote(PROBING, len(later))) if later else notes
-    fits = {name: _fit(here, excess, _least_mib(waiting)) for name, here in situation.nodes.items()}
+    sizes = sizes_of(replace(budgets, deficit_hs06=dict.fromkeys(deficit, inf)))
+    fits = {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
     if not (fixed or choices) and excess:
         reason = _why_none(fits, free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
@@ -416,41 +425,22 @@ NODE_CODES = {
 """What keeps a node from helping -> one of `sharectl.plan.plan.NODE_REASONS`."""
 
 
-def _least_mib(waiting: Mapping[Kind, Jobs]) -> dict[int, int]:
-    """Cores that jobs request -> least memory."""
-    least: dict[int, int] = {}
-    for (_, cores), jobs in waiting.items():
-        least[cores] = min(least.get(cores, min(jobs)), *jobs)
-    return least
-
-
-def _fit(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int]) -> str:
+def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
     """Best that jobs which wait would find on the node, if the groups of ``over`` give."""
     node, fit = here.node, SMALL
-    if node.multicore_only and set(least_mib) == {1}:
+    if node.multicore_only and set(sizes) == {1}:
         return "multicore-only"
-    for size, least in least_mib.items():
-        if size == 1 and node.multicore_only:
-            continue
+    for size, jobs in sizes.items():
         # A list of jobs tells no node's size.
-        if not 0 < node.cores < size and not 0 < node.memory_mib < least:
+        small = 0 < node.cores < size or 0 < node.memory_mib < jobs.least_mib
+        if not small and not (size == 1 and node.multicore_only):
             fit = "no-block"
-    for _, size, memory_mib in _blocks(here, over, least_mib):
-        if memory_mib >= least_mib[size]:
-            return FITS
-        fit = HELD
+    for group in here.held_cores.keys() & over:
+        for size, cores in freed_cores(here, group, sizes, inf, 1).items():
+            if here.memory_for(group, cores) >= sizes[size].least_mib:
+                return FITS
+            fit = HELD
     return fit
-
-
-def _blocks(
-    here: NodeCores, over: Collection[str], sizes: Iterable[int]
-) -> Iterator[tuple[str, int, int]]:
-    """Groups that could give a block there, its cores, and the memory that it would come with."""
-    for group, held in here.held_cores.items():
-        for size in sizes if group in over else ():
-            needed = 1 if size == 1 else max(0, size - here.idle_cores)
-            if needed <= held and not (size == 1 and here.node.multicore_only):
-                yield group, size, here.memory_for(group, needed)
 
 
 def _why_none(
@@ -478,21 +468,23 @@ def _why_none(
         return "no-room"
     if _pays(able, budgets):
         return "not-worth"
-    errors = {each.group: each.control_error_hs06 for each in groups if each.output_hs06}
-    given = {group: -error for group, error in errors.items()}
-    larger = replace(budgets, excess_hs06=errors, deficit_hs06=given)
+    errors = {control.group: control.control_error_hs06 for control in groups}
+    larger = replace(
+        budgets,
+        excess_hs06={group: errors[group] for group in budgets.excess_hs06},
+        deficit_hs06={group: -errors[group] for group in budgets.deficit_hs06},
+    )
     return "output-below-node" if _pays(able, larger) else "error-below-node"
 
 
 def _pays(nodes: Iterable[NodeCores], budgets: Budgets) -> bool:
     """True if the power to take and to give is worth a block for which a job waits."""
-    over = {group for group, hs06 in budgets.excess_hs06.items() if hs06 > 0}
     return any(
-        min(size, here.held_cores[group]) * here.node.hs06_per_core
-        <= budgets.excess_hs06[group] + ROUNDING_HS06
-        and size * here.node.hs06_per_core <= budgets.deficit_hs06.get(helped, 0.0) + ROUNDING_HS06
-        and min(jobs) <= memory_mib
+        here.memory_for(group, cores) >= min(jobs)
+        for kind, jobs in budgets.waiting.items()
+        for sizes in [sizes_of(replace(budgets, waiting={kind: jobs}))]
         for here in nodes
-        for (helped, size), jobs in budgets.waiting.items()
-        for group, _, memory_mib in _blocks(here, over, [size])
+        for group, hs06 in budgets.excess_hs06.items()
+        if here.held_cores[group]
+        for cores in freed_cores(here, group, sizes, hs06, 1).values()
     )

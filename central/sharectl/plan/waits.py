@@ -130,10 +130,6 @@ class RemainingTimes:
     ends: tuple[float, ...] = (0.0,) * len(EDGES_SECONDS)
     """By bin: how many of them ended."""
 
-    def __add__(self, other: RemainingTimes) -> RemainingTimes:
-        """Sum of two tables."""
-        return RemainingTimes.from_rows((*self.as_rows(), *other.as_rows()))
-
     def expected_seconds(self, age_seconds: float) -> float:
         """Mean time that a job of this age still runs, seconds, > 0.
 

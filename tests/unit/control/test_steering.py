@@ -217,9 +217,10 @@ def test_what_acted_is_said(reading: Reading, dt_seconds: float, code: str) -> N
 
 def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
     """A day at the limit, and the first error the other way turns the output round at once."""
-    bounded, state = Control("pid", pid=Pid(1.0, 3600.0, max_output_hs06=50.0)), {}
+    bounded = Control("pid", pid=Pid(1.0, 3600.0, max_output_hs06=50.0))
+    state: Mapping[str, float] = {}
     for _ in range(86):
-        state = dict(step(bounded, state, Reading(1000, 0), 1020).state)
+        state = step(bounded, state, Reading(1000, 0), 1020).state
     assert step(bounded, state, Reading(-60, 0), 1020).output_hs06 < 0
 
 
