@@ -7,7 +7,7 @@ A record of the law with such fields is a section of the configuration file, or 
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ def inline(default: Any) -> Any:
     return setting(default, inline=True)
 
 
-def setting_of(one: Field[Any]) -> Optional[Setting]:
+def setting_of(item: Field[Any]) -> Optional[Setting]:
     """Setting of a field; None if an operator does not decide it."""
-    found: Optional[Setting] = one.metadata.get("setting")
-    return found
+    return cast("Optional[Setting]", item.metadata.get("setting"))

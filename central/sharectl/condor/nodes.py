@@ -56,7 +56,7 @@ def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
         return None
     age = _as_if_just_sent(ad, "t1_JobCtlTime", now)
     stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
-    return nodes.known(code) if age < stale else nodes.STALE
+    return nodes.sharectls_own(code) if age < stale else nodes.STALE
 
 
 def _as_if_just_sent(ad: Any, name: str, now: int) -> int:

@@ -1,7 +1,7 @@
 """Control laws: from a group's error to the power to move.
 
-A law is a pure function ``(params, state, reading, dt_seconds) -> Move``. *latest* acts on the error
-alone, *ewma* on its average over time, younger values counting more. *pid*, the law of industry:
+A law is a pure function ``(params, state, reading, dt_seconds) -> Move``. *latest* acts on the
+error alone, *ewma* on its average over time, younger values counting more. *pid*, the law of industry:
 with the error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
@@ -45,7 +45,8 @@ ACTED = {
     "pay back",
     "no-number": "the error was no finite number: nothing is moved or remembered",
     "gap": "no complete cycle within control.gap_seconds: the derivative begins again",
-    "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
+    "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared "
+    "out)",
     "against-error": "integral and derivative were against the error: nothing is moved",
     BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
     "deadband": "inside control.deadband_hs06: nothing is moved",

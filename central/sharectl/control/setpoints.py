@@ -55,7 +55,7 @@ class CarryOver:
 
     @property
     def carries(self) -> bool:
-        """Whether anything is carried over."""
+        """True if anything is carried over."""
         return bool(self.pledge_hours or self.hs06_hours)
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:

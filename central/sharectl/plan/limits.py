@@ -37,7 +37,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Steerable:
-    """Where and for whom targets may stand now."""
+    """Nodes and groups that targets may name now."""
 
     nodes: AbstractSet[str]
     """Nodes that are there and under control."""
@@ -133,7 +133,7 @@ def dwelling(
 def standing_after(
     before: Iterable[Standing], targets: Iterable[Target], now: int
 ) -> tuple[Standing, ...]:
-    """Targets that stand once ``targets`` are published, by node; unchanged ones keep their time."""
+    """Targets that stand after a publication, by node; unchanged ones keep their time."""
     since = {stood.target: min(stood.since, now) for stood in before}
     stands = (Standing(target, since.get(target, now)) for target in targets)
     return tuple(sorted(stands, key=lambda stood: stood.target.node))

@@ -93,13 +93,13 @@ REMEDIES: Mapping[str, str] = {
 """Code of a problem -> what to do."""
 
 
-def known(code: str) -> str:
-    """``code``, or `UNKNOWN_CODE` for one that no program of sharectl writes: anything may stand in an ad."""
+def sharectls_own(code: str) -> str:
+    """``code``, or `UNKNOWN_CODE` for text in an ad that no program of sharectl writes."""
     return code if code in REMEDIES or code in QUIET else UNKNOWN_CODE
 
 
 def problems(refusing: Mapping[str, int], slots: int) -> list[str]:
-    """A line for each code that keeps targets from nodes: how many slots have it, and what to do."""
+    """A line for each code that keeps targets from nodes: number of slots, and what to do."""
     return [
         f"{count} of {slots} partitionable slots: {code}: {REMEDIES[code]}"
         for code, count in refusing.items()
@@ -107,7 +107,8 @@ def problems(refusing: Mapping[str, int], slots: int) -> list[str]:
 
 
 SWITCHES = {
-    "file": "the file that SHARECTL_DISABLED_FILE names there (/etc/sharectl/disabled) exists; remove it",
+    "file": "the file that SHARECTL_DISABLED_FILE names there (/etc/sharectl/disabled) exists; "
+    "remove it",
     "knob": "SHARECTL_ENABLED is False there; set it to True, and condor_reconfig",
 }
 """What switches sharectl off on one node, and how to have it on again."""
@@ -123,11 +124,11 @@ class NodeWords:
     problem: Optional[str] = None
     """Why it is not known."""
     switched_off: tuple[str, ...] = ()
-    """Which of `SWITCHES` of the node are off: START is the site's own then, whatever its target."""
+    """`SWITCHES` of the node that are off: START is the site's own then, whatever its target."""
 
 
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
-"""What a node may be called: a host name, short or full."""
+"""Name of a node: a host name, short or full."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class ControlledHosts:
     """The nodes whose name matches one of the patterns."""
 
     patterns: tuple[str, ...]
-    """Shell patterns (``*``, ``?``, ``[…]``), matched without case on the short or the full host name."""
+    """Shell patterns (``*``, ``?``, ``[…]``), without case, of the short or the full host name."""
 
 
 @dataclass(frozen=True)
@@ -179,17 +180,16 @@ def controlled_machines(
 
 
 def selected_by_hosts(patterns: Iterable[str], machine: str) -> bool:
-    """Tells if a pattern matches the host name ``machine`` or its first part, without case."""
+    """True if a pattern matches the host name ``machine`` or its first part, without case."""
     full = machine.lower()
     names = (full, full.partition(".")[0])
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 
 
 def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
-    """``floor(ratio * number of machines)`` of ``machines``, those with the lowest SHA-256 of the lower-case name.
+    """``floor(ratio * number of machines)`` machines: the lowest by SHA-256 of the lower-case name.
 
-    The choice hangs on the names alone: not on their order, and hardly on which other nodes come
-    and go.
+    The choice hangs on the names alone: not on their order, and hardly on other nodes.
     """
     from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which few configurations need
 
@@ -235,7 +235,7 @@ def left_out(
     before
         Node -> Unix seconds at which it did not obey.
     """
-    stood = {each.target.node: each for each in standing}
+    stood = {row.target.node: row for row in standing}
     speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)
     reasons = never_steered(snapshot)
     unheeding: dict[str, int] = {}

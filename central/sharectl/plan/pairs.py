@@ -218,11 +218,11 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         reason = "given-up"
     waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
     prices = for_the_furthest_under(assigning.prices, deficit, waiting)
-    stood = [_stood(each, situation, prices) for each in situation.standing]
+    stood = [_stood(standing, situation, prices) for standing in situation.standing]
     standing = Wanted(
         reason,
-        reasons={each.target.node: "released" for each in stood},
-        waits={each.target: each.option.wait for each in stood},
+        reasons={old.target.node: "released" for old in stood},
+        waits={old.target: old.option.wait for old in stood},
     )
     if not waiting or not (excess or stood):
         return standing
@@ -230,9 +230,9 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     bounded = replace(budgets, waiting=_bounded(waiting, look, stood))
     fixed = [
         choice
-        for each in stood
-        if each.target.node in situation.young
-        for choice in _going_on(each, bounded, prices)
+        for old in stood
+        if old.target.node in situation.young
+        for choice in _going_on(old, bounded, prices)
     ]
     unbounded = budgets.after(fixed)
     room = None if situation.room is None else max(0, situation.room - len(situation.young))
@@ -240,10 +240,10 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
     going_on = [
         choice
-        for each in stood
-        if each.target.node in free
-        and not (each.target.request_cores == 1 and free[each.target.node].node.multicore_only)
-        for choice in _going_on(each, rest, prices)
+        for old in stood
+        if old.target.node in free
+        and not (old.target.request_cores == 1 and free[old.target.node].node.multicore_only)
+        for choice in _going_on(old, rest, prices)
     ]
     kept, rest = _affordable(going_on, rest)
     taken = {option.place for option in kept}
@@ -307,9 +307,9 @@ def _bounded(
 ) -> dict[Kind, Jobs]:
     """Jobs for the new targets that may be tried beside those that stand, least memory first."""
     unfinished = Counter[Kind]()
-    for each in stood:
-        blocks = max(1, each.due_cores) if each.target.request_cores == 1 else 1
-        unfinished[each.target.kind] += 0 if each.fulfilled else blocks
+    for old in stood:
+        blocks = max(1, old.due_cores) if old.target.request_cores == 1 else 1
+        unfinished[old.target.kind] += 0 if old.fulfilled else blocks
     bounded: dict[Kind, Jobs] = {}
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]

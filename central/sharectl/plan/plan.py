@@ -1,4 +1,4 @@
-"""From errors to targets: whom to help, whom to hold back, and on which nodes (seed 004, ideas 2 to 4)."""
+"""From errors to targets: groups to help and to hold back, and nodes (seed 004, ideas 2 to 4)."""
 
 from __future__ import annotations
 
@@ -80,27 +80,23 @@ class State:
     sequence: int = 0
     """Number of the last plan that was published."""
     nodes: int = 0
-    """Nodes that the last complete snapshot had."""
+    """Nodes of the last complete snapshot."""
     schedds: int = 0
-    """Schedds that it asked."""
     standing: tuple[Standing, ...] = ()
     """Targets of the last plan, by node."""
     standing_until: int = 0
-    """Unix seconds from which they count no more, since the plan runs out."""
+    """Unix seconds at which that plan runs out."""
     withdrawn: bool = False
     """Whether every publisher has taken a plan without targets since sharectl was disabled."""
     uncertain_nodes: int = 0
-    """Nodes that a publication was to change that was begun, and of which nobody knows whether it ended."""
+    """Nodes that a publication was to change that began and may not have ended."""
     unaudited: Optional[tuple[Standing, ...]] = None
-    """Targets that the audit knows of, if it has not been told of the last plan; else None."""
+    """Targets in the audit, if it has not recorded the last plan; else None."""
     controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Group -> its controller's state; a group that is not there begins anew."""
-
+    """Group -> its controller's state."""
     unheeding: Mapping[str, int] = field(default_factory=dict)
-    """Node that has not acted on its target in time -> Unix seconds at which that was found."""
-
+    """Node that has not acted on its target in time -> Unix seconds at which that was seen."""
     blocks: BlockMemory = NO_BLOCKS
-    """Blocks of cores that stand free, and those that no job took."""
 
     def standing_at(self, now: int) -> tuple[Standing, ...]:
         """Targets that nodes may act on at Unix time ``now``."""
@@ -115,17 +111,14 @@ class PlanConfig:
     """Group without subgroups, which targets may name -> pledge, HS06."""
     limits: PlanLimits
     validity_seconds: int
-    """How long nodes act on a plan that is not renewed."""
+    """Time for which nodes act on a plan that is not renewed."""
     controlled: Controlled = ALL_NODES
-    """Which nodes he means; snapshots know which they are."""
     steering: SteeringConfig = SEED
-    """Setpoints and controllers."""
     own_hs06: Mapping[str, float] = field(default_factory=dict)
-    """Group with subgroups -> what these leave of its pledge for jobs of its own, HS06; see `sharectl.shares.groups`."""
+    """Group with subgroups -> power of its pledge that these leave to its own jobs, HS06."""
     strategy: str = "many"
     """One of `STRATEGIES`."""
     assigning: Assigning = field(default_factory=lambda: Assigning(solver="greedy"))
-    """Of the strategy for many pairs."""
     give_up: Optional[GiveUp] = None
     """When blocks of cores that no job takes are given back; None for never."""
 
@@ -158,7 +151,7 @@ class Decision:
     state: State
     """State to keep once the plan is published."""
     groups: tuple[GroupControl, ...]
-    """What each group's controller said, in the order of the pledges."""
+    """Outcome of each group's controller, in the order of the pledges."""
     nodes: tuple[NodeRecord, ...]
     """Every node of the snapshot, and absent ones that had a target; by name."""
     idle: IdleCores = NO_IDLE_CORES
@@ -166,7 +159,7 @@ class Decision:
 
 
 def decide(
-    config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
+    config: PlanConfig, state: State, snapshot: Snapshot, now: int, learnt: Known = NOTHING_KNOWN
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
     deadband_hs06, nodes = config.limits.deadband_hs06, nodes_of(snapshot)
@@ -195,7 +188,7 @@ def decide(
         standing=[stood for stood in standing if where.may_keep(stood.target)],
         young=young,
         room=room_for_targets(config.limits, where.pool_nodes),
-        remaining=known.remaining,
+        remaining=learnt.remaining,
         block_cores=config.limits.multicore_cores,
         look=look,
     )

@@ -32,21 +32,18 @@ class HeldJobs(NamedTuple):
 
     group: str
     cores: int
-    """Cores that each holds."""
     jobs: int
     seconds: int
-    """Mean time that they have run, rounded to some per cent."""
+    """Mean time that they have run, rounded to two digits."""
     memory_mib: int = 0
-    """Memory that each holds; where they differ the mean, rounded likewise; 0 if unknown."""
+    """Memory that each holds; where they differ the mean, to two digits; 0 if unknown."""
 
 
 class TargetNodes(NamedTuple):
-    """On how many nodes a target names a group, or one within it."""
+    """Number of nodes on which a target holds back or helps a group, or one within it."""
 
     held_back: int
-    """Nodes on which it is held back."""
     helped: int
-    """Nodes on which it is helped."""
 
 
 class GroupReason(NamedTuple):
@@ -55,7 +52,7 @@ class GroupReason(NamedTuple):
     code: str
     """One of `GROUP_REASONS`."""
     closed_nodes: int
-    """Nodes with a target that names neither the group nor one within it: none of its jobs starts there."""
+    """Nodes whose target names neither the group nor one within it: none of its jobs starts."""
     other_sizes_closed_nodes: int
     """Nodes that help it where its pending jobs of other sizes do not start."""
 
@@ -70,16 +67,13 @@ class NodeRecord:
     controlled: bool
     held: tuple[HeldJobs, ...] = ()
     target: Optional[Target] = None
-    """What stands after the cycle."""
+    """Target after the cycle."""
     reason: Optional[str] = None
-    """Why it was left out or has what it has: one of `sharectl.plan.plan.NODE_REASONS`."""
+    """One of `sharectl.plan.plan.NODE_REASONS`."""
     wait_seconds: float = 0.0
-    """Expected time until the target's cores are free; 0 without a target.
-
-    The ledger keeps two digits.
-    """
+    """Expected time until the target's cores are free; the ledger keeps two digits."""
     idle_core_seconds: float = 0.0
-    """Cores expected to stand idle meanwhile, times seconds. The ledger keeps two digits."""
+    """Cores expected to stand idle meanwhile, times seconds; the ledger keeps two digits."""
     memory_mib: int = 0
     reserved: bool = False
     draining: bool = False
@@ -97,18 +91,16 @@ class CycleRecord:
     """One cycle."""
 
     taken_at: int
-    """Unix seconds; what ``explain cycle`` and ``replay`` know it by, besides its number."""
     seconds: float
-    """How long it took."""
+    """Duration."""
     complete: bool
     sources: tuple[Source, ...] = ()
     groups: tuple[GroupControl, ...] = ()
     """Empty if it was not complete."""
     pending: tuple[PendingJobs, ...] = ()
-    """Jobs of ``groups`` that wait in none of the groups within these, alike in cores and about alike in memory: of those
-    within a power of two the most, which is how plans see them."""
+    """Jobs of ``groups``, of none within these, as of `sharectl.shares.demand.pending_alike`."""
     waits: tuple[JobWaits, ...] = ()
-    """Waiting times of jobs of ``groups``, by group and cores; without those of which nothing is known."""
+    """Waiting times of jobs of ``groups``, by group and cores, where known."""
     cores_by_size: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Group -> cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()
@@ -123,19 +115,19 @@ class CycleRecord:
     published: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     configuration: str = ""
-    """First 12 digits of the SHA-256 of what decides, to see when it was changed."""
+    """First 12 digits of the SHA-256 of all settings that decide."""
     number: int = 0
-    """Counted by the ledger; 0 if it has not been kept yet."""
+    """Number in the ledger; 0 if it has not been kept yet."""
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
     idle_target_cores: Optional[int] = None
     """Those that targets kept from jobs; None if unknown."""
     idle_grace_cores: Optional[int] = None
-    """Those that grace kept from single-core jobs, on nodes that act on no target; None if unknown."""
+    """Those that grace kept from single-core jobs, where no target acts; None if unknown."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
-    """Group -> nodes with a target for it, after the cycle; without the groups of which it is not known, as in imported rows."""
+    """Group -> nodes with a target for it after the cycle, where known."""
     group_reasons: Mapping[str, GroupReason] = field(default_factory=dict)
-    """Group -> why it is helped, held back or neither; empty where that is not known."""
+    """Group -> why it is helped, held back or neither, where known."""
     blocks: BlockMemory = NO_BLOCKS
     """Blocks of cores that stood free at its look, and those that no job took."""
     imported: bool = False

@@ -9,7 +9,8 @@ from sharectl.settings import inline, setting
 
 STRATEGIES = {
     "many": "every group over its share can give to every one under it",
-    "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
+    "pair": "the group furthest over its share gives to the one furthest under it (the original "
+    "method)",
 }
 """How groups are brought together."""
 

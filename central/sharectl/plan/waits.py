@@ -66,7 +66,7 @@ class Leaving(NamedTuple):
 
 
 def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) -> Wait:
-    """Expected time until ``jobs`` have given back ``needed_cores``, and what stands idle meanwhile.
+    """Expected time until jobs have given back ``needed_cores``, and the cost of cores meanwhile.
 
     Each job ends after an exponential time of its mean. The cores given back by time t are then on
     average ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that

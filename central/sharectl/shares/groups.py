@@ -29,7 +29,7 @@ class GroupTree:
     """The configured groups of every level."""
 
     pledge_hs06: Mapping[str, float]
-    """Full name → pledge with all that it gives to subgroups, HS06; a group comes before those within it."""
+    """Full name → pledge with that of its subgroups, HS06; a group comes before its subgroups."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,8 +67,7 @@ def levels_above(name: str) -> tuple[str, ...]:
 def first_level(names: Iterable[str]) -> tuple[str, ...]:
     """Names that are within no other of ``names``: sums over groups are made of these."""
     names = tuple(names)
-    known = frozenset(names)
-    return tuple(name for name in names if known.isdisjoint(levels_above(name)))
+    return tuple(name for name in names if set(names).isdisjoint(levels_above(name)))
 
 
 def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]:
@@ -79,16 +78,16 @@ def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]
 
 
 def in_order(names: Collection[str]) -> tuple[str, ...]:
-    """Names with each group before those within it, else in the order given; groups in between are added."""
+    """Names and all levels above, each group before those within it, else in the order given."""
     first: dict[str, int] = {}
     for place, name in enumerate(names):
-        for each in (*levels_above(name), name):
-            first.setdefault(each, place)
-    return tuple(
-        sorted(
-            first, key=lambda name: [(first[each], each) for each in (*levels_above(name), name)]
-        )
-    )
+        for level in (*levels_above(name), name):
+            first.setdefault(level, place)
+
+    def order(name: str) -> list[tuple[int, str]]:
+        return [(first[level], level) for level in (*levels_above(name), name)]
+
+    return tuple(sorted(first, key=order))
 
 
 def is_within(name: str, group: str) -> bool:
@@ -162,8 +161,7 @@ def _sum_by_cores(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""What a group of the first level, or one part of a name, may be called: safe in a ClassAd, a file name and a metric
-label."""
+"""A part of a name: safe in a ClassAd, a file name and a metric label."""
 
 MAX_GROUP_LENGTH = 64
 """Characters of a whole name."""
@@ -171,31 +169,27 @@ MAX_GROUP_LENGTH = 64
 NESTED_GROUP_NAME = re.compile(
     rf"(?=.{{1,{MAX_GROUP_LENGTH}}}\Z)[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*"
 )
-"""What a group of any level may be called, such as ``alice.prod``."""
+"""Name of a group of any level, such as ``alice.prod``."""
 
 _PARTS = re.compile(r"[^.@]*(?:[^@]*(?=\.[^.@]*@)|[^@]*\Z)?")
-"""The group in a name: without ``@`` all of it; else what is before the last part before it, which is the user, or the
-first part if there is no other. config.d has the same pattern."""
+"""The group in a name: all of it without ``@``; else without the last part before the ``@``, which
+is the user, unless there is no other part. config.d has the same pattern."""
 
 
 def first_part(accounting_group: Optional[str]) -> str:
-    """First part of the name that a job gives as its group, lower case; empty without one.
-
-    Users write it.
-    """
-    return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[
-        0
-    ].lower()
+    """First part of the name that a user writes as a job's group, lower case; empty without one."""
+    name = (accounting_group or "")[: MAX_GROUP_LENGTH + 1].lower()
+    return re.split(r"[.@]", name, maxsplit=1)[0]
 
 
 def without_user(accounting_group: Optional[str]) -> Optional[str]:
-    """Group in an AccountingGroup, of any length, as it is written; None if there is none."""
+    """Group in an AccountingGroup, of any length, as it is written; None without one."""
     match = _PARTS.match(accounting_group or "")
     return (match.group() or None) if match else None
 
 
 def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
-    """Name of the configured group that a job belongs to, the longest that its own begins with, or `OTHER`.
+    """Name of a job's configured group, the longest that its own begins with, or `OTHER`.
 
     Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of
     ``Alice.Prod.mc`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.

@@ -13,14 +13,10 @@ SOURCES = {
     "negotiator": "the negotiator's group quotas",
     "cric": "WLCG CRIC",
 }
-"""Where pledges can be from -> how that is called."""
+"""Origin of pledges -> its name in messages."""
 
 SOURCE_NAME = "pledges"
-"""How the source of pledges is called among those of a cycle."""
-
-_FIRST_MONTH = 4
-_MONTHS = 3
-_QUARTERS = 4
+"""Name of the source of pledges among those of a cycle."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +25,17 @@ class Pledge:
 
     group: str
     hs06: float
-    """Power to use, HS06 or HEPscore23, which are on one scale."""
+    """Power, HS06 (or HEPscore23, which is on the same scale)."""
     source: str
     """One of `SOURCES`."""
     place: str
-    """Where exactly: a key, a knob, a federation and a period."""
+    """A key, a knob, a federation and a period."""
     said_at: Optional[int] = None
-    """Unix seconds of the source's answer; None for now, or if it is the configuration."""
+    """Unix seconds of the source's last answer; None if it is of now, or is the configuration."""
     instead_of_hs06: Optional[float] = None
-    """Pledge of the source that the configuration overrides; None without one."""
+    """Pledge of the source where the configuration overrides it; else None."""
     surplus: Optional[str] = None
-    """Use of what others leave, by the negotiator: ``no``, ``byquota`` or ``regroup``; None if
-    unknown."""
+    """Use of power that others leave: ``no``, ``byquota`` or ``regroup``; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +47,9 @@ class Pledged:
     pledges: tuple[Pledge, ...] = ()
     """By the order of the configuration."""
     warnings: tuple[str, ...] = ()
-    """Facts to mend, one line each: a copy in use, a pledge that jumps."""
+    """Lines on what an operator should mend: a copy in use, a pledge that jumps."""
     notes: tuple[str, ...] = ()
-    """Facts that may be meant so, one line each: a written pledge that differs, a group that is not
-    steered."""
+    """Lines on what may be meant so: a pledge that differs, a group that is not steered."""
 
     @property
     def hs06(self) -> dict[str, float]:
@@ -78,14 +72,10 @@ class Period:
 def period_at(now: int) -> Period:
     """The quarter that the Unix time ``now`` is in, by UTC."""
     date = datetime.fromtimestamp(now, timezone.utc)
-    quarter = (date.month - _FIRST_MONTH) // _MONTHS
-    return (
-        Period(date.year, quarter + 1)
-        if quarter >= 0
-        else Period(date.year - 1, quarter + 1 + _QUARTERS)
-    )
+    months = 12 * date.year + date.month - 4
+    return Period(months // 12, months % 12 // 3 + 1)
 
 
 def jumps(before: float, after: float, factor: float) -> bool:
-    """Whether a pledge rose or fell by more than ``factor``, > 1."""
+    """True if a pledge rose or fell by more than ``factor``, > 1."""
     return not before / factor <= after <= before * factor

@@ -24,7 +24,7 @@ class Group:
     """What it may use by itself; None if unknown, as before the first negotiation cycle."""
     used: Optional[float]
     surplus: Optional[str]
-    """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP); None if unknown."""
+    """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP) or None."""
 
     @property
     def limit(self) -> Optional[float]:
