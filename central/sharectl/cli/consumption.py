@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Sequence
@@ -55,6 +54,7 @@ The text is checked as by `sharectl consumption check`. Faults are reported by t
 and nothing is printed then.
 """
 _CAPACITY_EPILOG = """\
+The pool is asked for slots, jobs and groups that no file has.
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
 leave, so its quota may be 0 while all that slots have counts as within it.
 ? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
@@ -71,7 +71,7 @@ columns of --group, in weighted slots:
 {_CAPACITY_EPILOG}"""
 _JSON = "print JSON, with a schema version"
 _STANDARD = ("cpus", "memory", "disk")
-_AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d+(?:\.\d+)?)\s*")
+_AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,15}(?:\.\d+)?)\s*")
 _WHOLE = r"[1-9][0-9]{0,14}"
 _REQUEST = re.compile(rf"(?:{_WHOLE}(?:,{_WHOLE}){{0,2}})?(?:(?:^|,)[A-Za-z_]\w*={_WHOLE})*")
 
@@ -150,7 +150,7 @@ def _size(text: str) -> dict[str, float]:
     """Asset, lower case -> amount, from ``cpus=64,memory=256000``."""
     matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
     amounts = {match[1].lower(): float(match[2]) for match in matches if match}
-    if len(amounts) != len(matches) or not all(map(math.isfinite, amounts.values())):
+    if len(amounts) != len(matches):
         raise argparse.ArgumentTypeError(
             f"{text!r}: write amounts of assets, each once, in HTCondor's units (Memory MiB, Disk "
             "KiB), such as cpus=64,memory=256000,gpus=4"
@@ -164,9 +164,8 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="DIR|FILE",
-        help="folders of snippets, snippets, or what `condor_config_val -dump` printed of a node "
-        "(-verbose too, which has places); - for standard input; several are compared (default: "
-        "all that this machine's HTCondor reads)",
+        help="folders of snippets, snippets, or output of `condor_config_val -dump [-verbose]`; - "
+        "for standard input; several are compared (default: this machine's configuration)",
     )
     parser.add_argument(
         "--slot",
@@ -175,8 +174,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="ASSET=AMOUNT,…",
         help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 "
-        "(default: what a whole configuration says; for snippets, a node of 32 cores); a "
-        "SLOT_TYPE_<N> with an amount of its own keeps that; may be repeated",
+        "(default: those of the configuration; for snippets, a node of 32 cores); may be repeated",
     )
     add_check_arguments(parser, CHECKS, "folders")
 
@@ -239,58 +237,39 @@ def _cost_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="sums by accounting group against its quota, and how far leftovers pass it",
     )
-    of_jobs = "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)"
-    _add_common(parser, of_jobs, "jobs of this request instead of those that pend in the pool")
+    _add_common(parser, "jobs of this file", "jobs of this request instead of those that pend")
 
 
 def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _CAPACITY_EPILOG
-    parser.add_argument(
-        "--pending",
-        action="store_true",
-        help="also count claims for the jobs that pend in the pool",
-    )
-    of_jobs = "also count claims for these jobs: ads that condor_q -long or -json printed"
-    _add_common(parser, of_jobs, "also count claims for jobs of this request")
+    parser.add_argument("--pending", action="store_true", help="also claims for jobs that pend")
+    _add_common(parser, "also claims for jobs of this file", "also claims for jobs of this request")
 
 
 def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add = parser.add_argument
-    add("--jobs", type=Path, metavar="FILE", help=of_jobs)
-    of_request += (
-        " (cores, MiB of memory, KiB of disk, each 1 if left out; GPUs and custom resources by "
-        "name, such as 8,gpus=1); may be repeated"
+    add, file_of = parser.add_argument, "ads of condor_status -long or -json"
+    of_file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+    add("--jobs", **of_file, help=f"{of_jobs}: ads of condor_q -all -long or -json")
+    add(
+        "--request",
+        action="append",
+        default=[],
+        type=_request,
+        metavar="[CPUS[,MIB[,KIB]]][,NAME=AMOUNT…]",
+        help=f"{of_request}: cores, MiB, KiB, each 1 if left out; GPUs and custom resources by "
+        "name, such as 8,gpus=1; may be repeated",
     )
-    metavar = "[CPUS[,MIB[,KIB]]][,NAME=AMOUNT…]"
-    add("--request", action="append", default=[], type=_request, metavar=metavar, help=of_request)
-    of_slots = (
-        "ads that condor_status -long or -json printed, - for standard input (default: ask the "
-        "pool)"
-    )
-    add("--slots", type=Path, metavar="FILE", help=of_slots)
+    add("--slots", **of_file, help=f"slots of this file: {file_of}; - for standard input")
     add("--constraint", metavar="EXPR", help="slots for which this is true")
     add("--job-constraint", metavar="EXPR", help="jobs for which this is true")
-    of_empty = (
-        "take each slot as it is when nothing runs on it (TotalSlotCpus, …), and groups as using "
-        "nothing"
-    )
-    add("--empty", action="store_true", help=of_empty)
-    of_quotas = (
-        "ads of groups that condor_status -any -constraint IsAccountingGroup -long or -json "
-        "printed (default: ask the pool)"
-    )
-    add("--quotas", type=Path, metavar="FILE", help=of_quotas)
-    of_leftovers = (
-        "CLAIM_PARTITIONABLE_LEFTOVERS of the access points (default: ask those of the pool; "
-        "on, HTCondor's default, where there is none to ask)"
-    )
-    add("--leftovers", choices=("on", "off"), help=of_leftovers)
-    of_config = (
-        "sharectl's configuration, for its section pool (default: the pool of this machine's "
-        "HTCondor configuration)"
-    )
-    add("--config", type=Path, metavar="FILE", help=of_config)
+    add("--empty", action="store_true", help="slots and groups as when nothing runs")
+    quotas = "ads of condor_status -any -constraint IsAccountingGroup -long or -json"
+    add("--quotas", **of_file, help=f"groups of this file: {quotas}")
+    leftovers = "CLAIM_PARTITIONABLE_LEFTOVERS of the access points (default: theirs, else on)"
+    add("--leftovers", choices=("on", "off"), help=leftovers)
+    config = "sharectl's configuration, for its section pool (default: this machine's pool)"
+    add("--config", **of_file, help=config)
     add("--json", action="store_true", help=_JSON)
 
 
@@ -420,31 +399,11 @@ class _Inputs:
 
 _Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int], str]
 _VERBS: dict[str, _Verb] = {
-    "examples": (
-        _examples_arguments,
-        _examples,
-        "list the ready examples of policies, or print one",
-    ),
-    "render": (
-        _render_arguments,
-        _render,
-        "print the HTCondor configuration of a file of policies",
-    ),
-    "check": (
-        _check_arguments,
-        _check,
-        "find what is wrong with consumption policies, before or after they are used",
-    ),
-    "cost": (
-        _cost_arguments,
-        _cost,
-        "what jobs would take of slots, what that costs their groups, and how many more fit",
-    ),
-    "capacity": (
-        _capacity_arguments,
-        _capacity,
-        "how many claims slots, slot types and groups can have now",
-    ),
+    "examples": (_examples_arguments, _examples, "list the ready policies, or print one"),
+    "render": (_render_arguments, _render, "print HTCondor's configuration for a file of policies"),
+    "check": (_check_arguments, _check, "find faults of policies, before or after they are used"),
+    "cost": (_cost_arguments, _cost, "what jobs take of slots and cost their groups, how many fit"),
+    "capacity": (_capacity_arguments, _capacity, "how many claims slots and groups can have now"),
 }
 """Name -> arguments, what runs, summary."""
 
