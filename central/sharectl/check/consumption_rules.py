@@ -54,7 +54,6 @@ _ENDS = (
 _CONSUMPTION = "CONSUMPTION_"
 _OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
 _OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *READERS)
-_LIKE = 0.85  # ratio from which a knob is a misspelt one
 _SMALL_JOBS = tuple(
     {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
     for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
@@ -87,7 +86,7 @@ def _unknown(node: CheckedNode, name: str) -> Optional[tuple[str, str]]:
     knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
     if not rest or rest.upper() in knobs:
         return None
-    if near := difflib.get_close_matches(rest.upper(), knobs, 1, _LIKE):
+    if near := difflib.get_close_matches(rest.upper(), knobs, 1, 0.85):
         meant = name[: len(name) - len(rest)] + near[0]
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {meant}"
     if not rest.upper().startswith(_CONSUMPTION):
@@ -153,9 +152,11 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
 
 
 def _without_effect(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
-    knobs = [slot.policy, *slot.policies.values()]
-    own = [knob for knob in knobs if typed(knob.macro)]
-    general = [] if node.wants_policy else [k for k in knobs[1:] if not k.is_default]
+    policies = list(slot.policies.values())
+    own = [knob for knob in (slot.policy, *policies) if typed(knob.macro)]
+    idle = [knob for knob in own if knob is not slot.policy]
+    if not node.wants_policy:
+        idle = [policy for policy in policies if not policy.is_default]
     scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
     if not slot.count and own:
         count = f"NUM_SLOTS_TYPE_{slot.number}"
@@ -171,7 +172,7 @@ def _without_effect(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
         remedy = f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it"
         level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
         yield Finding(slot.policy.place, fault, remedy, level)
-    elif (idle := general or own[slot.policy in own :]) and not slot.wants_policy:
+    elif idle and not slot.wants_policy:
         fault = f"{_names(idle)}: no effect, because {slot.policy.macro} is not True"
         remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
         yield Finding(idle[0].place, fault, remedy)

@@ -308,16 +308,16 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
         yield Finding(place, fault, "write fewer")
     words = (_arguments(subject) or subject.text(OPTIONS)).split()
     arguments = dict(zip(words[::2], words[1::2]))
-    is_needed = [entry for entry in entries if not entry.startswith("collector:")]
-    if len(is_needed) < len(entries):
+    unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
+    if len(unauthenticated) < len(entries):
         yield from _identity(subject, arguments.get("--identity"))
     key_file = arguments.get("--key-file")
     if key_file is None:
-        for exposed in filter(None, map(_exposed, is_needed)):
+        for exposed in filter(None, map(_exposed, unauthenticated)):
             fault = f"{exposed}, and nodes believe targets without a signature"
             remedy = f"sign the targets, and add --key-file /etc/sharectl/keys to {OPTIONS}"
             yield Finding(place, fault, remedy, Level.ADVICE)
-    elif is_needed and subject.on_machine and key_file.startswith("/"):
+    elif unauthenticated and subject.on_machine and key_file.startswith("/"):
         jobs_user = signing.reader(subject.configuration.text("CONDOR_IDS"))
         problem = signing.problem(Path(key_file), jobs_user, os.geteuid())
         if problem:
