@@ -51,24 +51,6 @@ def test_whole_numbers(run_time: int, cadence: int) -> None:
     assert cycles_held(run_time, cadence) == -(-run_time // cadence)
 
 
-@given(WHOLE, WHOLE, st.sampled_from([0.001, 0.1, 0.3, 7.0, 1e4]))
-def test_scale(run_time: int, cadence: int, scale: float) -> None:
-    """Only the ratio counts: (kD, kC) loads as (D, C)."""
-    own, scaled = (
-        loading_factor(run_time, cadence),
-        loading_factor(scale * run_time, scale * cadence),
-    )
-    assert abs(own - scaled) < 1e-8
-
-
-@given(LAWS, CADENCES)
-def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
-    """E[D] / (E[D] + C) <= factor <= 1: a job idles its slot for less than a cycle."""
-    factor = run_times.loading(cadence)
-    assert 0 < factor <= 1
-    assert factor >= run_times.mean_seconds / (run_times.mean_seconds + cadence) - CLOSE
-
-
 @given(LAWS, CADENCES, st.integers(2, 20))
 def test_a_cadence_that_divides_another_is_no_worse(
     run_times: RunTimes, cadence: float, times: int
@@ -84,12 +66,13 @@ def test_the_expectation_is_work_over_held_time(run_times: RunTimes, cadence: fl
     assert abs(Load("", parts).loading(cadence) - run_times.loading(cadence)) < 1e-9
 
 
-@given(SEEN, st.integers(5, 600).map(float), st.integers(0, 1500).map(float))
+@given(LAWS, st.integers(5, 2000).map(float), st.just(0.0) | st.integers(0, 1500).map(float))
 def test_claims_bounds(run_times: RunTimes, cadence: float, worklife: float) -> None:
-    """A claim works longer than W and then idles for less than a cycle: loading > W / (W + C)."""
+    """A claim lasts longer than W, and a job or more; then it idles for less than a cycle."""
     factor = run_times.loading(cadence, worklife)
-    assert factor <= 1
-    assert factor >= worklife / (worklife + cadence) - CLOSE
+    least = max(worklife, run_times.mean_seconds)
+    assert 0 < factor <= 1
+    assert factor >= least / (least + cadence) - CLOSE
 
 
 @settings(max_examples=25)  # each takes a tenth of a second

@@ -10,7 +10,6 @@ from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
 from sharectl.cadence.loads import MOST_ROWS, loads
 from sharectl.cadence.run_times import (
     RunTimes,
-    constant,
     exponential,
     loading_factor,
     log_normal,
@@ -40,13 +39,6 @@ DRAWS = 100_000
 )
 def test_known_values(run_time: float, cadence: float, factor: float) -> None:
     assert loading_factor(run_time, cadence) == pytest.approx(factor, abs=1e-12)
-
-
-def test_exponential_run_times_by_the_closed_sum() -> None:
-    run_times = exponential(255)
-    # 255 / (C / (1 - exp(-C / 255))), worked out by hand.
-    assert run_times.loading(60) == pytest.approx(0.8910619573, abs=5e-4)
-    assert run_times.loading(300) == pytest.approx(0.5878896073, abs=5e-4)
 
 
 def _truncated(draws: random.Random) -> float:
@@ -94,23 +86,6 @@ def test_the_expectation_is_what_sampling_gives(
         held += cadence * ceil(claim / cadence)
     # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
     assert run_times.loading(cadence, worklife) == pytest.approx(busy / held, abs=0.006)
-
-
-def test_the_mean_of_the_jobs_own_factors_is_something_else() -> None:
-    draws = random.Random(7)
-    own = [loading_factor(draws.expovariate(1 / 255), 300) for _ in range(DRAWS)]
-    assert sum(own) / DRAWS == pytest.approx(0.5068, abs=0.005)
-    assert exponential(255).loading(300) == pytest.approx(0.5879, abs=0.0005)
-
-
-@pytest.mark.parametrize(
-    ("worklife", "jobs"), [(0, 1), (254, 1), (255, 2), (1200, 5), (1275, 6), (-1, None)]
-)
-def test_a_claim_ends_with_the_job_after_which_it_is_too_old(
-    worklife: float, jobs: int | None
-) -> None:
-    expected = 1.0 if jobs is None else loading_factor(255 * jobs, 60)
-    assert constant(255).loading(60, worklife) == expected
 
 
 def test_a_job_counts_by_its_cores() -> None:
