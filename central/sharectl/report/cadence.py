@@ -79,7 +79,7 @@ def _cost_content(cost: Cost, comparison: Comparison) -> dict[str, Any]:
 def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str, Any]:
     cores = comparison.terms.cores
     return {
-        **_knobs(choice),
+        **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
         "by_column": _basis(comparison),
         "loading_factor": choice.option.loading,
         "idle_core_hours_per_day": None
@@ -91,55 +91,52 @@ def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str,
     }
 
 
-def _knobs(choice: Recommendation) -> dict[str, int]:
-    return {name: round(value) for name, value in zip(_KNOBS, asdict(choice.knobs).values())}
-
-
 def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    cores, worklife = comparison.terms.cores, comparison.terms.worklife_seconds
+    content, cores = as_content(comparison, facts), comparison.terms.cores
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
     load, several = comparison.costs[0].load, len(comparison.costs) > 1
     whose = "" if several else f" of {load.name}, mean {brief(load.mean_seconds)} s"
     columns = [*(("run times", "mean s") if several else ()), "interval s"]
     columns += ["one job a claim %", idle]
-    columns += [f"{_basis(comparison)} %", idle] if worklife else []
+    columns += [f"{_basis(comparison)} %", idle] if comparison.terms.worklife_seconds else []
     print_table(
         f"loading factor{whose}: share of their time that slots work while jobs wait{pool}",
         [*columns, "in cycles", "cycles/day"],
-        _rows(comparison),
+        _rows(content, parts=bool(comparison.parts)),
         to,
     )
-    for note in notes(comparison, facts):
+    for note in content["notes"]:
         print(_comment(note), file=to)
-    if comparison.choice is not None:
+    if choice := content["recommendation"]:
         print("\n# For the central manager; nothing has been changed.", file=to)
-        for reason in reasons(comparison, comparison.choice):
+        for reason in choice["why"]:
             print(_comment(reason), file=to)
-        for name, seconds in _knobs(comparison.choice).items():
-            print(f"{_comment(f'{_KNOBS[name]}, s')}\n{name} = {seconds}", file=to)
+        for name, meaning in _KNOBS.items():
+            print(f"{_comment(f'{meaning}, s')}\n{name} = {choice[name]}", file=to)
 
 
-def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
+def _rows(content: dict[str, Any], *, parts: bool) -> Iterator[Sequence[object]]:
     """All jobs at each interval; groups or sizes at the one that is recommended, or the longest."""
-    every, choice = comparison.costs[0].options, comparison.choice
-    at = every.index(choice.option) if choice else len(every) - 1
-    columns = (False, True) if comparison.terms.worklife_seconds else (False,)
-    for cost in comparison.costs:
-        for number, option in enumerate(cost.options):
-            if cost in comparison.parts and number != at:
+    loads, choice = content["run_times"], content["recommendation"]
+    longest = loads[0]["intervals"][-1]["interval_seconds"]
+    shown = choice["NEGOTIATOR_INTERVAL"] if choice else longest
+    for number, load in enumerate(loads):
+        for row in load["intervals"]:
+            if parts and number and row["interval_seconds"] != shown:
                 continue
-            cells: list[object] = [brief(option.interval_seconds)]
-            if len(comparison.costs) > 1:
-                cells = [cost.load.name, brief(cost.load.mean_seconds), *cells]
-            for reused in columns:
-                loading = option.loading if reused else option.alone
-                hours = comparison.idle_hours(cost, number, reused=reused)
+            cells: list[object] = [brief(row["interval_seconds"])]
+            if len(loads) > 1:
+                cells = [load["name"], brief(load["mean_seconds"]), *cells]
+            for column in ("", "_claims_reused") if content["claim_worklife_seconds"] else ("",):
+                loading = row[f"loading_factor{column}"]
+                hours = row[f"idle_core_hours_per_day{column}"]
                 hours = DAY_HOURS * (1 - loading) if hours is None else hours
                 cells += [round(100 * loading, 2), brief(hours)]
-            negotiating = "?" if option.negotiating is None else f"{option.negotiating:.1%}"
-            yield (*cells, negotiating, round(option.cycles_per_day))
+            ratio = row["negotiating_ratio"]
+            negotiating = "?" if ratio is None else f"{ratio:.1%}"
+            yield (*cells, negotiating, round(row["cycles_per_day"]))
 
 
 def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:

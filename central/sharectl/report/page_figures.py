@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import NamedTuple, Optional
 
-from sharectl.ledger.series import Bucket, GroupPoint, Series
+from sharectl.ledger.series import Bucket, Series
 from sharectl.report.scale import grouped, minute, percent, short, time_ticks, unit_of
 from sharectl.report.series import (
     Layers,
@@ -22,8 +23,6 @@ from sharectl.report.series import (
 )
 from sharectl.report.svg import Curve, Figure, Value, limits_of, svg
 from sharectl.times import span
-
-OfGroup = Callable[[GroupPoint], Optional[float]]
 
 _TIME_TICKS = 5
 
@@ -49,6 +48,16 @@ class FigureKind(NamedTuple):
     note: str = ""
 
 
+def _of(lines: Mapping[str, str], group: Optional[str] = None) -> OfBucket:
+    """Lines of attributes of the pool, or of a group."""
+
+    def values(bucket: Bucket) -> Values:
+        point = bucket.pool if group is None else bucket.groups.get(group)
+        return {name: getattr(point, key) for name, key in lines.items()} if point else {}
+
+    return values
+
+
 def group_kinds(
     group: str, layers: Layers, deadband_hs06: float, *, in_cores: bool
 ) -> list[FigureKind]:
@@ -59,15 +68,6 @@ def group_kinds(
     in_cores
         True to draw pending jobs by the cores they request, else by their number.
     """
-
-    def of(lines: Mapping[str, str]) -> OfBucket:
-        """Lines of attributes of the group's points."""
-
-        def values(bucket: Bucket) -> Values:
-            point = bucket.groups.get(group)
-            return {name: getattr(point, key) for name, key in lines.items()} if point else {}
-
-        return values
 
     def by_size(key: str, attribute: str, unit: str, *, as_cores: bool = False) -> FigureKind:
         def values(bucket: Bucket) -> Values:
@@ -96,19 +96,21 @@ def group_kinds(
     error = {"error": "error_hs06", "output": "output_hs06"}
     targets = {"held back": "held_back_nodes", "helped": "helped_nodes"}
     return [
-        FigureKind("work", "Work against pledge", "HS06-hours", of(work), work_says, summed=True),
+        FigureKind(
+            "work", "Work against pledge", "HS06-hours", _of(work, group), work_says, summed=True
+        ),
         by_size("running", "cores_by_size", "cores"),
         by_size("pending", "pending_by_size", pending, as_cores=in_cores),
         FigureKind(
             "error",
             "Error and controller output",
             "HS06",
-            of(error),
+            _of(error, group),
             error_says,
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
         ),
-        FigureKind("targets", "Targets", "nodes", of(targets), whole=True),
+        FigureKind("targets", "Targets", "nodes", _of(targets, group), whole=True),
     ]
 
 
@@ -121,9 +123,6 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
     tops = top_groups(groups)
 
-    def of(lines: Mapping[str, str]) -> OfBucket:
-        return lambda bucket: {name: getattr(bucket.pool, key) for name, key in lines.items()}
-
     def power(bucket: Bucket) -> Values:
         points = [bucket.groups[group] for group in tops if group in bucket.groups]
         powers, pledges = ([p.power_hs06 for p in points], [p.pledge_hs06 for p in points])
@@ -134,10 +133,10 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
         "under targets": "idle_target_cores",
         "in grace": "idle_grace_cores",
     }
-    targets, duration = of({"targets": "targets"}), of({"duration": "seconds"})
+    targets, duration = _of({"targets": "targets"}), _of({"duration": "seconds"})
     return [
         FigureKind("power", "Power of all groups", "HS06", power, lambda _series: ""),
-        FigureKind("idle", "Idle cores", "cores", of(idle), whole=True),
+        FigureKind("idle", "Idle cores", "cores", _of(idle), whole=True),
         FigureKind("targets", "Nodes under targets", "nodes", targets, whole=True),
         FigureKind("cycles", "Duration of cycles", "seconds", duration, _cycles_say, crosses=True),
     ]
@@ -146,27 +145,31 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
 def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Error of groups on one axis, in % of their shares and in HS06."""
 
-    def of_groups(points: Mapping[str, GroupPoint], value: OfGroup) -> Values:
-        return {group: value(points[group]) if group in points else None for group in groups}
+    def values(bucket: Bucket, *, of_shares: bool) -> Values:
+        errors: dict[str, Optional[float]] = {}
+        for group in groups if bucket.groups else ():
+            point = bucket.groups.get(group)
+            if point is None or not of_shares:
+                errors[group] = point.error_hs06 if point else None
+            else:
+                part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
+                errors[group] = None if part is None else 100 * part
+        return errors
 
-    def kind(key: str, unit: str, value: OfGroup, *, of_shares: bool) -> FigureKind:
-        return FigureKind(
+    return [
+        FigureKind(
             key,
             f"Error of groups, {unit}",
             unit,
-            lambda bucket: of_groups(bucket.groups, value) if bucket.groups else {},
-            lambda series: _distance_says(series, groups, of_shares=of_shares),
+            partial(values, of_shares=of_shares),
+            partial(_distance_says, groups=groups, of_shares=of_shares),
             style="group",
             note=" (above 0: over it)",
         )
-
-    def error_percent(point: GroupPoint) -> Optional[float]:
-        part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
-        return None if part is None else 100 * part
-
-    return [
-        kind("error-share", "% of the share", error_percent, of_shares=True),
-        kind("error-hs06", "HS06", lambda point: point.error_hs06, of_shares=False),
+        for key, unit, of_shares in (
+            ("error-share", "% of the share", True),
+            ("error-hs06", "HS06", False),
+        )
     ]
 
 
@@ -273,7 +276,7 @@ def _means(kind: FigureKind, series: Series) -> str:
     return f"mean {', '.join(words)}" if words else ""
 
 
-def _distance_says(series: Series, groups: Sequence[str], *, of_shares: bool) -> str:
+def _distance_says(series: Series, *, groups: Sequence[str], of_shares: bool) -> str:
     """Mean of the sum of the groups' absolute errors."""
     points = [point for group in groups for point in points_of([series], group)]
     cycles = sum(bucket.pool.complete_cycles for bucket in series.buckets)
