@@ -16,7 +16,7 @@ from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import collector_answer, locations, query, schedd_questions, slots
 from sharectl.condor.placement import Trial, ask_both, jobs_and_shapes, trial_of
-from sharectl.condor.schedds import MODES, Held, Job, ScheddJobs, Sizes
+from sharectl.condor.schedds import MODES, Job, ScheddJobs, Sizes
 from sharectl.condor.slots import Sample, sample_of
 from sharectl.model import (
     OTHER,
@@ -35,7 +35,7 @@ from sharectl.plan.nodes import (
     ControlledConstraint,
     controlled_machines,
 )
-from sharectl.shares.demand import JobWait, job_waits, pending_rows, unplaceable_jobs
+from sharectl.shares.demand import job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 
 STALE_SECONDS = 2340
@@ -228,8 +228,8 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
         rows = [[evaluated(ad, name) for name in names]]
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
-        held = Held(text(group), whole(cores, 1, 1), since, whole(memory, 0))
-        yield Job(_machine(ad), held, *_power(ad))
+        held = (text(group), whole(cores, 1, 1), since, whole(memory, 0))
+        yield Job(_machine(ad), *held, *_power(ad))
 
 
 def _sizes(ads: Sequence[Any], access: PoolAccess) -> Sizes:
@@ -279,9 +279,7 @@ class CondorPool:
             running = [job for schedd in jobs for job in schedd.running]
         pending = self._pending(jobs, trial)
         waits = (
-            JobWait(self._group(job.accounting_group), *job[1:])
-            for schedd in jobs
-            for job in schedd.waits
+            job._replace(group=self._group(job.group)) for schedd in jobs for job in schedd.waits
         )
         unplaceable = (
             UnplaceableJobs(
@@ -337,14 +335,13 @@ class CondorPool:
     ) -> Iterable[RunningJobs]:
         names = {node.machine: node.name for node in nodes}
         for job in jobs:
-            held = job.held
             yield RunningJobs(
                 node=names.get(job.machine, job.machine.partition(".")[0]),
-                group=self._group(held.accounting_group),
-                cores=held.cores,
+                group=self._group(job.accounting_group),
+                cores=job.cores,
                 hs06_per_core=_hs06_per_core(self.access, job.node_hs06, job.node_cores),
-                seconds=max(0, now - held.since) if held.since else 0,
-                memory_mib=held.memory_mib,
+                seconds=max(0, now - job.since) if job.since else 0,
+                memory_mib=job.memory_mib,
             )
 
     def _group(self, accounting_group: Optional[str]) -> str:
@@ -369,7 +366,7 @@ def others(
     cores: Counter[Optional[str]] = Counter()
     jobs: Counter[Optional[str]] = Counter()
     for job in running:
-        cores[job.held.accounting_group] += job.held.cores
+        cores[job.accounting_group] += job.cores
     for answer in answers:
         for account, _, _, count in answer.pending:
             jobs[account] += count

@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
 from sharectl.condor.daemons import grouped
 from sharectl.plan.nodes import HOST_NAME
-from sharectl.shares.demand import STARTED_SECONDS
+from sharectl.shares.demand import STARTED_SECONDS, JobWait
 
 LEAST_GRAIN_MIB = 128
 """What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -77,29 +77,21 @@ _MOST_CORES = 1_000_000
 _MOST_HS06 = 1e9
 
 
-@dataclass(frozen=True)
-class Held:
-    """Cores and memory that a job holds."""
+class Job(NamedTuple):
+    """A job that runs, by its slot or its schedd."""
 
+    machine: str
+    """Host name, lower case."""
     accounting_group: Optional[str]
     cores: int
     since: int
     """Unix seconds; 0 if unknown."""
     memory_mib: int = 0
     """0 if unknown."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job that runs, as its schedd knows it."""
-
-    machine: str
-    """Host name, lower case."""
-    held: Held
     node_hs06: Optional[float] = None
-    """MATCH_t1_wn_hs06; None if the job carries none."""
+    """Power of the whole machine (MATCH_t1_wn_hs06); None if unknown."""
     node_cores: Optional[int] = None
-    """MATCH_TotalSlotCpus; None if the job carries none."""
+    """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +104,6 @@ class Sizes:
     """Slot in which requests that name its attributes are evaluated; empty: they count as 1."""
 
 
-class SampledJob(NamedTuple):
-    """One job, as `sharectl.shares.demand.JobWait`, with its AccountingGroup."""
-
-    accounting_group: Optional[str]
-    cores: int
-    started: bool
-    seconds: int
-    jobs: int
-
-
 @dataclass(frozen=True)
 class ScheddJobs:
     """Jobs of one schedd."""
@@ -129,8 +111,8 @@ class ScheddJobs:
     pending: tuple[tuple[Optional[str], int, int, int], ...]
     """AccountingGroup, cores and MiB requested (rounded up; 0: unknown), jobs."""
     running: tuple[Job, ...] = ()
-    waits: tuple[SampledJob, ...] = ()
-    """Of jobs that wait or have just started; empty if unknown."""
+    waits: tuple[JobWait, ...] = ()
+    """Of jobs that wait or have just started, with AccountingGroup for the group."""
 
 
 Kind = tuple[Optional[str], int, int]
@@ -180,7 +162,7 @@ def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Coun
     )
 
 
-def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Iterable[SampledJob]:
+def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Iterable[JobWait]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
     for (_, cores, _), jobs in counted.items():
@@ -210,7 +192,7 @@ def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
     return {**{cores: -(-jobs // share) for cores, jobs in most}, 0: -(-total // share)}
 
 
-def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iterator[SampledJob]:
+def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iterator[JobWait]:
     """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
     for ad in ads:
         submitted = whole(evaluated(ad, "QDate"), 0)
@@ -221,8 +203,8 @@ def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iter
             # The step is that of the request itself, which may count as less.
             cores = evaluated(ad, "RequestCpus")
             step = steps.get(cores if type(cores) is int else 0, steps.get(0, 1))
-            yield SampledJob(
-                account(ad.get("AccountingGroup")),
+            yield JobWait(
+                account(ad.get("AccountingGroup")) or "",
                 _requested(ad, sizes),
                 started,
                 max(0, (began if started else at) - submitted),
@@ -247,15 +229,12 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
     host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
     if not HOST_NAME.fullmatch(host):
         return None
-    held = Held(
+    return Job(
+        host,
         account(ad.get("AccountingGroup")),
         whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
         whole(evaluated(ad, "JobStartDate"), 0),
         whole(evaluated(ad, "MemoryProvisioned"), 0),
-    )
-    return Job(
-        host,
-        held,
         _match_number(ad, "MATCH_t1_wn_hs06") or None,
         int(_match_number(ad, "MATCH_TotalSlotCpus")) or None,
     )

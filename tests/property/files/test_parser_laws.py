@@ -247,10 +247,10 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
     assert node.refusal is None or node.refusal in nodes.REMEDIES
     for job in pool._jobs_in(ad):  # noqa: SLF001
-        assert job.held.memory_mib >= 0
-        assert job.held.cores >= 1
-        assert job.held.since >= 0
-        assert group_of(job.held.accounting_group, GROUPS) in (*GROUPS, "other")
+        assert job.memory_mib >= 0
+        assert job.cores >= 1
+        assert job.since >= 0
+        assert group_of(job.accounting_group, GROUPS) in (*GROUPS, "other")
 
 
 @given(ads_of([*schedds._JOB_PROJECTION, "JobCount", "JobUniverse"]), st.integers(1, 64))  # noqa: SLF001
@@ -265,10 +265,10 @@ def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
         assert group_of(account, GROUPS) in (*GROUPS, "other")
     job = schedds._running(ad, whole_node)  # noqa: SLF001
     if job is not None:
-        assert job.held.memory_mib >= 0
+        assert job.memory_mib >= 0
         assert HOST_NAME.fullmatch(job.machine)
-        assert job.held.cores >= 1
-        assert job.held.since >= 0
+        assert job.cores >= 1
+        assert job.since >= 0
         assert job.node_hs06 is None or 0 < job.node_hs06 < float("inf")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sharectl.condor.pool import MOST_OTHERS, others, started_at
-from sharectl.condor.schedds import Held, Job, ScheddJobs
+from sharectl.condor.schedds import Job, ScheddJobs
 from sharectl.model import OtherJobs
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
@@ -17,10 +17,14 @@ from tests.fakes import NOW, running, snapshot
 
 
 def test_what_is_in_other_has_its_names() -> None:
-    held = [Held("CMS.prod.bob@site", 9, 0), Held("Lhcb.x.bob@site", 3, 0), Held(None, 2, 0)]
+    held = [
+        Job("wn-1.x", "CMS.prod.bob@site", 9, 0),
+        Job("wn-1.x", "Lhcb.x.bob@site", 3, 0),
+        Job("wn-1.x", None, 2, 0),
+    ]
     waiting = ScheddJobs((("lhcb", 1, 0, 5), ("cms", 1, 0, 7), ("belle.mc", 8, 0, 1)))
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
-    assert others(("cms",), [Job("wn-1.x", item) for item in held], [waiting]) == expected
+    assert others(("cms",), held, [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:

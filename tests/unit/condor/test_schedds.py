@@ -15,13 +15,13 @@ from sharectl.condor.schedds import (
     MOST_SAMPLED,
     SAMPLE_JOBS,
     Kind,
-    SampledJob,
     Sizes,
     counted_kinds,
     sampled_waits,
     steps_of,
     with_memory,
 )
+from sharectl.shares.demand import JobWait
 from tests.fakes import NOW
 
 
@@ -128,7 +128,7 @@ def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
     }
 
 
-def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[SampledJob]:
+def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[JobWait]:
     counted: dict[Kind, int] = {("cms", cores, 0): jobs for cores, jobs in pending.items()}
     return list(sampled_waits(schedd, counted, Sizes(most_cores)))
 
