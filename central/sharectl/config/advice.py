@@ -108,7 +108,7 @@ def _is_within(path: Path, folders: Iterable[str]) -> bool:
 def absent(config: Config, unit: Unit) -> list[str]:
     """Folders to write to that are not there, but for those that systemd makes."""
     own = config.state_directory
-    first = "the first cycle makes it; correct state_directory if that is not what it should be"
+    first = "the first cycle makes it; correct state_directory if it should be another"
     return [
         f"{places}: there is no folder {folder} on this machine; "
         + (first if folder == own and _is_folder(own.parent) else "make it before cycles run here")
@@ -147,7 +147,7 @@ def _in_the_way(config: Config) -> Iterator[str]:
     """Files and folders that cannot be written to, or replaced."""
     for folder, places in _folders(config).items():
         if _is_there(folder) and not _is_folder(folder):
-            yield f"{places}: {folder} is no folder; name another path, or move what is there"
+            yield f"{places}: {folder} is not a folder; name another path, or move what is there"
     for file in written(config):
         of_history = file.name.startswith("history.")
         if not of_history and _is_folder(file.path) and not file.path.is_symlink():

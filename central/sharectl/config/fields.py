@@ -211,7 +211,7 @@ def _hosts(value: Any) -> Controlled:
         raise WrongError('it names no host; write a list of host patterns, or "0%" for no node')
     for number, pattern in enumerate(patterns):
         if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
-            problem = "is no host pattern; write host names, with * ? [0-9] where they vary"
+            problem = "is not a host pattern; write host names, with * ? [0-9] where they vary"
             raise WrongError(f"{quoted(str(pattern))} {problem}", number)
     return ControlledHosts(tuple(patterns))
 
@@ -256,7 +256,7 @@ def absolute_path(text: str) -> Path:
     """Path of a file or folder."""
     path = Path(text)
     if not path.is_absolute() or not path.name or not text.isprintable():
-        raise WrongError(f"{quoted(text)} is no absolute path; write one that begins with /")
+        raise WrongError(f"{quoted(text)} is not an absolute path; write one that begins with /")
     return path
 
 
@@ -290,30 +290,30 @@ def _expression(text: str) -> str:
 
 _is_identity = _text(
     r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}",
-    "is no identity; write it as HTCondor does, such as sharectl@example.org",
+    "is not an identity; write it as HTCondor does, such as sharectl@example.org",
 )
-_daemon = _text(r"[!-~]{1,256}", "is no name or address; write such as ap-1.example.org")
+_daemon = _text(r"[!-~]{1,256}", "is not a name or address; write such as ap-1.example.org")
 _pool_name = _text(
     r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}",
-    "is no pool name; write letters, digits, _ . : and -, a letter or digit first, at most 128",
+    "is not a pool name; write letters, digits, _ . : and -, a letter or digit first, at most 128",
 )
 _cric_name = _text(
     r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]{0,99}",
-    "is no name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF",
+    "is not a name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF",
 )
 _HTTPS = r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/"
 _cric_url = _text(
     _HTTPS + r"[A-Za-z0-9._~%/+?&=;-]*",
-    "will not do; write https://HOST[:PORT]/PATH[?QUERY], without user; {year} stands for the year "
+    "is invalid; write https://HOST[:PORT]/PATH[?QUERY], without user; {year} stands for the year "
     "of the pledges, {previous_year} for the one before",
     r"\{(year|previous_year)\}",
 )
 _url = _text(
     _HTTPS + r"[A-Za-z0-9._~%/+-]*[A-Za-z0-9._~%+-]",
-    "will not do; write https://HOST[:PORT]/PATH, without user, query, comma or blank, such as "
+    "is invalid; write https://HOST[:PORT]/PATH, without user, query, comma or blank, such as "
     "https://cm.example.org/sharectl.txt",
 )
-_proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is no proxy; write http://HOST:PORT")
+_proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is not a proxy; write http://HOST:PORT")
 
 
 def _as_it_is(value: Any) -> Any:

@@ -75,7 +75,7 @@ def clashes(config: Config, file: Path) -> Iterator[str]:
         other = _clash(mine, seen)
         if other is not None:
             use = f"is read: {other.name}" if other.is_read else f"is written by {other.name} too"
-            yield f"{mine.name}: {shown(str(mine.path))} {use}; write a path of its own"
+            yield f"{mine.name}: {shown(str(mine.path))} {use}; write another path"
         seen.append(mine)
 
 

@@ -94,7 +94,9 @@ def first_level_fault(name: str) -> Optional[str]:
     if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
         return f"{quoted(name)} is two names; write {rest} below groups of {first}"
     if not GROUP_NAME.fullmatch(folded):
-        return f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}"
+        return (
+            f"{quoted(name)} is not a group name; write the first part of AccountingGroup: {_PART}"
+        )
     if folded in RESERVED_GROUPS:
         why = RESERVED_GROUPS[folded]
         return f"{quoted(name)} is reserved, because {why}; choose another name"
@@ -105,7 +107,7 @@ def part_fault(name: str) -> Optional[str]:
     """Why ``name`` cannot be a group within another one; None if it can."""
     if GROUP_NAME.fullmatch(name.lower()):
         return None
-    fact = f"{quoted(name)} is no part of a group's name"
+    fact = f"{quoted(name)} is not a part of a group's name"
     return f"{fact}; write one part of AccountingGroup: {_PART}"
 
 

@@ -59,7 +59,7 @@ def parse(text: str, name: str) -> Config:
         config, more = _judged(tree, tree.data)
         faults = [*faults, *more]
     elif () not in tree.refused:
-        fact = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
+        fact = "the file is empty" if tree.empty else "the file is not a mapping of keys to values"
         faults = [*faults, Fault(tree.values.get((), 0), (), f"{fact}; {_LEAST}")]
     if config is None or faults:
         raise ConfigError(problem_lines(name, text, faults))
@@ -180,7 +180,7 @@ def _set(data: dict[str, Any], setting: str) -> None:
     try:
         tree = yaml.read(text)
     except NotYamlError as error:
-        raise ValueError(f"its value is no YAML: {error.faults[0].message}") from error
+        raise ValueError(f"its value is not YAML: {error.faults[0].message}") from error
     if tree.faults:
         raise ValueError(tree.faults[0].message)
     section = data
@@ -189,7 +189,7 @@ def _set(data: dict[str, Any], setting: str) -> None:
             section[part] = {}
         inner = section[part]
         if not isinstance(inner, dict):
-            raise ValueError(f"{quoted(part)} is no section; docs/configuration.md has the keys")  # noqa: TRY004 - an option
+            raise ValueError(f"{quoted(part)} is not a section; docs/configuration.md has the keys")  # noqa: TRY004 - an option
         section = inner
     section[parts[-1]] = tree.data
 

@@ -266,7 +266,7 @@ _WITHOUT_PLEDGE: Mapping[Optional[str], tuple[type, ...]] = {"yaml": (), "cric":
 
 
 def faults_between(section: type, keys: AbstractSet[str], source: Optional[str]) -> Iterator[str]:
-    """Faults between the keys of a section that have values; ``source`` of pledges, None if faulty."""
+    """Faults between the keys of a section that have values; ``source`` None if it is faulty."""
     least, names = ONE_OF.get(section, (0, ()))
     least = 0 if section in _WITHOUT_PLEDGE.get(source, (GroupConfig, SubgroupConfig)) else least
     count = len(keys & set(names))

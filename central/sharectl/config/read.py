@@ -196,7 +196,7 @@ class Reader:
         text, first = self._text(value, path), next(iter(keys))
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             name = "" if isinstance(path[-1], int) else f"{shown(path[-1])}: "
-            self._note(path, f"this is no mapping; write such as {name}{{{first}: {text}}}")
+            self._note(path, f"this is not a mapping; write such as {name}{{{first}: {text}}}")
         else:
             self._refuse(value, path, f"its keys below it, indented, such as {first}")
 
@@ -210,7 +210,7 @@ class Reader:
         elif isinstance(value, (dict, list)):
             fact = f"this is a {'mapping' if isinstance(value, dict) else 'list'}"
         else:
-            fact = f'"{text}" will not do' if isinstance(value, str) else f"{text} will not do"
+            fact = f'"{text}" is invalid' if isinstance(value, str) else f"{text} is invalid"
         self._note(path, f"{fact}; write {wanted}")
 
     def _note(self, path: ValuePath, message: str) -> None:

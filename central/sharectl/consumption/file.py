@@ -80,7 +80,7 @@ def parse(text: str, name: str) -> Consumption:
     if isinstance(tree.data, dict):
         slots = _slots(reader, tree.data)
     elif () not in tree.refused:
-        message = f"the file is no mapping of keys to values; {LEAST}"
+        message = f"the file is not a mapping of keys to values; {LEAST}"
         checked = "HTCondor's configuration is for `sharectl consumption check`"
         reader.fault((), f"{message} ({checked})")
     faults = [*tree.faults, *reader.faults]

@@ -136,7 +136,9 @@ def text_of(path: Path, least: str, how: str = "") -> str:
             content = file.read(MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
-        problem = f" has more than {MAX_BYTES} bytes, so it is no configuration; name another file"
+        problem = (
+            f" has more than {MAX_BYTES} bytes, so it is not a configuration; name another file"
+        )
     except FileNotFoundError:
         problem = f" there is no such file; {least}, or name another file{how}"
     except IsADirectoryError:

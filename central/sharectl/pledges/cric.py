@@ -67,7 +67,7 @@ def promised(
     try:
         answer = _mapping(json.loads(content, parse_constant=_no_number), "CRIC")
     except (ValueError, RecursionError) as error:
-        raise InputError([f"CRIC: is no JSON: {shown(str(error))}"]) from error
+        raise InputError([f"CRIC: is not JSON: {shown(str(error))}"]) from error
     problems: list[str] = []
     parts: dict[str, list[SourcePledge]] = {}
     for name in federations:
@@ -143,21 +143,21 @@ def _hs06(value: Any, place: str) -> float:
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError([f"{place}: {shown(json.dumps(value))} is no number"])
+        raise InputError([f"{place}: {shown(json.dumps(value))} is not a number"])
     if not 0 <= value <= MAX_HS06:
         most = f"0 to {MAX_HS06:g} HS06 would be"
-        raise InputError([f"{place}: {shown(str(value))} is no pledge; {most}"])
+        raise InputError([f"{place}: {shown(str(value))} is not a pledge; {most}"])
     return float(value)
 
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError([f"{shown(place)}: {shown(json.dumps(value))} is no object"])
+        raise InputError([f"{shown(place)}: {shown(json.dumps(value))} is not an object"])
     return value
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 # ---- the server
@@ -220,7 +220,7 @@ def _content(response: requests.Response, etag: Optional[str]) -> Answered:
         content += chunk
         if len(content) > MAX_BYTES:
             most = f"sends more than {MAX_BYTES} bytes"
-            raise InputError([f"{most}; it is no list of federations"])
+            raise InputError([f"{most}; it is not a list of federations"])
     return content.decode("utf-8", "replace"), headers.get("ETag")
 
 

@@ -146,7 +146,7 @@ def test_a_file_or_folder_in_the_way_is_a_finding(
     chosen = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
     assert absent(chosen, {}) == []
     first, second = unusable(chosen, own / "F")[0]
-    assert first.startswith(f"state_directory, publish[1].file: {own}/state is no folder; ")
+    assert first.startswith(f"state_directory, publish[1].file: {own}/state is not a folder; ")
     assert second.startswith(f"publish[0].file: {own}/web is a folder; name the file in it")
     path = own / "sharectl.yaml"
     lines = f"{GROUPS}state_directory: {own}\npublish: [{{file: {own}/web}}]\n"

@@ -61,7 +61,7 @@ def test_no_file_that_sharectl_reads_or_keeps_is_written(folder: Path, name: str
     with pytest.raises(ConfigError) as caught:
         refuse_clashes(load(path), path)
     (problem,) = caught.value.problems
-    use = r".* is (read: |written by ).*; write a path of its own"
+    use = r".* is (read: |written by ).*; write another path"
     assert re.match(rf"{re.escape(key)}: {use}", problem)
     assert main(["cycle", "--config", str(path)]) == 78
     if name != "sharectl.yaml":

@@ -56,17 +56,17 @@ def test_federations_have_other_names_and_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        *((text, "CRIC: is no JSON: ") for text in ("", "<html>", RECORDED[:-200], "\0{")),
-        *((text, f"CRIC: {text} is no object") for text in ("[]", "null")),
-        ('{"IT-INFN-CNAF": NaN}', "CRIC: is no JSON: NaN is no number"),
-        ('{"a": ' * 100_000, "CRIC: is no JSON: "),
-        (with_cms({"CPU": 0}).replace("0}", "9" * 5000 + "}"), "CRIC: is no JSON: "),
+        *((text, "CRIC: is not JSON: ") for text in ("", "<html>", RECORDED[:-200], "\0{")),
+        *((text, f"CRIC: {text} is not an object") for text in ("[]", "null")),
+        ('{"IT-INFN-CNAF": NaN}', "CRIC: is not JSON: NaN is not a number"),
+        ('{"a": ' * 100_000, "CRIC: is not JSON: "),
+        (with_cms({"CPU": 0}).replace("0}", "9" * 5000 + "}"), "CRIC: is not JSON: "),
         ("{}", f'CRIC: there is no federation "{CNAF}"; see pledges.cric.federations'),
         (
             '{"x": {"name": "IT-INFN-CNAF"}, "y": {"accounting_name": "IT-INFN-CNAF"}}',
             f'CRIC: "{CNAF}" could be x, y; write one of them',
         ),
-        ('{"IT-INFN-CNAF": []}', "CRIC.IT-INFN-CNAF: [] is no object"),
+        ('{"IT-INFN-CNAF": []}', "CRIC.IT-INFN-CNAF: [] is not an object"),
         (
             '{"IT-INFN-CNAF": {"pledges": {}}}',
             "CRIC.IT-INFN-CNAF.pledges: has no 2026, which 2026 Q3 needs; there is nothing",
@@ -75,14 +75,14 @@ def test_federations_have_other_names_and_are_added_up() -> None:
             '{"IT-INFN-CNAF": {"pledges": {"2026": {"Q1": {}, "Q2": {}}}}}',
             "CRIC.IT-INFN-CNAF.pledges.2026: has no Q3, which 2026 Q3 needs; there is Q1, Q2",
         ),
-        (with_cms(5), "Q3.cms: 5 is no object"),
+        (with_cms(5), "Q3.cms: 5 is not an object"),
         *(
-            (with_cms({"CPU": value}), f"Q3.cms.CPU: {json.dumps(value)} is no number")
+            (with_cms({"CPU": value}), f"Q3.cms.CPU: {json.dumps(value)} is not a number")
             for value in ("lots", "1e9", "-5", None, True, [1])
         ),
-        (with_cms({"CPU": -1}), "Q3.cms.CPU: -1 is no pledge; 0 to 1e+12 HS06 would be"),
-        (with_cms({"CPU": 10**13}), "Q3.cms.CPU: 10000000000000 is no pledge"),
-        (with_cms({"CPU": 5}).replace("5", "1e999"), "cms.CPU: inf is no pledge"),
+        (with_cms({"CPU": -1}), "Q3.cms.CPU: -1 is not a pledge; 0 to 1e+12 HS06 would be"),
+        (with_cms({"CPU": 10**13}), "Q3.cms.CPU: 10000000000000 is not a pledge"),
+        (with_cms({"CPU": 5}).replace("5", "1e999"), "cms.CPU: inf is not a pledge"),
     ],
 )
 def test_a_fault_has_its_place(content: str, problem: str) -> None:

@@ -181,9 +181,9 @@ FAILURES = {
     "truncated": (truncated, "cannot be asked: "),
     "endless": (endless, f"sends more than {MAX_BYTES} bytes"),
     "chunk of -1": (in_a_chunk_of_minus_one, "cannot be asked: "),  # it was not all taken
-    "html": (serving(b"<html>login</html>"), "is no JSON"),
+    "html": (serving(b"<html>login</html>"), "is not JSON"),
     "empty": (serving(b"{}"), "there is no federation"),
-    "negative": (saying(cms=-1), "Q3.cms.CPU: -1 is no pledge"),
+    "negative": (saying(cms=-1), "Q3.cms.CPU: -1 is not a pledge"),
 }
 
 
