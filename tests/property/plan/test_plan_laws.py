@@ -172,9 +172,9 @@ def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: 
     assert {target.request_cores for target in decision.plan.targets} == ({1} if pays else set())
 
 
-@given(snapshots, configs, st.randoms(use_true_random=False))
+@given(snapshots, configs, st.sampled_from(("many", "pair")), st.randoms(use_true_random=False))
 def test_the_order_of_things_does_not_matter(
-    taken: Snapshot, config: PlanConfig, source: Random
+    taken: Snapshot, config: PlanConfig, strategy: str, source: Random
 ) -> None:
     """The order of groups, jobs and nodes does not change who gets which target."""
     other = replace(
@@ -183,6 +183,7 @@ def test_the_order_of_things_does_not_matter(
         running=tuple(source.sample(taken.running, len(taken.running))),
         pending=tuple(source.sample(taken.pending, len(taken.pending))),
     )
+    config = replace(config, strategy=strategy)
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
     assert (
         decide(config, State(), taken, NOW).plan.targets

@@ -30,7 +30,7 @@ from sharectl.plan.free_blocks import (
     idle_cores,
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.plan.settings import GiveUp, Prices
+from sharectl.plan.settings import GiveUp
 from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 
@@ -145,19 +145,6 @@ def test_a_kind_that_nobody_takes_anywhere_says_so(strategy: str) -> None:
         now += 40_000
     assert failures == [1, 2, 3]
     assert LimitNote("given-up", 1) in last.plan.limits
-
-
-def test_a_target_is_worth_less_the_longer_its_cores_stand_free() -> None:
-    prices, values = Prices(), []
-    for stood in (0.0, 300.0, 3000.0):
-        wait = expected_wait_seconds(None, stood)
-        values.append(prices.value(8, 10.0, wait, 8 * wait))
-    assert values == sorted(values, reverse=True)
-    assert values[0] > values[-1]
-    first = decide(law(), begun(), pool(NOW), NOW)
-    later = decide(law(), first.state, pool(NOW + 540), NOW + 540)
-    costs = [each.nodes[-1].idle_core_seconds for each in (first, later)]
-    assert costs == [8 * 60.0, 8 * 540.0]
 
 
 def test_patience_follows_what_blocks_waited_that_were_taken() -> None:

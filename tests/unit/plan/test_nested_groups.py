@@ -1,4 +1,4 @@
-"""A cycle's decision with groups within groups, from the configuration to what is published and recorded."""
+"""A cycle's decision with groups within groups, from the configuration to its record."""
 
 from __future__ import annotations
 
@@ -57,20 +57,13 @@ def decided(taken: Snapshot) -> Decision:
     return decide(law(), State(), taken, NOW)
 
 
-def test_what_is_steered_are_the_groups_without_subgroups() -> None:
+def test_groups_without_subgroups_are_steered() -> None:
+    """Targets are for these alone, whoever waits."""
+    assert decided(snapshot(alice=50, cms=0)).plan.targets == ()
     config = law()
     assert config.pledge_hs06 == {"alice.prod": 400, "alice.user": 200, "cms": 800}
     assert config.own_hs06 == {"alice": 200}
     assert list(config.shared_hs06) == ["alice", "alice.prod", "alice.user", "cms"]
-
-
-def test_a_subgroup_gives_way_to_its_sibling() -> None:
-    decision = decided(snapshot(alice__prod=5))
-    assert (decision.plan.held_back, decision.plan.helped) == ("alice.user", "alice.prod")
-    assert [(t.node, t.held_back, t.helped) for t in decision.plan.targets] == [
-        ("wn-0", "alice.user", "alice.prod")
-    ]
-    assert decision.plan.groups == ("alice", "alice.prod", "alice.user", "cms")
 
 
 def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None:
@@ -87,11 +80,6 @@ def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None
     )
     assert whole.error.error_hs06 == pytest.approx(parts)
     assert whole.setpoint_hs06 == pytest.approx(2 * controls["alice.prod"].setpoint_hs06)
-
-
-def test_the_jobs_of_the_group_itself_never_get_a_target() -> None:
-    taken = snapshot(alice=50, cms=0)
-    assert decided(taken).plan.targets == ()
 
 
 def test_a_replayed_cycle_is_the_cycle() -> None:
@@ -134,7 +122,8 @@ def test_what_is_published_is_read_back() -> None:
 
 def test_a_target_of_a_group_with_subgroups_is_refused() -> None:
     """A node would take its subgroups' jobs for its own."""
-    content = json.loads(as_json.dumps("plan", as_json.plan(decided(snapshot(alice__prod=5)).plan)))
+    plan = decided(snapshot(alice__prod=5)).plan
+    content = json.loads(as_json.dumps("plan", as_json.plan(plan)))
     content["targets"][0]["held_back"] = "alice"
     with pytest.raises(InputError, match="'alice' of a target is steered by the groups within it"):
         plan_json.parse_plan(json.dumps(content), "F")
@@ -144,12 +133,8 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     """On the node it would hold back all of alice, those subgroups included."""
     standing = (Standing(Target("wn-0", "alice", 8, "cms", 8), NOW - 60),)
     state = State(sequence=NOW - 60, standing=standing, standing_until=NOW + 600)
-    assert (
-        decide(
-            replace(law(), limits=PlanLimits(dwell_seconds=3600)), state, snapshot(), NOW
-        ).plan.targets
-        == ()
-    )
+    how = replace(law(), limits=PlanLimits(dwell_seconds=3600))
+    assert decide(how, state, snapshot(), NOW).plan.targets == ()
 
 
 def test_no_law_steers_a_group_with_subgroups() -> None:
@@ -205,17 +190,6 @@ def test_every_level_has_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "alice.user": (200, 1),
         "cms": (800, 8),
     }
-    assert (rows["alice"].usage.pending_single_jobs, rows["alice"].usage.pending_multi_jobs) == (
-        1,
-        1,
-    )
+    usage = rows["alice"].usage
+    assert (usage.pending_single_jobs, usage.pending_multi_jobs) == (1, 1)
     assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0
-
-
-def test_the_negotiator_gets_every_level(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = tmp_path / "sharectl.yaml"
-    config.write_text(CONFIG)
-    assert main(["render", "central-manager", "--config", str(config)]) == 0
-    assert "GROUP_QUOTA_DYNAMIC_alice.prod = 0.500000\n" in capsys.readouterr().out

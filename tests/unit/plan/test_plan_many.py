@@ -72,12 +72,6 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     assert [target.node for target in known.plan.targets] == ["wn-1"]
 
 
-def test_cores_that_are_idle_already_count_in_favour() -> None:
-    held = [running("wn-1", "alice", 1, 64), running("wn-2", "alice", 1, 58)]
-    decision = decide(config(), State(), snapshot(held, {("cms", 8): 1}), NOW)
-    assert [(t.node, t.cap_cores) for t in decision.plan.targets] == [("wn-2", 50)]
-
-
 @pytest.mark.parametrize(("memory_mib", "targets"), [(0, 1), (64_000, 1), (1_000, 0)])
 def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
     seen = one_node(
@@ -86,13 +80,6 @@ def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
         asks_mib=8_000,
     )
     assert len(decide(config(), State(), seen, NOW).plan.targets) == targets
-
-
-def test_a_whole_node_can_be_asked_for() -> None:
-    seen = one_node(running("wn-1", "alice", 1, 60), size=64)
-    assert decide(config(), State(), seen, NOW).plan.targets == (
-        Target("wn-1", "alice", 0, "cms", 64),
-    )
 
 
 def test_a_target_is_not_lowered_while_it_works() -> None:
@@ -164,12 +151,6 @@ def test_a_node_that_does_not_obey_loses_its_target_and_is_tried_again_later() -
     assert [t.node for t in again.plan.targets] == ["a", "b"]
 
 
-def test_where_no_node_says_what_it_acts_on_all_are_believed() -> None:
-    seen = snapshot([running("a", "alice", 1, 64)], {("cms", 8): 1})
-    first = decide(config(), State(), seen, NOW)
-    assert decide(config(), first.state, seen, NOW + 2000).plan.targets == first.plan.targets
-
-
 def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> None:
     seen = snapshot([running("a", "alice", 1, 64)], {("cms", 8): 1})
     first = decide(config(), State(), seen, NOW)
@@ -192,18 +173,6 @@ def test_single_core_jobs_get_as_many_cores_as_wait() -> None:
     seen = one_node(running("wn-1", "alice", 1, 64), size=1, waiting=5)
     assert decide(config(), State(), seen, NOW).plan.targets == (
         Target("wn-1", "alice", 59, "cms", 1),
-    )
-
-
-def test_single_core_jobs_get_a_block_of_cores_on_each_node_and_the_rest_of_the_error() -> None:
-    # alice is 140 HS06 over and cms as much under: 14 cores, which is a block and a part of one.
-    held = [running(f"wn-{n}", "alice", 1, 14) for n in (1, 2)]
-    pledges = {"alice": 50.0, "cms": 50.0}
-    how = replace(config(), pledge_hs06=pledges)
-    decided = decide(how, State(), snapshot(held, {("cms", 1): 400}), NOW).plan
-    assert decided.targets == (
-        Target("wn-1", "alice", 6, "cms", 1),
-        Target("wn-2", "alice", 8, "cms", 1),
     )
 
 

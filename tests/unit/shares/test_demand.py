@@ -4,14 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.control.setpoints import demand_hs06
 from sharectl.cycle.doubts import doubts
-from sharectl.errors import InputError
-from sharectl.model import OTHER, PendingJobs, Plan, PlanLimits, Snapshot, Source, UnplaceableJobs
+from sharectl.model import OTHER, PendingJobs, PlanLimits, Snapshot, Source, UnplaceableJobs
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.publish import text as sharectl_file
 from sharectl.shares.demand import multicore_pending, pending_rows, unplaceable_jobs
-from sharectl.shares.errors import usage_by_group
 from tests.fakes import NOW, running, snapshot
 
 CONFIG = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060)
@@ -55,12 +52,6 @@ def test_jobs_that_no_node_could_run_call_for_no_target(strategy: str) -> None:
     )
 
 
-def test_they_are_no_demand_of_setpoints_either() -> None:
-    usage = usage_by_group(waiting(PendingJobs("cms", 8, 5, placeable=False)), CONFIG.pledge_hs06)
-    assert demand_hs06(usage["cms"], 10.0) == 0
-    assert usage["cms"].demand_by_cores == {}
-
-
 @pytest.mark.parametrize(
     ("rows", "untried", "expected"),
     [
@@ -91,13 +82,6 @@ def test_neither_a_withdrawal_nor_a_silent_schedd_says_so() -> None:
     assert withdrawal(CONFIG, State(), NOW)[0].multicore_pending is None
     silent = replace(waiting(), sources=(Source("schedd ap", 1.0, "no answer"),))
     assert multicore_pending(silent) is None
-
-
-def test_the_file_is_refused_if_it_says_neither_0_nor_1() -> None:
-    plan: Plan = decide(CONFIG, State(), waiting(), NOW).plan
-    text = sharectl_file.render(plan).replace("# multicore_pending: 0", "# multicore_pending: yes")
-    with pytest.raises(InputError, match="# multicore_pending: 'yes' is neither 0 nor 1"):
-        sharectl_file.parse_text(text.encode(), "sharectl.txt")
 
 
 def test_a_cycle_names_the_jobs_and_what_it_could_not_try() -> None:

@@ -19,11 +19,11 @@ SEED_ROWS = """\
 
 REST_PLEDGE_HS06 = 236200
 REST_CORES, REST_POWER_HS06 = 14354, 156686.3
-"""All other groups of that farm: with them power/pledge is 0.700553 and cores/pledge 0.062344, as in the rows."""
+"""All other groups of that farm: with them power/pledge is 0.700553, cores/pledge 0.062344."""
 
 
 FRACTION_HS06 = {"alice": -0.8}
-"""What the printed whole numbers do not show of a power: the three rows agree on one ratio only with it."""
+"""Fractions that the printed numbers do not show: only with them the rows agree on one ratio."""
 
 
 def _jobs_of_the_seed() -> list[str]:
