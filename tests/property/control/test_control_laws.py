@@ -85,7 +85,7 @@ def test_nothing_is_moved_for_errors_inside_the_deadband(
 
 @given(controls, st.lists(intervals, min_size=1, max_size=9), powers)
 def test_no_error_is_a_fixed_point(control: Control, dts: list[float], power: float) -> None:
-    """At the setpoint from the start, and with a steady power, nothing is ever moved and nothing builds up."""
+    """At the setpoint and with a steady power, nothing is ever moved and nothing builds up."""
     past = [(Reading(0.0, power, 0.0, MOST), dt) for dt in dts]
     first, last = after(control, past[:1]), after(control, past)
     assert first.output_hs06 == last.output_hs06 == 0
@@ -106,7 +106,7 @@ def test_over_and_under_are_mirror_images(control: Control, past: Past) -> None:
 def test_a_larger_error_never_moves_less(
     control: Control, past: Past, now: Reading, other: float, dt: float
 ) -> None:
-    """Of two errors after the same past, at the same power, the larger one's output is at least the smaller one's."""
+    """After the same past and at the same power, the larger error has the larger output."""
     state = after(control, past).state
     low, high = sorted((now.error_hs06, other))
     outputs = [
@@ -120,7 +120,7 @@ def test_a_larger_error_never_moves_less(
 def test_a_restart_that_keeps_the_state_is_no_restart(
     control: Control, before: Past, later: Past
 ) -> None:
-    """All that a law remembers is in its state, plain finite numbers: with it, a new controller goes on as the old one."""
+    """A law remembers plain finite numbers: with these, a new controller goes on as the old."""
     kept = after(control, before).state
     assert all(type(number) is float and isfinite(number) for number in kept.values())
     assert after(control, later, kept) == after(control, [*before, *later]) if later else True
@@ -128,7 +128,7 @@ def test_a_restart_that_keeps_the_state_is_no_restart(
 
 @given(controls, readings, st.floats(0, 20000))
 def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: float) -> None:
-    """Without a state the first output is proportional to the error alone, however much time has passed."""
+    """Without a state the first output is proportional to the error, after any time."""
     gain, most = (
         (control.pid.gain, control.pid.max_output_hs06 or MOST)
         if control.law == "pid"
@@ -156,7 +156,7 @@ def test_without_a_bound_pid_does_not_know_how_often_it_looked(
     part: float,
     sign: int,
 ) -> None:
-    """With the same error, and a power that changes evenly, a look more in between leaves the same slope, integral and output.
+    """With the same error and an even change of the power, a look more changes nothing.
 
     Errors are of one sign, so that only a power that changes fast makes the output be against them:
     then the slope is the same.
@@ -181,7 +181,7 @@ def test_without_a_bound_pid_does_not_know_how_often_it_looked(
 def test_other_parameters_do_not_kick(
     pid: Pid, past: Past, now: Reading, gain: float, derivative: float, integral: float
 ) -> None:
-    """After a change of parameters `pid` says at once what it would have said without; what is bounded is left alone."""
+    """At once after other parameters the output of `pid` is the same, unless it is bounded."""
     before = Control("pid", pid=replace(pid, integral_seconds=pid.integral_seconds or 60.0))
     other = replace(before.pid, gain=gain, derivative_seconds=derivative, integral_seconds=integral)
     past = [(replace(one, deadband_hs06=0.0), dt) for one, dt in [*past, (now, 60.0)]]
@@ -196,7 +196,7 @@ def test_other_parameters_do_not_kick(
 
 @given(controls, pasts, readings)
 def test_a_gap_does_not_kick(control: Control, past: Past, now: Reading) -> None:
-    """After days without a cycle `pid` says what it would after the longest interval that counts, but for the derivative."""
+    """After days without a cycle `pid` acts as after the longest interval, without derivative."""
     pid = Control("pid", pid=replace(control.pid, derivative_seconds=0.0))
     state = after(pid, past).state
     days = step(pid, state, now, 500_000.0)
@@ -210,7 +210,7 @@ broken = st.sampled_from((float("nan"), float("inf"), float("-inf"), 1e308, -1e3
 def test_broken_numbers_do_no_harm(
     control: Control, past: Past, name: str, number: float, now: Reading, dt: float
 ) -> None:
-    """An error or a power that is no number moves nothing; none of them, nor a huge one, makes a later output none."""
+    """A broken number moves nothing, and spoils no later output."""
     state = after(control, past).state
     said = step(control, state, replace(now, **{name: number}), dt)
     assert isfinite(said.output_hs06)
@@ -240,7 +240,7 @@ def test_a_broken_state_is_a_fresh_controller(
     st.lists(powers, min_size=2, max_size=6), st.lists(intervals, max_size=5), st.floats(60, 1e6)
 )
 def test_what_some_give_others_get(errors: list[float], dts: list[float], seconds: float) -> None:
-    """Errors that sum to zero make outputs that sum to zero, for groups with one law and parameters.
+    """With one law for all, errors that sum to zero make outputs that sum to zero.
 
     `pid` only while nothing bounds it: an output that may not go against its own error has no
     counterpart.

@@ -91,7 +91,7 @@ def test_setpoints_sum_to_no_more_than_what_is_shared_out(
 def test_loans_keep_to_every_limit(
     taken: Snapshot, pledge: dict[str, float], limit: Loans, mode: str
 ) -> None:
-    """What all lend is what all borrow; no one lends what it has work for, or borrows what it has none for."""
+    """All lend as much as all borrow, within every limit and their work."""
     usage = usage_by_group(taken, pledge)
     nominal = nominal_hs06(mode, pledge, taken)
     core = mean_hs06_per_core(taken)
@@ -110,7 +110,7 @@ def test_loans_keep_to_every_limit(
 def test_the_default_is_the_seed(
     taken: Snapshot, pledge: dict[str, float], borrowed: dict[str, float]
 ) -> None:
-    """With no max_lent_hs06 written, errors are DHS to the last bit, whatever may be borrowed, and outputs are the errors."""
+    """Without max_lent_hs06 errors and outputs are DHS to the last bit."""
     config = SteeringConfig(entitlement=Entitlement(loans=Loans({}, borrowed)))
     for row, one, other in zip(
         group_errors(usage_by_group(taken, pledge), pledge),
@@ -126,7 +126,7 @@ def test_the_default_is_the_seed(
 def test_errors_sum_to_zero_in_shares_of_what_is_in_use(
     taken: Snapshot, pledge: dict[str, float]
 ) -> None:
-    """With `in_use` the controllers' errors, which are power, sum to zero, also when groups lend."""
+    """With `in_use` the controllers' errors sum to zero, also when groups lend."""
     lending = Entitlement("in_use", Loans(dict.fromkeys(GROUPS, 300.0), {"cms": 50.0}))
     for config in (SEED, SteeringConfig(entitlement=lending)):
         said = steer(pledge, 0.0, config, {}, taken, NOW)
@@ -151,7 +151,7 @@ configs = st.builds(
 def test_the_order_of_groups_does_not_matter(
     looks: list[Snapshot], pledge: dict[str, float], config: SteeringConfig, source: Random
 ) -> None:
-    """With groups and jobs in another order, every group's controller says and remembers the same."""
+    """In another order of groups and jobs, every controller acts and remembers alike."""
     order = source.sample(GROUPS, len(GROUPS))
     turned = {group: pledge[group] for group in order}
     one: dict[str, Mapping[str, float]] = {}
@@ -177,7 +177,7 @@ def test_the_order_of_groups_does_not_matter(
 def test_without_work_nothing_is_built_up(
     taken: Snapshot, pledge: dict[str, float], law: Control, dts: list[float]
 ) -> None:
-    """While no job waits, a controller that begins fresh remembers nothing to collect and nothing to pay back."""
+    """While no job waits, a fresh controller remembers nothing to collect or to pay back."""
     idle = replace(taken, pending=())
     kept: dict[str, Mapping[str, float]] = {}
     now = float(NOW)
@@ -230,7 +230,7 @@ def test_an_account_is_bounded_and_forgets(
     dt: float,
     contested: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """It is never larger than what may be carried over; of contested errors it never grows, nor does it change its sign."""
+    """It is bounded; of contested errors it never grows, nor does it change its sign."""
     after = account_after(config, before, error, dt, 100.0, contested=contested)
     assert abs(after) <= config.most_hs06_seconds(100.0) * (1 + 1e-9)
     if contested:
@@ -255,7 +255,7 @@ def test_collecting_and_paying_back_keep_the_sum(
 def test_states_are_of_configured_groups_and_small(
     taken: Snapshot, pledge: dict[str, float], config: CarryOver
 ) -> None:
-    """The state of a law or a group that is gone is dropped; an account stays when only the law changes."""
+    """The state of a law or group that is gone is dropped; an account outlives its law."""
     kept = {
         "gone": {"average_hs06": 5.0},
         "cms": {"average_hs06": 5.0, ACCOUNT: 7.0, "stepped_at_seconds": NOW - 60.0},

@@ -72,7 +72,7 @@ class Pool:
         )
 
     def pass_on(self, targets: tuple[Target, ...], now: int) -> None:
-        """Let time pass: alice falls towards its caps, cms takes what is free, other free cores are alice's again."""
+        """Let time pass: alice falls towards its caps, cms takes free blocks, alice the rest."""
         under = {target.node: target for target in targets}
         for name, held in self.alice.items():
             target = under.get(name)
@@ -128,7 +128,7 @@ def never(_now: int) -> bool:
 def test_no_block_stands_free_longer_than_its_time_and_one_cycle(
     strategy: str, period: int, seconds: float, seed: int
 ) -> None:
-    """From the look that sees it free first, a block that nobody takes is gone after `give_up_seconds` and a cycle."""
+    """A block that nobody takes is gone `give_up_seconds` and a cycle after the first look."""
     pool, free_since = Pool(never, Random(seed)), dict[str, int]()
     for now, state, _, _ in cycles(config(strategy, seconds), pool, period, 30):
         under = {stood.target.node for stood in state.standing}
@@ -143,7 +143,7 @@ def test_no_block_stands_free_longer_than_its_time_and_one_cycle(
 def test_new_blocks_are_at_most_those_that_were_taken_and_a_few(
     strategy: str, period: int, seed: int
 ) -> None:
-    """New targets of a kind and blocks that stand free: at most as many as were taken lately, and a few to try."""
+    """New targets and free blocks: at most as many as were taken lately, and a few to try."""
     dice = Random(seed)
     pool = Pool(lambda _now: dice.random() < 0.5, Random(seed))
     before: Counter[str] = Counter()

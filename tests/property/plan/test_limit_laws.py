@@ -75,7 +75,7 @@ def room(bounds: PlanLimits, where: Steerable) -> float:
 
 
 def forced(asked: Asked) -> int:
-    """How many targets must go: of nodes or groups that are no more, and those that there is no room for."""
+    """Number of targets that must go: of lost nodes and groups, and beyond the room."""
     standing, _, bounds, where, _ = asked
     kept = sum(where.may_keep(each.target) for each in standing)
     return len(standing) - int(min(kept, room(bounds, where)))
@@ -107,7 +107,7 @@ def test_limits_are_kept_and_named_where_they_act(asked: Asked) -> None:
 
 @given(situations())
 def test_removals_come_before_alterations_before_additions(asked: Asked) -> None:
-    """As long as a change of one kind is put off for the number of changes, none of a later kind is made."""
+    """While a change of one kind is put off for their number, none of a later kind is made."""
     standing, _, bounds, where, _ = asked
     assume(bounds.max_changed_nodes is not None)
     free = result(asked, max_changed_nodes=None)
@@ -127,7 +127,7 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
 
 @given(situations())
 def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
-    """Asked the same again and again, limits let through in the end what they would without max_changed_nodes."""
+    """In the end limits let through the targets that they would without max_changed_nodes."""
     standing, wanted, bounds, where, _ = asked
     settled = replace(bounds, dwell_seconds=0)
     for _ in range(len(NODES) * 2 + 3):
@@ -141,7 +141,7 @@ def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
 
 @given(situations(), st.randoms(use_true_random=False))
 def test_the_order_of_what_stands_does_not_matter(asked: Asked, source: Random) -> None:
-    """The order in which standing targets and nodes are given changes neither targets nor what is said of limits."""
+    """The order of standing targets and groups changes neither targets nor notes."""
     standing, wanted, bounds, where, uncertain = asked
     turned = replace(where, groups=GROUPS[::-1])
     mixed = source.sample(standing, len(standing))
@@ -178,7 +178,7 @@ plan_limits = st.builds(
 def test_cycle_after_cycle_stays_within_the_limits(
     looks: list[Snapshot], pledge: dict[str, float], bounds: PlanLimits, strategy: str
 ) -> None:
-    """From cycle to cycle no more targets change than allowed, and none before its time, but for those that must go."""
+    """From cycle to cycle no more targets change than allowed, but for those that must go."""
     config, state = PlanConfig(pledge, bounds, 3060, strategy=strategy), State()
     for number, taken in enumerate(looks):
         now = NOW + 17 * number
@@ -202,7 +202,7 @@ def test_cycle_after_cycle_stays_within_the_limits(
 def test_kept_targets_count_against_the_error(
     first: Snapshot, second: Snapshot, pledge: dict[str, float]
 ) -> None:
-    """What kept targets are still to take from the group over its share leaves that much less for new ones."""
+    """Power that kept targets are still to take from a group leaves less for new ones."""
     config = PlanConfig(pledge, PlanLimits(dwell_seconds=1000), 3060, strategy="pair")
     state = decide(config, State(), first, NOW).state
     made = decide(config, state, second, NOW + 17)

@@ -52,7 +52,7 @@ def test_each_node_is_in_one_change(
 def test_the_way_back_is_the_opposite(
     before: list[Target], after: list[Target], nodes: dict[str, NodeRecord]
 ) -> None:
-    """From after to before as many are added as were dropped, and each group loses what it gained."""
+    """Turned round as many are added as were dropped, and each group loses what it gained."""
     there, back = (
         plan_diff(before, after, nodes, {}, "many"),
         plan_diff(after, before, nodes, {}, "many"),

@@ -137,7 +137,7 @@ def test_targets_keep_to_errors_jobs_and_nodes(taken: Snapshot, config: PlanConf
 def test_nodes_that_are_left_out_get_no_target(
     taken: Snapshot, config: PlanConfig, stood: list[str]
 ) -> None:
-    """No target on a node that is reserved, drained or uncontrolled, no new one where it refuses."""
+    """No target on a reserved, drained or uncontrolled node, no new one where it refuses."""
     standing = tuple(Standing(Target(node, "alice", 0, "cms", 8), NOW - 60) for node in stood)
     decision = decide(config, State(5, standing=standing, standing_until=NOW + 900), taken, NOW)
     out = {
@@ -333,7 +333,7 @@ def test_highs_finds_the_best(options: list[Option], budgets: Budgets) -> None:
 
 
 def many_options(seed: int) -> tuple[list[Option], Budgets]:
-    """More than are solved exactly, of uneven values, where errors and jobs that wait run out before the nodes."""
+    """More than are solved exactly, of uneven values; errors and jobs run out before the nodes."""
     draw = Random(seed)
     power = {f"wn-{number:03}": draw.choice((9.0, 11.0, 14.0)) for number in range(FEW // 2)}
     found = [
@@ -350,7 +350,7 @@ def many_options(seed: int) -> tuple[list[Option], Budgets]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_relaxation_of_many_options_is_near_the_best(seed: int) -> None:
-    """Of more than `FEW` options, the choice fits, and is worth nearly as much as HiGHS's best; greedy is not asked."""
+    """Of more than `FEW` options, the choice fits, and is worth nearly as much as the best."""
     pytest.importorskip("scipy")
     options, budgets = many_options(seed)
     chosen = best(options, budgets, 60.0)
@@ -362,7 +362,7 @@ def test_the_relaxation_of_many_options_is_near_the_best(seed: int) -> None:
 def test_each_group_has_a_reason_that_agrees_with_the_targets(
     taken: Snapshot, config: PlanConfig, strategy: str
 ) -> None:
-    """A group is helped or held back exactly where targets name it; others say how many nodes are closed to them."""
+    """A group is helped or held back where targets name it; closed nodes are counted."""
     config = replace(config, strategy=strategy)
     decision = decide(config, State(), taken, NOW)
     reasons = record_of(config, taken, decision, decision.plan, ("fake",)).group_reasons
@@ -382,7 +382,7 @@ def test_each_group_has_a_reason_that_agrees_with_the_targets(
 def test_a_plan_for_one_pair_frees_blocks_that_error_and_jobs_pay_for(
     taken: Snapshot, config: PlanConfig
 ) -> None:
-    """`pair` lowers each cap by a block, for the largest jobs that it holds, no more than error and jobs call for."""
+    """`pair` lowers each cap by a block, for the largest jobs that it holds, within both errors."""
     decision = decide(replace(config, strategy="pair"), State(), taken, NOW)
     targets, block = decision.plan.targets, config.limits.multicore_cores
     output = {control.group: control.output_hs06 for control in decision.groups}

@@ -47,7 +47,7 @@ def test_the_order_of_groups_does_not_matter(pledges: dict[str, float], random: 
 
 @given(PLEDGES)
 def test_within_a_group_no_more_is_shared_than_it_has(own: dict[str, float]) -> None:
-    """The shares within one group sum to at most 1, and what they leave is its own part of its pledge."""
+    """The shares within one group sum to at most 1, and leave its own part of its pledge."""
     pledges = {"top": float(sum(map(Fraction, own.values())) + Fraction(own[min(own)]))}
     pledges.update((f"top.{name}", pledge) for name, pledge in own.items())
     tree = GroupTree(pledges)

@@ -50,7 +50,7 @@ def test_every_law_leaves_less_than_half_of_the_error(law: str, scenario: str) -
 @pytest.mark.parametrize("scenario", [STEP, STOPS])
 @pytest.mark.parametrize("law", sorted(REMEMBERING))
 def test_a_group_without_work_collects_nothing(law: str, scenario: str) -> None:
-    """What it did not use for a day is not made up for: with all those errors remembered it goes 1.3 to 1.8 % beyond its share."""
+    """A day without use is not made up for: with all errors kept it goes 1.3 to 1.8 % over."""
     assert figures(law, scenario).overshoot_ratio < 0.01
 
 

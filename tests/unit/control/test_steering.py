@@ -36,6 +36,7 @@ CYCLE = 1000
 HOUR = 3600.0
 ALICE_HAS_ALL = (running("wn-1", "alice", 1, 40), running("wn-2", "lhcb", 1, 10))
 CMS_WAITS = {("cms", 8): 100}
+ONE = {("cms", 8): 1}
 
 
 def control_of(said: tuple[GroupControl, ...], group: str) -> GroupControl:
@@ -72,37 +73,28 @@ def test_setpoints_by_mode() -> None:
     ("loans", "pending", "expected", "codes"),
     [
         # cms, entitled to 300, uses 0 and waits for 80 HS06: 220 are left, if it lends them.
-        (Loans(), {("cms", 8): 1, ("lhcb", 8): 9}, [100, 300, 100], [(), (), ()]),
-        (Loans({"cms": 500}), {("cms", 8): 1}, [320, 80, 100], [("borrows",), ("lends",), ()]),
-        (Loans({"cms": 50}), {("cms", 8): 1}, [150, 250, 100], [("borrows",), ("lends", "lent-limit"), ()]),
+        (Loans(), {**ONE, ("lhcb", 8): 9}, [100, 300, 100], "; ; "),
+        (Loans({"cms": 500}), ONE, [320, 80, 100], "borrows; lends; "),
+        (Loans({"cms": 50}), ONE, [150, 250, 100], "borrows; lends lent-limit; "),
         # lhcb could use 720 more, alice 300: equal pledges, equal parts.
-        (Loans({"cms": 500}), {("cms", 8): 1, ("lhcb", 8): 9}, [210, 80, 210], [("borrows",), ("lends",), ("borrows",)]),
+        (Loans({"cms": 500}), {**ONE, ("lhcb", 8): 9}, [210, 80, 210], "borrows; lends; borrows"),
         (
             Loans({"cms": 500}, {"alice": 20}),
-            {("cms", 8): 1, ("lhcb", 8): 1},
+            {**ONE, ("lhcb", 8): 1},
             [120, 200, 180],
-            [("borrows", "borrowed-limit"), ("lends",), ("borrows",)],
+            "borrows borrowed-limit; lends; borrows",
         ),
         # cms has work for its share: there is nothing to lend.
-        (Loans({"cms": 500}), {("cms", 8): 4}, [100, 300, 100], [(), (), ()]),
+        (Loans({"cms": 500}), {("cms", 8): 4}, [100, 300, 100], "; ; "),
     ],
-)  # fmt: skip
+)
 def test_loans(
-    loans: Loans,
-    pending: dict[tuple[str, int], int],
-    expected: list[float],
-    codes: list[tuple[str, ...]],
+    loans: Loans, pending: dict[tuple[str, int], int], expected: list[float], codes: str
 ) -> None:
-    said = steer(
-        PLEDGES,
-        0.0,
-        SteeringConfig(entitlement=Entitlement(loans=loans)),
-        {},
-        snapshot(ALICE_HAS_ALL, pending),
-        NOW,
-    )
-    assert setpoints(said) == expected
-    assert [row.acted for row in said] == codes
+    config = SteeringConfig(entitlement=Entitlement(loans=loans))
+    rows = steer(PLEDGES, 0.0, config, {}, snapshot(ALICE_HAS_ALL, pending), NOW)
+    assert setpoints(rows) == expected
+    assert [list(row.acted) for row in rows] == [part.split() for part in codes.split(";")]
 
 
 def test_the_average_takes_up_what_is_left_of_the_error_by_age() -> None:
@@ -160,7 +152,7 @@ def test_nobody_collects_beyond_what_it_may_borrow() -> None:
 def test_a_lack_inside_the_deadband_is_nobodys_loss(
     deadband_hs06: float, acted: tuple[str, ...]
 ) -> None:
-    """Cms waits and is 300 HS06 under: what alice has too much is at its cost only if that is beyond the deadband."""
+    """Cms waits and is 300 HS06 under: alice causes a loss only if that is beyond the deadband."""
     said = steer(
         PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
     )
@@ -226,14 +218,14 @@ def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
 
 @pytest.mark.parametrize("error_hs06", [0.0, 50.0, -1.0])
 def test_an_integral_that_may_not_act_fades_in_its_time(error_hs06: float) -> None:
-    """At the setpoint, inside the deadband or on the other side of it, 1 / e of it is left after its time constant."""
+    """At the setpoint, inside the deadband or beyond, 1 / e is left after its time constant."""
     state = {**step(PID, {}, Reading(1, 0), 0).state, INTEGRAL: 1000.0}
     deadband = Reading(error_hs06, 0, deadband_hs06=50.0 if error_hs06 > 0 else 0.0)
     assert step(PID, state, deadband, 1000).state[INTEGRAL] == pytest.approx(1000 / 2.71828, abs=3)
 
 
 def test_a_new_setpoint_is_no_change_of_the_power() -> None:
-    """The derivative is of the measurement: an error that jumps while the power stands still has none."""
+    """The derivative is of the power: an error that jumps while it stands still has none."""
     derivative = Control("pid", pid=Pid(1.0, 0.0, derivative_seconds=5000.0))
     state = step(derivative, {}, Reading(0, 500), 0).state
     assert step(derivative, state, Reading(300, 500), 1020).output_hs06 == 300

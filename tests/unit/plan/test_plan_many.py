@@ -33,7 +33,7 @@ def reasons(decision: Decision) -> dict[str, str]:
 def one_node(
     *held: RunningJobs, waiting: int = 9, size: int = 8, memory_mib: int = 0, asks_mib: int = 0
 ) -> Snapshot:
-    """A strong node where alice could give, beside one that nobody controls and that makes cms be far under."""
+    """A node where alice could give, beside an uncontrolled one that makes cms be far under."""
     far = [RunningJobs("far", "alice", 1, 100.0, 60, 64)]
     return Snapshot(
         NOW,
@@ -210,7 +210,7 @@ def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken()
 
 
 def test_a_group_whose_jobs_are_single_core_is_helped_beside_another() -> None:
-    """Figure 1 of the seed: lhcb, with single-core jobs alone, is under its share, as cms with multicore jobs is."""
+    """Figure 1 of the seed: lhcb, with single-core jobs alone, is under its share, as cms is."""
     waiting = {("cms", 8): 400, ("lhcb", 1): 400}
     seen = snapshot([*TWO_OVER, running("wn-9", "cms", 1, 1)], waiting)
     decided = decide(config(), State(), seen, NOW).plan
