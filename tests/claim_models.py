@@ -33,16 +33,6 @@ def fits(model: Model, remaining: Amounts, request: Amounts) -> bool:
     return all(remaining.get(name, 0) >= amount for name, amount in model.charge(request).items())
 
 
-def after_claim(model: Model, remaining: Amounts, request: Amounts) -> dict[str, Fraction]:
-    assert fits(model, remaining, request)
-    taken = model.charge(request).items()
-    return {**remaining, **{name: remaining[name] - amount for name, amount in taken}}
-
-
-def match_cost(model: Model, remaining: Amounts, request: Amounts) -> int:
-    return model.claims(remaining) - model.claims(after_claim(model, remaining, request))
-
-
 @dataclass(frozen=True)
 class FixedClaims:
     """(a) ``limit`` claims, each of which costs 1."""

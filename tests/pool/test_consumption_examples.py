@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.consumption.file import example, examples, parse
-from sharectl.consumption.policy import attribute_of
-from tests.claim_models import model_of
+from sharectl.consumption.file import examples
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT
 
-FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
+FIRST = "ap-1.example.org"
 CORES, MEMORY_MIB = 8, 8000
 Slots = Sequence[tuple[int, int]]
 """Cores and MiB of dynamic slots."""
@@ -91,9 +88,8 @@ OF_GOLDEN = {
 """Golden file of several slot types -> its promise for a node with 16 cores, 16000 MiB, 2 GPUs."""
 EVERY = {**EXPECTED, **OF_GOLDEN}
 LEAST = "minimum-charge"
-UNROUNDED, GUARDED, PLAIN, KEPT, SPLIT = (f"proof-{number}" for number in range(1, 6))
-"""Without MODIFY_REQUEST_EXPR; rendered, and as in HTCondor's manual; leftovers off everywhere,
-and at the node only."""
+UNROUNDED, GUARDED, PLAIN = "proof-1", "proof-2", "proof-3"
+"""Without MODIFY_REQUEST_EXPR; rendered, and as in HTCondor's manual."""
 
 
 def shipped(name: str) -> str:
@@ -103,16 +99,13 @@ def shipped(name: str) -> str:
 def configurations() -> Iterator[ExecutePoint]:
     """A node for each example, and some with a line changed, to show its purpose."""
     least = shipped(LEAST)
-    single = least.replace("NUM_CLAIMS = $(NUM_CPUS)", "NUM_CLAIMS = 1")
     plain = "CONSUMPTION_MEMORY = TARGET.RequestMemory"
     texts = {name: shipped(name) for name in examples()} | {
         UNROUNDED: re.sub(r"(?m)^MODIFY_REQUEST.*", "", least),
         GUARDED: least,
         PLAIN: re.sub(r"(?m)^CONSUMPTION_MEMORY = .*", plain, least),
-        KEPT: single,
-        SPLIT: single,
     }
-    assert len(set(texts.values())) == len(texts) - 2, "two are twice"
+    assert len(set(texts.values())) == len(texts) - 1, "one is there twice"
     texts["gpus"] += TWO_GPUS
     for name, text in texts.items():
         yield ExecutePoint(f"{name}.example.org", CORES, MEMORY_MIB, power_hs06=None, config=text)
@@ -122,7 +115,7 @@ def configurations() -> Iterator[ExecutePoint]:
         yield ExecutePoint(f"{name}.example.org", 16, 16000, power_hs06=None, config=text)
 
 
-def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST) -> None:
+def submit(box: Box, name: str, jobs: Sequence[str]) -> None:
     """Submit jobs for one node, of a group for it alone: no node's jobs wait for another's."""
     rows = "".join(f"  {job.replace(' ', ', ')}\n" for job in jobs)
     custom = f"request_{CUSTOM[name]} = $(Units)\n" if name in CUSTOM else ""
@@ -132,7 +125,7 @@ def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST) 
         f"accounting_group = {name}\naccounting_group_user = alice\n"
         "request_cpus = $(Cores)\nrequest_memory = $(MiB)\nrequest_disk = 100\n"
         f"{custom}queue Cores,MiB,Units from (\n{rows})\n",
-        access_point,
+        FIRST,
     )
 
 
@@ -231,7 +224,7 @@ def started(box: Box) -> int:
 
 def refusals(box: Box, name: str = "") -> int:
     """Matches that the node refused, or any node."""
-    log = box.log_text(FIRST, "SCHEDD") + box.log_text(SECOND, "SCHEDD")
+    log = box.log_text(FIRST, "SCHEDD")
     return len(re.findall(rf"Request was NOT accepted for claim slot\d+@{re.escape(name)}", log))
 
 
@@ -257,33 +250,11 @@ def test_an_example_runs_as_it_promises(filled: Box, name: str) -> None:
     assert dynamic(filled, name) == sorted(expected.dynamic)
 
 
-@pytest.mark.parametrize("name", ["fixed-claims", "quanta-all", "quanta-any", "minimum-charge"])
-def test_the_weight_in_the_pool_is_that_of_the_model(filled: Box, name: str) -> None:
-    (policy,) = parse(example(name), name).policies
-    assets = [*policy.assets, *(["claims"] if policy.claims else [])]
-    names = [attribute_of(asset) for asset in assets]
-    (left,) = rows_of(filled, name, "Partitionable", *names)
-    of_slots = [left, *rows_of(filled, name, "Dynamic", *names)]
-    amounts = [[Fraction(text.replace("undefined", "0")) for text in row] for row in of_slots]
-    total = {asset: sum(column, Fraction(0)) for asset, column in zip(assets, zip(*amounts))}
-    assert weights(filled, name) == [model_of(policy, total).claims(dict(zip(assets, amounts[0])))]
-
-
 def test_requests_are_not_rounded_by_the_startd_alone(filled: Box) -> None:
     """With HTCondor's default the startd takes 3072 MiB where the negotiator took 3000."""
     filled.wait_until(partial(running, filled, UNROUNDED, 5), 90, "five jobs run")
     assert dynamic(filled, UNROUNDED) == [*[(1, 1024)] * 4, (1, 3072)]
     assert dynamic(filled, LEAST) == [*[(1, 1024)] * 4, (1, 3000)]
-
-
-def test_leftovers_are_switched_off_at_the_access_point(filled: Box) -> None:
-    """With one match a cycle, a schedd that asks for leftovers splits them without a match."""
-    for name, access_point in ((KEPT, FIRST), (SPLIT, SECOND)):
-        submit(filled, name, ["1 1000 0"] * 4, access_point)
-    for name in (KEPT, SPLIT):
-        filled.wait_until(partial(running, filled, name, 4), 90, "four jobs run")
-    assert matches(filled, KEPT) >= 4
-    assert matches(filled, SPLIT) < 4
 
 
 def test_no_request_starves_a_slot(filled: Box) -> None:
