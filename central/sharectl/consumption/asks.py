@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import floor, isfinite, log
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -180,11 +180,26 @@ def _row(
     return slots, fits, bare
 
 
+def _works() -> bool:
+    """Names resolve: without a configuration they are silently undefined."""
+    return value_of(expression("MY.A"), ad_of_long("A = true")) is True
+
+
+@cache
+def _load_library() -> None:
+    """Load the library before children fork; a broken configuration ends the process, so try it."""
+    answer = ask_all({"library": Question(_works, EVALUATION_SECONDS)})["library"]
+    if not answer.value:
+        fact = "HTCondor's library cannot use this machine's configuration, so nothing is evaluated"
+        raise InputError([f"{fact}; correct CONDOR_CONFIG, or the file that it names"])
+    _works()
+
+
 def _evaluated(
     questions: Sequence[tuple[str, Callable[[], Any]]], advice: str, deadline_seconds: float
 ) -> Iterator[Any]:
     """Values of functions that evaluate ads, each in a child; InputError names one that fails."""
-    expression("true")  # loads the library before the first fork
+    _load_library()
     step = os.cpu_count() or 1
     for start in range(0, len(questions), step):
         batch = questions[start : start + step]
@@ -362,6 +377,7 @@ def restricted(
     ads: Sequence[AdOfFile], constraint: Optional[str], option: str
 ) -> Sequence[AdOfFile]:
     """Ads that meet the constraint of an option; InputError if HTCondor cannot evaluate it."""
+    _load_library()
     if constraint is not None and expression(constraint) is None:
         problem = f"{option}: {constraint!r} is an invalid expression of HTCondor"
         raise InputError([f'{problem}; write such as Cpus >= 8 && Arch == "X86_64"'])

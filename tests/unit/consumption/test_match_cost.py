@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Optional
@@ -354,6 +357,25 @@ def test_claims_that_are_counted_no_further_are_noted(files: Files) -> None:
     for verb in ("cost", "capacity"):
         (note,) = (n for n in files.json(verb)["notes"] if n.startswith("slot1@wn-1: "))
         assert " 10000 " in note
+
+
+@pytest.mark.parametrize("config", ["nowhere", "FOO BAR"])
+def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: str) -> None:
+    """The library ends the process, or evaluates names as undefined."""
+    path = files.folder / config.partition(" ")[0]
+    if " " in config:
+        path.write_text(config)
+    command = [sys.executable, "-m", "sharectl", "consumption", "capacity", "--slots"]
+    done = subprocess.run(
+        [*command, files.folder / "slots"],
+        env={"CONDOR_CONFIG": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (65, "")
+    assert "correct CONDOR_CONFIG" in done.stderr
 
 
 # ---- groups
