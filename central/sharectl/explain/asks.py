@@ -264,7 +264,6 @@ def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...
 
 
 def _finding(job: _Job, slot: Any, now: int) -> SlotFinding:
-    machine = (ads.text(evaluated(slot, "Machine")) or "").lower()
     job_accepts, slot_accepts, obstacles, shortages = _obstacles(job, slot)
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job.ad, slot, now) if "target" in codes else None
@@ -274,8 +273,7 @@ def _finding(job: _Job, slot: Any, now: int) -> SlotFinding:
         empty(slot)
         lasting = _obstacles(job, slot)[2]
     return SlotFinding(
-        node=machine,
-        slot=ads.text(evaluated(slot, "Name")) or machine,
+        node=(ads.text(evaluated(slot, "Machine")) or "").lower(),
         job_accepts=job_accepts,
         slot_accepts=slot_accepts,
         obstacles=tuple(obstacles),

@@ -168,7 +168,6 @@ class SlotFinding:
 
     node: str
     """Host name."""
-    slot: str
     job_accepts: bool
     """True if the job's Requirements are true there."""
     slot_accepts: bool

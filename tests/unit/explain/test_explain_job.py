@@ -133,9 +133,9 @@ def test_each_obstacle_is_named_and_no_other(
 
 
 def test_a_node_counts_by_its_nearest_slot() -> None:
-    near = SlotFinding("a", "1@a", job_accepts=True, slot_accepts=False, obstacles=(CPUS,))
-    far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
-    free = SlotFinding("b", "1@b", job_accepts=True, slot_accepts=True)
+    near = SlotFinding("a", job_accepts=True, slot_accepts=False, obstacles=(CPUS,))
+    far = SlotFinding("a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
+    free = SlotFinding("b", job_accepts=True, slot_accepts=True)
     why = verdict([far, near, free])
     assert (why.code, why.total, why.fitting_nodes, why.fitting_if_empty) == ("could-now", 2, 1, 2)
     (count,) = why.obstacles
@@ -201,7 +201,7 @@ def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) 
     short = [Shortage("Memory", 31000, 20000, 30976)] if MEMORY in now else []
     short += [Shortage("Cpus", 8, 4, 8)] if CPUS in now else []
     return SlotFinding(
-        *(node, f"slot1@{node}", True, False, tuple(now), tuple(empty), target),
+        *(node, True, False, tuple(now), tuple(empty), target),
         shortages=tuple(short),
     )
 
