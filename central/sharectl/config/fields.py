@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any, Callable, Optional, Union, get_args, get_origin, get_type_hints
 
@@ -36,11 +36,21 @@ class Key:
     """Key of a section."""
 
     name: str
+    attributes: tuple[str, ...]
+    """Way to its value in the record, through inline records."""
     hint: Any
     """Type of its value, without Optional."""
     optional: bool
     default: Any
     setting: Setting
+
+    @property
+    def section(self) -> Optional[type]:
+        """Section that it holds: itself, or as an entry of its list or mapping."""
+        entry = {tuple: 0, Mapping: 1}.get(get_origin(self.hint))
+        hint = self.hint if entry is None else get_args(self.hint)[entry]
+        sound = isinstance(hint, type) and is_dataclass(hint) and not self.setting.kind
+        return hint if sound else None
 
     @property
     def range(self) -> str:
@@ -65,37 +75,31 @@ class Key:
 def keys_of(section: Any) -> Mapping[str, Key]:
     """Name → key of a section, in order, with those of its inline records."""
     keys: dict[str, Key] = {}
-    hints = get_type_hints(section)
+    hints: dict[str, Any] = get_type_hints(section)
     for field in fields(section):
         setting = setting_of(field)
         if setting is None:
             continue
-        options = tuple(kind for kind in _kinds(hints[field.name]) if kind is not type(None))
-        hint: Any = Union[options]
+        hint = hints[field.name]
+        kinds = get_args(hint) if get_origin(hint) is Union else (hint,)
+        optional = type(None) in kinds
+        if optional:
+            hint = Union[tuple(kind for kind in kinds if kind is not type(None))]
         if setting.inline:
-            keys.update(keys_of(hint))
+            for name, key in keys_of(hint).items():
+                keys[name] = replace(key, attributes=(field.name, *key.attributes))
         else:
             name, made = setting.key or field.name, field.default_factory
             default = field.default if made is MISSING else made()
-            optional = len(options) < len(_kinds(hints[field.name]))
-            keys[name] = Key(name, hint, optional, default, setting)
+            keys[name] = Key(name, (field.name,), hint, optional, default, setting)
     return keys
-
-
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) is Union else (hint,)
 
 
 def items_of(record: Any) -> Iterator[tuple[Key, Any]]:
     """Key and value of a section, with those of its inline records."""
     section: Any = type(record)
-    keys = keys_of(section)
-    for field in fields(record):
-        setting, value = setting_of(field), getattr(record, field.name)
-        if setting is not None and setting.inline:
-            yield from items_of(value)
-        elif setting is not None:
-            yield keys[setting.key or field.name], value
+    for key in keys_of(section).values():
+        yield key, reduce(getattr, key.attributes, record)
 
 
 def record_of(section: type, values: Mapping[str, Any]) -> Any:
@@ -110,14 +114,6 @@ def record_of(section: type, values: Mapping[str, Any]) -> Any:
     return section(**arguments)
 
 
-def section_in(key: Key) -> Optional[type]:
-    """Section that a key holds: itself, or as an entry of its list or mapping; None without one."""
-    inner, origin = get_args(key.hint), get_origin(key.hint)
-    hint = inner[0] if origin is tuple else inner[1] if origin is Mapping else key.hint
-    sound = isinstance(hint, type) and is_dataclass(hint) and not key.setting.kind
-    return hint if sound else None
-
-
 @cache
 def sections_of(top: Any) -> Mapping[ValuePath, type]:
     """Path of each section, ``*`` for any name or number; of several paths the shortest."""
@@ -125,7 +121,7 @@ def sections_of(top: Any) -> Mapping[ValuePath, type]:
     todo: list[ValuePath] = [()]
     for path in todo:
         for name, key in keys_of(sections[path]).items():
-            section = section_in(key)
+            section = key.section
             if section is not None and section not in sections.values():
                 at = (*path, name) if key.hint is section else (*path, name, "*")
                 sections[at] = section

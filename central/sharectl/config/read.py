@@ -15,7 +15,6 @@ from sharectl.config.fields import (
     absolute_path,
     keys_of,
     record_of,
-    section_in,
     sections_of,
 )
 from sharectl.config.groups import GroupConfig, SubgroupConfig, first_level_fault, part_fault
@@ -114,7 +113,7 @@ class Reader:
         """Value of a key; None if it cannot be used."""
         if value is None and key.optional:
             return None
-        section, origin = section_in(key), get_origin(key.hint)
+        section, origin = key.section, get_origin(key.hint)
         if origin is tuple:
             return self._list(key, section, value, path)
         if section is None:
@@ -234,5 +233,5 @@ def _unknown(section: type) -> Any:
 
 def _nothing(key: Key) -> Any:
     """Value of a key that cannot be read."""
-    is_record = section_in(key) is key.hint and not key.optional
+    is_record = key.section is key.hint and not key.optional
     return _unknown(key.hint) if is_record else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from sharectl.config.fields import NOTATIONS, Key, items_of, section_in
+from sharectl.config.fields import NOTATIONS, Key, items_of
 from sharectl.config.model import Config
 from sharectl.files.yaml import ValuePath
 
@@ -32,7 +32,7 @@ def plain(key: Key, value: Any, *, nulls: bool = True) -> Any:
     """Plain data of the value of a key."""
     if value is None:
         return None
-    if section_in(key) is None:
+    if key.section is None:
         if isinstance(value, tuple):
             return list(value)
         value = NOTATIONS[key.setting.kind].write(value) if key.setting.kind else value
@@ -54,7 +54,7 @@ def render(config: Config) -> str:
 def _section(section: Any, written: frozenset[ValuePath], path: ValuePath) -> Iterator[str]:
     for key, value in items_of(section):
         at = (*path, key.name)
-        if section_in(key) is key.hint and value is not None:
+        if key.section is key.hint and value is not None:
             yield f"{key.name}:"
             yield from (f"  {line}" for line in _section(value, written, at))
         elif key.name == "groups":

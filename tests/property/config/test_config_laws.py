@@ -12,7 +12,7 @@ from typing import Any, get_origin
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.config.fields import Key, keys_of, section_in, sections_of
+from sharectl.config.fields import Key, keys_of, sections_of
 from sharectl.config.groups import GroupConfig
 from sharectl.config.load import load, parse
 from sharectl.config.model import (
@@ -57,7 +57,7 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
 
 def value_of(key: Key) -> st.SearchStrategy[Any]:
     """Values that a key takes."""
-    setting, section = key.setting, section_in(key)
+    setting, section = key.setting, key.section
     if section is not None:
         values: st.SearchStrategy[Any] = mapping_of(section)
     elif setting.choices:

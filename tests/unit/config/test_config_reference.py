@@ -11,7 +11,7 @@ from typing import Optional, get_origin
 
 import pytest
 
-from sharectl.config.fields import NOTATIONS, Key, keys_of, section_in, sections_of
+from sharectl.config.fields import NOTATIONS, Key, keys_of, sections_of
 from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.load import parse
 from sharectl.config.model import ONE_OF, Config
@@ -65,7 +65,7 @@ def values(key: Key) -> str:
         words = LISTS[key.name]
     elif get_origin(key.hint) is tuple:
         words = "list of names"
-    elif section_in(key) is not None:
+    elif key.section is not None:
         words = "mapping"
     elif one.choices:
         words = ", ".join(f"`{choice}`" for choice in one.choices)
@@ -104,7 +104,7 @@ def reference() -> str:
         for name, meaning in meanings(section):
             if section is SubgroupConfig and name in keys_of(GroupConfig):
                 continue
-            if section_in(keys[name]) is keys[name].hint and not keys[name].optional:
+            if keys[name].section is keys[name].hint and not keys[name].optional:
                 continue  # it has a table
             cells = (f"`{name}`", values(keys[name]), default(section, keys[name]), meaning)
             rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
