@@ -1,8 +1,8 @@
 """Control laws: from a group's error to the power to move.
 
 A law is a pure function ``(params, state, reading, dt_seconds) -> Move``. *latest* acts on the
-error alone, *ewma* on its average over time, younger values counting more. *pid*, the law of industry:
-with the error e = power - setpoint, in HS06, and the power y:
+error alone, *ewma* on its average over time, younger values counting more. *pid*, the law of
+industry: with the error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
     low-pass filtered
@@ -230,13 +230,8 @@ STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Mov
 def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """Answer of the law of ``control``, with the deadband applied.
 
-    Parameters
-    ----------
-    state
-        As this function returned it in the last complete cycle; empty, broken or of another law: a
-        fresh controller.
-    dt_seconds
-        Measured time since then; 0 if it is not known. One below 0 counts as 0.
+    A state that is empty, broken or of another law means a fresh controller. ``dt_seconds`` since
+    the last complete cycle are 0 if unknown; a time below 0 counts as 0.
     """
     if not (isfinite(reading.error_hs06) and isfinite(reading.power_hs06)):
         return Move({name: n for name, n in state.items() if isfinite(n)}, 0.0, ("no-number",))

@@ -100,17 +100,8 @@ def entitlements(
 ) -> dict[str, Entitled]:
     """Setpoint of each group, in the order of the pledges.
 
-    Setpoints sum to no more than the power shared out.
-
-    Parameters
-    ----------
-    usage
-        Usage of each group in ``snapshot``.
-    accounts
-        Group -> HS06-seconds used beyond the setpoint (above 0) or left to others (below 0) up to
-        the last complete cycle.
-    dt_seconds
-        Group -> time since then.
+    Setpoints sum to no more than the power shared out. ``accounts`` are HS06-seconds used beyond
+    the setpoint (above 0) or left to others (below 0) up to the last complete cycle.
     """
     ratio = shared_ratio(config.setpoint, pledge_hs06, usage, present_hs06(snapshot))
     nominal = {group: pledge * ratio for group, pledge in pledge_hs06.items()}
@@ -198,13 +189,6 @@ def loans(
     Groups whose demand is above theirs take of it in proportion to their pledges, up to the demand
     and to their limits. If not all is taken, all lend the same part of what they offer. All lend
     together as much as all borrow.
-
-    Parameters
-    ----------
-    nominal
-        Group -> setpoint before, HS06.
-    demand
-        Group -> power that it could use, HS06.
     """
     unused = {group: max(0.0, nominal[group] - demand[group]) for group in nominal}
     offered = {
@@ -257,11 +241,6 @@ def contested_errors(
 
     A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if
     another is under its own by more than the deadband and has jobs waiting.
-
-    Parameters
-    ----------
-    waits
-        Groups with demand.
     """
     losing = {group for group in waits if beyond(errors[group], deadband_hs06) < 0}
     return {
@@ -283,12 +262,7 @@ def account_after(
 
     It halves in every half-life. Of errors that were nobody's loss it grows; of those that are
     ``contested`` it only becomes smaller: a group that uses more than its setpoint collects what it
-    is owed, and no more than that.
-
-    Parameters
-    ----------
-    error_hs06
-        Power used less the setpoint, as it is without what is carried over.
+    is owed, and no more than that. The error is that of the setpoint without carry-over.
     """
     rest = before * 2.0 ** (-dt_seconds / config.half_life_seconds)
     counted_seconds = min(dt_seconds, config.gap_seconds)
@@ -305,14 +279,8 @@ def repaid_setpoints(
     """Setpoints moved by ``claims``, HS06; their sum stays, or falls at ``highest``.
 
     A group that owes pays first, then all in proportion to their setpoints, and none more than half
-    of its setpoint in all: so no more than half of everything is collected either.
-
-    Parameters
-    ----------
-    claims
-        Group -> HS06 to add to its setpoint (above 0: it is owed), or to take from it.
-    highest
-        Group -> most that its setpoint may be, HS06; a group that is not there has no such limit.
+    of its setpoint in all: so no more than half of everything is collected either. A claim above 0
+    is owed to the group.
     """
     total = fsum(setpoints.values())
     owed = fsum(claim for claim in claims.values() if claim > 0)

@@ -40,11 +40,8 @@ def steer(
 ) -> tuple[GroupControl, ...]:
     """Controls of all groups at Unix time ``now``, in the order of the pledges.
 
-    Parameters
-    ----------
-    before
-        Group -> state after the last complete cycle (`GroupControl.state`); a group that is not
-        there has a fresh controller.
+    ``before`` has each group's state after the last complete cycle; without one its controller is
+    fresh.
     """
     usage = usage_by_group(snapshot, pledge_hs06)
     states = {group: before.get(group, {}) for group in pledge_hs06}

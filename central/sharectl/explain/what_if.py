@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any, Optional, TypeVar
 
 from sharectl.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
-from sharectl.plan.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
 from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide
 from sharectl.words import counted
 
@@ -28,10 +27,10 @@ NEARLY_NOTHING = 1e-9
 
 DEADBAND = "config.limits.deadband_hs06"
 LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
-    DWELL: ("config.limits.dwell_seconds", "control.dwell_seconds", 0),
-    MAX_NODES: ("config.limits.max_nodes", "control.max_nodes", None),
-    MAX_TARGET_SHARE: ("config.limits.max_target_ratio", "control.max_target_share", None),
-    MAX_CHANGED_NODES: ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
+    "dwell": ("config.limits.dwell_seconds", "control.dwell_seconds", 0),
+    "max-nodes": ("config.limits.max_nodes", "control.max_nodes", None),
+    "max-target-share": ("config.limits.max_target_ratio", "control.max_target_share", None),
+    "max-changed-nodes": ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
     "output-limit": (
         "config.steering.control.pid.max_output_hs06",
         "control.pid.max_output_hs06",
@@ -309,8 +308,8 @@ def limit_levers(case: Case, decision: Decision, *, stepwise: bool = False) -> I
         if value == free or (code == "output-limit" and code not in acted):
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most = {DWELL: value, MAX_TARGET_SHARE: 1.0, "output-limit": FACTOR * max(errors)}
-        whole = code in (MAX_NODES, MAX_CHANGED_NODES)
+        most = {"dwell": value, "max-target-share": 1.0, "output-limit": FACTOR * max(errors)}
+        whole = code in ("max-nodes", "max-changed-nodes")
         apply = partial(_lifted, path, free)
         raised = Lever(code, key, float(value), most.get(code, nodes), apply, whole)
         if stepwise and value < (raised.extreme or 0):

@@ -197,13 +197,7 @@ def look_at_blocks(
     now: int,
     give_up: GiveUp,
 ) -> BlockLook:
-    """Blocks of the targets that stand, seen at Unix time ``now``.
-
-    Parameters
-    ----------
-    memory
-        As the cycle before left it.
-    """
+    """Blocks of the targets that stand, with the memory of the cycle before."""
     before = {block.place: block for block in memory.open}
     taken = {(row.group, row.cores): row for row in memory.taken}
     takes, takers = Counter[Kind](), set[Place]()

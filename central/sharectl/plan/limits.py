@@ -10,27 +10,17 @@ from typing import Optional
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
 from sharectl.plan.nodes import nodes_in_share
 
-DWELL = "dwell"
-MAX_NODES = "max-nodes"
-MAX_TARGET_SHARE = "max-target-share"
-MAX_CHANGED_NODES = "max-changed-nodes"
-GIVEN_UP = "given-up"
-PROBING = "probing"
-SOLVER_MISSING = "solver-missing"
-SOLVER_SLOW = "solver-slow"
-SOLVER_FAILED = "solver-failed"
-
 LIMITS = {
-    DWELL: "targets younger than control.dwell_seconds stay",
-    MAX_NODES: "control.max_nodes allows no more nodes under targets",
-    MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
-    MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
-    GIVEN_UP: "no job came to free cores within control.give_up_seconds: nodes are left alone "
+    "dwell": "targets younger than control.dwell_seconds stay",
+    "max-nodes": "control.max_nodes allows no more nodes under targets",
+    "max-target-share": "control.max_target_share allows no more nodes under targets",
+    "max-changed-nodes": "control.max_changed_nodes allows no more changes in this cycle",
+    "given-up": "no job came to free cores within control.give_up_seconds: nodes are left alone "
     "for a time",
-    PROBING: "no more free blocks of cores than jobs took lately, and a few to try",
-    SOLVER_MISSING: "scipy is missing (the extra `optimise`): targets were chosen greedily",
-    SOLVER_SLOW: "HiGHS took longer than control.solver_seconds: targets were chosen greedily",
-    SOLVER_FAILED: "HiGHS failed: targets were chosen greedily",
+    "probing": "no more free blocks of cores than jobs took lately, and a few to try",
+    "solver-missing": "scipy is missing (the extra `optimise`): targets were chosen greedily",
+    "solver-slow": "HiGHS took longer than control.solver_seconds: targets were chosen greedily",
+    "solver-failed": "HiGHS failed: targets were chosen greedily",
 }
 """Code of a limit -> what it does."""
 
@@ -67,19 +57,8 @@ def limited(
     What must go goes, whatever the limits: targets of nodes that are gone or no longer controlled,
     of groups no longer configured, those that are given back, and those beyond a room that was
     lowered. It counts as a change. Of the changes that are left, removals come first, then
-    alterations, then additions.
-
-    Parameters
-    ----------
-    standing
-        What nodes act on now, at most one a node.
-    wanted
-        What the errors call for, at most one a node, the most useful first, on nodes of ``where``.
-    now
-        Unix seconds.
-    uncertain_nodes
-        Nodes whose change may have been published already by a cycle that was ended: they count as
-        changed.
+    alterations, then additions. ``uncertain_nodes`` count as changed: a cycle that was ended may
+    have published their change already.
     """
     before = {stood.target.node: stood for stood in standing}
     staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
@@ -88,7 +67,7 @@ def limited(
     desired = {**young, **{n: target for n, target in called_for.items() if n not in young}}
     rooms = _rooms(limits, where.pool_nodes)
     notes = {
-        DWELL: sum(called_for.get(node) != target for node, target in young.items()),
+        "dwell": sum(called_for.get(node) != target for node, target in young.items()),
         **{code: max(0, len(desired) - most) for code, most in rooms.items()},
     }
     room = min(rooms.values(), default=len(desired) + len(staying))
@@ -107,7 +86,7 @@ def limited(
     renewed = [node for node in desired if node in free]
     fitting = renewed[: max(0, room - len(targets))]
     targets.update((node, desired[node]) for node in fitting)
-    notes[MAX_CHANGED_NODES] = len(changes) - len(made) + len(renewed) - len(fitting)
+    notes["max-changed-nodes"] = len(changes) - len(made) + len(renewed) - len(fitting)
     order = {target.node: number for number, target in enumerate(wanted)}
     return (
         tuple(sorted(targets.values(), key=lambda t: (order.get(t.node, len(order)), t.node))),
@@ -147,8 +126,8 @@ def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
 def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
     """Room for targets, limit by limit."""
     rooms = {
-        MAX_NODES: limits.max_nodes,
-        MAX_TARGET_SHARE: None
+        "max-nodes": limits.max_nodes,
+        "max-target-share": None
         if limits.max_target_ratio is None
         else nodes_in_share(limits.max_target_ratio, pool_nodes),
     }

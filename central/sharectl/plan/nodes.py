@@ -162,16 +162,7 @@ ALL_NODES = ControlledHosts(("*",))
 def controlled_machines(
     controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str]
 ) -> frozenset[str]:
-    """Full host names of the nodes under control.
-
-    Parameters
-    ----------
-    machines
-        Full host names of all nodes.
-    meeting_constraint
-        Those whose ad met the expression of a `ControlledConstraint`, as the collector found; not
-        used otherwise.
-    """
+    """Full host names of nodes under control; the collector tells those meeting a constraint."""
     if isinstance(controlled, ControlledShare):
         return selected_by_share(controlled.ratio, machines)
     if isinstance(controlled, ControlledHosts):
@@ -223,17 +214,12 @@ def left_out(
     now: int,
     obey_seconds: int,
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Node -> one of `sharectl.plan.plan.NODE_REASONS`; and ``before`` of the next cycle.
+    """Node -> one of `NODE_REASONS`; and node -> Unix seconds at which it did not obey.
 
     A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none,
     or on an older one. One that says nothing of it counts so only where others do. One that refuses
     what is published gets nothing new, and keeps what it acts on: a web server that is down for a
     minute must not undo the work of hours.
-
-    Parameters
-    ----------
-    before
-        Node -> Unix seconds at which it did not obey.
     """
     stood = {row.target.node: row for row in standing}
     speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)

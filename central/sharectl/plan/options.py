@@ -57,18 +57,10 @@ def option_of(
     freed_cores: Optional[int] = None,
     wait: Optional[Wait] = None,
 ) -> Option:
-    """Option of a target that stands or could.
+    """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
-    Parameters
-    ----------
-    place
-        Held-back group, its cap, and the cores that jobs request.
-    leaving
-        Jobs of the held-back group.
-    freed_cores
-        Cores that come free before memory is looked at; by default all above the cap.
-    wait
-        Expected wait, where it is not that for ``leaving``.
+    ``freed_cores``, by default all above the cap, come free before memory is looked at; ``wait``
+    is by default that for the jobs of the held-back group.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
@@ -187,10 +179,7 @@ def _worth_a_look(
 ) -> Iterable[Place]:
     """Places to look at closely: all, or the quickest of each group and size, the best of a node.
 
-    Parameters
-    ----------
-    glances
-        Place -> about how long its cores take to come free, and how many.
+    Each has about the time until its cores come free, and their number.
     """
     if len(glances) <= MANY:
         return glances

@@ -33,7 +33,6 @@ from sharectl.plan.assignment import (
     total_worth,
 )
 from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
-from sharectl.plan.limits import PROBING, SOLVER_MISSING
 from sharectl.plan.options import (
     Size,
     for_the_furthest_under,
@@ -143,8 +142,8 @@ def one_pair(situation: Situation) -> Wanted:
             if node in chosen
         ),
         pair,
-        (LimitNote(PROBING, len(later)),) if later else (),
-        reasons=dict.fromkeys(later, PROBING),
+        (LimitNote("probing", len(later)),) if later else (),
+        reasons=dict.fromkeys(later, "probing"),
     )
 
 
@@ -254,7 +253,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     if bounded.waiting != waiting:
         everyone = filled(options, replace(rest, waiting=unbounded.waiting), choices)
         later = [choice.option.node for choice in everyone[len(choices) :]]
-        notes = (*notes, LimitNote(PROBING, len(later))) if later else notes
+        notes = (*notes, LimitNote("probing", len(later))) if later else notes
     sizes = sizes_of(replace(budgets, deficit_hs06=dict.fromkeys(deficit, inf)))
     fits = {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
     if not (fixed or choices) and excess:
@@ -367,7 +366,7 @@ def _chosen(
         except SolverError as error:
             # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
             # not.
-            silent = error.code == SOLVER_MISSING and not exactly
+            silent = error.code == "solver-missing" and not exactly
             notes = () if silent else (LimitNote(error.code, max(1, len(candidates[0]))),)
     choices = max(candidates, key=total_worth)
     if kept:
@@ -404,7 +403,7 @@ def _wanted(
             **standing.reasons,
             **{t.node: "kept" if t in standing.waits else "target" for t in targets},
             **{choice.option.node: "dwell" for choice in fixed},
-            **dict.fromkeys(later, PROBING),
+            **dict.fromkeys(later, "probing"),
         },
     )
 
@@ -449,17 +448,7 @@ def _why_none(
     budgets: Budgets,
     groups: Iterable[GroupControl],
 ) -> str:
-    """One of `sharectl.plan.plan.REASONS`.
-
-    Parameters
-    ----------
-    free
-        Nodes whose target does not stay whatever is called for.
-    budgets
-        Bounds by the outputs.
-    groups
-        Their errors, which may allow more.
-    """
+    """One of `sharectl.plan.plan.REASONS`; ``free``: nodes whose target need not stay."""
     kinds = set(fits.values())
     if FITS not in kinds:
         return "no-fit" if HELD in kinds or kinds == {SMALL} else "no-node"

@@ -18,7 +18,6 @@ from sharectl.plan.free_blocks import (
     look_at_blocks,
 )
 from sharectl.plan.limits import (
-    GIVEN_UP,
     Steerable,
     dwelling,
     limited,
@@ -200,7 +199,7 @@ def decide(
         standing, wanted.targets, config.limits, now, where, state.uncertain_nodes
     )
     idle = look.nodes - {target.node for target in targets}
-    given_up = (LimitNote(GIVEN_UP, max(1, len(idle))),) if idle or look.left_alone_kinds else ()
+    given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
     held_back, helped = wanted.pair or (None, None)
     reason = "no-room" if wanted.targets and not targets else wanted.reason
     plan = replace(
@@ -222,7 +221,7 @@ def decide(
     stood_on = {stood.target.node for stood in standing}
     reasons = {
         **_node_reasons(where, wanted, targets, young),
-        **dict.fromkeys(idle & where.nodes, GIVEN_UP),
+        **dict.fromkeys(idle & where.nodes, "given-up"),
         **dict.fromkeys(stood_on - nodes.keys(), "absent"),
         **out,
     }

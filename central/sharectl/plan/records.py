@@ -22,7 +22,6 @@ from sharectl.model import (
     Target,
 )
 from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
-from sharectl.plan.limits import MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
 from sharectl.plan.waits import NO_WAIT, NodeCores, Wait
 from sharectl.shares.groups import is_within
 
@@ -200,12 +199,10 @@ def _means(alike: Sequence[RunningJobs]) -> tuple[int, int, int]:
     return number, rounded(seconds), rounded(memory_mib // max(1, holders))
 
 
-HELPED, HELD_BACK, BOTH = "helped", "held-back", "helped-and-held-back"
-
 GROUP_REASONS: Mapping[str, str] = {
-    HELPED: "targets let its jobs in where another group is held back",
-    HELD_BACK: "targets hold it back to a cap",
-    BOTH: "some targets help it and others hold it back, or groups within it",
+    "helped": "targets let its jobs in where another group is held back",
+    "held-back": "targets hold it back to a cap",
+    "helped-and-held-back": "some targets help it and others hold it back, or groups within it",
     "no-plan": "targets were withdrawn, or sharectl is disabled",
     "no-output": "its controller asks for nothing: it is at its share, or within the deadband",
     "no-demand": "under its share, without waiting jobs",
@@ -236,7 +233,7 @@ _BY_PLAN = {
 }
 """Reason of a plan without targets -> reason of every group that it could have been for."""
 
-_ROOM = frozenset({MAX_NODES, MAX_TARGET_SHARE, MAX_CHANGED_NODES})
+_ROOM = frozenset({"max-nodes", "max-target-share", "max-changed-nodes"})
 _LEFT_OUT = frozenset(
     {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
 )
@@ -249,15 +246,7 @@ def group_reasons(
     nodes: Collection[NodeRecord],
     pending: Iterable[PendingJobs],
 ) -> dict[str, GroupReason]:
-    """Group -> its reason.
-
-    Parameters
-    ----------
-    plan
-        None if nothing was published.
-    nodes
-        With the targets that stand after the cycle.
-    """
+    """Group -> its reason after a cycle; ``plan`` is None if nothing was published."""
     targets = [node.target for node in nodes if node.target is not None]
     held = {jobs.group for node in nodes if node.reason not in _LEFT_OUT for jobs in node.held}
     node_reasons = {node.reason for node in nodes}
@@ -271,9 +260,9 @@ def group_reasons(
         holding = [target for target in targets if is_within(target.held_back, group)]
         own = [jobs for jobs in waiting if is_within(jobs.group, group)]
         applies = (
-            (BOTH, helping and holding),
-            (HELPED, helping),
-            (HELD_BACK, holding),
+            ("helped-and-held-back", helping and holding),
+            ("helped", helping),
+            ("held-back", holding),
             ("no-plan", _BY_PLAN.get(plan_reason) == "no-plan"),
             ("no-output", not (under or over)),
             ("no-demand", under and not own),

@@ -54,29 +54,17 @@ class Prices:
     """Part of their value at which cores for single-core jobs count."""
 
     def value(
-        self,
-        request_cores: int,
-        hs06_per_core: float,
-        wait_seconds: float,
-        idle_core_seconds: float,
+        self, cores: int, hs06_per_core: float, wait_seconds: float, idle_core_seconds: float
     ) -> float:
-        """Value in HS06-seconds of a block that is ready after so long, less its idle cores."""
-        moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
+        """HS06-seconds of a block that is ready after so long, less its idle cores."""
+        moved = cores * max(0.0, self.horizon_seconds - wait_seconds)
         return hs06_per_core * (moved - self.idle_price * idle_core_seconds)
 
     def single_core_value(
-        self, cores: int, hs06_per_core: float, wait_seconds: float, waited_core_seconds: float
+        self, cores: int, hs06_per_core: float, wait_seconds: float, idle_core_seconds: float
     ) -> float:
-        """HS06-seconds of cores for single-core jobs, each of which works from when it comes free.
-
-        Parameters
-        ----------
-        wait_seconds
-            Until the last of them is free.
-        waited_core_seconds
-            Time from when each is free until the last one is, summed over the cores.
-        """
-        worked = cores * (self.horizon_seconds - wait_seconds) + waited_core_seconds
+        """HS06-seconds of cores for single-core jobs, each of which is used once it is free."""
+        worked = cores * (self.horizon_seconds - wait_seconds) + idle_core_seconds
         return self.single_core_ratio * hs06_per_core * worked
 
 
@@ -115,17 +103,11 @@ class GiveUp:
         return max(1, int(max(FEW_CORES, PROBE_RATIO * pool_cores) / cores))
 
     def patience_seconds(self, wait_seconds: float, failures: int = 0) -> float:
-        """Time for which a block of a kind may stand free.
+        """Time for which a block may stand free that jobs are expected to take after a wait.
 
-        One that failed as a whole is tried with one block at a time, each for twice as long as the
-        one before: a negotiator whose cycles take longer than is learnt yet starves no group.
-
-        Parameters
-        ----------
-        wait_seconds
-            Expected time until jobs take such a block.
-        failures
-            How often in a row the kind has failed.
+        A kind that failed as a whole, several times in a row, is tried with one block at a time,
+        each for twice as long as the one before: a negotiator whose cycles take longer than is
+        learnt yet starves no group.
         """
         if self.seconds is not None:
             return self.seconds

@@ -71,11 +71,7 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
     Each job ends after an exponential time of its mean. The cores given back by time t are then on
     average ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that
     must come free, in whole jobs, lowered to the mean of an order statistic (`ORDER_CORRECTION`).
-
-    Parameters
-    ----------
-    idle_cores
-        Cores that no job holds already, and that wait for the others.
+    ``idle_cores``, which no job holds already, wait for the others.
     """
     if needed_cores <= 0:
         return NO_WAIT

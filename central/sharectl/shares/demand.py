@@ -59,10 +59,7 @@ def unplaceable_jobs(
 ) -> tuple[UnplaceableJobs, ...]:
     """Jobs of ``pending`` that no node could run, by group and size, the most first.
 
-    Parameters
-    ----------
-    kinds
-        Parts of them, each with its reason; the largest of a group and size speaks for all.
+    Of parts with a reason the largest of a group and size speaks for all.
     """
     counted: Counter[Kind] = Counter()
     for jobs in pending:

@@ -16,14 +16,7 @@ def group_errors(
 
     With ``share = pledge / sum of pledges``: DHS = power - share * power of all, in HS06; DC the
     same in cores; DPHS = power - pledge. "All" are the groups with a pledge: what others use is not
-    theirs to share.
-
-    Parameters
-    ----------
-    usage
-        Group -> what it holds; a group that is not there holds nothing.
-    pledge_hs06
-        Group -> pledge, HS06, >= 0; their sum is > 0.
+    theirs to share. A group without usage holds nothing.
 
     Raises
     ------

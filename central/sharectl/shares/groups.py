@@ -194,13 +194,7 @@ def group_of(accounting_group: Optional[str], configured: Collection[str]) -> st
     Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of
     ``Alice.Prod.mc`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.
 
-    Parameters
-    ----------
-    accounting_group
-        Name of a group (``cms.prod``), or AccountingGroup with the user in it
-        (``cms.prod.bob@site``); None if the job has none.
-    configured
-        Names of the configured groups, lower case.
+    It may have the user in it (``cms.prod.bob@site``). Configured names are lower case.
     """
     # No configured name is longer, however long what a user wrote is.
     name = (without_user(accounting_group) or "")[: MAX_GROUP_LENGTH + 1].lower()

@@ -47,11 +47,6 @@ def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
     The largest remainders are rounded up, ties in order of the names: HTCondor scales shares down
     that sum to more than 1, and gives what is missing from 1 to nobody. Of pledges that are all 0
     every share is 0.
-
-    Parameters
-    ----------
-    pledge_hs06
-        Group → pledge, HS06, finite and >= 0.
     """
     pledges = {group: Fraction(pledge_hs06[group]) for group in sorted(pledge_hs06)}
     total = sum(pledges.values())
