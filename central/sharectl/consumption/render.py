@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
@@ -20,19 +22,6 @@ from sharectl.consumption.policy import (
     weight,
 )
 
-_SUMMARIES = {
-    "fixed_claims": "fixed_claims, {claims} claims, each of which costs 1.",
-    "quanta_all": (
-        "quanta_all, at least one quantum of every asset; weight: the fewest quanta left."
-    ),
-    "quanta_any": "quanta_any, none of some assets is allowed; weight: the most quanta left.",
-    "minimum_charge": (
-        "minimum_charge, what is asked for and at least the charge; "
-        "weight: the fewest charges left."
-    ),
-    "expressions": "expressions, as written.",
-    "none": "no consumption policy: one match in a cycle, what is left is matched in the next.",
-}
 _CLAIMS_AND_CORES = (
     "every claim gets a core at least: the slot must have {claims} cores or more (NUM_CPUS may say "
     "so, where jobs share cores). Claims are counted as a custom resource: where the machine has "
@@ -90,46 +79,11 @@ def _may_be_zero(policy: SlotPolicy, asset: str) -> bool:
     return policy.model == "quanta_any" or rule.always == 0 or rule.is_zero_allowed(asset)
 
 
-_HEAD = (
-    "# Consumption policies of this node, by `sharectl consumption render`. "
-    "Change the YAML, then render again.\n"
-    "# It belongs on execute points. "
-    "Access points need CLAIM_PARTITIONABLE_LEFTOVERS = False only.\n"
-    "# Of consumption policies, HTCondor takes up weights and amounts on condor_reconfig, "
-    "slot types and numbers of claims when\n"
-    "# the startd is restarted.\n"
-)
-_LEFTOVERS = (
-    "# No schedd is to split what a claim leaves over: the negotiator has matched it, "
-    "and leftovers heed neither quotas nor\n"
-    "# limits. Boolean, HTCondor's default is True. "
-    "From 23.7.2 it has no effect here for slots with a policy: put the same line\n"
-    "# into the configuration of the access points. "
-    "They ask for leftovers then of no slot of the pool.\n"
-    "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
-)
-_BOOLEAN = "# Boolean, HTCondor's default is False."
-_QUANTA = "# Amount of the slot and size of a quantum of each asset, in the asset's unit."
-_TAKEN = (
-    "# What a claim takes of each asset, in the asset's unit. "
-    "-1 refuses the match: no request is negative, or no number."
-)
-_WEIGHT = (
-    "# Claims that the slot can still support; a match costs what it takes of this. "
-    "HTCondor's default is Cpus."
-)
-_STARTD_ONLY = (
-    "# `STARTD.`: no other daemon is to read it. "
-    "A schedd would take it as the weight of jobs, 0 of one that asks for less than a\n"
-    "# charge, and the negotiator then matches no job of a group with a quota. "
-    "`condor_config_val -subsystem STARTD` shows it."
-)
-_MATCHES = "# Matches of one cycle, at most; HTCondor's default is one for each core of the slot."
-_UNROUNDED = (
-    "# The startd rounds requests up before it asks the policy, the negotiator does not: "
-    "they would take different\n"
-    "# amounts. `undefined` leaves a request as it is; "
-    "HTCondor's default is quanta of 1 core, 128 MiB, 1024 KiB."
+_TEMPLATES = Environment(  # noqa: S701 - configuration is no HTML
+    loader=PackageLoader("sharectl", "consumption"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
 )
 _DEFAULT_STEPS = {"memory": ", in steps of 128", "disk": ", in steps of 1024"}
 """Asset -> steps of more than a unit in which HTCondor's own policy rounds requests up."""
@@ -137,71 +91,38 @@ _DEFAULT_STEPS = {"memory": ", in steps of 128", "disk": ", in steps of 1024"}
 
 def snippet(consumption: Consumption) -> str:
     """Text of a file for ``/etc/condor/config.d``."""
-    parts = [_HEAD, _LEFTOVERS, *_declared(consumption)]
-    parts += ["\n".join(_policy(consumption, policy)) + "\n" for policy in consumption.policies]
-    return "\n".join(parts)
-
-
-def _declared(consumption: Consumption) -> Iterator[str]:
-    units = dict(consumption.declared)
+    policies = consumption.policies
+    claims_counted = any(policy.claims for policy in policies)
     # Beside slot types, a policy of every slot is for slot types that the file leaves out.
-    typed = [policy for policy in consumption.policies if policy.slot_type is not None]
-    counted = typed or consumption.policies
-    if claims := sum((policy.claims or 0) * (policy.slots or 1) for policy in counted):
-        units[CLAIMS] = claims
-    if units:
-        yield "# Custom resources: units of the whole machine.\n" + "".join(
-            f"MACHINE_RESOURCE_{attribute_of(name)} = {count}\n" for name, count in units.items()
-        )
+    counted = [policy for policy in policies if policy.slot_type is not None] or policies
+    claims = sum((policy.claims or 0) * (policy.slots or 1) for policy in counted)
 
+    def taken(policy: SlotPolicy) -> dict[str, str]:
+        by_claims = {CLAIMS: "1" if policy.claims else "0"} if claims_counted else {}
+        return {**consumed(policy), **by_claims}
 
-def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
-    number = policy.slot_type
-    prefix = "" if number is None else f"SLOT_TYPE_{number}_"
-    name = "Every slot of this node" if number is None else f"Slot type {number}"
-    claims_counted = any(other.claims for other in consumption.policies)
-    yield f"# {name}: {_SUMMARIES[policy.model].format(claims=policy.claims)}"
-    yield from (f"# NOTE: {note}" for note in notes(policy, consumption.declared))
-    if policy.resources:
-        yield from _slots(policy, with_claims=claims_counted)
-    yield _BOOLEAN
-    yield f"{prefix}CONSUMPTION_POLICY = {policy.model != 'none'}"
-    if policy.model == "none":
-        if prefix and any(other.slot_type is None for other in consumption.policies):
-            yield "# HTCondor's default, in place of the weight of every slot."
-            yield f"{prefix}SLOT_WEIGHT = Cpus"
-        return
-    if quanta := macros(policy):
-        yield _QUANTA
-        yield from (f"{macro} = {text}" for macro, text in quanta.items())
-    yield _TAKEN
-    taken = consumed(policy)
-    if claims_counted:
-        taken[CLAIMS] = "1" if policy.claims else "0"
-    for asset, text in taken.items():
-        steps = _DEFAULT_STEPS.get(asset, "")
-        yield f"# {UNITS.get(asset, asset)}; HTCondor's default is what the job asks for{steps}."
-        yield f"{prefix}CONSUMPTION_{asset.upper()} = {text}"
-    yield _WEIGHT
-    if not prefix:
-        yield _STARTD_ONLY
-    yield f"{prefix or 'STARTD.'}SLOT_WEIGHT = {weight(policy)}"
-    yield _MATCHES
-    yield f"{prefix}NUM_CLAIMS = {policy.num_claims or '$(NUM_CPUS)'}"
-    yield _UNROUNDED
-    for asset in STANDARD:
-        yield f"{prefix}MODIFY_REQUEST_EXPR_REQUEST{asset.upper()} = undefined"
-
-
-def _slots(policy: SlotPolicy, *, with_claims: bool) -> Iterator[str]:
-    resources = policy.resources or ""
-    if with_claims:
+    def resources(policy: SlotPolicy) -> str:
+        written = policy.resources or ""
+        if not claims_counted:
+            return written
         # Beside a comma, the startd takes blanks for a part of an item.
-        resources = ", ".join([*items(resources), f"{CLAIMS}={policy.claims or 0}"])
-    yield "# Resources of one slot of this type, and how many such slots there are."
-    yield f"SLOT_TYPE_{policy.slot_type} = {resources}"
-    yield f"SLOT_TYPE_{policy.slot_type}_PARTITIONABLE = True"
-    yield f"NUM_SLOTS_TYPE_{policy.slot_type} = {policy.slots or 1}"
+        return ", ".join([*items(written), f"{CLAIMS}={policy.claims or 0}"])
+
+    return _TEMPLATES.get_template("snippet.conf.j2").render(
+        policies=policies,
+        declared=consumption.declared,
+        units={**consumption.declared, **({CLAIMS: claims} if claims else {})},
+        every_slot=any(policy.slot_type is None for policy in policies),
+        notes=notes,
+        taken=taken,
+        resources=resources,
+        attribute_of=attribute_of,
+        macros=macros,
+        weight=weight,
+        steps=_DEFAULT_STEPS,
+        UNITS=UNITS,
+        STANDARD=STANDARD,
+    )
 
 
 def line_of(consumption: Consumption, knob: str) -> int:
