@@ -60,7 +60,7 @@ def parse(text: str, name: str) -> Config:
         faults = [*faults, *more]
     elif () not in tree.refused:
         fact = "the file is empty" if tree.empty else "the file is not a mapping of keys to values"
-        faults = [*faults, Fault(tree.values.get((), 0), (), f"{fact}; {_LEAST}")]
+        faults = [*faults, Fault(tree.start, (), f"{fact}; {_LEAST}")]
     if config is None or faults:
         raise ConfigError(problem_lines(name, text, faults))
     return config
@@ -73,7 +73,7 @@ def _judged(tree: Tree, data: Mapping[str, Any]) -> tuple[Config, list[Fault]]:
     config = replace(config, written=frozenset(tree.keys))
     if ("groups",) not in reader.broken:
         for path, message in group_faults(config.groups):
-            reader.fault(path, message, of_key=True)
+            reader.fault(path, message)
     for path, message in _published_twice(config.publish or ()):
         reader.fault(path, message)
     return config, reader.faults

@@ -49,17 +49,14 @@ class Reader:
         self.broken: set[ValuePath] = set(tree.refused)
         self._places = {_folded(path): index for path, index in tree.keys.items()}
 
-    def fault(self, path: ValuePath, message: str, *, of_key: bool = False) -> None:
-        """Note a fault of the value at ``path``, or of the nearest one around it that is there."""
-        first, second = self.tree.values, self.tree.keys
-        if of_key:
-            first, second = second, first
-        for length in range(len(path), -1, -1):
-            at = path[:length]
-            index = first.get(at, second.get(at, self._places.get(_folded(at))))
-            if index is not None or not at:
-                self.faults.append(Fault(index or 0, path, message))
-                return
+    def fault(self, path: ValuePath, message: str) -> None:
+        """Note a fault at ``path``, on the line of its key or of the nearest one around it."""
+        indices = (self._index(path[:length]) for length in range(len(path), 0, -1))
+        index = next((index for index in indices if index is not None), self.tree.start)
+        self.faults.append(Fault(index, path, message))
+
+    def _index(self, path: ValuePath) -> Optional[int]:
+        return self.tree.keys.get(path, self._places.get(_folded(path)))
 
     def unknown_keys(self, section: type, value: Mapping[str, Any], path: ValuePath) -> bool:
         """Note the keys that a section does not have; False without one."""
@@ -67,7 +64,7 @@ class Reader:
         unknown = [name for name in value if name not in keys]
         for name in unknown:
             if (*path, name) not in self.tree.refused:
-                self.fault((*path, name), f"unknown key; {self._advice(name, keys)}", of_key=True)
+                self.fault((*path, name), f"unknown key; {self._advice(name, keys)}")
         return bool(unknown)
 
     def _advice(self, name: str, keys: Iterable[str]) -> str:
@@ -96,7 +93,7 @@ class Reader:
             elif name in value:
                 values[name] = self.value(key, value[name], at)
             elif key.default is MISSING:
-                self.fault(at, f"is missing; write {_EXAMPLES.get(name, name)}", of_key=True)
+                self.fault(at, f"is missing; write {_EXAMPLES.get(name, name)}")
                 self.broken.add(at)
                 values[name] = None
         if not self.unknown_keys(section, value, path):
@@ -106,7 +103,7 @@ class Reader:
                 if content is not None or (*path, name) in self.tree.refused
             }
             for message in faults_between(section, written, self.source):
-                self.fault(path, message, of_key=True)
+                self.fault(path, message)
         return record_of(section, values)
 
     def value(self, key: Key, value: Any, path: ValuePath) -> Any:
@@ -148,14 +145,14 @@ class Reader:
             at = (*path, name)
             problem = name_fault(name) if name_fault is not None else None
             if problem:
-                self.fault(at, problem, of_key=True)
+                self.fault(at, problem)
             # A dot would make two names of a faulty one.
             folded = name.lower().replace(".", " ") if name_fault is not None else name
             if folded in named:
                 first = next(other for other in value if other.lower() == name.lower())
                 line = self.tree.line(self.tree.keys.get((*path, first), 0))
                 fact = f"is the same group as {first} at line {line}, case does not count"
-                self.fault(at, f"{fact}; keep one of them", of_key=True)
+                self.fault(at, f"{fact}; keep one of them")
             else:
                 refused = at in self.tree.refused
                 named[folded] = _unknown(section) if refused else self.section(section, content, at)

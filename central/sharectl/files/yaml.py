@@ -83,10 +83,10 @@ class Tree:
     """Mappings with text keys, lists, text, numbers, truth values; None for a refused value."""
     empty: bool = True
     """Nothing but blanks and comments."""
+    start: int = 0
+    """Characters before the content."""
     keys: dict[ValuePath, int] = field(default_factory=dict)
     """Value → characters before its key, or before itself in a list."""
-    values: dict[ValuePath, int] = field(default_factory=dict)
-    """Value → characters before it."""
     texts: dict[ValuePath, str] = field(default_factory=dict)
     """Scalar → its notation, without quotes."""
     faults: list[Fault] = field(default_factory=list)
@@ -118,7 +118,7 @@ def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise NotYamlError(_syntax_fault(text, error, loader)) from error
     if node is not None:
-        tree.empty = False
+        tree.empty, tree.start = False, node.start_mark.index
         tree.data = _value(tree, loader.refused, node, ())
     return tree
 
@@ -238,9 +238,8 @@ def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fau
 
 
 def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> Any:
-    index = tree.values[path] = node.start_mark.index
     if id(node) in refused:
-        tree.refuse(index, path, refused[id(node)])
+        tree.refuse(node.start_mark.index, path, refused[id(node)])
         return None
     if isinstance(node, yaml.MappingNode):
         return _mapping(tree, refused, node, path)
@@ -251,7 +250,7 @@ def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> A
     tree.texts[path] = node.value
     content, fault = _scalar(node)
     if fault:
-        tree.refuse(index, path, fault)
+        tree.refuse(node.start_mark.index, path, fault)
     return content
 
 
