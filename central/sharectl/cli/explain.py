@@ -134,15 +134,15 @@ def _add_codes(parser: argparse.ArgumentParser) -> None:
 
 
 _When = tuple[Optional[int], Optional[int]]
-"""Number of a cycle and a time, one or both None."""
+"""Number of a cycle or a time, the other one None."""
 
 
-def _cycle_or_time(now: int) -> Callable[[str], _When]:
-    """Type of an argument that names a cycle."""
+def _cycle_or_time(now: int) -> Callable[[str], Optional[_When]]:
+    """Type of an argument that names a cycle; None for the latest."""
 
-    def read(text: str) -> _When:
+    def read(text: str) -> Optional[_When]:
         if text == LATEST:
-            return None, None
+            return None
         if text.isdecimal() and text.isascii() and int(text) < LEAST_TIME:
             return int(text), None
         try:
@@ -232,24 +232,21 @@ def _cycle(arguments: argparse.Namespace) -> int:
 
 def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
     """The complete decision that the options choose; raises AbsentError without any."""
-    chosen = [
-        name
-        for name in ("cycle", "at", "live", "jobs")
-        if getattr(arguments, name) not in (None, False)
-    ]
+    options_of_time = ("cycle", "at", "live", "jobs")
+    chosen = [f"--{name}" for name in options_of_time if getattr(arguments, name)]
     if len(chosen) > 1:
-        names = " and ".join(f"--{name}" for name in chosen)
-        arguments.usage_error(f"{names} say different things; give one of them")
+        arguments.usage_error(f"{' and '.join(chosen)} say different things; give one of them")
     if arguments.live or arguments.jobs is not None:
         return _decided_now(arguments, config)
     ledger = wiring.ledger_of(config)
-    record = recorded(ledger, *(arguments.cycle or (None, arguments.at)))
+    number, at = arguments.cycle or (None, arguments.at)
+    record = recorded(ledger, number, at)
     if _is_complete(record):
         return _decided_again(record, complete_before(ledger, record.taken_at), config)
     usable = complete_before(ledger, record.taken_at)
     why_not = "has no groups" if record.complete else "was not complete"
     why_not = "was imported, with no jobs by node" if record.imported else why_not
-    if usable is None or arguments.cycle is not None:
+    if usable is None or number is not None:
         raise AbsentError(
             f"cycle {record.number} {why_not}, so there is no decision to explain: "
             f"`sharectl explain cycle {record.number}`"
@@ -283,10 +280,9 @@ def recorded(ledger: Ledger, number: Optional[int] = None, at: Optional[int] = N
     AbsentError
         Without any.
     """
+    record = ledger.latest() if number is None else ledger.cycle(number)
     if at is not None:
         record = ledger.cycle_at(at)
-    else:
-        record = ledger.latest() if number is None else ledger.cycle(number)
     if record is not None:
         return record
     span = ledger.span()

@@ -132,8 +132,9 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     run: Run, tmp_path: Path
 ) -> None:
     incomplete(tmp_path, 5)
-    ended = run("explain", "group", "alice")
-    assert (ended.code, "cycle 3" in ended.out, "cycle 4" in ended.err) == (0, True, True)
+    for latest in ((), ("--cycle", "latest")):
+        ended = run("explain", "group", "alice", *latest)
+        assert (ended.code, "cycle 3" in ended.out, "cycle 4" in ended.err) == (0, True, True)
     content = run("explain", "cycle", "--json").json
     assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
     # The silent source is unknown, and nothing was decided again.
