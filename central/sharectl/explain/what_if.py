@@ -137,8 +137,8 @@ class Trials:
         for lever, extreme in extremes:
             if outcome(extreme) != present:
                 flip = self._smallest(lever, extreme, outcome)
-                same = flips and (flips[-1].name, flips[-1].outcome) == (flip.name, flip.outcome)
-                flips += [] if same else [flip]
+                if not (flips and _is_wider(flip, flips[-1])):
+                    flips.append(flip)
         return tuple(flips)
 
     def together(self, levers: Iterable[Lever], outcome: Outcome) -> tuple[Flip, ...]:
@@ -192,6 +192,12 @@ class Trials:
         if lever.shown is not None:
             value, becomes = lever.shown(self.decision), lever.shown(there)
         return Flip(lever.code, lever.name, value, becomes, outcome(there))
+
+
+def _is_wider(flip: Flip, before: Flip) -> bool:
+    """True if a limit is lifted, or a condition met by all nodes, without more of an outcome."""
+    alike = flip.name == before.name or (flip.value is None and flip.code == before.code)
+    return alike and flip.outcome == before.outcome
 
 
 # ---- outcomes
@@ -308,7 +314,8 @@ def limit_levers(case: Case, decision: Decision, *, stepwise: bool = False) -> I
         if value == free or (code == "output-limit" and code not in acted):
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most = {"dwell": value, "max-target-share": 1.0, "output-limit": FACTOR * max(errors)}
+        most_hs06 = FACTOR * max(errors, default=0.0)
+        most = {"dwell": value, "max-target-share": 1.0, "output-limit": most_hs06}
         whole = code in ("max-nodes", "max-changed-nodes")
         apply = partial(_lifted, path, free)
         raised = Lever(code, key, float(value), most.get(code, nodes), apply, whole)

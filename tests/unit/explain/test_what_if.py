@@ -119,6 +119,8 @@ def test_nodes_that_are_left_out_are_named_one_and_all(code: str, state: dict[st
     taken = snapshot(THREE_NODES, WAIT)
     out = tuple(replace(node, **state) for node in taken.nodes)
     one, every, _ = SWITCHES[code]
+    single = replace(taken, nodes=(out[0], *taken.nodes[1:]))
+    assert [name for name, *_ in of_cycle(case(single, "many"), code)] == [one.format("wn-1")]
     assert of_cycle(case(replace(taken, nodes=out), "many"), code) == [
         (one.format("wn-1"), None, None, "1 target"),
         (every, None, None, "3 targets"),
