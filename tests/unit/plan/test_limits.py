@@ -132,14 +132,6 @@ def test_a_kept_target_uses_up_a_pending_job_and_its_part_of_the_error() -> None
     assert decided.limits == (LimitNote("dwell", 1),), "the errors call for a lower cap"
 
 
-def test_a_small_error_that_a_kept_target_already_removes_gets_no_more() -> None:
-    # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213.
-    held = [running(f"wn-{number}", "alice", 1, 8) for number in range(1, 9)]
-    seen = snapshot(held, {("cms", 8): 9})
-    decided = decide(config(**DWELL), stood("wn-7", 0), seen, NOW).plan
-    assert [target.node for target in decided.targets] == ["wn-1", "wn-7"]
-
-
 def test_a_plan_that_ran_out_does_not_stand() -> None:
     state = replace(stood("wn-4"), standing_until=NOW)
     made = decide(config(**DWELL), state, snapshot(EVERYWHERE, {("cms", 8): 4}), NOW)
