@@ -135,30 +135,29 @@ def test_tables(
     golden("consumption/tables.txt", "\n".join(shown))
 
 
-def test_cost_of_files(files: Files) -> None:
-    content = files.json("cost")
-    assert (content["kind"], content["missing"], content["notes"]) == ("consumption-cost", [], [])
-    assert [job["count"] for job in content["jobs"]] == [2, 1]
+def test_json_of_files(files: Files) -> None:
+    """Figures are those of the tables; here are keys for programs."""
+    cost = files.json("cost")
+    assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
+    assert [job["count"] for job in cost["jobs"]] == [2, 1]
     keys = ("slots", "jobs", "cost", "usage", "fits", "fits_in_a_cycle")
-    assert [tuple(match[key] for key in keys) for match in content["matches"]] == [
-        (0, 0, 1, 1, 6, 4),
-        (0, 1, 4, 4, 1, 1),
-        (1, 0, 6, 1, 6, 1),
-        (1, 1, 6, 4, 1, 1),
-    ]
-    assert content["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
-    assert content["slots"][1]["no_policy_because"] == [
-        f"no Consumption{asset}" for asset in ("Cpus", "Disk", "Memory")
-    ]
+    assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 1, 6, 1)
+    assert cost["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
+    because = [f"no Consumption{asset}" for asset in ("Cpus", "Disk", "Memory")]
+    assert cost["slots"][1]["no_policy_because"] == because
     assert files.matches("--empty")[0]["weight_before"] == 10
-
-
-def test_constraints_choose(files: Files) -> None:
-    content = files.json(
-        "cost", "--constraint", 'Name == "slot1@wn-2"', "--job-constraint", "RequestCpus > 1"
-    )
-    assert [slots["names"] for slots in content["slots"]] == [["slot1@wn-2"]]
-    assert [jobs["count"] for jobs in content["jobs"]] == [1]
+    capacity = files.json("capacity", "--request", "2", "--request", "1,8000")
+    assert (capacity["kind"], capacity["claims"]) == ("consumption-capacity", 12)
+    types = {"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}
+    assert capacity["types"] == [types]
+    claims = [(job["names"][0], job["claims"]) for job in capacity["jobs"][:2]]
+    assert claims == [("request 2", 6), ("request 1,8000", 0)]
+    cms = next(job for job in capacity["jobs"] if job["quota_group"] == "cms")
+    assert (cms["count"], cms["claims"], cms["claims_within_quota"]) == (2, 12, 3)
+    chosen = ["--constraint", 'Name == "slot1@wn-2"', "--job-constraint", "RequestCpus > 1"]
+    some = files.json("cost", *chosen)
+    assert [slots["names"] for slots in some["slots"]] == [["slot1@wn-2"]]
+    assert [jobs["count"] for jobs in some["jobs"]] == [1]
 
 
 @pytest.mark.parametrize(
@@ -218,21 +217,6 @@ def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
     printed = files.run(*verb)
     assert "\x1b" not in printed
     assert "--group" in verb or "slot\\x1b[31m" in printed
-
-
-def test_capacity_of_files(files: Files) -> None:
-    content = files.json("capacity", "--request", "2", "--request", "1,8000")
-    assert (content["kind"], content["claims"]) == ("consumption-capacity", 12)
-    assert content["types"] == [
-        {"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}
-    ]
-    keys = ("claims_each", "claims_in_a_cycle", "cost", "because")
-    rows = [tuple(slot[key] for key in keys) for slot in content["slots"]]
-    assert rows == [(6, 4, 1, ""), (6, 1, 6, "")]
-    claims = [(job["names"][0], job["claims"]) for job in content["jobs"][:2]]
-    assert claims == [("request 2", 6), ("request 1,8000", 0)]
-    cms = next(job for job in content["jobs"] if job["quota_group"] == "cms")
-    assert (cms["count"], cms["claims"], cms["claims_within_quota"]) == (2, 12, 3)
 
 
 def test_slots_that_have_nothing_to_give(files: Files) -> None:
