@@ -106,11 +106,8 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
         *_use_rows(record, control, waits),
         *(Row(f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in terms),
         *(Row("acted", _spoken("acted", code)) for code in control.acted),
-        *(_moved(group, "gives", ("to", e.held_back, e.helped), e.lost_hs06, e) for e in gives),
-        *(
-            _moved(group, "receives", ("from", e.helped, e.held_back), e.gained_hs06, e)
-            for e in receives
-        ),
+        *(_exchange("gives", e, e.lost_hs06, NODES_LISTED) for e in gives),
+        *(_exchange("receives", e, e.gained_hs06, NODES_LISTED) for e in receives),
         Row("decided", _spoken("group", reason.code) if reason else decided),
         Row("closed", f"targets for other groups close {nodes} to its jobs" if closed else ""),
         Row("closed", own_sizes if other_sizes else ""),
@@ -170,17 +167,6 @@ def wait_rows(waits: Iterable[JobWaits]) -> Iterator[Row]:
 def _wait_words(times: WaitTimes) -> str:
     least = "at least " if times.sampled else ""
     return f"longest {least}{span(times.longest_seconds)}, median {span(times.median_seconds)}"
-
-
-def _moved(
-    group: str, verb: str, side: tuple[str, str, str], hs06: float, exchange: Exchange
-) -> Row:
-    """Row of an exchange; ``side`` is a preposition, the group or its subgroup, and the other."""
-    preposition, own, other = side
-    inside = "" if own == group else f"{own} "
-    nodes = counted(len(exchange.nodes), "node")
-    words = f"on {nodes}, by {exchange.request_cores}-core jobs, {hs06:.0f} HS06 still to move"
-    return _listing(verb, f"{inside}{preposition} {other} {words}", exchange.nodes, NODES_LISTED)
 
 
 # ---- a node
@@ -320,7 +306,7 @@ def cycle_page(
         *(Row("problem", problem) for problem in record.problems),
         Row("note", other if changed else ""),
         Row("plan", _published(record)) if is_full else Row("note", imported),
-        *(_pair(exchange) for exchange in between),
+        *(_exchange("pair", e, e.lost_hs06, NODES_OF_PAIR) for e in between),
         *(limits if has_limits else ()),
         *(_note_rows(otherwise, "targets") if otherwise else ()),
         *(_flip_rows(otherwise) if otherwise else ()),
@@ -409,12 +395,6 @@ def _published(record: CycleRecord) -> str:
     return f"{_spoken('plan', record.reason)}; {targets}, strategy {record.strategy}{published}"
 
 
-def _pair(exchange: Exchange) -> Row:
-    pair = f"{exchange.held_back} -> {exchange.helped} by {exchange.request_cores}"
-    moved = f"{counted(len(exchange.nodes), 'node')}, {exchange.lost_hs06:.0f} HS06 still to move"
-    return _listing("pair", f"{pair}: {moved}", exchange.nodes, NODES_OF_PAIR)
-
-
 def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
     """Power, setpoint and error of a group; its output, if ``with_outputs``."""
     output = f", output {control.output_hs06:+.0f}" if with_outputs else ""
@@ -487,8 +467,11 @@ def fields(record: object, *names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
-def _listing(label: str, words: str, nodes: Sequence[str], most: int) -> Row:
-    return Row(label, f"{words}: {listed(nodes, most)}", f"{words}: {' '.join(nodes)}")
+def _exchange(label: str, exchange: Exchange, hs06: float, most: int) -> Row:
+    held_back, helped, cores, nodes, *_ = exchange
+    moved = f"by {cores}-core jobs, {hs06:.0f} HS06 still to move"
+    text = f"{held_back} to {helped} on {counted(len(nodes), 'node')}, {moved}"
+    return Row(label, f"{text}: {listed(nodes, most)}", f"{text}: {' '.join(nodes)}")
 
 
 def _limits(record: CycleRecord) -> tuple[list[Row], list[dict[str, Any]]]:
@@ -531,8 +514,7 @@ def _flip_words(flip: Flip) -> str:
     if flip.value is None:
         return f"if {flip.name}: {flip.outcome}"
     if flip.becomes is None:
-        value = number(flip.value, 2).rstrip("0").rstrip(".")
-        return f"without {flip.name} ({value}): {flip.outcome}"
+        return f"without {flip.name} ({_plain(flip.value)}): {flip.outcome}"
     return f"{flip.name}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
 
 
