@@ -86,7 +86,7 @@ def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
 
 def audit_of(sharectl: Sharectl) -> list[dict[str, Any]]:
     lines = (sharectl.folder / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [said for said in map(json.loads, lines) if said]
+    return [row for row in map(json.loads, lines) if row]
 
 
 def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
@@ -111,52 +111,28 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
         cycles.append(sharectl.run("cycle", **parts).stdout)
 
     stays_without_target(pool, cycle)
+    assert cycles
     assert all("disabled=true" in line and "cooling of room 3" in line for line in cycles)
     assert published.read_bytes() == withdrawn, "cycles published something"
     assert sharectl.errors_log.read_text().count(scenario.HELPED) == 1 + len(cycles), (
         "cycles still measure"
     )
 
-    seen = sharectl.run("status", **parts).stdout
-    assert "cooling of room 3" in seen
-    assert sharectl.json("status", **parts)["disabled"]["reason"] == "cooling of room 3"
     would = sharectl.run("cycle", "--dry-run", **parts)
     assert "wn-001" in would.stdout, "what it would do is still shown"
     assert "not published now: disabled" in would.stderr
-    plan = sharectl.run("plan", "--json", **parts).stdout
-    (sharectl.folder / "plan.json").write_text(plan)
-    refused = sharectl.run(
-        "publish", "--plan", str(sharectl.folder / "plan.json"), expect=1, **parts
-    )
-    assert "not published: disabled" in refused.stderr
 
     sharectl.run("enable", **parts)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
     assert sharectl.json("status", **parts)["disabled"] is None
-
-    story = [
-        (line["event"], line.get("change"), line["who"]["verb"]) for line in audit_of(sharectl)
+    changes = [row for row in audit_of(sharectl) if row["event"] == "target"]
+    assert [(row["change"], row["node"], row["who"]["verb"]) for row in changes] == [
+        ("added", "wn-001", "cycle"),
+        ("removed", "wn-001", "disable"),
+        ("added", "wn-001", "cycle"),
     ]
-    assert story == [
-        ("target", "added", "cycle"),
-        ("disabled", None, "disable"),
-        ("target", "removed", "disable"),
-        ("enabled", None, "enable"),
-        ("target", "added", "cycle"),
-    ]
-    removed = audit_of(sharectl)[2]
-    assert (removed["node"], removed["after"], removed["why"]["text"]) == (
-        "wn-001",
-        None,
-        "cooling of room 3",
-    )
-    assert removed["before"] == {
-        "held_back": "alice",
-        "cap_cores": 8,
-        "helped": "cms",
-        "request_cores": 8,
-    }
+    assert changes[1]["why"]["text"] == "cooling of room 3"
 
 
 def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: Sharectl) -> None:

@@ -41,7 +41,7 @@ def test_a_failed_replace_leaves_the_old_file_and_nothing_beside_it(tmp_path: Pa
 
 def test_half_a_line_from_a_crash_is_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    path.write_text("whole\nhal", encoding="utf-8")
+    path.write_text("whole\nhalf of a line", encoding="utf-8")
     files.append_lines(path, ["next"])
     assert path.read_text(encoding="utf-8") == "whole\nnext\n"
 
