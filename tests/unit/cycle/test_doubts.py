@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
-from sharectl.model import OTHER, PlanLimits, Source, Standing, Target
+from sharectl.model import OTHER, PlanLimits, Snapshot, Source, Standing, Target
 from sharectl.plan.nodes import (
     ALL_NODES,
     Controlled,
@@ -30,53 +31,44 @@ def config(controlled: Controlled = ALL_NODES) -> PlanConfig:
     return PlanConfig(PLEDGES, PlanLimits(), 3060, controlled)
 
 
-@pytest.mark.parametrize(
-    ("controlled", "words"),
-    [
-        (TYPO, "none of 2 nodes: cn-[, vn-*: no node gets a target; "),
-        (ControlledConstraint("t1_room ==\n3"), "none of 2 nodes: t1_room == 3: "),
-        (ControlledShare(0.2), "none of 2 nodes: the share comes to less than one node: "),
-    ],
-)
-def test_a_choice_of_nodes_that_fits_none_is_doubted(controlled: Controlled, words: str) -> None:
-    (doubt,) = doubts(config(controlled), State(), NONE_CONTROLLED, NOW)
-    assert words in doubt
-
-
-def test_targets_that_go_with_it_are_counted() -> None:
+def looks() -> Iterator[tuple[PlanConfig, State, Snapshot]]:
+    """Looks with one doubt each, of every kind."""
     stood = (Standing(Target("wn-1", "alice", 0, "cms", 8), NOW - 9),)
-    state = State(standing=stood, standing_until=NOW + 1)
-    (doubt,) = doubts(config(TYPO), state, NONE_CONTROLLED, NOW)
-    assert "and the 1 that stood are withdrawn" in doubt
-    (doubt,) = doubts(config(TYPO), state, NONE_CONTROLLED, NOW + 1)
-    assert "stood" not in doubt
-
-
-def test_what_is_meant_so_is_not_doubted() -> None:
-    assert doubts(config(ControlledShare(0.0)), State(), NONE_CONTROLLED, NOW) == ()
-    assert doubts(config(), State(), snapshot(TWO, uncontrolled=("wn-1",)), NOW) == ()
-    assert doubts(config(), State(), snapshot([], {}), NOW) == (), "an empty pool has no typo"
-
-
-def test_power_that_no_node_publishes_is_doubted_once() -> None:
+    for until in (NOW + 1, NOW):
+        yield config(TYPO), State(standing=stood, standing_until=until), NONE_CONTROLLED
+    for controlled in (ControlledConstraint("t1_room ==\n3"), ControlledShare(0.2)):
+        yield config(controlled), State(), NONE_CONTROLLED
     seen = snapshot(TWO)
-    silent = [replace(node, power_assumed=True) for node in seen.nodes]
-    (doubt,) = doubts(config(), State(), replace(seen, nodes=tuple(silent)), NOW)
-    assert doubt.startswith("no node publishes t1_wn_hs06: ")
-    assert "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06" in doubt
-    assert doubts(config(), State(), replace(seen, nodes=(silent[0], seen.nodes[1])), NOW) == ()
-    assert power_doubts(replace(seen, nodes=())) == ()
-
-
-def test_a_group_without_jobs_is_doubted_while_other_has_some() -> None:
+    nodes = seen.nodes
+    silent = tuple(replace(node, power_assumed=True) for node in nodes)
+    yield config(), State(), replace(seen, nodes=silent)
+    several = (replace(nodes[0], several_slots=True), nodes[1])
+    yield config(), State(), replace(seen, nodes=several)
     some = running("wn-1", "alice", 1, 8)
-    assert doubts(config(), State(), snapshot([some]), NOW) == (), "cms may have a holiday"
-    expected = "group cms has neither running nor pending jobs, and other has"
-    for seen in (snapshot([some, running("wn-1", OTHER, 8)]), snapshot([some], {(OTHER, 8): 3})):
-        (doubt,) = doubts(config(), State(), seen, NOW)
-        assert expected in doubt
-        assert "is it spelt as in AccountingGroup?" in doubt
-    assert doubts(config(), State(), snapshot([some], {(OTHER, 8): 3, ("cms", 1): 1}), NOW) == ()
+    yield config(), State(), snapshot([some, running("wn-1", OTHER, 8)])
+    yield config(), State(), snapshot([some], {(OTHER, 8): 3})
+    yield config(), State(), replace(seen, untried="shapes of jobs were not tried")
+
+
+def test_every_doubt_is_as_it_was(golden: Callable[[str, str], None]) -> None:
+    lines = [doubts(*look, NOW) for look in looks()]
+    assert {len(doubt) for doubt in lines} == {1}
+    golden("cycle/doubts.txt", "".join(f"{line}\n" for (line,) in lines))
+
+
+def test_an_intended_configuration_is_not_doubted() -> None:
+    seen, some = snapshot(TWO), running("wn-1", "alice", 1, 8)
+    one_silent = (replace(seen.nodes[0], power_assumed=True), seen.nodes[1])
+    for controlled, look in (
+        (ControlledShare(0.0), NONE_CONTROLLED),
+        (ALL_NODES, snapshot(TWO, uncontrolled=("wn-1",))),
+        (ALL_NODES, snapshot([], {})),
+        (ALL_NODES, replace(seen, nodes=one_silent)),
+        (ALL_NODES, snapshot([some])),
+        (ALL_NODES, snapshot([some], {(OTHER, 8): 3, ("cms", 1): 1})),
+    ):
+        assert doubts(config(controlled), State(), look, NOW) == ()
+    assert power_doubts(replace(seen, nodes=())) == ()
 
 
 def test_a_cycle_says_its_doubts_and_is_no_failure() -> None:
