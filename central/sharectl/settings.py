@@ -24,6 +24,8 @@ class Setting:
     """Words that it may be."""
     kind: str = ""
     """Notation of its values, where the type does not tell: one of `sharectl.config.fields`."""
+    writes: bool = False
+    """A file that cycles write; other paths are read."""
     inline: bool = False
     """The record's keys stand in the section itself."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
+from sharectl.config.fields import Key, items_of
 from sharectl.config.model import OWN_FILES, Config
 from sharectl.errors import ConfigError, StateError
+from sharectl.files.yaml import ValuePath, place
 from sharectl.words import shown
 
 CONDOR_CONFIG = "/etc/condor/condor_config"
@@ -31,41 +33,38 @@ class NamedFile:
 
 def written(config: Config) -> list[NamedFile]:
     """Files that cycles write where the configuration says so."""
-    history, cric = config.history, config.pledges.cric
-    files = [
-        NamedFile("history.errors_log", history.errors_log, rotated=history.errors_log_keep),
-        NamedFile("history.jobs_file", history.jobs_file),
-    ]
-    if cric is not None and cric.copy_file is not None:
-        files.append(NamedFile("pledges.cric.copy_file", cric.copy_file))
-    for number, way in enumerate(config.publish):
-        if way.file is not None:
-            files.append(NamedFile(f"publish[{number}].file", way.file))
-        if way.https is not None:
-            files.append(NamedFile(f"publish[{number}].https.file", way.https.file))
-    return files
+    keep = {"history.errors_log": config.history.errors_log_keep}
+    paths = {place(at): path for key, at, path in _paths(config, ()) if key.setting.writes}
+    return [NamedFile(name, path, rotated=keep.get(name, 0)) for name, path in paths.items()]
 
 
 def kept(config: Config, file: Path) -> list[NamedFile]:
     """Files that sharectl keeps in ``state_directory``, or reads; ``file`` is the configuration."""
-    folder, cric = config.state_directory, config.pledges.cric
+    folder = config.state_directory
     own = [NamedFile(f"state_directory.{name}", folder / name) for name in OWN_FILES]
     own.append(NamedFile("state_directory.ledger", folder / "ledger", is_folder=True))
-    read: dict[str, Optional[Path]] = {
+    read = {
         "the configuration itself": file.absolute(),
-        "signing_key_file": config.signing_key_file,
-        "pledges.negotiator.file": config.pledges.negotiator.file,
-        "pledges.cric.ca_file": cric.ca_file if cric else None,
-        "pledges.cric.ca_directory": cric.ca_directory if cric else None,
         "HTCondor's configuration": Path(os.environ.get("CONDOR_CONFIG", CONDOR_CONFIG)),
+        **{place(at): path for key, at, path in _paths(config, ()) if not key.setting.writes},
     }
-    for number, way in enumerate(config.publish):
-        read[f"publish[{number}].https.ca_file"] = way.https.ca_file if way.https else None
+    del read["state_directory"]
     return own + [
         NamedFile(name, path, is_read=True, is_folder=name.endswith("directory"))
         for name, path in read.items()
-        if path is not None
     ]
+
+
+def _paths(section: Any, at: ValuePath) -> Iterator[tuple[Key, ValuePath, Path]]:
+    """Paths of a section, with their keys and places."""
+    for key, value in items_of(section):
+        if isinstance(value, Path):
+            yield key, (*at, key.name), value
+        elif is_dataclass(value):
+            yield from _paths(value, (*at, key.name))
+        elif isinstance(value, tuple) and key.section is not None:
+            for number, way in enumerate(value):
+                yield from _paths(way, (*at, key.name, number))
 
 
 def clashes(config: Config, file: Path) -> Iterator[str]:

@@ -79,7 +79,7 @@ class CricPledgesConfig:
     """Age from which the copy is not used: cycles then change nothing."""
     max_change_factor: float = setting(2.0, above=1, most=1000)
     """A pledge that changes by more stays as it was until `sharectl pledges --confirm`."""
-    copy_file: Optional[Path] = setting(None)
+    copy_file: Optional[Path] = setting(None, writes=True)
     """The copy; null: `pledges-cric.json` in `state_directory`."""
 
 
@@ -162,7 +162,7 @@ class PoolConfig:
 class HttpsPublisherConfig:
     """File on the site's web server, fetched after writing and in ``status``."""
 
-    file: Path = setting()
+    file: Path = setting(writes=True)
     """File below the document root, replaced by rename."""
     url: str = setting(kind="url")
     """Address that nodes fetch, `https://HOST[:PORT]/PATH`."""
@@ -187,7 +187,7 @@ class CollectorPublisherConfig:
 class PublisherConfig:
     """Way of targets to the nodes: one of the keys."""
 
-    file: Optional[Path] = setting(None)
+    file: Optional[Path] = setting(None, writes=True)
     """File that nodes share, or that is copied to them; replaced by rename. A link is replaced, a
     device or folder refused."""
     https: Optional[HttpsPublisherConfig] = setting(None)
@@ -200,9 +200,9 @@ class PublisherConfig:
 class HistoryConfig:
     """Logs of every cycle."""
 
-    jobs_file: Path = setting(STATE_DIRECTORY / "AcctGroup_hs06.txt")
+    jobs_file: Path = setting(STATE_DIRECTORY / "AcctGroup_hs06.txt", writes=True)
     """Jobs of the last cycle; by default in `state_directory`."""
-    errors_log: Path = setting(STATE_DIRECTORY / "shares_Error.log")
+    errors_log: Path = setting(STATE_DIRECTORY / "shares_Error.log", writes=True)
     """Errors of groups, appended; by default in `state_directory`."""
     errors_log_max_bytes: int = setting(10 * 2**20, least=4096, most=2**40)
     """Size at which `errors_log` is rotated."""
