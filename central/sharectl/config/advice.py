@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Callable, Optional
 
-from sharectl.config.files import clashes, written
+from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import Config
@@ -17,6 +17,7 @@ from sharectl.control.laws import Ewma, Pid
 from sharectl.control.setpoints import CarryOver
 from sharectl.errors import ConfigError
 from sharectl.publish import signing
+from sharectl.shares.pledges import SOURCES
 
 SERVICE = "sharectl.service"
 Unit = Mapping[str, str]
@@ -119,7 +120,7 @@ def absent(config: Config, unit: Unit) -> list[str]:
 
 def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
     """Problems of cycles on this machine, and files that this user has no right to look at."""
-    problems = [*_missing(config), *_in_the_way(config), *clashes(config, file)]
+    problems = [*_missing(config, file), *_in_the_way(config), *clashes(config, file)]
     try:
         if config.signing_key_file is not None:
             signing.read_keys(config.signing_key_file)
@@ -131,16 +132,14 @@ def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
     return problems, []
 
 
-def _missing(config: Config) -> Iterator[str]:
-    """Files that the source of pledges reads, and that are not there."""
-    source, cric = config.pledges.source, config.pledges.cric
-    files = {"negotiator.file": config.pledges.negotiator.file} if source == "negotiator" else {}
-    if source == "cric" and cric is not None:
-        files = {"cric.ca_file": cric.ca_file, "cric.ca_directory": cric.ca_directory}
-    for key, path in files.items():
-        if path is not None and not _is_there(path):
-            fact = f"there is no {path} on this machine"
-            yield f"pledges.{key}: {fact}; put it there, or write another"
+def _missing(config: Config, file: Path) -> Iterator[str]:
+    """Files that are read, and that are not there; a file of keys is read itself."""
+    unused = tuple(f"pledges.{source}." for source in SOURCES if source != config.pledges.source)
+    for read in kept(config, file):
+        is_used = "." in read.name and not read.name.startswith(unused)
+        if read.is_read and is_used and not _is_there(read.path):
+            fact = f"there is no {read.path} on this machine"
+            yield f"{read.name}: {fact}; put it there, or write another"
 
 
 def _in_the_way(config: Config) -> Iterator[str]:

@@ -138,6 +138,13 @@ def test_a_state_directory_that_the_first_cycle_makes_need_not_be_made(own: Path
         assert ("make it before" in line) != made
 
 
+def test_a_file_that_is_read_and_absent_is_a_finding(own: Path) -> None:
+    way = served(own).replace("url:", f"ca_file: {own}/ca.pem, url:")
+    cric = f"pledges: {{cric: {{federations: [A], ca_file: {own}/unused.pem}}}}"
+    (line,), _ = unusable(config(own, way, cric), own / "F")
+    assert line.startswith(f"publish[0].https.ca_file: there is no {own}/ca.pem on this machine; ")
+
+
 def test_a_file_or_folder_in_the_way_is_a_finding(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
