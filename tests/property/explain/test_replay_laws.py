@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sharectl.control.laws import Control
 from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.record import record_of
 from sharectl.explain.codes import CODES
 from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, ReplayedCycle, replayed, summed
@@ -124,7 +125,7 @@ def test_every_code_of_a_decision_has_its_sentence(
     hampered: bool,  # noqa: FBT001 - drawn
     setpoint: str,
 ) -> None:
-    """Codes of plan, nodes, limits and controllers are in the closed set."""
+    """Codes of plan, groups, nodes, limits and controllers are in the closed set."""
     (taken,) = looks([drawn])
     first, *rest = taken.nodes or (Node("cn-0", "cn-0", 8, 10.0, controlled=True),)
     odd = replace(first, refusal=refusal, draining=hampered, reserved=hampered)
@@ -134,9 +135,12 @@ def test_every_code_of_a_decision_has_its_sentence(
     )
     gone = Standing(Target("cn-gone", "alice", 1, "cms", 8), NOW - 60)
     state = State(standing=(gone,), standing_until=NOW + 60)
-    decision = decide(replace(config, steering=steering), state, taken, NOW)
+    config = replace(config, steering=steering)
+    decision = decide(config, state, taken, NOW)
+    record = record_of(config, taken, decision, decision.plan, ())
     seen: dict[str, set[Optional[str]]] = {
         "plan": {decision.plan.reason},
+        "group": {reason.code for reason in record.group_reasons.values()},
         "node": {node.reason for node in decision.nodes},
         "limit": {note.code for note in decision.plan.limits},
         "acted": {code for control in decision.groups for code in control.acted},

@@ -69,16 +69,6 @@ def test_csv_has_a_row_a_cycle(run: Run) -> None:
     assert rows[0]["would_idle_core_seconds"] != ""
 
 
-@pytest.mark.usefixtures("kept")
-def test_text_is_one_screen_unless_all_is_wanted(run: Run) -> None:
-    out = run("replay", "--set", "control.max_nodes=2", "--set", "control.deadband_hs06=1").out
-    assert len(out.splitlines()) < 24
-    everything = run("replay", "--all").out
-    rows = [line.split() for line in everything.splitlines()]
-    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["1", "2", "3"]
-    assert max(map(len, (out + everything).splitlines())) <= 80
-
-
 def test_the_cycle_that_differs_most_is_first() -> None:
     figures = DecisionFigures("targets", 4, 4, 1, 320.0, None, 1)
     cycles = [
