@@ -39,7 +39,8 @@ _CURVES = """
 
 _EXTENTS = """
 Object.fromEntries([...document.querySelectorAll('svg.figure')].map(svg => {
-  const of = wanted => [...svg.querySelectorAll(wanted)].map(e => e.classList[e.classList.length - 1]);
+  const last = list => list[list.length - 1];
+  const of = wanted => [...svg.querySelectorAll(wanted)].map(e => last(e.classList));
   const drawn = new Set([...of('path.line:not(.sample)'), ...of('path.area')]);
   const gaps = [...svg.querySelectorAll('.gap')];
   return [svg.id, {plot: svg.querySelector('path.axis, path.grid').getBBox().width,
@@ -74,7 +75,8 @@ _LABELS = """
 _WIDE = """
 [...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
     && !e.closest('.scroll') && !e.closest('.skip') && !e.closest('thead')
-    && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className)"""
+    && e.getBoundingClientRect().right > innerWidth + 0.5)
+  .map(e => e.tagName + '.' + e.className)"""
 
 _BAR_BEGINS = """
 [...document.querySelectorAll('table.summary td svg')].map(e => e.getBoundingClientRect().left)"""

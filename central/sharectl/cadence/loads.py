@@ -66,8 +66,6 @@ class Facts:
 
     source: str
     loads: tuple[Load, ...]
-    option: str = ""
-    """Option because of which no pool is asked; empty for the live pool."""
     cores: Optional[int] = None
     durations: tuple[float, ...] = ()
     """Of the negotiator's last cycles, whole seconds."""

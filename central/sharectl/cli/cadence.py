@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -182,17 +183,14 @@ def _facts(arguments: argparse.Namespace) -> Facts:
 
     if arguments.run_time:
         laws = tuple(Load(name, ((1.0, law),)) for name, law in arguments.run_time)
-        return Facts("laws of run times", laws, "--run-time")
+        return Facts("laws of run times", laws)
     config = load(arguments.config) if arguments.config else None
     groups = config.tree.names if config else None
     if path := arguments.history or arguments.swf:
         limit = arguments.limit or asks.FILE_MOST_JOBS
-        if arguments.history:
-            option, jobs = "--history", asks.history_read(path, groups, limit)
-        else:
-            option, jobs = "--swf", asks.swf_read(path, limit)
-        most = f"the first {limit} jobs of {path}"
-        return asks.facts_of(jobs, str(path), arguments.by, most, option=option)
+        read = partial(asks.history_read, groups=groups) if arguments.history else asks.swf_read
+        jobs, most = read(path, limit=limit), f"the first {limit} jobs of {path}"
+        return asks.facts_of(jobs, str(path), arguments.by, most)
     return asks.ask(
         groups,
         arguments.by,

@@ -142,13 +142,9 @@ def _rows(content: dict[str, Any], *, parts: bool) -> Iterator[Sequence[object]]
 def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
     """Assumptions, unknown values, and why nothing is recommended."""
     terms, duration = comparison.terms, comparison.terms.duration_seconds
-    no_pool = f", as no pool is asked with {facts.option}" if facts.option else ""
     yield from facts.notes
     if not terms.cores:
-        yield (
-            f"how many cores the pool has is not known{no_pool} (--cores): idle time is told for "
-            "one core"
-        )
+        yield "how many cores the pool has is not known (--cores): idle time is that of one core"
     elif comparison.parts:
         yield (
             "idle core-hours of a group or size are those of its share of the core-seconds that "
@@ -161,9 +157,8 @@ def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
             yield "no job waited in them: cycles of a busy pool take longer (--cycle-duration)"
     if duration is None:
         yield (
-            f"how long a negotiation cycle takes is not known{no_pool} (--cycle-duration): no "
-            "interval is recommended, because the shortest that the negotiator can keep up with is "
-            "not known either"
+            "how long a negotiation cycle takes is not known (--cycle-duration): no interval is "
+            "recommended, because the negotiator might not keep up with it"
         )
         return
     late = [option for option in comparison.costs[0].options if option.late]
