@@ -10,7 +10,7 @@ from math import ceil, nan
 from pathlib import Path
 from typing import Any, Callable, Optional, TextIO
 
-from sharectl.cadence.loads import Facts, JobsRun, loads
+from sharectl.cadence.run_times import Facts, JobsRun, loads
 from sharectl.condor.ads import account, evaluated, number, whole
 from sharectl.condor.daemons import (
     collector_question,

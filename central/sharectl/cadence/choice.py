@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Optional
 
-from sharectl.cadence.loads import Load
+from sharectl.cadence.run_times import Load
 
 DAY_SECONDS = 86400
 DAY_HOURS = 24

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 from sharectl.errors import StateError
 
 if TYPE_CHECKING:
-    from sharectl.cadence.loads import Facts
+    from sharectl.cadence.run_times import Facts
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 DEFAULT_PLOT_INTERVALS = (60.0, 300.0)
@@ -178,7 +178,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     from sharectl.cadence import asks
-    from sharectl.cadence.loads import Facts, Load
+    from sharectl.cadence.run_times import Facts, Load
     from sharectl.config.load import load
 
     if arguments.run_time:

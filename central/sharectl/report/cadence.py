@@ -17,7 +17,7 @@ from sharectl.cadence.choice import (
     Recommendation,
     beside,
 )
-from sharectl.cadence.loads import Facts
+from sharectl.cadence.run_times import Facts
 from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
 from sharectl.report.tables import WIDTH, print_table, printable

@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
-from sharectl.cadence.loads import Load
 from sharectl.cadence.run_times import (
+    Load,
     RunTimes,
     constant,
     cycles_held,

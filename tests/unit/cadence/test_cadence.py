@@ -7,11 +7,12 @@ from typing import Callable
 import pytest
 
 from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
-from sharectl.cadence.loads import MOST_ROWS, loads
 from sharectl.cadence.run_times import (
+    MOST_ROWS,
     RunTimes,
     exponential,
     loading_factor,
+    loads,
     log_normal,
     normal,
     parse,

@@ -98,7 +98,7 @@ def test_a_key_that_cannot_be_used_ends_it_before_anything_is_written(
     assert not (signed.parent / "state.json").exists()
 
 
-def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
+def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
     assert publish(signed) == 0
     config = load(signed)
     (place,) = status.places(config, NOW + 60)
@@ -113,12 +113,9 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
         "way": "file",
         "older": False,
     }
-    (older,) = status.places(config, NOW + 60, NOW + 1)
-    assert (
-        f"an older plan stands there: sequence {NOW}, and {NOW + 1} was published last"
-        in older["problem"]
-    )
     assert status.line(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
+    (older,) = status.places(config, NOW + 60, NOW + 1)
+    assert f"sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
     (late,) = status.places(config, NOW + 3060)
     assert "expired 0 s ago: no node has a target" in late["problem"]
     keys.write_text(f"b {SECRET}\n", encoding="utf-8")
@@ -141,13 +138,13 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
         ),
     ],
 )
-def test_what_nodes_would_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:
+def test_a_file_that_nodes_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:
     (signed.parent / "sharectl.txt").write_text(text.render(PLAN, seal), encoding="ascii")
     (place,) = status.places(load(signed), NOW)
     assert problem in place["problem"]
 
 
-def test_what_a_server_serves_is_told(
+def test_the_content_of_a_server_is_shown(
     tmp_path: Path, server: WebServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "sharectl.txt"
@@ -179,7 +176,7 @@ def test_what_a_server_serves_is_told(
         ),
     ],
 )
-def test_what_a_collector_holds_is_told(
+def test_the_content_of_a_collector_is_shown(
     tmp_path: Path, held: Optional[Holding], problem: Optional[str]
 ) -> None:
     config = load(configured(tmp_path, "{collector: {}}"))
