@@ -65,14 +65,14 @@ class NegotiatorPledges:
         access: NegotiatorPledgesConfig,
         pool: PoolConfig,
         wanted: Sequence[SteeredGroup],
-        copy_file: Optional[Path] = None,
+        copy_file: Path,
         *,
         keep: bool = False,
     ) -> None:
         self.access = access
         self.pool = pool
         self.wanted = tuple(wanted)
-        self.document = Document(copy_file, _MOST_BYTES) if copy_file is not None else None
+        self.document = Document(copy_file, _MOST_BYTES)
         self.keep = keep
         """Whether to write the copy; a dry run does not."""
 
@@ -138,13 +138,13 @@ class NegotiatorPledges:
             problem = with_address(collector, problem) if _OF_COLLECTOR in problem else problem
             return self._copy(now, f"negotiator: {problem}", warnings), cores, hs06
         copy = KnobsCopy(access.name, now, tuple(answer.value))
-        if self.keep and self.document is not None:
+        if self.keep:
             keep_copy(self.document, copy, warnings)
         return copy, cores, hs06
 
     def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
         """Copy that stands in for a negotiator with ``problem``."""
-        copy = copy_in(self.document, KnobsCopy, warnings) if self.document is not None else None
+        copy = copy_in(self.document, KnobsCopy, warnings)
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
         age, most = now - copy.asked_at, self.access.max_age_seconds

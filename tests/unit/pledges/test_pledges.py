@@ -52,7 +52,7 @@ def from_knobs(
 ) -> Pledged:
     (folder / "knobs").write_text(knobs, encoding="utf-8")
     access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=cores, weight_hs06=10.0)
-    return resolved(NegotiatorPledges(access, PoolConfig(), groups))
+    return resolved(NegotiatorPledges(access, PoolConfig(), groups, folder / "copy"))
 
 
 def problem_of(pledged: Pledged) -> str:
@@ -106,7 +106,7 @@ def test_a_faulty_file_is_a_problem(tmp_path: Path, knobs: str, place: str) -> N
 
 def test_an_absent_file_is_a_problem(tmp_path: Path) -> None:
     access = NegotiatorPledgesConfig(tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
-    source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")])
+    source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")], tmp_path / "copy")
     assert str(tmp_path / "none") in problem_of(resolved(source))
 
 
@@ -173,7 +173,9 @@ def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path)
     hint = "; see pool.collector in the configuration, or CONDOR_CONFIG"
     assert hint in problem_of(silent(tmp_path))
     access = NegotiatorPledgesConfig(deadline_seconds=5.0)
-    problem = problem_of(resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")])))
+    problem = problem_of(
+        resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy"))
+    )
     assert problem.startswith("collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: ")
     assert problem.endswith(hint)
 
