@@ -34,24 +34,15 @@ _EXAMPLES_EPILOG = (
     "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
 )
 _RENDER_EPILOG = """\
-the file, in YAML (`sharectl consumption examples` lists some; docs/consumption.md has all keys):
-
-  slot_types:                   or `startd:`, with one policy for every slot of the node
-    1:                          N of SLOT_TYPE_<N>
-      model: minimum_charge     or fixed_claims, quanta_all, quanta_any, expressions, none
-      assets:                   every asset that the slot has
-        cpus: {charge: 1}       cores
-        memory: {charge: 1024}  MiB
-        disk: {charge: 1048576} KiB
+The file is YAML, such as `sharectl consumption examples` prints; docs/consumption.md has all keys.
 
   sharectl consumption examples memory-centric > policy.yaml
   sharectl consumption render policy.yaml > /etc/condor/config.d/70-consumption.conf
   condor_restart -startd
 
-The file is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
-Effects of HTCondor that the policy does not show are in the text as NOTE, and on standard error.
-The text is checked as by `sharectl consumption check`. Faults are reported by the line of the YAML,
-and nothing is printed then.
+The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
+Effects of HTCondor that the policy does not show are in it as NOTE, and on standard error.
+Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
 _CAPACITY_EPILOG = """\
 The pool is asked for slots, jobs and groups that no file has.

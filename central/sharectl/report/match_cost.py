@@ -31,7 +31,6 @@ Row = Mapping[str, Any]
 def priced(prices: Priced) -> dict[str, Any]:
     """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes."""
     pairs = [(slots, match) for slots, row in zip(prices.slots, prices.matches) for match in row]
-    most = {_counted_to(slots, match.fits): None for slots, match in pairs if match.at_least}
     return {
         "slots": [_slots(slots) for slots in prices.slots],
         "jobs": [_jobs(jobs) for jobs in prices.jobs],
@@ -40,7 +39,7 @@ def priced(prices: Priced) -> dict[str, Any]:
             for slots in range(len(prices.slots))
             for jobs in range(len(prices.jobs))
         ],
-        "notes": list(most),
+        "notes": _notes(pairs),
     }
 
 
@@ -67,14 +66,13 @@ def capacity(
     offers = [offer for slots, offer in smallest if offer is not None and not slots.state]
     rows = [_smallest(slots, offer, empty=empty) for slots, offer in smallest]
     types = sorted({row["slot_type"] for row in rows}, key=lambda number: (number is None, number))
-    limits = [(slots, offer.match) for slots, offer in smallest if offer is not None]
     return {
         "claims": _sum(row["claims"] for row in rows),
         "types": [_type(number, rows) for number in types],
         "leftovers": leftovers if groups else None,
         "groups": [_room(group, offers, leftovers=leftovers) for group in groups],
         "slots": rows,
-        "notes": [_counted_to(slots, match.fits) for slots, match in limits if match.at_least],
+        "notes": _notes((slots, offer.match) for slots, offer in smallest if offer is not None),
     }
 
 
@@ -98,8 +96,11 @@ def shapes(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
     return rows
 
 
-def _counted_to(slots: PricedSlots, most: int) -> str:
-    return f"{slots.names[0]}: claims are counted up to {most} a slot; it may have more"
+def _notes(matches: Iterable[tuple[PricedSlots, Match]]) -> list[str]:
+    """A line for slots of which claims are counted no further."""
+    cut = {slots.names[0]: match.fits for slots, match in matches if match.at_least}
+    words = "claims are counted up to {} a slot; it may have more"
+    return [f"{name}: {words.format(most)}" for name, most in cut.items()]
 
 
 def _group(group: Group) -> dict[str, Any]:
