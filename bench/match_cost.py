@@ -26,7 +26,7 @@ from sharectl.consumption.asks import (  # noqa: E402
     MOST_CLAIMS,
     Jobs,
     price,
-    smallest_offers,
+    smallest_matches,
 )
 from sharectl.consumption.cost import Priced  # noqa: E402
 
@@ -138,7 +138,7 @@ def main() -> int:
         runs = [
             (
                 seconds(lambda slots=slots: price(slots, shapes, MOST_CLAIMS)),  # type: ignore[misc]
-                seconds(lambda slots=slots: smallest_offers(slots)),  # type: ignore[misc]
+                seconds(lambda slots=slots: smallest_matches(slots)),  # type: ignore[misc]
                 seconds(lambda slots=slots: one_by_one(slots[:FEW], shapes)) * SLOTS / FEW,  # type: ignore[misc]
             )
             for _ in range(RUNS)

@@ -284,7 +284,7 @@ def _capacity(arguments: argparse.Namespace) -> int:
     groups = inputs.groups()
     leftovers = bool(groups) and inputs.leftovers()
     content = match_cost.capacity(
-        asks.smallest_offers(inputs.slots), groups, leftovers=leftovers, empty=arguments.empty
+        asks.smallest_matches(inputs.slots), groups, leftovers=leftovers, empty=arguments.empty
     )
     jobs, waiting = list(arguments.request), arguments.jobs is not None or arguments.pending
     jobs += inputs.jobs() if waiting else []

@@ -28,7 +28,6 @@ from sharectl.consumption.cost import (
     Amount,
     Look,
     Match,
-    Offer,
     Priced,
     PricedJobs,
     PricedSlots,
@@ -320,7 +319,7 @@ def price(
     return Priced(described, tuple(priced), matches, empty)
 
 
-def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Offer]]]:
+def smallest_matches(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Match]]]:
     """Each kind of slot with the smallest request of which it takes something; None without one.
 
     The request is `_SMALLEST`, or that and one of each custom resource. Requirements are left out.
@@ -331,13 +330,12 @@ def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Option
     bare = [AdOfFile(slot.place, {**slot.attributes, "Requirements": "true"}) for slot in slots]
     requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
-    offers = []
-    for kind, row in zip(priced.slots, priced.matches):
-        # A request that is short of assets is 0 claims; other refusals leave the number unknown.
-        countable = (match for match in row if {why for why, _ in match.refused} <= {Refusal.SHORT})
-        match = next(countable, None)
-        offers.append((kind, Offer(len(kind.names), match, kind.kind) if match else None))
-    return offers
+    # A request that is short of assets is 0 claims; other refusals leave the number unknown.
+    countable = (
+        [match for match in row if {why for why, _ in match.refused} <= {Refusal.SHORT}]
+        for row in priced.matches
+    )
+    return [(kind, next(iter(row), None)) for kind, row in zip(priced.slots, countable)]
 
 
 def _whole(ad: Ad, name: str) -> Optional[int]:

@@ -52,7 +52,7 @@ def groups(every: Sequence[Group], prices: Priced, *, leftovers: bool) -> list[d
 
 
 def capacity(
-    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]],
+    smallest: Sequence[tuple[PricedSlots, Optional[Match]]],
     groups: Sequence[Group],
     *,
     leftovers: bool,
@@ -60,11 +60,13 @@ def capacity(
 ) -> dict[str, Any]:
     """Keys: claims, types, leftovers, groups, slots, notes.
 
-    ``smallest`` are kinds of slots, each with its offer to the smallest request, if any. With
+    ``smallest`` are kinds of slots, each with its match of the smallest request, if any. With
     ``leftovers`` schedds use the rest of slots; ``empty`` slots are as when nothing runs on them.
     """
-    offers = [offer for slots, offer in smallest if offer is not None and not slots.state]
-    rows = [_smallest(slots, offer, empty=empty) for slots, offer in smallest]
+    rows = [_smallest(slots, match, empty=empty) for slots, match in smallest]
+    pairs = [(slots, match) for slots, match in smallest if match is not None]
+    free = [(slots, match) for slots, match in pairs if not slots.state]
+    offers = [Offer(len(slots.names), match, slots.kind) for slots, match in free]
     types = sorted({row["slot_type"] for row in rows}, key=lambda number: (number is None, number))
     return {
         "claims": _sum(row["claims"] for row in rows),
@@ -72,7 +74,7 @@ def capacity(
         "leftovers": leftovers if groups else None,
         "groups": [_room(group, offers, leftovers=leftovers) for group in groups],
         "slots": rows,
-        "notes": _notes((slots, offer.match) for slots, offer in smallest if offer is not None),
+        "notes": _notes(pairs),
     }
 
 
@@ -138,8 +140,8 @@ def _in_a_cycle(slots: PricedSlots, match: Match) -> int:
     return match.fits if most is None else min(match.fits, most)
 
 
-def _smallest(slots: PricedSlots, offer: Optional[Offer], *, empty: bool) -> dict[str, Any]:
-    match = offer.match if offer is not None and not slots.state else None
+def _smallest(slots: PricedSlots, match: Optional[Match], *, empty: bool) -> dict[str, Any]:
+    match = None if slots.state else match
     # Claims that cannot be counted are unknown, not 0.
     claims = match.fits if match else 0 if slots.state else None
     because = slots.state or "no smallest request is matched"
