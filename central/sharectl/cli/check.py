@@ -73,13 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _config(arguments: argparse.Namespace) -> int:
-    """Print the configuration with its defaults; 78 if it is faulty, 1 if it cannot work here.
-
-    Raises
-    ------
-    ConfigError
-        If it is faulty and no JSON was asked for.
-    """
+    """Print the configuration with its defaults; 78 if it is faulty, 1 if it cannot work here."""
     from sharectl.config.advice import findings
     from sharectl.config.load import load
     from sharectl.config.text import as_data, render
