@@ -50,9 +50,7 @@ def collector_question(
     """
     bindings()
     return Question(
-        partial(_asked_of_collector, address, ask),
-        deadline_seconds,
-        partial(why_collector, address),
+        lambda: ask(collector(address)), deadline_seconds, partial(why_collector, address)
     )
 
 
@@ -63,7 +61,7 @@ def schedd_questions(
     bindings()
     return {
         f"{SCHEDD_SOURCE}{location['Name']}": Question(
-            partial(_asked_of_schedd, location, ask),
+            partial(_ask_schedd, location, ask),
             deadline_seconds,
             partial(why_daemon, location, "SCHEDD"),
         )
@@ -119,11 +117,7 @@ def bindings() -> Any:
     return htcondor2
 
 
-def _asked_of_collector(address: Optional[str], ask: Callable[[Any], Any]) -> Any:
-    return ask(collector(address))
-
-
-def _asked_of_schedd(location: Location, ask: Callable[[Any, str], Any]) -> Any:
+def _ask_schedd(location: Location, ask: Callable[[Any, str], Any]) -> Any:
     return ask(schedd(location), location["Name"])
 
 
@@ -283,19 +277,15 @@ def _why(written: str, daemon: str, error: Exception) -> str:
     address = address_of(written)
     if type(error).__name__ != "HTCondorException" or address is None:
         return words(error)
+    place = f"{address.host}:{address.port}"
     try:
-        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError, OverflowError) as problem:
+        with socket.create_connection((address.host, address.port), CONNECT_SECONDS) as connection:
+            ip = connection.getpeername()[0]
+    except (socket.gaierror, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return (
             f"no such host: {address.host} ({reason}); correct the name, or DNS or /etc/hosts here"
         )
-    place = f"{address.host}:{address.port}"
-    try:
-        with socket.create_connection(
-            (str(addresses[0][4][0]), address.port), CONNECT_SECONDS
-        ) as connection:
-            ip = connection.getpeername()[0]
     except ConnectionRefusedError:
         return (
             f"nobody listens at {place}: {daemon} does not run there, or has another port; see its "
