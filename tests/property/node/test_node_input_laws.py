@@ -86,20 +86,14 @@ WORDS = st.sampled_from(["job_ctl 1", "7", "x", "\u00e9", "9" * 5000])
 @given(st.binary(max_size=300) | st.lists(WORDS).map(lambda words: "\n".join(words).encode()))
 def test_any_state_of_job_ctl_is_one_or_a_fresh_start(content: bytes) -> None:
     """A state file of others counts as absent; the own one is read back."""
-    options = {"--pool": "p", "--state": ""}
-    assert kept(content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (
-        0,
-        "",
-    )
+
+    def read(path: str) -> tuple[int, str]:
+        return job_ctl.read_state({"--pool": "p", "--state": path}, NOW)
+
     written = (job_ctl.STATE % ("p", NOW, "told")).encode()
-    assert kept(written, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (
-        NOW,
-        "told",
-    )
-    remembered = kept(
-        written + content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)
-    )
-    assert remembered in ((0, ""), (NOW, "told"))
+    assert kept(content, read) == (0, "")
+    assert kept(written, read) == (NOW, "told")
+    assert kept(written + content, read) in ((0, ""), (NOW, "told"))
 
 
 @given(st.binary(max_size=300), st.booleans())

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import Union
+from typing import Any, Union
 
 import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
@@ -53,17 +53,10 @@ def targets(draw: st.DrawFn) -> Target:
     return Target(draw(nodes), held_back, cap, helped, request)
 
 
-def plan_of(*lines: Target) -> Plan:
-    """A plan with those lines, whose groups are all listed."""
-    named = sorted({name for line in lines for name in (line.held_back, line.helped)})
-    return Plan(
-        1, NOW, NOW + 1800, tuple(named), lines, reason="targets", held_back=None, helped=None
-    )
-
-
 def published(*lines: Target) -> bytes:
-    """A document as the centre publishes it."""
-    return render(plan_of(*lines)).encode()
+    """A document as the centre publishes it, of a plan whose groups are all listed."""
+    named = sorted({name for line in lines for name in (line.held_back, line.helped)})
+    return render(Plan(1, NOW, NOW + 1800, tuple(named), lines, reason="targets")).encode()
 
 
 def same_short_name(one: str, other: str) -> bool:
@@ -222,15 +215,13 @@ def test_an_ad_says_what_a_document_says(
 ) -> None:
     """The document of an ad has its target, times, sequence, pool and pending jobs."""
     order = (line.held_back, line.cap_cores, line.helped, line.request_cores)
-    ad = ad_line(
-        "condor@pool",
-        line.node,
-        *order,
-        sequence=sequence,
-        generated=generated,
-        pool=pool,
-        pending=pending,
-    )
+    attributes: dict[str, Any] = {
+        "sequence": sequence,
+        "generated": generated,
+        "pool": pool,
+        "pending": pending,
+    }
+    ad = ad_line("condor@pool", line.node, *order, **attributes)
     (own,) = target_collector.own_ads([ad[:-1]], "condor@pool")
     found, targets_found, text = target_collector.document(own)
     assert (found, targets_found) == (sequence, 1)
@@ -243,12 +234,8 @@ def test_an_ad_says_what_a_document_says(
     elif generated + 1800 <= NOW:
         assert said == "expired"
     else:
-        assert said == (
-            sequence,
-            generated + 1800,
-            PENDING[pending],
-            [(line.node, "{} {} {} {}".format(*order))],
-        )
+        targets_said = [(line.node, "{} {} {} {}".format(*order))]
+        assert said == (sequence, generated + 1800, PENDING[pending], targets_said)
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n")) | st.just('"a@b" x')), st.text())
@@ -293,19 +280,8 @@ def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -
     """Any output in its place gives the ad with its attributes and types, or a fault."""
     answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
     code, sequence, until, (held_back, cap, helped, request, pending) = answer[1:5]
-    shown = (
-        "none:0",
-        held_back,
-        helped,
-        int(cap),
-        int(request),
-        until,
-        sequence,
-        pending,
-        until,
-        code,
-        NOW,
-    )
+    target_shown = (held_back, helped, int(cap), int(request), until, sequence)
+    shown = ("none:0", *target_shown, pending, until, code, NOW)
     ad_text = job_ctl.AD % shown
     ad = classad2.parseOne(ad_text)
     assert len(ad_text.splitlines()) == len(ad) == 9
@@ -431,15 +407,8 @@ def test_whatever_the_node_is_told_the_ad_is_whole(
     (tmp_path / "source").write_bytes(source)
     (tmp_path / "answer").write_bytes(answer)
     tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")
-    argv = [
-        "--source",
-        f"file:{tmp_path}/source,collector:",
-        "--identity",
-        "condor@pool",
-        "--host",
-        "cn-1",
-    ]
-    argv += ["--state", str(tmp_path / "state"), "--condor-status", tool]
+    argv = ["--source", f"file:{tmp_path}/source,collector:", "--identity", "condor@pool"]
+    argv += ["--host", "cn-1", "--state", str(tmp_path / "state"), "--condor-status", tool]
     argv += ["--key-file", key_file(tmp_path, "old")] if signed else []
     command = [sys.executable, "-I", "-S", job_ctl.__file__, *argv]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60)
