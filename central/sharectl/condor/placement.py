@@ -158,7 +158,7 @@ def ask_both(
             shapes.append(answer.value[1])
             continue
         problems.append(f"{name}: {answer.source.problem}")
-        if answer.source.seconds >= both[name].deadline_seconds:
+        if answer.source.seconds > 0.99 * both[name].deadline_seconds:
             answers[name] = answer
     answers.update(ask_all({name: ask for name, ask in plain.items() if name not in answers}))
     return {name: answers[name] for name in plain}, shapes, problems
