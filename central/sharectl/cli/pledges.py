@@ -18,7 +18,6 @@ from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCES, Pledged
 
 _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
-_ASKING = ("refresh", "confirm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,16 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     config, confirm = options.config_of(arguments), arguments.confirm
     writes = arguments.refresh or confirm
     source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)
-    folder = config.state_directory
-    lock = only_one(folder / "lock", config.lock_wait_seconds) if writes else nullcontext()
-    with lock:
+    lock = config.state_directory / "lock"
+    with only_one(lock, config.lock_wait_seconds) if writes else nullcontext():
         now = int(time.time())
         pledged = source.resolve(now)
-    rows, notes, problem = _rows(pledged, now), [*pledged.notes], pledged.source.problem
-    if config.pledges.source == "yaml" and writes:
-        flags = " and ".join(f"--{name}" for name in _ASKING if getattr(arguments, name))
-        need = "the pledges of the configuration need neither"
-        notes.append(f"{flags}: without effect with `from: yaml`: {need}")
+    rows, problem = _rows(pledged, now), pledged.source.problem
     if arguments.json:
         content = {
             "from": config.pledges.source,
@@ -63,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
             "seconds": round(pledged.source.seconds, 3),
             "problem": problem,
             "warnings": list(pledged.warnings),
-            "notes": notes,
+            "notes": list(pledged.notes),
             "pledges": rows,
         }
         print(as_json.dumps("pledges", content))
     elif problem is None:
         print_table("pledges", _COLUMNS, list(map(_cells, rows)), sys.stdout)
     options.say_warnings(pledged.warnings)
-    options.say(f"note: {note}" for note in notes)
+    options.say(f"note: {note}" for note in pledged.notes)
     if problem is not None:
         raise PoolUnavailableError(f"pledges: {problem}")
     return 0

@@ -278,21 +278,6 @@ def test_check_config_names_the_absent_file(
     assert f"pledges.negotiator.file: there is no {tmp_path}/knobs" in capsys.readouterr().err
 
 
-def test_options_for_cric_are_without_effect_with_another_source(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = configured(tmp_path, "{cms: {pledge_hs06: 500}}", "{from: yaml}")
-    for options, beginning in (
-        (["--confirm"], "--confirm: "),
-        (["--confirm", "--refresh"], "--refresh and --confirm: "),
-    ):
-        assert main(["pledges", "--config", path, *options, "--json"]) == 0
-        (note,) = json.loads(capsys.readouterr().out)["notes"]
-        assert note.startswith(beginning)
-    assert main(["pledges", "--config", path]) == 0
-    assert capsys.readouterr().err == ""
-
-
 # ---- the command and CRIC
 
 
