@@ -57,7 +57,7 @@ QUERIES = {
     "a cycle by its number, with nodes": "ledger.cycle(middle)",
     "the last cycle, with nodes": "ledger.latest()",
     "targets of a node, 4 hours": f"list(ledger.targets_of('wn-12-07', end - {DAY} // 6, end))",
-    "run times": "ledger.known(['group-%02d' % n for n in range(30)])",
+    "run times": "ledger.run_times(['group-%02d' % n for n in range(30)])",
 }
 ASK = """\
 import sys, time

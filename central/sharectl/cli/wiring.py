@@ -97,7 +97,7 @@ def ledger_of(config: Config) -> Ledger:
 def known_of(config: Config) -> Known:
     """Run times that the ledger knows; none if it cannot be read, with a message."""
     try:
-        return ledger_of(config).known(config.tree.names)
+        return ledger_of(config).run_times(config.tree.names)
     except StateError as error:
         say([str(error)])
         return NOTHING_KNOWN

@@ -41,7 +41,7 @@ class Histories:
 
     def run_times(self, groups: Sequence[str]) -> Known:
         """Run times that the ledger has learnt."""
-        return self.ledger.known(groups)
+        return self.ledger.run_times(groups)
 
     def _write_files(self, record: CycleRecord, snapshot: Snapshot) -> None:
         if record.complete:

@@ -98,21 +98,21 @@ class Ledger:
     def last_complete(self, since: int, until: int) -> Optional[CycleRecord]:
         """Last complete cycle from ``since`` until before ``until``, with its nodes."""
         where = f"{_PERIOD} AND complete AND NOT imported ORDER BY taken_at DESC LIMIT 1"
-        return self._one(where, since, until)
+        return self._first(where, since, until)
 
     def cycle(self, number: int) -> Optional[CycleRecord]:
         """Cycle of that number, complete or not, with its nodes."""
-        return self._one("WHERE number = ?", number)
+        return self._first("WHERE number = ?", number)
 
     def cycle_at(self, until: int) -> Optional[CycleRecord]:
         """Last cycle at or before ``until``, complete or not, with its nodes."""
-        return self._one("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", until)
+        return self._first("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", until)
 
     def latest(self) -> Optional[CycleRecord]:
         """Last cycle, complete or not, with its nodes."""
         # A cycle later than the one recorded last had a clock that was ahead.
         last = "SELECT taken_at FROM cycles WHERE NOT imported ORDER BY number DESC LIMIT 1"
-        return self._one(
+        return self._first(
             f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1"
         )
 
@@ -130,13 +130,13 @@ class Ledger:
                 if node in targets:
                     yield taken_at, targets[node]
 
-    def known(self, groups: Iterable[str]) -> Known:
+    def run_times(self, groups: Iterable[str]) -> Known:
         """Run times of these groups; nothing while there is no ledger."""
         with errors_of(self.path):
             if not self.path.exists():
                 return Known()
         with self.reading(at_once=True) as connection:
-            return run_times.known(connection, groups)
+            return run_times.learnt(connection, groups)
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
         """Figures for about ``points`` points; see `sharectl.ledger.series.layout`."""
@@ -144,7 +144,7 @@ class Ledger:
             return sums.series(connection, since, until, points)
 
     def span(self) -> Optional[tuple[int, int]]:
-        """Unix seconds of the first and the last cycle; None if there is none."""
+        """Unix seconds of the first and the last cycle; None without a cycle."""
         query = "SELECT min(taken_at), max(taken_at) FROM cycles"
         with self.reading() as connection:
             first, last = connection.execute(query).fetchone()
@@ -210,7 +210,7 @@ class Ledger:
             self.shrink(connection)
             return number
 
-    def _one(self, where: str, *values: int) -> Optional[CycleRecord]:
+    def _first(self, where: str, *values: int) -> Optional[CycleRecord]:
         with self.reading() as connection:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
 

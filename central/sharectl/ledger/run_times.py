@@ -20,7 +20,7 @@ WINDOW_DAYS = 90
 """Older days have no weight."""
 
 
-def known(connection: sqlite3.Connection, groups: Iterable[str]) -> Known:
+def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> Known:
     """Run times of these groups, as learnt up to the last complete cycle."""
     last = connection.execute("SELECT taken_at FROM last_jobs").fetchone()
     if last is None:

@@ -80,7 +80,7 @@ def config(tmp_path: Path) -> Path:
             tuple(RunningJobs(name, "cms", 1, 10.0, age, 8) for name, age in ages.items()),
             (PendingJobs("atlas", 8, 5),),
         )
-        known = ledger.known(tuple(PLEDGES)) if number else NOTHING_KNOWN
+        known = ledger.run_times(tuple(PLEDGES)) if number else NOTHING_KNOWN
         decision = decide(law, state, taken, taken.taken_at, known)
         assert [target.node for target in decision.plan.targets] == [CHOSEN]
         ledger.record(record_of(law, taken, decision, decision.plan, ("fake",)), taken)
@@ -118,7 +118,7 @@ def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None
     ledger = Ledger(config.parent / PLACE)
     with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
     law = PlanConfig(PLEDGES, PlanLimits(), 3060)
-    for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.known(tuple(PLEDGES)), 0.0)):
+    for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.run_times(tuple(PLEDGES)), 0.0)):
         cycles = list(replayed(Replay(law, known), with_nodes, None, State()))
         assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
         assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS

@@ -49,7 +49,7 @@ def test_cycles_with_a_clock_that_was_ahead_are_neither_the_last_nor_all_that_is
     latest = ledger.latest()
     assert latest is not None
     assert (latest.number, latest.taken_at) == (6, NOW + 5 * PERIOD_SECONDS)
-    at_risk_seconds = sum(ledger.known(["cms"]).remaining["cms"].at_risk_seconds)
+    at_risk_seconds = sum(ledger.run_times(["cms"]).remaining["cms"].at_risk_seconds)
     one_look_seconds = 7 * PERIOD_SECONDS  # by 7 jobs
     assert at_risk_seconds == pytest.approx(2 * one_look_seconds)
 
@@ -63,12 +63,12 @@ def test_files_are_for_the_service_and_its_group(ledger: Ledger) -> None:
 def test_reading_leaves_nothing_behind(ledger: Ledger) -> None:
     ledger.record(*made())
     ledger.latest()
-    ledger.known(["alice"])
+    ledger.run_times(["alice"])
     assert [path.name for path in ledger.path.parent.iterdir()] == [ledger.path.name]
 
 
 def test_where_no_ledger_is_nothing_is_known_and_nothing_made(ledger: Ledger) -> None:
-    assert ledger.known(["alice"]).remaining == {}
+    assert ledger.run_times(["alice"]).remaining == {}
     with pytest.raises(StateError, match="there is no ledger yet"):
         ledger.latest()
     assert not ledger.path.parent.exists()
@@ -107,14 +107,14 @@ def test_a_snapshot_of_a_cycle_decides_as_the_pool_did(ledger: Ledger) -> None:
 
 def test_run_times_are_learnt_from_cycle_to_cycle(ledger: Ledger) -> None:
     ledger.record(*made(0, held=40))
-    assert ledger.known(["alice"]).remaining == {}
+    assert ledger.run_times(["alice"]).remaining == {}
     record, seen = made(1, held=10)
     older = [replace(jobs, seconds=jobs.seconds + PERIOD_SECONDS) for jobs in seen.running]
     ledger.record(record, replace(seen, running=tuple(older)))
-    learnt = ledger.known(["alice"]).remaining
+    learnt = ledger.run_times(["alice"]).remaining
     assert set(learnt) == {"alice"}
     assert sum(learnt["alice"].ends) == 5 * 30 + 5
-    assert ledger.known(["nobody"]).remaining == {}
+    assert ledger.run_times(["nobody"]).remaining == {}
 
 
 def test_newer_days_weigh_more(ledger: Ledger) -> None:
@@ -131,7 +131,7 @@ def test_newer_days_weigh_more(ledger: Ledger) -> None:
                 replace(record, taken_at=record.taken_at + later),
                 replace(seen, taken_at=seen.taken_at + later, running=tuple(older)),
             )
-    at_risk = sum(ledger.known(["cms"]).remaining["cms"].at_risk_seconds)
+    at_risk = sum(ledger.run_times(["cms"]).remaining["cms"].at_risk_seconds)
     assert at_risk == pytest.approx(7 * PERIOD_SECONDS * 1.5)
 
 

@@ -1,0 +1,68 @@
+"""Rules of names and docstrings that a machine can hold (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "central" / "sharectl"
+FIRST_WORDS = ("What ", "Those ", "That ", "Whether ", "Which ", "The same ")
+"""Beginnings that hide the noun of a docstring."""
+NAMES = {"found", "said", "told", "asked", "known", "left", "given", "what", "each", "one"}
+"""Names that say nothing of the domain."""
+WORDS = ("whom", "such that", "is none", "of its own", "likewise", "anew")
+"""Words of an older voice."""
+ROOMS = sorted({path.parent.name for path in PACKAGE.rglob("*.py")})
+
+
+def faults(source: str) -> Iterator[str]:
+    """Places of a module that break a rule, with the words."""
+    for node in ast.walk(ast.parse(source)):
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            text = ast.get_docstring(node) or ""
+            if text.startswith(FIRST_WORDS):
+                yield f"{line}: {text.splitlines()[0]}"
+            yield from (f"{line}: {word}" for word in WORDS if word in text)
+        names = []
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names = [node.id]
+        elif isinstance(node, ast.arg):
+            names = [node.arg]
+        elif isinstance(node, ast.FunctionDef):
+            names = [node.name]
+        yield from (f"{line}: {name}" for name in names if name.strip("_") in NAMES)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_names_and_docstrings_say_what_a_thing_is(room: str) -> None:
+    broken = {
+        path.name: wrong
+        for path in PACKAGE.rglob("*.py")
+        if path.parent.name == room and (wrong := list(faults(path.read_text(encoding="utf-8"))))
+    }
+    assert not broken
+
+
+def test_a_rule_that_is_broken_is_noticed() -> None:
+    source = 'def told(what):\n    """Whether it is anew."""\n    found = what\n'
+    assert list(faults(source)) == [
+        "1: Whether it is anew.",
+        "1: anew",
+        "1: told",
+        "1: what",
+        "3: found",
+    ]
+
+
+def test_a_class_name_stands_once() -> None:
+    places = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
