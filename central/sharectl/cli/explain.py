@@ -77,7 +77,9 @@ def _add_decided(parser: argparse.ArgumentParser) -> None:
     """Add the name of a group or node, and options that choose a decision."""
     now = int(time.time())
     parser.add_argument(
-        "name", metavar="NAME", help="its configured name, or host name; case does not count"
+        "name",
+        metavar="NAME",
+        help="a configured group, or a node's short or full host name; case does not count",
     )
     parser.add_argument(
         "--cycle",
