@@ -46,7 +46,9 @@ Ad = Mapping[str, str]
 MOST_CLAIMS = 10_000
 """Matches that are counted on one slot at most: a policy may charge next to nothing."""
 EVALUATION_SECONDS = 20.0
-"""Deadline of a kind of slot with all kinds of jobs: a match takes some 0.1 ms."""
+"""Deadline of a question to the library, which evaluates a job on a slot in some 0.1 ms."""
+SHAPE_SECONDS = 0.5
+"""More for each kind of jobs: 256 that fit on a slot take some 0.05 s."""
 MOST_MEMORY_BYTES = 2 * 2**30
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
@@ -309,7 +311,7 @@ def price(
         row = partial(_row, slot_ads[least], names, shapes, most)
         questions.append((slots[least].place, row))
     advice = "leave it out with --constraint, or jobs with --job-constraint"
-    rows = list(_evaluated(questions, advice, deadline_seconds))
+    rows = list(_evaluated(questions, advice, deadline_seconds + SHAPE_SECONDS * len(shapes)))
     priced = []
     for kind in job_kinds:
         members = [jobs[number] for number in kind]
