@@ -1,4 +1,4 @@
-"""What sharectl takes for granted of HTCondor's ClassAds: a release that changes one of these fails here."""
+"""Facts of ClassAds that sharectl needs: a release that changes one of them fails here."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from sharectl.condor.slots import Sample, asking, kinds, rows_of, sample_of
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
-    "WithinResourceLimits": "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory",
+    "WithinResourceLimits": "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus"
+    " && TARGET.RequestMemory <= MY.Memory",
     "Start": "true",
     "MachineResources": '"Cpus Memory Disk"',
     "PartitionableSlot": "true",
@@ -209,9 +210,8 @@ def test_a_static_slot_counts_as_well() -> None:
 
 def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
     busy = {"MachineResources": '"Cpus Memory Disk Licences"', "Licences": "0"}
-    limits = {
-        "WithinResourceLimits": f"{SLOT['WithinResourceLimits']} && TARGET.RequestLicences <= MY.Licences"
-    }
+    more = "TARGET.RequestLicences <= MY.Licences"
+    limits = {"WithinResourceLimits": f"{SLOT['WithinResourceLimits']} && {more}"}
     job = wants("TARGET.Licences >= RequestLicences", RequestLicences="2")
     assert unplaceable(slots({**busy, **limits}), job) == []
 

@@ -77,7 +77,7 @@ def test_the_laws_are_about_expressions_of_both_kinds() -> None:
 
 @given(st.text(alphabet="ab&|()[]{}\"'\\?: =!\n", max_size=60))
 def test_any_text_is_split_into_something(text: str) -> None:
-    """Whatever stands in an ad, splitting it ends, and an expression that holds no && is one clause."""
+    """Splitting any text ends; an expression without && is one clause."""
     parts = split(text)
     assert parts
     if "&&" not in text:
