@@ -59,7 +59,8 @@ REASONS = {**target_https.REASONS, **target_collector.REASONS, **target.REASONS,
 ATTRIBUTES = {
     job_ctl: {
         "t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil",
-        "t1_TargetSequence", "t1_MulticorePending", "t1_MulticorePendingUntil", "t1_JobCtlReason", "t1_JobCtlTime",
+        "t1_TargetSequence", "t1_MulticorePending", "t1_MulticorePendingUntil",
+        "t1_JobCtlReason", "t1_JobCtlTime",
     },
     mc_grace: {"MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"},
 }  # fmt: skip
