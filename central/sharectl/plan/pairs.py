@@ -227,31 +227,25 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         return standing
     budgets = Budgets(excess, deficit, waiting, situation.room, look.left_alone)
     bounded = replace(budgets, waiting=_bounded(waiting, look, stood))
-    fixed = [
-        choice
-        for old in stood
-        if old.target.node in situation.young
-        for choice in _going_on(old, bounded, prices)
-    ]
-    unbounded = budgets.after(fixed)
+    free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
+    fixed = _going_on((old for old in stood if old.target.node not in free), bounded, prices)
     room = None if situation.room is None else max(0, situation.room - len(situation.young))
     rest = replace(bounded.after(fixed), room=room)
-    free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
-    going_on = [
-        choice
+    movable = (
+        old
         for old in stood
         if old.target.node in free
         and not (old.target.request_cores == 1 and free[old.target.node].node.multicore_only)
-        for choice in _going_on(old, rest, prices)
-    ]
-    kept, rest = _affordable(going_on, rest)
+    )
+    kept, rest = _affordable(_going_on(movable, rest, prices), rest)
     taken = {option.place for option in kept}
     fresh = new_options(free, rest, situation.remaining, prices, situation.block_cores)
     options = [*kept, *(option for option in fresh if option.place not in taken)]
     choices, notes = _chosen(options, rest, kept, assigning)
     later: list[str] = []
     if bounded.waiting != waiting:
-        everyone = filled(options, replace(rest, waiting=unbounded.waiting), choices)
+        unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
+        everyone = filled(options, unbounded, choices)
         later = [choice.option.node for choice in everyone[len(choices) :]]
         notes = (*notes, LimitNote("probing", len(later))) if later else notes
     sizes = sizes_of(replace(budgets, deficit_hs06=dict.fromkeys(deficit, inf)))
@@ -265,16 +259,11 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
 def _stood(stood: Standing, situation: Situation, prices: Prices) -> _Stood:
     """Target that stands, as an option."""
     target, here = stood.target, situation.nodes[stood.target.node]
-    free_seconds = situation.look.wait_seconds.get(target.node)
-    option = option_of(
-        here,
-        (target.held_back, target.cap_cores, target.request_cores),
-        here.leaving(target.held_back, situation.remaining),
-        prices,
-        wait=None
-        if free_seconds is None
-        else Wait(free_seconds, free_seconds * target.request_cores),
-    )
+    seconds = situation.look.wait_seconds.get(target.node)
+    wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
+    place = (target.held_back, target.cap_cores, target.request_cores)
+    leaving = here.leaving(target.held_back, situation.remaining)
+    option = option_of(here, place, leaving, prices, wait=wait)
     # A slot may have more cores than its job requests.
     started = any(
         jobs.group == target.helped
@@ -286,19 +275,21 @@ def _stood(stood: Standing, situation: Situation, prices: Prices) -> _Stood:
     return _Stood(target, option._replace(helped=target.helped), due, due == 0 and started)
 
 
-def _going_on(stood: _Stood, budgets: Budgets, prices: Prices) -> list[Choice]:
-    """The standing target as a choice; empty if it is fulfilled, or nobody waits for it."""
-    option, target = stood.option, stood.target
-    jobs = budgets.waiting.get(target.kind, {})
-    if target.request_cores == 1:
-        # For cores that are not free yet, as far as jobs wait.
-        part = option.for_jobs(max(1, min(option.jobs, most_alike(jobs, option))))
-        option = part._replace(cap_cores=target.cap_cores)
-    memory_mib = fitting_memory(jobs, option)
-    if stood.fulfilled or memory_mib is None or option.value <= 0:
-        return []
-    bonus = prices.keep_gain_ratio * option.value
-    return [Choice(option._replace(bonus=bonus), target.helped, memory_mib)]
+def _going_on(stood: Iterable[_Stood], budgets: Budgets, prices: Prices) -> list[Choice]:
+    """Standing targets as choices, without those that are fulfilled or that nobody waits for."""
+    choices = []
+    for old in stood:
+        option, target = old.option, old.target
+        jobs = budgets.waiting.get(target.kind, {})
+        if target.request_cores == 1:
+            # For cores that are not free yet, as far as jobs wait.
+            part = option.for_jobs(max(1, min(option.jobs, most_alike(jobs, option))))
+            option = part._replace(cap_cores=target.cap_cores)
+        memory_mib = fitting_memory(jobs, option)
+        if not old.fulfilled and memory_mib is not None and option.value > 0:
+            option = option._replace(bonus=prices.keep_gain_ratio * option.value)
+            choices.append(Choice(option, target.helped, memory_mib))
+    return choices
 
 
 def _bounded(

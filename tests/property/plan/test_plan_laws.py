@@ -251,23 +251,19 @@ budgets_of = st.builds(
 
 
 def fits(budgets: Budgets, chosen: list[Choice]) -> bool:
-    taken, given = defaultdict[str, float](float), defaultdict[str, float](float)
-    jobs = Counter[tuple[str, int]]()
-    for choice in chosen:
-        taken[choice.option.held_back] += choice.option.takes_hs06
-        given[choice.helped] += choice.option.gives_hs06
-        jobs[choice.helped, choice.option.request_cores] += choice.option.jobs
-    nodes_used = [choice.option.node for choice in chosen]
-    return (
-        len(set(nodes_used))
-        == len(nodes_used)
-        <= (len(NODES) if budgets.room is None else budgets.room)
-        and all(power <= budgets.excess_hs06[group] + 1e-5 for group, power in taken.items())
-        and all(power <= budgets.deficit_hs06[group] + 1e-5 for group, power in given.items())
-        and all(
-            number <= sum(budgets.waiting.get(key, {}).values()) for key, number in jobs.items()
-        )
-    )
+    room = len(chosen) if budgets.room is None else budgets.room
+    rest: dict[object, float] = {"room": room, **dict.fromkeys(POWER, 1)}
+    rest.update(budgets.excess_hs06)
+    rest.update(budgets.deficit_hs06)
+    rest.update((kind, sum(jobs.values())) for kind, jobs in budgets.waiting.items())
+    for option, helped, _ in chosen:
+        rest[option.held_back] -= option.takes_hs06
+        rest[helped] -= option.gives_hs06
+        kind = (helped, option.request_cores)
+        rest[kind] = rest.get(kind, 0) - option.jobs
+        rest["room"] -= 1
+        rest[option.node] = rest.get(option.node, 1) - 1
+    return min(rest.values()) >= -1e-5
 
 
 def guaranteed_ratio(options: list[Option], budgets: Budgets) -> float:
