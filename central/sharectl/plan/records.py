@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import floor, log10
@@ -180,23 +179,22 @@ def rounded(number: int) -> int:
 
 def _held(running: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
     """Jobs of one node by group and size."""
-    alike: defaultdict[Kind, list[RunningJobs]] = defaultdict(list)
+    sums: dict[Kind, list[int]] = {}
     for jobs in running:
-        alike[jobs.group, jobs.cores].append(jobs)
-    return tuple(HeldJobs(*kind, *_means(alike[kind])) for kind in sorted(alike))
-
-
-def _means(alike: Sequence[RunningJobs]) -> tuple[int, int, int]:
-    """Number of jobs, seconds that they have run and memory that they hold, MiB."""
-    number = sum(jobs.jobs for jobs in alike)
-    seconds = sum(jobs.seconds * jobs.jobs for jobs in alike) // max(1, number)
-    sizable = [jobs for jobs in alike if jobs.memory_mib > 0]
-    if len({jobs.memory_mib for jobs in sizable}) == 1:
-        # Exact where all hold the same: a job for which there is just enough room must fit again.
-        return number, rounded(seconds), sizable[0].memory_mib
-    memory_mib = sum(jobs.memory_mib * jobs.jobs for jobs in sizable)
-    holders = sum(jobs.jobs for jobs in sizable)
-    return number, rounded(seconds), rounded(memory_mib // max(1, holders))
+        memory_mib = jobs.memory_mib
+        row = sums.setdefault((jobs.group, jobs.cores), [0, 0, 0, 0, memory_mib])
+        row[0] += jobs.jobs
+        row[1] += jobs.seconds * jobs.jobs
+        if memory_mib > 0:
+            row[2] += jobs.jobs
+            row[3] += memory_mib * jobs.jobs
+            # Exact where all hold the same: a job for which there is just enough room must fit.
+            row[4] = memory_mib if row[4] in (0, memory_mib) else -1
+    held = []
+    for kind, (number, seconds, holders, held_mib, alike_mib) in sorted(sums.items()):
+        memory_mib = rounded(held_mib // holders) if alike_mib < 0 else alike_mib
+        held.append(HeldJobs(*kind, number, rounded(seconds // max(1, number)), memory_mib))
+    return tuple(held)
 
 
 GROUP_REASONS: Mapping[str, str] = {

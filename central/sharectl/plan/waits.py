@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, floor, inf, log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from sharectl.model import Node, RunningJobs, Snapshot
 
@@ -268,24 +268,29 @@ class NodeCores:
         return max(0, self.node.cores - sum(self.held_cores.values()))
 
     @cached_property
-    def _held_mib(self) -> Mapping[str, int]:
+    def _held_mib(self) -> Optional[Mapping[str, int]]:
+        """Group -> memory that its jobs hold; None if some job does not tell."""
         held: Counter[str] = Counter()
         for jobs in self.running:
+            if jobs.memory_mib <= 0:
+                return None
             held[jobs.group] += jobs.memory_mib * jobs.jobs
         return held
+
+    @cached_property
+    def _free_mib(self) -> int:
+        return self.node.memory_mib - sum((self._held_mib or {}).values())
 
     def memory_for(self, group: str, freed_cores: int) -> int:
         """MiB that a job may request once the group has given back so many cores.
 
-        All of the node's if some job does not say what it holds; no limit if that is unknown too.
+        All of the node's if some job does not tell what it holds; no limit if that is unknown too.
         """
         if self.node.memory_mib <= 0:
             return NO_MEMORY_LIMIT
-        if not all(jobs.memory_mib > 0 for jobs in self.running):
-            return self.node.memory_mib
-        free = self.node.memory_mib - sum(self._held_mib.values())
-        held = self.held_cores[group]
-        return floor(free + (self._held_mib[group] * freed_cores / held if held else 0))
+        held_mib, held = self._held_mib, self.held_cores[group]
+        given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
+        return floor(self._free_mib + given_mib)
 
     def leaving(self, group: str, remaining: Mapping[str, RemainingTimes]) -> list[Leaving]:
         """The group's jobs by cores and bin of age, with the time that they still run."""
