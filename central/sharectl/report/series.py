@@ -118,6 +118,7 @@ def _column(readings: Sequence[Reading]) -> Value:
 
 def sums(series: Series, values: OfBucket) -> dict[str, list[Value]]:
     """Sums of the period from its begin, in hours of the values' units, which are in seconds."""
+    seconds = (series.until - series.since) / PLOT_WIDTH
     summed = {}
     for name, readings in _lines(series, values).items():
         total, ended = 0.0, float(series.since)
@@ -129,6 +130,8 @@ def sums(series: Series, values: OfBucket) -> dict[str, list[Value]]:
                     corners.append(Value(begin, total))
                 total += value / HOUR_SECONDS
                 ended = float(bucket.start + series.bucket_seconds)
+                if len(corners) > 1 and ended - corners[-2].place < seconds:
+                    del corners[-1]  # in the pixel of the corner before
                 corners.append(Value(ended, total))
         summed[name] = corners
     return summed
