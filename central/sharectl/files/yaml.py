@@ -38,6 +38,7 @@ _TAG = "tag:yaml.org,2002:"
 _HINTS = {
     "'\\t'": "write spaces instead of tabs",
     "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
+    "are not read": "put a name that begins with *, & or ! in quotes, and write values out",
     "cannot start any token": "put text that begins with %, @ or ` in quotes",
     "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
     "a colon in quotes",
@@ -119,7 +120,7 @@ def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
         raise NotYamlError(_syntax_fault(text, error, loader)) from error
     if node is not None:
         tree.empty, tree.start = False, node.start_mark.index
-        tree.data = _value(tree, loader.refused, node, ())
+        tree.data = _value(tree, node, ())
     return tree
 
 
@@ -182,42 +183,29 @@ def _position(text: str, index: int) -> tuple[int, int]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Nodes without anchors, aliases and tags; ``refused`` has the fault by the node's identity."""
+    """Nodes without anchors, aliases and tags, of a bounded number and depth."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.refused: dict[int, str] = {}
         self._depth = self._values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Node of the next events."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         self._values += 1
-        if self._depth >= MAX_DEPTH or self._values > MAX_VALUES:
-            many = f"{MAX_DEPTH} levels within each other"
-            many = many if self._depth >= MAX_DEPTH else f"{MAX_VALUES} values"
-            raise yaml.MarkedYAMLError(problem=f"more than {many}", problem_mark=event.start_mark)
-        if isinstance(event, yaml.AliasEvent):
-            self.get_event()  # type: ignore[no-untyped-call]
-            node: Any = yaml.ScalarNode(f"{_TAG}null", "")
-            node.start_mark = event.start_mark
-            name = f'"*{shown(str(event.anchor))}" in quotes for a name'
-            message = f"YAML aliases are not read; write the value out, or {name}"
-        else:
-            message = ""
-            if event.anchor is not None:
-                message = f"YAML anchors are not read; remove &{shown(event.anchor)}"
-            elif event.tag is not None:
-                tag = shown(event.tag.replace(_TAG, "!!"))
-                message = (
-                    f"YAML tags are not read; remove {tag}, or quote a name that begins with !"
-                )
-            event.anchor = event.tag = None
-            self._depth += 1
-            node = super().compose_node(parent, index)
-            self._depth -= 1
-        if message:
-            self.refused[id(node)] = message
+        is_alias = isinstance(event, yaml.AliasEvent)
+        for fault, problem in (
+            (self._depth >= MAX_DEPTH, f"more than {MAX_DEPTH} levels within each other"),
+            (self._values > MAX_VALUES, f"more than {MAX_VALUES} values"),
+            (is_alias, "aliases are not read"),
+            (not is_alias and event.anchor is not None, "anchors are not read"),
+            (not is_alias and event.tag is not None, "tags are not read"),
+        ):
+            if fault:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
         return node
 
 
@@ -237,16 +225,13 @@ def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fau
     return Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")
 
 
-def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> Any:
-    if id(node) in refused:
-        tree.refuse(node.start_mark.index, path, refused[id(node)])
-        return None
+def _value(tree: Tree, node: Any, path: ValuePath) -> Any:
     if isinstance(node, yaml.MappingNode):
-        return _mapping(tree, refused, node, path)
+        return _mapping(tree, node, path)
     if isinstance(node, yaml.SequenceNode):
         items = {(*path, number): item for number, item in enumerate(node.value)}
         tree.keys.update({at: item.start_mark.index for at, item in items.items()})
-        return [_value(tree, refused, item, at) for at, item in items.items()]
+        return [_value(tree, item, at) for at, item in items.items()]
     tree.texts[path] = node.value
     content, fault = _scalar(node)
     if fault:
@@ -254,14 +239,14 @@ def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> A
     return content
 
 
-def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> dict[str, Any]:
+def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
         index = key_node.start_mark.index
         is_scalar = isinstance(key_node, yaml.ScalarNode)
         key = key_node.value if is_scalar else "?"
         at = (*path, key)
-        fault = refused.get(id(key_node)) or _unprintable(key)
+        fault = _unprintable(key)
         if fault or not is_scalar:
             tree.refuse(index, at, fault or "a key is a plain name; write it without brackets")
         elif key in content:
@@ -275,7 +260,7 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) ->
                 message = f'YAML does not read the key {name} as a name; quote it: "{name}"'
                 tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
-            content[key] = _value(tree, refused, value_node, at)
+            content[key] = _value(tree, value_node, at)
     return content
 
 
