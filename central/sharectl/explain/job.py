@@ -83,15 +83,8 @@ TARGET_KINDS: Mapping[str, str] = {
 }
 """Code -> why a target keeps a job out."""
 
-_OF_STATUS: Mapping[int, str] = {
-    2: RUNNING,
-    3: REMOVED,
-    4: COMPLETED,
-    5: HELD,
-    6: RUNNING,  # it transfers output
-    7: RUNNING,  # it is suspended
-}
-"""JobStatus -> code of `VERDICTS`."""
+_OF_STATUS = {2: RUNNING, 3: REMOVED, 4: COMPLETED, 5: HELD, 6: RUNNING, 7: RUNNING}
+"""JobStatus -> code of `VERDICTS`; a job of 6 transfers output, one of 7 is suspended."""
 _WITHOUT_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 
@@ -102,26 +95,22 @@ class JobFacts:
 
     schedd: str
     status: int
-    """JobStatus."""
     universe: int
     accounting_group: Optional[str]
     owner: Optional[str]
     requests: Mapping[str, str]
     """RequestCpus and such -> expression."""
     since: int
-    """Time at which it got its status."""
+    """Begin of its status."""
     queued_at: int = 0
     host: Optional[str] = None
-    """Where it runs, or ran last."""
     hold_reason: Optional[str] = None
     hold_code: int = 0
     rejected: Optional[str] = None
-    """Negotiator's reason of the last rejection."""
     rejected_at: int = 0
     rejected_job: Optional[str] = None
     """Job of the same autocluster that was rejected; None if it was this one."""
     limits: Optional[str] = None
-    """ConcurrencyLimits."""
     remove_reason: Optional[str] = None
     exit_code: Optional[int] = None
     request_values: Mapping[str, float] = field(default_factory=dict)
@@ -169,9 +158,7 @@ class SlotFinding:
     node: str
     """Host name."""
     job_accepts: bool
-    """True if the job's Requirements are true there."""
     slot_accepts: bool
-    """True if the slot's Requirements are true."""
     obstacles: tuple[Obstacle, ...] = ()
     """Empty if the job could run there now."""
     empty_obstacles: tuple[Obstacle, ...] = ()
@@ -194,7 +181,6 @@ class ObstacleCount:
     example: str
     """Host name of one of them."""
     ours: bool
-    """True if sharectl makes the obstacle."""
 
 
 class ShortageCount(NamedTuple):
@@ -204,9 +190,8 @@ class ShortageCount(NamedTuple):
     requested: float
     nodes: int
     most_free: float
-    """Largest free amount of those nodes."""
     most: float
-    """Largest amount of those nodes if nothing ran there."""
+    """Largest free amount of those nodes if nothing ran there."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +203,6 @@ class Verdict:
     code: str
     """`COULD_NOW`, `NOT_NOW` or `COULD_NEVER`."""
     fitting_nodes: int
-    """Nodes on which it could run now."""
     fitting_if_empty: int
     """Nodes on which it could run if nothing ran there, without target and grace."""
     obstacles: tuple[ObstacleCount, ...]
@@ -269,11 +253,9 @@ class JobExplanation(NamedTuple):
     job: str
     """Such as ``12.0``."""
     now: int
-    """Unix seconds."""
     code: str
     """One of `VERDICTS`."""
     facts: Optional[JobFacts] = None
-    """None if no access point knows it."""
     verdict: Optional[Verdict] = None
     """None if it needs no slot now, or the slots could not be asked."""
     headroom: Optional[Headroom] = None
