@@ -1,8 +1,10 @@
-"""Rows of a shares_Error.log, for tests of what is written there."""
+"""Rows of logs that cycles write."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from sharectl.errors import InputError
 from sharectl.files.packed import file_source
@@ -17,3 +19,9 @@ def errors_in(path: Path) -> tuple[tuple[int, GroupError], ...]:
     if problems:
         raise InputError(problems)
     return rows
+
+
+def changes_in(state_directory: Path) -> list[dict[str, Any]]:
+    """Rows of the audit, without those that fill a page."""
+    text = (state_directory / "ledger" / "changes.jsonl").read_text(encoding="utf-8")
+    return [row for row in map(json.loads, text.splitlines()) if row]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.errors import PoolboxError
 from sharectl.model import Plan, Target
 from sharectl.report import as_json
+from tests.logs import changes_in
 from tests.pool import event_log
 from tests.pool.event_log import EXECUTE, TERMINATED, Event
 from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
@@ -230,9 +230,6 @@ def publish(
 
 def audited(folder: Path) -> dict[str, Any]:
     """Node -> its target as the audit's last line about it says, but for nodes without one."""
-    found: dict[str, Any] = {}
-    for line in (folder / "ledger" / "changes.jsonl").read_text().splitlines():
-        said = json.loads(line)
-        if said.get("event") == "target":
-            found[said["node"]] = said["after"]
-    return {node: target for node, target in found.items() if target is not None}
+    rows = [row for row in changes_in(folder) if row["event"] == "target"]
+    targets = {row["node"]: row["after"] for row in rows}
+    return {node: target for node, target in targets.items() if target is not None}

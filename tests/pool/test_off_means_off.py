@@ -13,6 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.demo import scenario
+from tests.logs import changes_in
 from tests.pool import looking
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
@@ -84,11 +85,6 @@ def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
-def audit_of(sharectl: Sharectl) -> list[dict[str, Any]]:
-    lines = (sharectl.folder / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row]
-
-
 def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     pool: Box, sharectl: Sharectl
 ) -> None:
@@ -126,7 +122,7 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
     assert sharectl.json("status", **parts)["disabled"] is None
-    changes = [row for row in audit_of(sharectl) if row["event"] == "target"]
+    changes = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
     assert [(row["change"], row["node"], row["who"]["verb"]) for row in changes] == [
         ("added", "wn-001", "cycle"),
         ("removed", "wn-001", "disable"),
@@ -175,7 +171,9 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
         holder.terminate()
         holder.wait(10)
     stays_without_target(pool, lambda: sharectl.run("cycle", **parts))
-    assert [line["change"] for line in audit_of(sharectl) if line["event"] == "target"] == [
+    assert [
+        line["change"] for line in changes_in(sharectl.folder) if line["event"] == "target"
+    ] == [
         "added",
         "removed",
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
@@ -12,6 +12,7 @@ from sharectl.cli.main import main
 from sharectl.files.files import only_one
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
+from tests.logs import changes_in
 
 NOWHERE = "127.0.0.1:1"
 ROWS = ["2 cn-1 alice 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
@@ -68,11 +69,6 @@ def targets(path: Path) -> int:
     return len(text.read(path).targets)
 
 
-def audit(config: Path) -> list[dict[str, Any]]:
-    lines = (config.parent / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row]
-
-
 def test_targets_go_from_every_place_and_none_is_published_until_enable(
     run: Run, config: Path
 ) -> None:
@@ -93,7 +89,10 @@ def test_targets_go_from_every_place_and_none_is_published_until_enable(
     assert run("enable")[0] == 0
     assert publish_targets(run, config)[0] == 0
     assert [targets(path) for path in places(config)] == [1, 1]
-    assert [(line["event"], line.get("change"), line["who"]["verb"]) for line in audit(config)] == [
+    assert [
+        (line["event"], line.get("change"), line["who"]["verb"])
+        for line in changes_in(config.parent)
+    ] == [
         ("target", "added", "publish"),
         ("disabled", None, "disable"),
         ("target", "removed", "disable"),
@@ -168,7 +167,9 @@ def test_without_the_switch_the_reply_tells_how_far_targets_went(run: Run, confi
     assert out.startswith("NOT disabled: the switch could not be set; no target is withdrawn\n")
     assert "withdrawn once" not in out + err
     assert "disabled all the same" not in err
-    assert {line["event"] for line in audit(config)} == {"target"}, "nothing was switched"
+    assert {line["event"] for line in changes_in(config.parent)} == {"target"}, (
+        "nothing was switched"
+    )
     reply = json.loads(run("disable", "--reason", "cooling", "--json")[1])
     assert (reply["disabled"], reply["published"]) == (None, [])
 

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import stat
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,7 @@ from sharectl.model import Disabled, LimitNote, Plan, Source, Target
 from sharectl.plan.diff import Change, ChangeRecord
 from sharectl.publish.audit import AuditFile, Who, canonical, digest, who_runs
 from tests.fakes import NOW, running, snapshot
+from tests.logs import changes_in
 
 WHO = Who("sharectl", "ann", "cm.example.org", "cycle")
 BEFORE, AFTER = Target("wn-1", "alice", 56, "cms", 8), Target("wn-1", "alice", 48, "cms", 8)
@@ -38,16 +37,11 @@ def audit(folder: Path, max_bytes: int = 10**6) -> AuditFile:
     return AuditFile(folder, WHO, CONFIGURATION, max_bytes, keep=2)
 
 
-def read(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row]
-
-
 def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
     record = ChangeRecord((Change("wn-1", BEFORE, AFTER),), PLAN, "targets", snapshot=SEEN)
     audit(tmp_path).changed(record, NOW)
     target = {"held_back": "alice", "helped": "cms", "request_cores": 8}
-    assert read(tmp_path) == [
+    assert changes_in(tmp_path) == [
         {
             "schema_version": 1,
             "time": NOW,
@@ -73,7 +67,9 @@ def test_switching_is_a_line_too_which_only_the_owner_and_his_group_read(tmp_pat
     off = Disabled("cooling", "ann@cm", NOW, NOW + 60)
     audit(tmp_path).switched(off, NOW, on=False)
     audit(tmp_path).switched(off, NOW + 9, on=True)
-    seen = [(line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)]
+    seen = [
+        (line["event"], line["time"], line["by"], line["until"]) for line in changes_in(tmp_path)
+    ]
     assert seen == [
         ("disabled", NOW, "ann@cm", NOW + 60),
         ("enabled", NOW + 9, "ann@cm", NOW + 60),
@@ -110,7 +106,7 @@ def test_every_line_is_json_and_the_longest_fits(tmp_path: Path) -> None:
     for _ in range(20):
         audit(tmp_path).switched(off, NOW, on=False)
         audit(tmp_path).changed(record, NOW)
-    assert len(read(tmp_path)) == 40
+    assert len(changes_in(tmp_path)) == 40
 
 
 def test_it_is_rotated_by_size(tmp_path: Path) -> None:
