@@ -180,6 +180,6 @@ def overpromised(pledges: Mapping[str, Optional[float]]) -> Iterator[tuple[str, 
         inner.setdefault(name.rpartition(".")[0], []).append(hs06 or 0.0)
     for name, hs06 in pledges.items():
         promised = fsum(inner.get(name, ()))
-        if hs06 is not None and promised > hs06 * (1 + _ROUNDING):
+        if hs06 is not None and promised > hs06 + _ROUNDING * max(1.0, hs06):
             fact = f"the groups of {name} are promised {promised:.12g} HS06 of its {hs06:.12g}"
             yield name, f"{fact}; lower their shares or pledges, or raise its own"

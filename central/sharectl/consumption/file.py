@@ -72,7 +72,7 @@ def parse(text: str, name: str) -> Consumption:
     ConfigError has all faults in the order of the lines, as ``NAME:LINE: place: fault; remedy``.
     """
     try:
-        tree = yaml.read(text, frozenset({("slot_types",)}))
+        tree = yaml.read(text)
     except NotYamlError as error:
         raise ConfigError(problem_lines(name, text, error.faults)) from error
     reader = Reader(tree, FileConfig)

@@ -1,8 +1,8 @@
 """An operator's YAML as plain data, with the place of each value and each fault.
 
-YAML changes the meaning of text silently. Duplicate keys, tags, anchors, aliases, keys that are no
-text, and numbers in notations that only YAML knows are therefore faults, each with its line and
-remedy.
+YAML changes the meaning of text silently. Duplicate keys, tags, anchors and aliases are therefore
+faults, each with its line and remedy. Keys are names as they are written, and numbers in notations
+that only YAML knows, such as 51:00, are text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import yaml
 from yaml.reader import ReaderError
@@ -46,7 +46,7 @@ _HINTS = {
     "": "check indentation, colons and quotes on this line and the one before",
 }
 """Words of PyYAML's message → remedy."""
-_NUMBERS = {
+_NUMBERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "int": (re.compile(r"[-+]?(0|[1-9][0-9]{0,299})"), int),
     "float": (re.compile(r"[-+]?[0-9]{0,299}\.[0-9]{0,299}([eE][-+][0-9]{1,9})?"), float),
 }
@@ -78,8 +78,6 @@ class Tree:
     """Content of a YAML text."""
 
     text: str
-    numbered: frozenset[ValuePath] = frozenset()
-    """Mappings whose keys may be whole numbers; `data` has their text."""
     data: Any = None
     """Mappings with text keys, lists, text, numbers, truth values; None for a refused value."""
     empty: bool = True
@@ -104,15 +102,15 @@ class Tree:
         self.refused.add(path)
 
 
-def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
-    """Tree of one YAML document; mappings of ``numbered`` may have whole numbers as keys.
+def read(text: str) -> Tree:
+    """Tree of one YAML document.
 
     Raises
     ------
     NotYamlError
         If the text is not YAML.
     """
-    tree, loader = Tree(text, numbered), None
+    tree, loader = Tree(text), None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -254,19 +252,9 @@ def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
             message = f"is here a second time, first at line {first}; keep one of them"
             tree.faults.append(Fault(index, at, message))
         else:
-            is_number = path in tree.numbered and key.isdecimal()
-            if _kind(key_node) not in ("str", "value") and not is_number:
-                name = shown(key)
-                message = f'YAML does not read the key {name} as a name; quote it: "{name}"'
-                tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
             content[key] = _value(tree, value_node, at)
     return content
-
-
-def _kind(node: Any) -> str:
-    """YAML's type of a scalar: str, bool, int and so on."""
-    return str(node.tag).replace(_TAG, "")
 
 
 def _unprintable(text: str) -> Optional[str]:
@@ -278,15 +266,10 @@ def _unprintable(text: str) -> Optional[str]:
 
 def _scalar(node: Any) -> tuple[Any, Optional[str]]:
     """Value of a scalar, and the fault of its notation."""
-    text, kind, fault = node.value, _kind(node), _unprintable(node.value)
+    text, kind, fault = node.value, str(node.tag).replace(_TAG, ""), _unprintable(node.value)
     if fault or kind == "null":
         return None, fault
     if kind == "bool":
         return text.lower() in ("yes", "true", "on"), None
-    if kind not in _NUMBERS:
-        return text, None
-    notation, number = _NUMBERS[kind]
-    if notation.fullmatch(text):
-        return number(text), None
-    name = f'"{shown(text)}" in quotes for a name'
-    return None, f"{shown(text)} is a number in YAML only; write it in digits, or {name}"
+    notation, number = _NUMBERS.get(kind, (None, str))
+    return number(text) if notation and notation.fullmatch(text) else text, None

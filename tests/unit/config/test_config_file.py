@@ -82,6 +82,13 @@ def test_names_are_folded_and_either_pledge_counts() -> None:
     assert config.tree.pledge_hs06 == {"cms": 5, "no": 1}
 
 
+def test_names_are_as_they_are_written() -> None:
+    text = "groups: {no: {pledge_hs06: 5}, 12: {pledge_hs06: 1}}\npool: {name: 51:00}"
+    config = parse(text, "F")
+    assert (list(config.groups), config.pool.name) == (["no", "12"], "51:00")
+    assert parse(render(config), "F") == config
+
+
 def test_files_lie_in_the_state_directory() -> None:
     config = parse(f"{GROUPS}state_directory: /srv/s\nhistory: {{jobs_file: /srv/j}}\n", "F")
     assert config.history.jobs_file == Path("/srv/j")
