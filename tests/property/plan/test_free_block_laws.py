@@ -213,34 +213,13 @@ def test_jobs_that_always_come_are_helped_as_without_limits(
     assert jobs[0] == jobs[1] > 0
 
 
-names = st.sampled_from(("wn-1", "wn-2", "cms", "atlas.prod"))
-times = st.integers(0, 2**40)
+names, numbers = st.sampled_from(("wn-1", "cms", "atlas.prod")), st.integers(1, 99)
+times, seconds = st.integers(0, 2**40), st.floats(0, 1e6)
 memories = st.builds(
     BlockMemory,
-    st.lists(st.builds(OpenBlock, names, names, st.integers(1, 64), times, st.none() | times)).map(
-        tuple
-    ),
-    st.lists(
-        st.builds(
-            BackOff,
-            names,
-            st.integers(1, 64),
-            names | st.just(ALL_NODES),
-            st.integers(1, 99),
-            st.floats(0, MOST_SECONDS),
-            times,
-        )
-    ).map(tuple),
-    st.lists(
-        st.builds(
-            TakenBlocks,
-            names,
-            st.integers(1, 64),
-            st.integers(1, 99),
-            st.floats(0, 1e6),
-            st.floats(0, 1e6),
-        )
-    ).map(tuple),
+    st.tuples(st.builds(OpenBlock, names, names, numbers, times, st.none() | times)),
+    st.tuples(st.builds(BackOff, names, numbers, st.just(ALL_NODES), numbers, seconds, times)),
+    st.tuples(st.builds(TakenBlocks, names, numbers, numbers, seconds, seconds)),
 )
 
 
