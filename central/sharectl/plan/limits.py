@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Optional
 
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
@@ -25,31 +23,13 @@ LIMITS = {
 """Code of a limit -> what it does."""
 
 
-@dataclass(frozen=True)
-class Steerable:
-    """Nodes and groups that targets may name now."""
-
-    nodes: AbstractSet[str]
-    """Nodes that are there and under control."""
-    groups: Collection[str]
-    """The configured groups."""
-    pool_nodes: int
-    """All nodes of the pool: what a share is a share of."""
-    given_back: Collection[Target] = frozenset()
-    """Targets that go because no job took the cores that they kept free."""
-
-    def may_keep(self, target: Target) -> bool:
-        """True if a target may go on: node under control, groups configured, not given back."""
-        configured = {target.held_back, target.helped} <= set(self.groups)
-        return target.node in self.nodes and configured and target not in self.given_back
-
-
 def limited(
     standing: Iterable[Standing],
+    may_stay: Iterable[Standing],
     wanted: Sequence[Target],
     limits: PlanLimits,
     now: int,
-    where: Steerable,
+    pool_nodes: int,
     uncertain_nodes: int = 0,
 ) -> tuple[tuple[Target, ...], tuple[LimitNote, ...]]:
     """Targets to publish, those of ``wanted`` first and in its order, and the limits that acted.
@@ -61,11 +41,11 @@ def limited(
     have published their change already.
     """
     before = {stood.target.node: stood for stood in standing}
-    staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
-    young = {target.node: target for target in dwelling(staying.values(), limits, now, where)}
+    staying = {stood.target.node: stood for stood in may_stay}
+    young = {target.node: target for target in dwelling(staying.values(), limits, now)}
     called_for = {target.node: target for target in wanted}
     desired = {**young, **{n: target for n, target in called_for.items() if n not in young}}
-    rooms = _rooms(limits, where.pool_nodes)
+    rooms = _rooms(limits, pool_nodes)
     notes = {
         "dwell": sum(called_for.get(node) != target for node, target in young.items()),
         **{code: max(0, len(desired) - most) for code, most in rooms.items()},
@@ -94,9 +74,7 @@ def limited(
     )
 
 
-def dwelling(
-    standing: Iterable[Standing], limits: PlanLimits, now: int, where: Steerable
-) -> list[Target]:
+def dwelling(standing: Iterable[Standing], limits: PlanLimits, now: int) -> list[Target]:
     """Targets that stay as they are because they are young, the youngest first.
 
     One from the future is as young as one of now.
@@ -104,7 +82,7 @@ def dwelling(
     young = [
         (-stood.since, stood.target.node, stood.target)
         for stood in standing
-        if now - min(stood.since, now) < limits.dwell_seconds and where.may_keep(stood.target)
+        if now - min(stood.since, now) < limits.dwell_seconds
     ]
     return [target for _, _, target in sorted(young, key=lambda row: row[:2])]
 

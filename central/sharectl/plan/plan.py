@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -18,7 +18,6 @@ from sharectl.plan.free_blocks import (
     look_at_blocks,
 )
 from sharectl.plan.limits import (
-    Steerable,
     dwelling,
     limited,
     room_for_targets,
@@ -161,32 +160,31 @@ def decide(
     config: PlanConfig, state: State, snapshot: Snapshot, now: int, learnt: Known = NOTHING_KNOWN
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
-    deadband_hs06, nodes = config.limits.deadband_hs06, nodes_of(snapshot)
-    controls = steer(
-        config.shared_hs06, deadband_hs06, config.steering, state.controllers, snapshot, now
-    )
-    groups = controls_with_subgroups(controls, config.own_hs06)
-    standing = state.standing_at(now)
-    out, unheeding = left_out(
-        snapshot, standing, state.unheeding, now, config.assigning.obey_seconds
-    )
-    if config.strategy == "pair":
+    groups = _controls(config, state, snapshot, now)
+    nodes, standing = nodes_of(snapshot), state.standing_at(now)
+    left_alone, unheeding = never_steered(snapshot), dict[str, int]()
+    if config.strategy != "pair":
         # The seed steers every node that it is told to.
-        out, unheeding = never_steered(snapshot), {}
+        left_alone, unheeding = left_out(
+            snapshot, standing, state.unheeding, now, config.assigning.obey_seconds
+        )
     look = NOT_LOOKED
     if config.give_up is not None:
         look = look_at_blocks(state.blocks, standing, snapshot, nodes, now, config.give_up)
-    where = Steerable(
-        nodes.keys() - out.keys(), tuple(config.pledge_hs06), len(nodes), look.given_back
-    )
-    young = {target.node for target in dwelling(standing, config.limits, now, where)}
+    may_stay = [
+        stood
+        for stood in standing
+        if stood.target.node in nodes.keys() - left_alone.keys()
+        and {stood.target.held_back, stood.target.helped} <= config.pledge_hs06.keys()
+        and stood.target not in look.given_back
+    ]
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
-        nodes={name: here for name, here in nodes.items() if name in where.nodes},
-        standing=[stood for stood in standing if where.may_keep(stood.target)],
-        young=young,
-        room=room_for_targets(config.limits, where.pool_nodes),
+        nodes={name: here for name, here in nodes.items() if name not in left_alone},
+        standing=may_stay,
+        young={target.node for target in dwelling(may_stay, config.limits, now)},
+        room=room_for_targets(config.limits, len(nodes)),
         remaining=learnt.remaining,
         block_cores=config.limits.multicore_cores,
         look=look,
@@ -195,13 +193,14 @@ def decide(
         wanted = one_pair(situation)
     else:
         wanted = many_pairs(situation, config.assigning)
+    uncertain = state.uncertain_nodes
     targets, notes = limited(
-        standing, wanted.targets, config.limits, now, where, state.uncertain_nodes
+        standing, may_stay, wanted.targets, config.limits, now, len(nodes), uncertain
     )
     idle = look.nodes - {target.node for target in targets}
     given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
-    held_back, helped = wanted.pair or (None, None)
     reason = "no-room" if wanted.targets and not targets else wanted.reason
+    held_back, helped = wanted.pair or (None, None)
     plan = replace(
         _without_targets(config, state, now, reason),
         targets=targets,
@@ -218,29 +217,38 @@ def decide(
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
     )
-    stood_on = {stood.target.node for stood in standing}
+    absent = {stood.target.node for stood in standing} - nodes.keys()
     reasons = {
-        **_node_reasons(where, wanted, targets, young),
-        **dict.fromkeys(idle & where.nodes, "given-up"),
-        **dict.fromkeys(stood_on - nodes.keys(), "absent"),
-        **out,
+        **_node_reasons(situation, wanted, targets),
+        **dict.fromkeys(idle & situation.nodes.keys(), "given-up"),
+        **dict.fromkeys(absent, "absent"),
+        **left_alone,
     }
     records = node_records(nodes, targets, reasons, wanted.waits)
     return Decision(plan, after, groups, records, idle_cores(nodes.values(), standing))
 
 
+def _controls(
+    config: PlanConfig, state: State, snapshot: Snapshot, now: int
+) -> tuple[GroupControl, ...]:
+    """Controls of the groups of all levels."""
+    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
+    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
+    return controls_with_subgroups(controls, config.own_hs06)
+
+
 def _node_reasons(
-    where: Steerable, wanted: Wanted, targets: Iterable[Target], young: Collection[str]
+    situation: Situation, wanted: Wanted, targets: Iterable[Target]
 ) -> dict[str, str]:
     """Node that may have targets -> why it has its target, or none."""
     stands = {target.node: target for target in targets}
     called = {target.node: target for target in wanted.targets}
-    reasons = dict.fromkeys(where.nodes, "not-needed" if called else "no-call")
+    reasons = dict.fromkeys(situation.nodes, "not-needed" if called else "no-call")
     reasons.update(dict.fromkeys(stands, "target"))
-    reasons.update((name, wanted.reasons[name]) for name in where.nodes & wanted.reasons.keys())
+    reasons.update((name, wanted.reasons[name]) for name in reasons.keys() & wanted.reasons.keys())
     for name, reason in reasons.items():
         if stands.get(name) != called.get(name):
-            reasons[name] = "dwell" if name in young and name in stands else "limit"
+            reasons[name] = "dwell" if name in situation.young and name in stands else "limit"
         elif reason == "not-needed" and called and not stands:
             reasons[name] = "limit"
     return reasons

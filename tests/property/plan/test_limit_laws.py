@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sharectl.model import PlanLimits, Snapshot, Standing, Target
 from sharectl.plan.diff import changes
-from sharectl.plan.limits import LIMITS, Steerable, dwelling, limited, standing_after
+from sharectl.plan.limits import LIMITS, dwelling, limited, standing_after
 from sharectl.plan.nodes import nodes_in_share
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.settings import STRATEGIES
@@ -23,7 +23,8 @@ from tests.property.shares.test_law_laws import NODES, POWER, pledges, snapshots
 GROUPS = ("alice", "cms")
 GONE_GROUP = "dune"
 
-Asked = tuple[list[Standing], list[Target], PlanLimits, Steerable, int]
+Asked = tuple[list[Standing], list[Target], PlanLimits, int, int]
+"""Targets that stand and that are wanted, limits, nodes of the pool, uncertain nodes."""
 
 
 def target(node: str, cap_cores: int, held_back: str = "alice") -> Target:
@@ -59,41 +60,51 @@ limits = st.builds(
 def situations(draw: st.DrawFn) -> Asked:
     ages = st.sampled_from((-50, 0, 50, 99, 100, 5000))
     standing = [Standing(each, NOW - draw(ages)) for each in draw(stood)]
-    where = Steerable(frozenset(NODES), GROUPS, draw(st.integers(len(NODES), 12)))
-    return standing, draw(asked_for), draw(limits), where, draw(st.integers(0, 3))
+    pool_nodes = draw(st.integers(len(NODES), 12))
+    return standing, draw(asked_for), draw(limits), pool_nodes, draw(st.integers(0, 3))
+
+
+def staying(standing: list[Standing]) -> list[Standing]:
+    """Targets of nodes and groups that are there."""
+    return [old for old in standing if may_stay(old.target)]
+
+
+def may_stay(target: Target) -> bool:
+    return target.node in NODES and target.held_back in GROUPS
 
 
 def result(asked: Asked, **others: object) -> tuple[Target, ...]:
-    standing, wanted, bounds, where, uncertain = asked
-    return limited(standing, wanted, replace(bounds, **others), NOW, where, uncertain)[0]  # type: ignore[arg-type]
+    standing, wanted, bounds, pool_nodes, uncertain = asked
+    changed = replace(bounds, **others)  # type: ignore[arg-type]
+    return limited(standing, staying(standing), wanted, changed, NOW, pool_nodes, uncertain)[0]
 
 
-def room(bounds: PlanLimits, where: Steerable) -> float:
+def room(bounds: PlanLimits, pool_nodes: int) -> float:
     share = bounds.max_target_ratio
-    shares = inf if share is None else nodes_in_share(share, where.pool_nodes)
+    shares = inf if share is None else nodes_in_share(share, pool_nodes)
     return min(shares, inf if bounds.max_nodes is None else bounds.max_nodes)
 
 
-def forced(asked: Asked) -> int:
+def forced(standing: int, kept: int, most: float) -> int:
     """Number of targets that must go: of lost nodes and groups, and beyond the room."""
-    standing, _, bounds, where, _ = asked
-    kept = sum(where.may_keep(each.target) for each in standing)
-    return len(standing) - int(min(kept, room(bounds, where)))
+    return standing - int(min(kept, most))
 
 
 @given(situations())
 def test_limits_are_kept_and_named_where_they_act(asked: Asked) -> None:
     """Room, changes, dwell; old or wanted targets alone; codes of the table, each once."""
-    standing, wanted, bounds, where, uncertain = asked
-    targets, notes = limited(standing, wanted, bounds, NOW, where, uncertain)
-    assert len(targets) <= room(bounds, where)
+    standing, wanted, bounds, pool_nodes, uncertain = asked
+    kept, most = staying(standing), room(bounds, pool_nodes)
+    targets, notes = limited(standing, kept, wanted, bounds, NOW, pool_nodes, uncertain)
+    assert len(targets) <= most
     changed = changes(standing, standing_after(standing, targets, NOW))
     if bounds.max_changed_nodes is not None:
-        assert len(changed) <= max(bounds.max_changed_nodes - uncertain, forced(asked))
-    young = dwelling(standing, bounds, NOW, where)
-    if len(young) <= room(bounds, where):
+        must_go = forced(len(standing), len(kept), most)
+        assert len(changed) <= max(bounds.max_changed_nodes - uncertain, must_go)
+    young = dwelling(kept, bounds, NOW)
+    if len(young) <= most:
         assert set(young) <= set(targets)
-    assert [each for each in targets if not where.may_keep(each)] == []
+    assert [each for each in targets if not may_stay(each)] == []
     assert set(targets) <= {each.target for each in standing} | set(wanted)
     assert len({each.node for each in targets}) == len(targets)
     codes = [note.code for note in notes]
@@ -102,13 +113,14 @@ def test_limits_are_kept_and_named_where_they_act(asked: Asked) -> None:
     assert min((note.nodes for note in notes), default=1) >= 1
     if not notes:
         assert targets == tuple(wanted)
-    assert limited(standing, wanted, PlanLimits(), NOW, where, uncertain) == (tuple(wanted), ())
+    free = limited(standing, kept, wanted, PlanLimits(), NOW, pool_nodes, uncertain)
+    assert free == (tuple(wanted), ())
 
 
 @given(situations())
 def test_removals_come_before_alterations_before_additions(asked: Asked) -> None:
     """While a change of one kind is put off for their number, none of a later kind is made."""
-    standing, _, bounds, where, _ = asked
+    standing, _, bounds, *_ = asked
     assume(bounds.max_changed_nodes is not None)
     free = result(asked, max_changed_nodes=None)
     made = {
@@ -118,7 +130,7 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
     due = {each.node: each.kind for each in changes(standing, standing_after(standing, free, NOW))}
     kinds = ("removed", "altered", "added")
     put_off = [kinds.index(kind) for node, kind in due.items() if node not in made]
-    ours = {each.target.node for each in standing if where.may_keep(each.target)}
+    ours = {each.target.node for each in standing if may_stay(each.target)}
     by_choice = [
         kinds.index(kind) for node, kind in made.items() if node in ours or kind == "added"
     ]
@@ -128,26 +140,21 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
 @given(situations())
 def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
     """In the end limits let through the targets that they would without max_changed_nodes."""
-    standing, wanted, bounds, where, _ = asked
+    standing, wanted, bounds, pool_nodes, _ = asked
     settled = replace(bounds, dwell_seconds=0)
     for _ in range(len(NODES) * 2 + 3):
-        targets, _ = limited(standing, wanted, settled, NOW, where)
+        targets, _ = limited(standing, staying(standing), wanted, settled, NOW, pool_nodes)
         standing = list(standing_after(standing, targets, NOW))
-    assert (
-        targets
-        == limited(standing, wanted, replace(settled, max_changed_nodes=None), NOW, where)[0]
-    )
+    unbounded = replace(settled, max_changed_nodes=None)
+    assert targets == limited(standing, standing, wanted, unbounded, NOW, pool_nodes)[0]
 
 
 @given(situations(), st.randoms(use_true_random=False))
 def test_the_order_of_what_stands_does_not_matter(asked: Asked, source: Random) -> None:
     """The order of standing targets and groups changes neither targets nor notes."""
-    standing, wanted, bounds, where, uncertain = asked
-    turned = replace(where, groups=GROUPS[::-1])
+    standing = asked[0]
     mixed = source.sample(standing, len(standing))
-    assert limited(mixed, wanted, bounds, NOW, turned, uncertain) == limited(
-        standing, wanted, bounds, NOW, where, uncertain
-    )
+    assert result((mixed, *asked[1:])) == result(asked)
 
 
 @given(situations(), st.integers(0, 400))
@@ -186,13 +193,13 @@ def test_cycle_after_cycle_stays_within_the_limits(
         made = decide(config, before, taken, now)
         decided, state = made.plan, made.state
         controlled = {node.name for node in taken.nodes if node.controlled}
-        where = Steerable(controlled, tuple(pledge), len(taken.nodes))
-        asked: Asked = (list(before.standing), [], bounds, where, 0)
-        changed = changes(before.standing, state.standing)
-        young = set(dwelling(before.standing, bounds, now, where))
-        assert len(decided.targets) <= room(bounds, where)
-        assert len(changed) <= max(bounds.max_changed_nodes or len(NODES), forced(asked))
-        if len(young) <= room(bounds, where):
+        kept = [old for old in before.standing if old.target.node in controlled]
+        changed, most = changes(before.standing, state.standing), room(bounds, len(taken.nodes))
+        must_go = forced(len(before.standing), len(kept), most)
+        assert len(decided.targets) <= most
+        assert len(changed) <= max(bounds.max_changed_nodes or len(NODES), must_go)
+        young = set(dwelling(kept, bounds, now))
+        if len(young) <= most:
             assert young <= set(decided.targets)
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
-from sharectl.plan.limits import LIMITS, Steerable, limited
+from sharectl.plan.limits import LIMITS, limited
 from sharectl.plan.plan import PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 
 NODES = tuple(f"wn-{number}" for number in range(1, 9))
-WHERE = Steerable(frozenset(NODES), ("alice", "cms", "lhcb"), len(NODES))
 OLD, YOUNG = NOW - 5000, NOW - 5
 CHANGED, RATIO = "max_changed_nodes", "max_target_ratio"
 
@@ -99,7 +98,9 @@ def test_limits(
     expected: list[str],
     notes: dict[str, int],
 ) -> None:
-    published, acted = limited(before, wanted, PlanLimits(**bounds), NOW, WHERE)
+    staying = [old for old in before if old.target.node != "gone"]
+    staying = [old for old in staying if old.target.held_back != "dune"]
+    published, acted = limited(before, staying, wanted, PlanLimits(**bounds), NOW, len(NODES))
     assert named(published) == expected
     assert {note.code: note.nodes for note in acted} == notes
     assert set(notes) <= set(LIMITS)
