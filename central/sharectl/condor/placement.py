@@ -41,6 +41,7 @@ from sharectl.condor.slots import (
     asking,
     is_momentary,
     kinds,
+    row_of,
     rows_of,
     unsure,
 )
@@ -255,9 +256,8 @@ class PendingJob:
     """Pending jobs that are alike."""
 
     def __init__(self, text: str) -> None:
-        lines = (line.partition(" = ") for line in text.split("\n"))
         self.text = text
-        self.row = {name.lower(): value for name, sign, value in lines if sign}
+        self.row = row_of(text)
         self.words: frozenset[str] = frozenset().union(*map(words_of_text, self.row.values()))
 
     def ad(self, momentary: frozenset[str]) -> Any:

@@ -201,9 +201,10 @@ def rows_of(look: Look, sample: Sample, words: Iterable[str]) -> Iterator[dict[s
 
 
 def row_of(ad: Any) -> dict[str, str]:
-    """Attributes of an ad of the bindings."""
-    lines = (line.partition(" = ") for line in ad.printOld().split("\n"))
-    return {name.lower(): text for name, sign, text in lines if sign}
+    """Attributes of an ad of the bindings, or of its text."""
+    text = ad if isinstance(ad, str) else ad.printOld()
+    lines = (line.partition(" = ") for line in text.split("\n"))
+    return {name.lower(): value for name, sign, value in lines if sign}
 
 
 def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
