@@ -1,20 +1,26 @@
 #!/usr/bin/python3 -IS
 """JOB_CTL: tells a node which group it holds back and which it helps.
 
-A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each
-group holds, and target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
-Published, all of it at every run:
-  t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by
-  cores; "none:0". t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped;
-  {"none", "none"} without a target. t1_Targetcores     {56, 8}: most cores the first may hold,
-  cores a job of the second must request; {0, 0} without. t1_TargetUntil, t1_TargetSequence  When
-  the target ends, Unix seconds, and number of its plan; 0 without a target. t1_MulticorePending,
-  t1_MulticorePendingUntil  Boolean: multicore jobs wait that could run; its end, Unix seconds.
-  t1_JobCtlReason, t1_JobCtlTime  ok, or why there is no target: a code below; when this job ran,
-  Unix seconds.
-A group is the longest in --groups and the plan that AccountingGroup begins with, else "other"; its
-first part if these name none. The highest sequence of right sources decides, if none higher was
-accepted before; else the highest exit status.
+A STARTD_CRON job of HTCondor. It asks the startd that runs it for the cores of each group, and, at
+the same time, target.py, which lies beside this file, for the node's target: "alice 56 cms 8".
+Every run publishes all of these attributes:
+
+  t1_CurrentJobs            "alice:64:lhcb:3": cores by group, the held-back group first, then the
+                            largest; "none:0" without jobs
+  t1_TargetGroups           {"alice", "cms"}: group held back, group helped; {"none", "none"}
+                            without a target
+  t1_Targetcores            {56, 8}: most cores of the first group, cores that a job of the second
+                            requests; {0, 0} without a target
+  t1_TargetUntil            end of the target, Unix seconds; 0 without a target
+  t1_TargetSequence         number of its plan; 0 without a target
+  t1_MulticorePending       true if multicore jobs wait that could run
+  t1_MulticorePendingUntil  end of that, Unix seconds
+  t1_JobCtlReason           ok, or a code below: why there is no target
+  t1_JobCtlTime             time of this run, Unix seconds
+
+A group is the longest name, of --groups and of the plan, that AccountingGroup begins with; if there
+are no names its first part; else "other". The valid source with the highest sequence decides,
+unless a higher one was accepted before. Without a valid source the highest exit status decides.
 """
 
 import os
@@ -24,51 +30,25 @@ import time
 
 HANDED_ON = "--host --max-age-seconds --key-file --pool --identity --ca-file"
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
-    "--source": (
-        "file:/var/lib/sharectl/sharectl.txt",
-        0,
-        0,
-        "where targets are, with commas: see below",
-    ),
-    "--groups": (
-        "",
-        0,
-        0,
-        "groups to count by name, with commas, besides those that the plan names",
-    ),
-    "--state": (
-        "/var/lib/condor/job_ctl.state",
-        0,
-        0,
-        "what is remembered from run to run, on a local disk",
-    ),
-    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
-    "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
-    "--timeout-seconds": (
-        "10",
-        1,
-        300,
-        "after so long this job ends, and kills what it has started",
-    ),
+    "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "sources, with commas: see below"),
+    "--groups": ("", 0, 0, "groups to count, with commas, besides those of the plan"),
+    "--state": ("/var/lib/condor/job_ctl.state", 0, 0, "memory between runs, on a local disk"),
+    "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
+    "--startd": ("", 0, 0, "name or address of a startd; empty: the startd that runs this job"),
+    "--timeout-seconds": ("10", 1, 300, "time until this job ends and kills its children"),
     "--target-program": ("", 0, 0, "command in the place of target.py"),
     **dict.fromkeys(HANDED_ON.split(), ("", 0, 0, "handed to target.py: see below")),
 }
 REASONS = {  # exit status, meaning; more of them below, in target.py
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
-    "timeout": (
-        75,
-        "not through in --timeout-seconds: the startd, a source or a file system hangs",
-    ),
+    "timeout": (75, "--timeout-seconds are over: the startd, a source or a file system hangs"),
     "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
     "startd-garbled": (76, "the answer is not what condor_status prints"),
     "backwards": (77, "a higher sequence was accepted before: an old copy, or two centres publish"),
     "disagree": (77, "sources have different targets of one sequence"),
     "no-state": (78, "the state file cannot be written: mend the folder of --state"),
-    "target-garbled": (
-        78,
-        "target.py cannot be run, or does not fit this file: install all files anew",
-    ),
+    "target-garbled": (78, "target.py cannot be run or is of another version: install all files"),
 }
 AD = """\
 t1_CurrentJobs = "%s"
@@ -83,47 +63,32 @@ t1_JobCtlTime = %d
 """
 TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
 HELD = (
-    'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", '
-    '"Preempting"})'
+    "PartitionableSlot =!= True && BackfillSlot =!= True "
+    '&& member(State, {"Claimed", "Preempting"})'
 )
 COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
-TOLD = (
-    "source",
-    "reason",
-    "sequence",
-    "until",
-    "order",
-    "groups",
-    "",
-)  # what target.py prints, a line each
+TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # lines of target.py
 WHOLE, PENDING = ("ok", "no-line"), (("True",), ("False",), ("undefined",))
-NO_TARGET, NOTHING = (
-    ("none", "0", "none", "0", "undefined"),
-    ("none", "none", 0, 0, 0, 0, "undefined", 0),
-)
+NO_TARGET = ("none", "0", "none", "0", "undefined")
+NOTHING = ("none", "none", 0, 0, 0, 0, "undefined", 0)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
-MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, SKEW_SECONDS = (
-    8000,
-    2097152,
-    0.0003,
-    -1,
-    300,
-)
+MAX_JOBS_BYTES, MAX_OUTPUT_BYTES = 8000, 2097152
+POLL_SECONDS, TOO_LATE, SKEW_SECONDS = 0.0003, -1, 300
 
 
 class JobError(Exception):
-    """What keeps a run from its result: a code of `REASONS`, and details for standard error."""
+    """A fault that ends a run: a code of `REASONS`, and details for standard error."""
 
 
 def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
+    """True for a whole number of at most `MAX_DIGITS` digits."""
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
 def is_group(text: str) -> bool:
-    """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
+    """True for a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, not none or other."""
     parts = (
         text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
     )
@@ -131,7 +96,7 @@ def is_group(text: str) -> bool:
 
 
 def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """Exit status, code, sequence, until when, words of the order and groups that target.py found in a source."""
+    """Exit status, code, sequence, end, words of the order, groups: a source by target.py."""
     names, _, texts = zip(
         *(line.partition(" ") for line in output.decode("ascii", "replace").split("\n"))
     )
@@ -148,30 +113,29 @@ def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple
 def refused(
     code: str, detail: str, groups: str = ""
 ) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """The same without a target, for a reason of this program."""
+    """Row of `parse_target` without a target, for a reason of this program."""
     return REASONS[complain(code, detail)][0], code, 0, 0, NO_TARGET, groups
 
 
 def choose(
-    found: "list[tuple[int, str, int, int, tuple[str, ...], str]]", accepted: int
+    rows: "list[tuple[int, str, int, int, tuple[str, ...], str]]", accepted: int
 ) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """The one that decides; ``accepted`` is the highest sequence of earlier runs."""
-    highest = max([0] + [each[2] for each in found if each[1] in WHOLE])
-    best = [each for each in found if each[1] in WHOLE and each[2] == highest]
-    groups = ",".join({each[5] for each in best or found})
+    """Row that decides; ``accepted`` is the highest sequence of earlier runs."""
+    highest = max([0] + [row[2] for row in rows if row[1] in WHOLE])
+    best = [row for row in rows if row[1] in WHOLE and row[2] == highest]
+    groups = ",".join({row[5] for row in best or rows})
     if not best:
-        return (*max(found, key=lambda each: each[0])[:5], groups)
+        return (*max(rows, key=lambda row: row[0])[:5], groups)
     if 0 < highest < accepted:
         return refused("backwards", "sequence %d after %d" % (highest, accepted), groups)
-    if len({each[4] for each in best}) > 1:
-        return refused(
-            "disagree", "sequence %d: %s" % (highest, sorted(each[4] for each in best)), groups
-        )
-    return min(best, key=lambda each: each[3])
+    orders = {row[4] for row in best}
+    if len(orders) > 1:
+        return refused("disagree", "sequence %d: %s" % (highest, sorted(orders)), groups)
+    return min(best, key=lambda row: row[3])
 
 
-def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str, int]") -> None:
-    """Add to ``cores``, by group, those of the slots that condor_status printed; JobError if it did not."""
+def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str, int]") -> None:
+    """Add the cores of the slots of condor_status to ``cores``, by group. Raises JobError."""
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status or rest or not lines:
         raise JobError(
@@ -185,19 +149,18 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
             raise JobError("startd-garbled", error) from None
         name = account.partition('"')[2].rstrip('"').split("@", 1)[0].lower()
         name = (name.rpartition(".")[0] or name) + "."  # without the user
-        names = known or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
+        names = groups or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
         if held:
-            name = max(
-                (each for each in names if name.startswith(each + ".")), key=len, default="other"
-            )
-            cores[name] = cores.get(name, 0) + held
+            above = (group for group in names if name.startswith(group + "."))
+            group = max(above, key=len, default="other")
+            cores[group] = cores.get(group, 0) + held
 
 
 def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":
-    """Exit status, sequence and all but the time of the `AD`; JobError without an answer from the startd."""
-    known = {name for name in options["--groups"].split(",") if name}
+    """Exit status, sequence, and values of the `AD` but for its time. Raises JobError."""
+    named = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
-    if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
+    if not all(map(is_group, named)) or not 0 < len(sources) <= MAX_SOURCES:
         raise JobError(
             "bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"]
         )
@@ -206,9 +169,9 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     answers = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
     best = choose([parse_target(*answers[source]) for source in sources], accepted)
     status, code, sequence, until, (held_back, cap, helped, request, pending), groups = best
-    known.update(filter(is_group, groups.split(",")))
+    named.update(filter(is_group, groups.split(",")))
     cores = {held_back: 0} if code == "ok" else {}
-    count_cores(*answers[""], known, cores)
+    count_cores(*answers[""], named, cores)
     names = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
     if len(jobs) > MAX_JOBS_BYTES:
@@ -226,22 +189,19 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
     """Argv of target.py for one source."""
     program = options["--target-program"].split() or [TARGET]
-    given = [
-        item
-        for item in options.items()
-        if item[1] and item[0] not in ("--startd", "--target-program")
-    ]
-    return [*program, *(word for item in given for word in item), "--source", source]
+    own = ("--startd", "--target-program")
+    items = [item for item in options.items() if item[1] and item[0] not in own]
+    return [*program, *(word for item in items for word in item), "--source", source]
 
 
 def startd_command(options: "dict[str, str]") -> "list[str]":
-    """Argv of condor_status, which asks the startd, whose address comes second in CONDOR_INHERIT, for `COLUMNS`."""
+    """Argv of condor_status for the startd, whose address is second in CONDOR_INHERIT."""
     startd = [*os.environ.get("CONDOR_INHERIT", "").split()[1:2], os.uname().nodename][0]
     return [options["--condor-status"], "-direct", options["--startd"] or startd, "-af:V", *COLUMNS]
 
 
 def become(argv: "list[str]") -> None:
-    """Turn this process into a command; into target.py without another interpreter, which takes 10 ms to start."""
+    """Turn this process into a command; into target.py without the 10 ms of an interpreter."""
     if argv[0] != TARGET:
         os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
     sys.argv = argv
@@ -250,7 +210,7 @@ def become(argv: "list[str]") -> None:
 
 
 def start(argv: "list[str]") -> "tuple[int, int]":
-    """Process id and output of a command, in a process group of its own."""
+    """Process id and output pipe of a command, which leads a new process group."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
@@ -258,7 +218,7 @@ def start(argv: "list[str]") -> "tuple[int, int]":
             os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
             become(argv)
-        except Exception as error:  # noqa: BLE001  # whatever it is, nobody else will say it
+        except Exception as error:  # noqa: BLE001  # nobody else will report it
             complain("cannot-run", "%s: %s" % (argv[0], error))
         finally:
             os._exit(127)
@@ -267,7 +227,7 @@ def start(argv: "list[str]") -> "tuple[int, int]":
 
 
 def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tuple[int, bytes]]":
-    """Wait status and output of each child; `TOO_LATE` for one not through at ``end``, monotonic seconds."""
+    """Wait status and output of each child; `TOO_LATE` after ``end``, monotonic seconds."""
     outputs = {pipe: bytearray() for _, pipe in children.values()}
     waiting = set(outputs)
     while waiting and time.monotonic() < end:
@@ -276,16 +236,16 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             outputs[pipe] += part
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
-                os.close(pipe)  # who has more to say dies of it
+                os.close(pipe)  # a child that writes more ends by SIGPIPE
     return {
         name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
     }
 
 
 def finish(pid: int, end: float) -> int:
-    """Its wait status.
+    """Wait status of a child, whose process group is killed then, or at ``end``.
 
-    Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed.
+    A child that cannot be killed is not waited for.
     """
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
@@ -296,16 +256,16 @@ def finish(pid: int, end: float) -> int:
 
 
 def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
-    """Highest sequence accepted, at most ``latest``, and what was published last; 0 and nothing if that is not known."""
+    """Highest sequence accepted, at most ``latest``, and last publication; 0 and "" if unknown."""
     try:
         descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
             content = stream.read(MAX_JOBS_BYTES if os.path.isfile(descriptor) else 0).decode(
                 "ascii"
             )
-        _, sequence, told, _ = content.split("\n")
-        if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= latest:
-            return int(sequence), told
+        _, sequence, last, _ = content.split("\n")
+        if content == STATE % (options["--pool"], int(sequence), last) and int(sequence) <= latest:
+            return int(sequence), last
     except (OSError, ValueError) as error:
         content = str(error)
     if os.path.lexists(options["--state"]):  # or it is the first run
@@ -316,8 +276,8 @@ def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
     return 0, ""
 
 
-def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
-    """Whether another state file could be put in the place of this one."""
+def remember(options: "dict[str, str]", sequence: int, last: str) -> bool:
+    """Replace the state file; returns False if that fails."""
     path = options["--state"]
     try:
         if os.path.lexists(path + ".new"):
@@ -325,7 +285,7 @@ def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
         with open(
             os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb"
         ) as stream:
-            stream.write((STATE % (options["--pool"], sequence, told)).encode())
+            stream.write((STATE % (options["--pool"], sequence, last)).encode())
         os.replace(path + ".new", path)
     except OSError as error:
         return not complain("no-state", error)
@@ -333,7 +293,7 @@ def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
-    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    """Value of every option, and all problems of ``argv``."""
     values = {option: row[0] for option, row in OPTIONS.items()}
     problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
     for option, text in zip(argv[::2], argv[1::2]):
@@ -363,25 +323,24 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     try:
         if problems:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
-        status, sequence, (*found, code) = observe(options, accepted)
+        status, sequence, (*values, code) = observe(options, accepted)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
         code = complain(
             *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
         )
-        status, sequence, found = REASONS[code][0], 0, ["none:0", *NOTHING]
-    told = " ".join(map(str, (*found[1:5], bool(found[5]), found[7], code)))
-    written = (sequence > accepted or told != before) and remember(
-        options, max(accepted, sequence), told
+        status, sequence, values = REASONS[code][0], 0, ["none:0", *NOTHING]
+    last = " ".join(map(str, (*values[1:5], bool(values[5]), values[7], code)))
+    written = (sequence > accepted or last != before) and remember(
+        options, max(accepted, sequence), last
     )
     if sequence > accepted and not written:
-        status, code, found = REASONS["no-state"][0], "no-state", [found[0], *NOTHING]
-    return status, AD % (*found, code, now) + (
-        "- update:true\n" if written and told != before else ""
-    )
+        status, code, values = REASONS["no-state"][0], "no-state", [values[0], *NOTHING]
+    news = "- update:true\n" if written and last != before else ""
+    return status, AD % (*values, code, now) + news
 
 
 def main(argv: "list[str]") -> int:
-    """Exit status of a whole run, as `REASONS` has it."""
+    """Exit status of a whole run, one of `REASONS`."""
     options, problems = parse_arguments(argv)
     if argv == ["--help"]:
         rows = [
@@ -395,4 +354,4 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms
+    os._exit(main(sys.argv[1:]))  # the interpreter's own exit takes 2 ms

@@ -1,20 +1,18 @@
 #!/usr/bin/python3 -IS
-"""MC_GRACE: keeps the cores that a multicore job leaves for another multicore job, for a while.
+"""MC_GRACE: keeps the cores of a multicore job for another multicore job, for a while.
 
-A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores of each partitionable
-slot are free, and publishes whether at least --cpus of them have been free for less than
---grace-seconds. All of it at every run:
+A STARTD_CRON job of HTCondor. It asks the startd that runs it for the free cores of each
+partitionable slot. Every run publishes all of these attributes:
 
-  MC_GRACE          An expression, true in a partitionable slot with so many cores free for so short
-  a time. It
-                    begins by itself if the cores become free between two runs, and ends by itself,
-                    on time. False where there is nothing to guard, and when this job fails.
-  t1_McGraceReason  ok, or why MC_GRACE is False, or began anew: one of the codes below.
-  t1_McGraceTime    When this job ran, Unix seconds.
+  MC_GRACE          expression, true in a partitionable slot whose --cpus cores are free for less
+                    than --grace-seconds. It becomes true by itself when cores become free between
+                    two runs, and false on time. False without a slot to guard, and after a fault.
+  t1_McGraceReason  ok, or a code below: why MC_GRACE is False, or begins again
+  t1_McGraceTime    time of this run, Unix seconds
 
-Since when cores are free is kept in a file from run to run. Cores that are taken and given back
-between two runs go without grace: a period of a minute or so is short enough. Options come from
-STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
+A file keeps the time since when cores are free. Cores that are taken and given back between two
+runs have no grace: a period of about a minute is short enough. Options come from
+STARTD_CRON_<name>_ARGS. Details of a fault go to standard error.
 """
 
 import os
@@ -31,8 +29,8 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
         0,
         "file that remembers since when cores are free",
     ),
-    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
-    "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
+    "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
+    "--startd": ("", 0, 0, "name or address of a startd; empty: the startd that runs this job"),
     "--timeout-seconds": ("10", 1, 300, "after so long this job ends itself"),
 }
 REASONS = {  # exit status, meaning
@@ -63,11 +61,11 @@ MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nin
 
 
 class JobError(Exception):
-    """What keeps a run from its result: a code of `REASONS`, and details for standard error."""
+    """A fault that ends a run: a code of `REASONS`, and details for standard error."""
 
 
 def parse_slots(lines: "list[str]", cpus: int) -> "dict[int, tuple[int, int]]":
-    """Free cores and second of the last change, by SlotID, of slots with ``cpus`` cores in all; JobError if garbled."""
+    """SlotID -> free cores and second of the last change, of slots of ``cpus`` cores or more."""
     try:
         rows = [[int(float(word)) for word in line.split(" ")] for line in lines]
         return {slot: (free, changed) for slot, total, free, changed in rows if total >= cpus}
@@ -76,7 +74,7 @@ def parse_slots(lines: "list[str]", cpus: int) -> "dict[int, tuple[int, int]]":
 
 
 def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
-    """Second since when it is free, 0 if it is not, by SlotID; nothing if there is no file.
+    """SlotID -> second since when it is free, 0 if it is not; empty without a file.
 
     Raises OSError for a file that cannot be read, ValueError for one that is not of this job, is
     for another number of ``cpus``, or comes from the future.
@@ -103,7 +101,7 @@ def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
 
 
 def write_state(path: str, cpus: int, since: "dict[int, int]") -> None:
-    """Put another file in the place of this one; JobError if that is impossible."""
+    """Replace the state file. Raises JobError."""
     text = "\n".join([STATE_TITLE % cpus, *("%d %d" % row for row in sorted(since.items())), ""])
     try:
         if os.path.lexists(path + ".new"):
@@ -123,7 +121,7 @@ def remember(
     grace_seconds: int,
     now: int,
 ) -> "dict[int, int]":
-    """Second since when ``cpus`` cores are free, 0 if they are not, by SlotID; ``before`` is what the last run found.
+    """SlotID -> second since when ``cpus`` cores are free, or 0; ``before``: of the last run.
 
     Cores that have become free did so when the startd last made or ended a dynamic slot, or
     earlier. That second is not believed if grace were over by now although the last run saw the
@@ -139,7 +137,7 @@ def remember(
 
 
 def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> object:
-    """The value of MC_GRACE: bytes, or False.
+    """Value of MC_GRACE: bytes of an expression, or False.
 
     Cores that are free count until their time is over. Cores that are taken count from the moment
     they are free, and that is less than the grace time ago for so long from ``now``.
@@ -155,7 +153,7 @@ def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> o
 
 
 def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
-    """Code and attributes of one look at the node; JobError without an answer from the startd, or a place to write."""
+    """Code and attributes of one look at the node. Raises JobError."""
     cpus, grace_seconds, path = (
         int(options["--cpus"]),
         int(options["--grace-seconds"]),
@@ -176,12 +174,12 @@ def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object
 
 
 def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
+    """True for a whole number of at most `MAX_DIGITS` digits."""
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
 def literal(value: object) -> str:
-    """``value`` as ClassAd text, bytes as an expression; ValueError for what HTCondor would misread."""
+    """``value`` as ClassAd text, bytes as an expression. Raises ValueError for another type."""
     if isinstance(value, (list, tuple)):
         return "{" + ", ".join(map(literal, value)) + "}"
     if isinstance(value, int) and -(2**63) <= value < 2**63:
@@ -194,7 +192,7 @@ def literal(value: object) -> str:
 
 
 def render_ad(attributes: "dict[str, object]") -> str:
-    """Lines ``name = value`` for HTCondor; ValueError as `literal`, or for more than it is sure to read."""
+    """Lines ``name = value`` for HTCondor. ValueError as `literal`, or above `MAX_AD_BYTES`."""
     text = "".join("%s = %s\n" % (name, literal(value)) for name, value in attributes.items())
     if len(text) > MAX_AD_BYTES:
         raise ValueError("an ad of %d bytes" % len(text))
@@ -202,7 +200,7 @@ def render_ad(attributes: "dict[str, object]") -> str:
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
-    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    """Value of every option, and all problems of ``argv``."""
     values = {option: row[0] for option, row in OPTIONS.items()}
     problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
     for option, text in zip(argv[::2], argv[1::2]):
@@ -219,7 +217,7 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
 
 
 def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
-    """Command, process id and output of condor_status, which asks the startd for the `COLUMNS` of its slots."""
+    """Command, process id and output pipe of condor_status for the startd's slots."""
     inherited = os.environ.get(
         "CONDOR_INHERIT", ""
     ).split()  # process id and address of the startd, and more
@@ -238,10 +236,10 @@ def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
 
 
 def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
-    """Its lines, one for every slot; JobError if there are none."""
+    """Lines of condor_status, one a slot. Raises JobError without any."""
     with open(pipe, "rb") as stream:
         *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
-    status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
+    status = os.waitpid(pid, 0)[1]  # a tool that wrote more ended by SIGPIPE
     if status or rest or not lines:
         raise JobError(
             "no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest)
@@ -260,8 +258,8 @@ def failed(code: str, detail: object) -> "tuple[str, str]":
 def run(options: "dict[str, str]", now: int) -> "tuple[str, str]":
     """Code and ad of one look at the node; raises nothing."""
     try:
-        code, found = observe(options, now)
-        return code, render_ad(found)
+        code, attributes = observe(options, now)
+        return code, render_ad(attributes)
     except JobError as error:
         return failed(*error.args)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
@@ -269,7 +267,7 @@ def run(options: "dict[str, str]", now: int) -> "tuple[str, str]":
 
 
 def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
-    """The same in time, from a process of its own: one that a file system hangs heeds no signal but SIGKILL."""
+    """`run` in a child with a deadline: a hung file system heeds no signal but SIGKILL."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
@@ -291,7 +289,7 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
 
 
 def main(argv: "list[str]") -> int:
-    """Exit status of a whole run, as `REASONS` has it."""
+    """Exit status of a whole run, one of `REASONS`."""
     if argv == ["--help"]:
         rows = [
             (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
@@ -311,4 +309,4 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms
+    os._exit(main(sys.argv[1:]))  # the interpreter's own exit takes 2 ms

@@ -1,24 +1,28 @@
 #!/usr/bin/python3 -IS
-"""target.py: what a source of targets says about this node, or why it is refused.
+"""target.py: what a source says about this node's target, or why it is refused.
 
 job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val
 STARTD_CRON_JOB_CTL_ARGS):
   target.py --source file:/shared/sharectl.txt,collector: --identity condor@pool --host cn-609-05-06
+
 For each source it prints source, reason (a code), sequence, until (Unix seconds), order and groups.
-The order "alice 56 cms 8 True" is to hold alice back to 56 cores, to help jobs of cms that request
-8, and that multicore jobs wait which could run in the pool: True, False, or undefined where the
-document does not tell. Nothing is changed. Sources are
-  file:/path               A file that all nodes see. Links are followed; everybody may not write to
-  it. https://host/path        What a web server has: see target_https.py below. collector: or
-  collector:ADDRESS   This node's ad in its own collector or another: see target_collector.py below.
-A document is refused as a whole if anything in it is wrong, or if it is not valid now. Its lines
-are such as "cn-609-05-06 alice 56 cms 8"; lines with # say "# sharectl: 1" (the format), sequence,
-generated, valid_until, targets (how many lines), groups, and maybe pool, multicore_pending (0 or 1)
-and signature. A file without "# sharectl: ", written by hand, is good for --max-age-seconds after
-its last change. --pool: only a document for that pool is right. --key-file: the last line of what
-file: and https: hold must be "# signature: hmac-sha256 KEYID HEX" by one of the keys, over all
-bytes before it. That file has one or two lines "KEYID HEX", 64 to 128 hexadecimal digits, belongs
-to root or the reader, mode 0640.
+The order "alice 56 cms 8 True" means: hold alice back to 56 cores, help jobs of cms that request 8,
+and multicore jobs wait that could run (True, False, or undefined). It changes nothing. Sources:
+
+  file:/path                     a file that all nodes see; links are followed; a file that
+                                 everybody may write to is refused
+  https://host/path              a web server: see target_https.py below
+  collector:, collector:ADDRESS  this node's ad in its collector or in another one: see
+                                 target_collector.py below
+
+One wrong line, or an end in the past, refuses the whole document. A line is
+"cn-609-05-06 alice 56 cms 8". The header has lines "# sharectl: 1" (the format), sequence,
+generated, valid_until, targets (number of lines) and groups, and may have pool, multicore_pending
+(0 or 1) and signature. A file without "# sharectl: ", written by hand, is valid for
+--max-age-seconds after its last change. With --pool only documents of that pool are valid. With
+--key-file the last line of a document of file: and https: must be "# signature: hmac-sha256 KEYID
+HEX", by one of the keys, over all bytes before it. The key file has one or two lines "KEYID HEX",
+64 to 128 hexadecimal digits, belongs to root or the reader, and has mode 0640.
 """
 
 import os
@@ -50,7 +54,7 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
         0,
         "groups that targets may name, with commas, besides those of the document",
     ),
-    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
+    "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
     "--timeout-seconds": ("10", 1, 300, "a web server or a collector has seven tenths of it"),
 }
 REASONS = {  # exit status, meaning; of several the highest counts
@@ -110,12 +114,12 @@ class JobError(Exception):
 
 
 def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
+    """True for a whole number of at most `MAX_DIGITS` digits."""
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
 def is_group(text: str) -> bool:
-    """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
+    """True for a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, not none or other."""
     parts = (
         text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
     )
@@ -123,7 +127,7 @@ def is_group(text: str) -> bool:
 
 
 def is_node(text: str) -> bool:
-    """Whether ``text`` may be the name of a host."""
+    """True for a name that a host may have."""
     return (
         GROUP_CHARACTERS.issuperset(text.lower().replace(".", ""))
         and 0 < len(text) <= MAX_NODE_LENGTH
@@ -131,7 +135,7 @@ def is_node(text: str) -> bool:
 
 
 def is_order(text: str) -> bool:
-    """Whether ``text`` is the group held back, its cap, the group helped and the cores that its jobs request."""
+    """True for the words of an order: group held back, cap, group helped, requested cores."""
     words = text.split(" ")
     held_back, cap, helped, request = words if len(words) == len(ORDER) else ORDER
     sized = is_number(cap) and is_number(request) and int(cap) <= MAX_CORES >= int(request) > 0
@@ -139,7 +143,7 @@ def is_order(text: str) -> bool:
 
 
 def read_file(path: str) -> "tuple[bytes, os.stat_result]":
-    """Content of the file and facts about it; JobError if it is not fit to be read."""
+    """Content and status of a file. Raises JobError for one that is unsafe or unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # or a FIFO would be waited for
         with open(descriptor, "rb") as stream:
@@ -156,7 +160,7 @@ def read_file(path: str) -> "tuple[bytes, os.stat_result]":
 
 
 def read_keys(path: str) -> "dict[bytes, bytes]":
-    """Keys by their ids; JobError if the file is not safe, or not right."""
+    """Key id -> key. Raises JobError for a file that is unsafe or invalid."""
     try:
         content, facts = read_file(path)
     except JobError as error:
@@ -178,7 +182,7 @@ def read_keys(path: str) -> "dict[bytes, bytes]":
 
 
 def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
-    """JobError unless the last line is the signature, by one of ``keys``, of all that stands before."""
+    """Raise JobError unless the last line is a signature, by one of ``keys``, of all before."""
     import hmac  # noqa: PLC0415  # it takes longer to import than the rest of this file
 
     body, _, words = content.rpartition(b"\n# signature: ")
@@ -187,16 +191,18 @@ def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
     method, key_id, digest = [*words.split(b" "), b"", b""][:3]
     right = hmac.new(keys.get(key_id, b""), body + b"\n", "sha256").hexdigest().encode() + b"\n"
     if method != b"hmac-sha256" or key_id not in keys or not hmac.compare_digest(digest, right):
-        why = "known, but it did not make this signature" if key_id in keys else "not in --key-file"
+        why = (
+            "in --key-file, but the signature is not its" if key_id in keys else "not in --key-file"
+        )
         raise JobError("bad-signature", "key id %s: %s" % (key_id.decode("ascii", "replace"), why))
 
 
 def parse(
-    content: bytes, changed: int, options: "dict[str, str]", known: "set[str]", now: int
+    content: bytes, changed: int, options: "dict[str, str]", named: "set[str]", now: int
 ) -> "tuple[int, int, str, list[tuple[str, str]]]":
     """Sequence, end, pending, orders by node, if valid ``now``; ``changed`` is 0 for no file.
 
-    Adds to ``known`` groups.
+    Adds the groups of the document to ``named``.
     """
     try:
         *lines, rest = content.decode("ascii").split("\n")
@@ -238,9 +244,9 @@ def parse(
         )
     if options["--pool"] not in ("", header.get("pool")):
         raise JobError("other-pool", "for %a" % header.get("pool"))
-    known |= groups
-    strangers = {group for order in orders for group in order.split(" ")[::2]} - known
-    if known and strangers:
+    named |= groups
+    strangers = {group for order in orders for group in order.split(" ")[::2]} - named
+    if named and strangers:
         raise JobError("unknown-group", ", ".join(sorted(strangers)))
     future = max(begin, sequence) > now + MAX_CLOCK_SKEW_SECONDS or end - begin > DAY_SECONDS
     if future or end <= now:
@@ -251,7 +257,7 @@ def parse(
 
 
 def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
-    """Exit status, code and document from the program for that kind of source; it ends itself."""
+    """Exit status, code and document by the program of that kind of source, which ends itself."""
     kind, _, place = source.partition(":")
     seconds = str(max(1, int(options["--timeout-seconds"]) * 7 // 10))  # job_ctl has to hear of it
     argv = [sys.executable, "-IS", os.path.join(HERE, PROGRAMS[kind]), "--timeout-seconds", seconds]
@@ -281,8 +287,8 @@ def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
 
 
 def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, int, int, str, str]":
-    """Exit status, code, sequence, until when, order and groups of one source."""
-    known, changed = set(filter(None, options["--groups"].split(","))), 0
+    """Exit status, code, sequence, end, order and groups of one source."""
+    named, changed = set(filter(None, options["--groups"].split(","))), 0
     try:
         kind, _, place = source.partition(":")
         if kind == "file":
@@ -291,10 +297,10 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
         else:
             status, code, content = fetch(source, options)
             if code != "ok":
-                return status, code, 0, 0, NOTHING, ",".join(sorted(known))
+                return status, code, 0, 0, NOTHING, ",".join(sorted(named))
         if options["--key-file"] and kind != "collector":
             check_signature(content, read_keys(options["--key-file"]))
-        sequence, until, pending, targets = parse(content, changed, options, known, now)
+        sequence, until, pending, targets = parse(content, changed, options, named, now)
         names = (options["--host"], options["--host"].split(".", 1)[0])
         mine = [
             order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]
@@ -302,16 +308,16 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
         if len(mine) > 1:
             raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
         code, order = ("ok" if mine else "no-line"), (mine or [NO_TARGET])[0]
-        return 0, code, sequence, until, order + " " + pending, ",".join(sorted(known))
+        return 0, code, sequence, until, order + " " + pending, ",".join(sorted(named))
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
         code = complain(
             *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
         )
-        return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(known))
+        return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(named))
 
 
 def check(options: "dict[str, str]") -> "list[str]":
-    """All that is wrong with the options beyond what `parse_arguments` finds."""
+    """Problems of the options beyond those of `parse_arguments`."""
     wrong = []
     for source in options["--source"].split(","):
         kind, _, place = source.partition(":")
@@ -327,7 +333,7 @@ def check(options: "dict[str, str]") -> "list[str]":
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
-    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    """Value of every option, and all problems of ``argv``."""
     values = {option: row[0] for option, row in OPTIONS.items()}
     problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
     for option, text in zip(argv[::2], argv[1::2]):
@@ -352,7 +358,7 @@ def complain(code: str, detail: object) -> str:
 
 
 def main(argv: "list[str]") -> int:
-    """The highest exit status of all sources, as `REASONS` has it."""
+    """Highest exit status of all sources, one of `REASONS`."""
     if argv == ["--help"]:
         rows = [
             (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
@@ -371,11 +377,11 @@ def main(argv: "list[str]") -> int:
     )
     worst = 0
     for source in options["--source"].split(","):
-        found = bad or look(source, options, int(time.time()))
-        worst = max(worst, found[0])
-        os.write(1, (TOLD % (ascii(source)[1:-1], *found[1:])).encode())
+        row = bad or look(source, options, int(time.time()))
+        worst = max(worst, row[0])
+        os.write(1, (TOLD % (ascii(source)[1:-1], *row[1:])).encode())
     return worst
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms
+    os._exit(main(sys.argv[1:]))  # the interpreter's own exit takes 2 ms

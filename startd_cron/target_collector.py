@@ -1,20 +1,19 @@
 #!/usr/bin/python3 -IS
-"""target_collector.py: the target that a collector has for this node, as a document.
+"""target_collector.py: this node's target in a collector, as a document.
 
-target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of
-the codes below, and then the document, made from the newest ad: the one for this node, or the
-plan's if that is newer, which has no line for this node. Whether the document is right is for
-target.py to say. By hand:
+target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or a code
+below, and then the document of the newest ad: the node's, or the plan's if that is newer, which has
+no line for this node. target.py judges the document. By hand:
   target_collector.py --identity condor@pool --host cn-609-05-06.example.org
 
-Anybody who may advertise to the collector can send such an ad, so only those count that the
-collector has marked as sent by --identity: AuthenticatedIdentity is what the collector found out
-about the sender, whatever he wrote there. What it is for the central manager is told by:
-condor_status -any -const 'MyType == "SharectlTarget"' -af AuthenticatedIdentity. The ad: MyType =
-"SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence, t1_TargetGenerated,
-t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool and
-t1_MulticorePending (boolean). The plan's: MyType = "SharectlPlan", Name = "sharectl", no node,
-groups and cores.
+Anybody who may advertise to the collector can send such an ad. Only ads count whose
+AuthenticatedIdentity, which the collector writes, is --identity. The central manager's is printed
+by: condor_status -any -const 'MyType == "SharectlTarget"' -af AuthenticatedIdentity.
+
+  node's ad  MyType = "SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence,
+             t1_TargetGenerated, t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores,
+             t1_TargetKnownGroups; optional t1_TargetPool and t1_MulticorePending (boolean)
+  plan's ad  MyType = "SharectlPlan", Name = "sharectl", without node, groups and cores
 """
 
 import os
@@ -27,7 +26,7 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--identity": ("", 0, 0, "who may advertise targets, as AuthenticatedIdentity has it"),
     "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
     "--collector": ("", 0, 0, "address of a collector; empty: the node's own"),
-    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
+    "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
     "--timeout-seconds": ("7", 1, 300, "after so long this program ends itself"),
 }
 REASONS = {  # exit status, meaning
@@ -42,8 +41,9 @@ REASONS = {  # exit status, meaning
     "forged": (77, "only others than --identity have advertised a plan, or a target for this node"),
 }
 COLUMNS = (
-    "AuthenticatedIdentity", "t1_TargetNode", "t1_TargetSequence", "t1_TargetGenerated", "t1_TargetValidUntil",
-    "t1_TargetGroups", "t1_Targetcores", "t1_TargetKnownGroups", "t1_TargetPool", "t1_MulticorePending",
+    "AuthenticatedIdentity", "t1_TargetNode", "t1_TargetSequence", "t1_TargetGenerated",
+    "t1_TargetValidUntil", "t1_TargetGroups", "t1_Targetcores", "t1_TargetKnownGroups",
+    "t1_TargetPool", "t1_MulticorePending",
 )  # fmt: skip
 CONSTRAINT = (
     'MyType == "SharectlTarget"'
@@ -75,7 +75,7 @@ class JobError(Exception):
 
 
 def check(options: "dict[str, str]") -> "list[str]":
-    """All that is wrong with the options beyond what `parse_arguments` finds."""
+    """Problems of the options beyond those of `parse_arguments`."""
     wrong = (
         []
         if HOST.fullmatch(options["--host"])
@@ -89,7 +89,7 @@ def check(options: "dict[str, str]") -> "list[str]":
 
 
 def own_ads(lines: "list[str]", identity: str) -> "list[str]":
-    """What the ads by ``identity`` have after it; JobError if there are only others."""
+    """Rest of the lines of ads by ``identity``. Raises JobError if there are only others."""
     matches = [IDENTITY.fullmatch(line) for line in lines]
     own = [match.group(2) for match in matches if match and match.group(1) == identity]
     if lines and not own:
@@ -99,7 +99,7 @@ def own_ads(lines: "list[str]", identity: str) -> "list[str]":
 
 
 def document(rest: str) -> "tuple[int, int, str]":
-    """Sequence, targets and text of the document that an ad stands for; JobError if it is no right ad."""
+    """Sequence, targets and text of the document of an ad. Raises JobError if it is invalid."""
     target, plan = TARGET.fullmatch(rest), PLAN.fullmatch(rest)
     if target:
         node, sequence, generated, until, held_back, helped, cap, request, *about = target.groups()
@@ -116,7 +116,7 @@ def document(rest: str) -> "tuple[int, int, str]":
 
 
 def find(options: "dict[str, str]") -> "tuple[str, str]":
-    """Code and document; JobError if there is none, or no right one."""
+    """Code and document. Raises JobError without a valid ad."""
     host = options["--host"]
     constraint = CONSTRAINT % (host, host.split(".", 1)[0], host)
     where = ["-pool", options["--collector"]] if options["--collector"] else []
@@ -139,12 +139,12 @@ def find(options: "dict[str, str]") -> "tuple[str, str]":
         )
     if rest:
         raise JobError("collector-garbled", "last words %a" % rest)
-    found = [document(ad) for ad in own_ads(lines, options["--identity"])]
-    return ("ok", max(found)[2]) if found else ("no-ad", "")
+    documents = [document(ad) for ad in own_ads(lines, options["--identity"])]
+    return ("ok", max(documents)[2]) if documents else ("no-ad", "")
 
 
 def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
+    """True for a whole number of at most `MAX_DIGITS` digits."""
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
@@ -154,7 +154,7 @@ def become(argv: "list[str]") -> None:
 
 
 def start(argv: "list[str]") -> "tuple[int, int]":
-    """Process id and output of a command, in a process group of its own."""
+    """Process id and output pipe of a command, which leads a new process group."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
@@ -162,7 +162,7 @@ def start(argv: "list[str]") -> "tuple[int, int]":
             os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
             become(argv)
-        except Exception as error:  # noqa: BLE001  # whatever it is, nobody else will say it
+        except Exception as error:  # noqa: BLE001  # nobody else will report it
             complain("cannot-run", "%s: %s" % (argv[0], error))
         finally:
             os._exit(127)
@@ -171,7 +171,7 @@ def start(argv: "list[str]") -> "tuple[int, int]":
 
 
 def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tuple[int, bytes]]":
-    """Wait status and output of each child; `TOO_LATE` for one not through at ``end``, monotonic seconds."""
+    """Wait status and output of each child; `TOO_LATE` after ``end``, monotonic seconds."""
     outputs = {pipe: bytearray() for _, pipe in children.values()}
     waiting = set(outputs)
     while waiting and time.monotonic() < end:
@@ -180,16 +180,16 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             outputs[pipe] += part
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
-                os.close(pipe)  # who has more to say dies of it
+                os.close(pipe)  # a child that writes more ends by SIGPIPE
     return {
         name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
     }
 
 
 def finish(pid: int, end: float) -> int:
-    """Its wait status.
+    """Wait status of a child, whose process group is killed then, or at ``end``.
 
-    Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed.
+    A child that cannot be killed is not waited for.
     """
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
@@ -200,7 +200,7 @@ def finish(pid: int, end: float) -> int:
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
-    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    """Value of every option, and all problems of ``argv``."""
     values = {option: row[0] for option, row in OPTIONS.items()}
     problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
     for option, text in zip(argv[::2], argv[1::2]):
@@ -225,7 +225,7 @@ def complain(code: str, detail: object) -> str:
 
 
 def main(argv: "list[str]") -> int:
-    """Exit status, as `REASONS` has it."""
+    """Exit status, one of `REASONS`."""
     if argv == ["--help"]:
         rows = [
             (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
@@ -249,4 +249,4 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms
+    os._exit(main(sys.argv[1:]))  # the interpreter's own exit takes 2 ms

@@ -1,17 +1,15 @@
 #!/usr/bin/python3 -IS
-"""target_https.py: the document that a web server has for the nodes.
+"""target_https.py: the document of a web server for the nodes.
 
-target.py runs it for a source https://host/path. It prints a first line, ok or one of the codes
-below, and then the document as the server has it: whether it is right is for target.py to say. By
-hand:
+target.py runs it for a source https://host/path. It prints a first line, ok or a code below, and
+then the document as the server has it, which target.py judges. By hand:
   target_https.py --url https://cm.example.org/sharectl.txt
 
-The server's certificate must be valid, for its name, and from an authority that this machine
-trusts, or that of
---ca-file. Answers other than 200 and 304 count as none. A redirection is followed on the same host
-only, three times at most. Proxies are not used, whatever the environment says, and no credentials
-are sent. With --cache the document and its ETag are kept, so that a server that has nothing new
-need not send it again.
+The server's certificate must be valid for its name, and of an authority that this machine trusts,
+or that of --ca-file. Answers other than 200 and 304 are faults. It follows at most three
+redirections, on the same host only. It uses no proxies, whatever the environment says, and sends no
+credentials. With --cache it keeps the document and its ETag: a server without news need not send
+the document again.
 """
 
 import http.client
@@ -72,12 +70,12 @@ class JobError(Exception):
 
 
 def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
+    """True for a whole number of at most `MAX_DIGITS` digits."""
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
 def split(url: str) -> "tuple[str, int, str]":
-    """Host, port and what is asked of it; JobError unless it is an address for https."""
+    """Host, port and path of an https address. Raises JobError."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname or "", parts.port or HTTPS_PORT
@@ -90,7 +88,7 @@ def split(url: str) -> "tuple[str, int, str]":
 
 
 def read_cache(path: str, url: str) -> "tuple[str, bytes]":
-    """ETag and document that were kept of the address; both empty if there are none."""
+    """ETag and document that are kept of the address; both empty without any."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
@@ -105,12 +103,12 @@ def read_cache(path: str, url: str) -> "tuple[str, bytes]":
 
 
 def is_etag(text: str) -> bool:
-    """Whether ``text`` may be sent back to the server as it is."""
+    """True for an ETag that may go back to the server."""
     return PRINTABLE.issuperset(text) and 0 < len(text) <= MAX_ETAG_LENGTH
 
 
 def write_cache(path: str, url: str, etag: str, document: bytes) -> None:
-    """Keep a document; if that is impossible, the next run asks for all of it."""
+    """Keep a document; after a fault the next run asks for all of it."""
     try:
         if os.path.lexists(path + ".new"):
             os.unlink(path + ".new")  # of a run that was killed, or a FIFO that nobody reads
@@ -123,7 +121,7 @@ def write_cache(path: str, url: str, etag: str, document: bytes) -> None:
 
 
 def trust(ca_file: str) -> ssl.SSLContext:
-    """How to verify the server: its chain and its name."""
+    """Context that verifies the chain and the name of the server."""
     try:
         made = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
@@ -134,7 +132,7 @@ def trust(ca_file: str) -> ssl.SSLContext:
 
 
 def ask(url: str, etag: str, options: "dict[str, str]") -> http.client.HTTPResponse:
-    """The server's answer, its body not read yet, after all redirections."""
+    """Answer of the server after all redirections, its body not read yet."""
     verified = trust(options["--ca-file"])
     for _ in range(MAX_REDIRECTIONS + 1):
         host, port, path = split(url)
@@ -157,7 +155,7 @@ def ask(url: str, etag: str, options: "dict[str, str]") -> http.client.HTTPRespo
 
 
 def receive(answer: http.client.HTTPResponse) -> bytes:
-    """Body of the answer; JobError if it is not complete, or too big."""
+    """Body of the answer. Raises JobError if it is incomplete or too big."""
     too_big = JobError("too-big", "more than %d bytes" % MAX_BYTES)
     if (answer.length or 0) > MAX_BYTES:
         raise too_big
@@ -173,7 +171,7 @@ def receive(answer: http.client.HTTPResponse) -> bytes:
 
 
 def fetch(options: "dict[str, str]") -> bytes:
-    """The document; JobError if there is none."""
+    """Document of the server. Raises JobError."""
     url, cache = options["--url"], options["--cache"]
     etag, kept = read_cache(cache, url)
     try:
@@ -185,9 +183,8 @@ def fetch(options: "dict[str, str]") -> bytes:
         document = receive(answer)
     except tuple(fault for fault, _ in FAULTS) as error:
         code = next(code for fault, code in FAULTS if isinstance(error, fault))
-        unverified = (
-            getattr(error, "reason", "") == "CERTIFICATE_VERIFY_FAILED"
-        )  # all that Python 3.6 tells
+        # Python 3.6 has no other sign.
+        unverified = getattr(error, "reason", "") == "CERTIFICATE_VERIFY_FAILED"
         raise JobError("bad-certificate" if unverified else code, error) from None
     tag = answer.getheader("ETag") or ""
     if cache and is_etag(tag):
@@ -196,12 +193,12 @@ def fetch(options: "dict[str, str]") -> bytes:
 
 
 def too_late(_signal: int, _frame: object) -> None:
-    """Give up, wherever the program is."""
+    """Raise JobError wherever the program is."""
     raise JobError("timeout", "not through in --timeout-seconds")
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
-    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    """Value of every option, and all problems of ``argv``."""
     values = {option: row[0] for option, row in OPTIONS.items()}
     problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
     for option, text in zip(argv[::2], argv[1::2]):
@@ -226,7 +223,7 @@ def complain(code: str, detail: object) -> str:
 
 
 def main(argv: "list[str]") -> int:
-    """Exit status, as `REASONS` has it."""
+    """Exit status, one of `REASONS`."""
     if argv == ["--help"]:
         rows = [
             (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()

@@ -335,7 +335,7 @@ class TestSignature:
         assert capfd.readouterr().err.endswith("bad-signature: 'key id new: not in --key-file'\n")
         node.reason(document(LINE, key_id="old").replace("alice 56", "alice 57"), key_file=keys)
         assert capfd.readouterr().err.endswith(
-            "'key id old: known, but it did not make this signature'\n"
+            "'key id old: in --key-file, but the signature is not its'\n"
         )
 
     def test_groups_are_told_in_order(self, node: Node) -> None:
