@@ -38,9 +38,7 @@ CHECKS: tuple[Check[ConsumptionSubject], ...] = (
     Check(
         "combinations", "no other knob works against consumption policies", (rules.combinations,)
     ),
-    Check(
-        "numbers", "policies are rules.numbers, and not negative, for every job", (rules.numbers,)
-    ),
+    Check("numbers", "policies are numbers, and not negative, for every job", (rules.numbers,)),
     Check("zero", "every job takes something", (rules.zero,)),
     Check("room", "an empty slot has room for a job", (rules.room,)),
     Check(
