@@ -9,7 +9,7 @@ from pathlib import Path
 
 CENTRAL = Path(__file__).resolve().parents[1] / "central"
 RUNS = 15
-VERBS = ("main", "snapshot", "status", "plan", "cycle")
+VERBS = ("main", "status", "plan", "cycle")
 GOAL_SECONDS = 0.2
 """Processor time of ``import sharectl.cli.cycle``."""
 

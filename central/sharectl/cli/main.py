@@ -42,7 +42,7 @@ VERBS = {
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
-_MODULES = {"enable": "disable"}
+_MODULES = {"snapshot": "plan", "errors": "plan", "enable": "disable"}
 """Verb -> name of its module, where that is another one."""
 
 WITH_ACTIONS = ("explain", "ledger", "check", "consumption")

@@ -1,4 +1,4 @@
-"""``sharectl plan``, and what it would change: ``--diff``, ``--set KEY=VALUE --diff``."""
+"""``sharectl snapshot``, ``errors`` and ``plan``: what the pool holds, and what is due to whom."""
 
 from __future__ import annotations
 
@@ -12,24 +12,38 @@ from typing import NamedTuple, Optional
 from sharectl.cli import options, wiring
 from sharectl.config.load import REPLAYED, tried
 from sharectl.config.model import Config
-from sharectl.cycle.doubts import doubts
-from sharectl.errors import InputError, StateError
+from sharectl.cycle.doubts import doubts, power_doubts
+from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.explain.decisions import idle_by_target
 from sharectl.files import files
+from sharectl.ledger import error_log
 from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, plan_diff
 from sharectl.plan.plan import NOTHING_KNOWN, REASONS, Decision, State, decide
 from sharectl.publish.text import PLAN_MAX_BYTES, parse_plan, parse_text, target_lines
 from sharectl.report import as_json, plans
+from sharectl.report.pool import snapshot_tables
+from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.groups import with_subgroups
 
 NO_FILE = ""
 """Value of ``--diff`` without a file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
+    """Add the arguments of one of the verbs."""
     options.add_common(parser)
+    verb = parser.prog.split()[-1]
+    if verb == "snapshot":
+        return
     options.add_look(parser)
+    if verb == "errors":
+        parser.epilog = (
+            "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC "
+            "cores held by single- and multicore jobs; DHS HS06 over the share; DPHS HS06 over "
+            "the pledge; PSC, PMC single- and multicore jobs pending"
+        )
+        return
     parser.add_argument(
         "--diff",
         nargs="?",
@@ -54,6 +68,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
 
 
+def run(arguments: argparse.Namespace) -> int:
+    """Look at the pool, and print it, its errors or a plan."""
+    verbs = {"snapshot": _snapshot, "errors": _errors, "plan": _plan}
+    return verbs[arguments.verb](arguments)
+
+
+def _snapshot(arguments: argparse.Namespace) -> int:
+    """Print jobs of each group, the nodes, and how every daemon answered."""
+    config = options.config_of(arguments)
+    snapshot = options.pool_of(config).snapshot(int(time.time()))
+    content = as_json.snapshot(snapshot, config.tree.names)
+    if arguments.json:
+        print(as_json.dumps("snapshot", content))
+    else:
+        snapshot_tables(content, sys.stdout)
+    options.say(f"{source.name}: {source.problem}" for source in snapshot.problems)
+    options.say_warnings(power_doubts(snapshot))
+    return 0 if snapshot.complete else PoolUnavailableError.exit_code
+
+
+def _errors(arguments: argparse.Namespace) -> int:
+    """Print the header of shares_Error.log, and a row a group with the groups within it."""
+    config = options.config_of(arguments)
+    snapshot = options.look(arguments, config)
+    law = wiring.plan_config(config)
+    usage = usage_by_group(snapshot, law.shared_hs06)
+    rows = with_subgroups(group_errors(usage, law.shared_hs06), law.own_hs06)
+    if arguments.json:
+        print(as_json.dumps("errors", as_json.errors(snapshot.taken_at, rows)))
+    else:
+        print(error_log.HEADER, *error_log.rows(snapshot.taken_at, rows), sep="\n")
+    return 0
+
+
+# ---- plan
+
+
 class _Other(NamedTuple):
     """Targets that a plan is compared with."""
 
@@ -63,7 +114,7 @@ class _Other(NamedTuple):
     """Node -> what its target is expected to cost, where that is known."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _plan(arguments: argparse.Namespace) -> int:
     """Print a line a target: node, held-back group, its cap in cores, helped group, request."""
     if arguments.settings and arguments.diff != NO_FILE:
         arguments.usage_error("--set tells of --diff without a file: write both, or neither")
