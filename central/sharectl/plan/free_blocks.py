@@ -213,10 +213,10 @@ def look_at_blocks(
                 taken[kind] = row.after(float(max(0, block.free_seconds(start))))
                 takes[kind] += 1
                 takers.add(block.place)
-    rows = _remembered(memory.back_offs, now)
+    pauses = _Pauses(memory.back_offs, now)
     patience = {
         kind: give_up.patience_seconds(
-            expected_wait_seconds(taken.get(kind)), _kind_failures(rows, kind)
+            expected_wait_seconds(taken.get(kind)), pauses.failures(kind)
         )
         for kind in {block.kind for block in blocks.values()}
     }
@@ -226,9 +226,9 @@ def look_at_blocks(
         if block.free_seconds(now) >= patience[block.kind]
     }
     waiting = {jobs.kind for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
-    rows = _after_takes(rows, takes, takers)
-    rows = _after_failures(rows, [b for b in failed.values() if b.kind in waiting], takes, now)
-    alone = {place for place, row in rows.items() if now < row.until}
+    pauses.succeed(takers)
+    pauses.fail([block for block in failed.values() if block.kind in waiting], takes)
+    alone = {place for place, row in pauses.rows.items() if now < row.until}
     kinds = {(group, cores) for group, cores, node in alone if node == ALL_NODES}
     staying = {
         target: block
@@ -239,13 +239,16 @@ def look_at_blocks(
     return BlockLook(
         BlockMemory(
             tuple(staying.values()),
-            tuple(rows[place] for place in sorted(rows)),
+            tuple(pauses.rows[place] for place in sorted(pauses.rows)),
             tuple(taken[kind] for kind in sorted(taken)),
         ),
         frozenset(blocks.keys() - staying.keys()),
         frozenset(place for place in alone if place[2] != ALL_NODES),
         frozenset(kinds),
-        {kind: _most_new(kind, staying.values(), takes, rows, nodes, give_up) for kind in waiting},
+        {
+            kind: _most_new(kind, staying.values(), takes, pauses.failures(kind), nodes, give_up)
+            for kind in waiting
+        },
         {
             block.node: expected_wait_seconds(taken.get(block.kind), block.free_seconds(now))
             for block in free
@@ -276,75 +279,64 @@ def _seen(
     return replace(block, started_at=started_at, free_since=free_since), starts
 
 
-def _kind_failures(rows: Mapping[Place, BackOff], kind: Kind) -> int:
-    """Failures of a whole kind in a row."""
-    row = rows.get((*kind, ALL_NODES))
-    return row.failures if row else 0
+class _Pauses:
+    """Kinds of blocks and places that are left alone."""
 
+    def __init__(self, rows: Iterable[BackOff], now: int) -> None:
+        # Each bounded from now on, whatever the clock was.
+        bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
+        self.now = now
+        self.rows = {
+            (row.group, row.cores, row.node): row
+            for row in bounded
+            if now < row.until + FORGOTTEN_SECONDS
+        }
 
-def _remembered(rows: Iterable[BackOff], now: int) -> dict[Place, BackOff]:
-    """Rows that still count, each bounded from now on, whatever the clock was."""
-    bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
-    return {
-        (row.group, row.cores, row.node): row
-        for row in bounded
-        if now < row.until + FORGOTTEN_SECONDS
-    }
+    def failures(self, kind: Kind, node: str = ALL_NODES) -> int:
+        """Failures of a kind in a row, as a whole or on a node."""
+        row = self.rows.get((*kind, node))
+        return row.failures if row else 0
 
+    def succeed(self, takers: Collection[Place]) -> None:
+        """End the pauses of kinds as a whole and of places, or all of a kind that failed."""
+        kinds = {place[:2] for place in takers}
+        failed = {kind for kind in kinds if self.failures(kind) >= IN_A_ROW}
+        self.rows = {
+            place: row
+            for place, row in self.rows.items()
+            if place[:2] not in kinds
+            or not (place[2] == ALL_NODES or place in takers or place[:2] in failed)
+        }
 
-def _after_takes(
-    rows: Mapping[Place, BackOff], kinds: Collection[Kind], takers: Collection[Place]
-) -> dict[Place, BackOff]:
-    """Rows without those that a success ends: of kind and node, or of all if the kind failed."""
-    after = dict(rows)
-    for place in rows:
-        group, cores, node = place
-        failed = _kind_failures(rows, (group, cores)) >= IN_A_ROW
-        if (group, cores) in kinds and (failed or node == ALL_NODES or place in takers):
-            del after[place]
-    return after
+    def fail(self, blocks: Iterable[OpenBlock], takes: Mapping[Kind, int]) -> None:
+        """Pause places; a whole kind too if no job of it started anywhere."""
+        stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
+        for block in blocks:
+            failures = self.failures(block.kind, block.node) + 1
+            self._pause(block.place, failures, block.free_seconds(self.now))
+            stood_seconds[block.kind].append(block.free_seconds(self.now))
+        for kind, seconds in stood_seconds.items():
+            before = self.failures(kind)
+            place, most = (*kind, ALL_NODES), max(IN_A_ROW, before + 1)
+            failures = min(most, before + len(seconds))
+            if not takes.get(kind, 0) and failures < IN_A_ROW:
+                self.rows[place] = BackOff(*place, failures, seconds=0.0, until=self.now)
+            elif not takes.get(kind, 0):
+                self._pause(place, failures, max(seconds))
 
-
-def _after_failures(
-    rows: dict[Place, BackOff], failed: Iterable[OpenBlock], takes: Mapping[Kind, int], now: int
-) -> dict[Place, BackOff]:
-    """Rows with a failure more; of a whole kind if no job of it started anywhere."""
-    after = dict(rows)
-    stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
-    for block in failed:
-        row = rows.get(block.place)
-        failures = row.failures + 1 if row else 1
-        after[block.place] = _back_off(block.place, row, failures, block.free_seconds(now), now)
-        stood_seconds[block.kind].append(block.free_seconds(now))
-    for kind, seconds in stood_seconds.items():
-        if takes.get(kind, 0) == 0:
-            place, failures = (*kind, ALL_NODES), _kind_failures(rows, kind)
-            if failures >= IN_A_ROW:
-                failures += 1
-            else:
-                failures = min(IN_A_ROW, failures + len(seconds))
-            after[place] = (
-                BackOff(*place, failures=failures, seconds=0.0, until=now)
-                if failures < IN_A_ROW
-                else _back_off(place, rows.get(place), failures, max(seconds), now)
-            )
-    return after
-
-
-def _back_off(
-    place: Place, before: Optional[BackOff], failures: int, stood_seconds: int, now: int
-) -> BackOff:
-    """A pause twice as long as the one before."""
-    seconds = 2 * before.seconds if before and before.seconds else RETRY_TIMES * stood_seconds
-    seconds = min(float(MOST_SECONDS), float(seconds))
-    return BackOff(*place, failures=failures, seconds=seconds, until=now + int(seconds))
+    def _pause(self, place: Place, failures: int, stood_seconds: int) -> None:
+        """Leave a place alone for twice as long as the time before."""
+        before = self.rows.get(place)
+        seconds = 2 * before.seconds if before and before.seconds else RETRY_TIMES * stood_seconds
+        seconds = min(float(MOST_SECONDS), float(seconds))
+        self.rows[place] = BackOff(*place, failures, seconds, self.now + int(seconds))
 
 
 def _most_new(
     kind: Kind,
     staying: Iterable[OpenBlock],
     takes: Mapping[Kind, int],
-    rows: Mapping[Place, BackOff],
+    failures: int,
     nodes: Mapping[str, NodeCores],
     give_up: GiveUp,
 ) -> int:
@@ -353,7 +345,7 @@ def _most_new(
     Of a kind that failed as a whole, one alone until a job takes it.
     """
     blocks = [block for block in staying if block.kind == kind]
-    if _kind_failures(rows, kind) >= IN_A_ROW:
+    if failures >= IN_A_ROW:
         return max(0, 1 - len(blocks))
     free = sum(
         nodes[block.node].idle_cores // block.cores
