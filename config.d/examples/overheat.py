@@ -36,7 +36,7 @@ def read(path: str) -> str:
 
 
 def temperatures(sys_folder: str) -> "list[float]":
-    """Temperatures of all processors, degrees Celsius; without values that no processor can have."""
+    """Plausible temperatures of all processors, degrees Celsius."""
     files = []
     for folder in glob.glob(os.path.join(sys_folder, "class/hwmon/hwmon*")):
         if read(os.path.join(folder, "name")) in DRIVERS:

@@ -38,7 +38,7 @@ def test_htcondor_takes_it_for_the_same(text: str, htcondor: CondorProcess) -> N
 
 @pytest.mark.parametrize("text", [text for text, value in TEXTS.items() if value is None and text])
 def test_htcondor_takes_it_for_neither(text: str, htcondor: CondorProcess) -> None:
-    """Its library does not end like a daemon: it goes by how the text begins, or by the knob's default."""
+    """The library goes on where a daemon ends: by the beginning of the text, or the default."""
     expected = ["True", "True"] if text in ("trueish", "1/0") else ["True", "False"]
     assert asked(htcondor, text) == expected
 

@@ -1,4 +1,4 @@
-"""START of the snippet, evaluated by HTCondor's ClassAds, and the cycle agree on which group a job belongs to."""
+"""START of the snippet, in HTCondor's ClassAds, and the cycle agree on a job's group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def expressions() -> dict[str, str]:
 
 
 def slot(expressions: dict[str, str], **own: str) -> classad2.ClassAd:
-    """A slot under a target that holds back one subgroup of alice, to no cores at all, and helps another."""
+    """A slot whose target holds back one subgroup of alice, to no cores, and helps another."""
     text = {
         **expressions,
         "t1_TargetActive": "True",
@@ -77,7 +77,7 @@ def counted(expressions: dict[str, str], name: str) -> object:
 @example("alice..prod")
 @example("alice.prod\n")
 def test_only_jobs_of_the_helped_group_start(expressions: dict[str, str], name: str) -> None:
-    """Whatever AccountingGroup says, START takes a job for what the cycle counts it as; it is never undefined or an error.
+    """START and the cycle count a job for one group; START is never undefined or an error.
 
     Text that HTCondor prints with a backslash is a stranger's.
     """

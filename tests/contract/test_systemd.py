@@ -1,4 +1,4 @@
-"""The units stand up to systemd's own tools, and what they forbid is nothing that sharectl needs."""
+"""The units pass systemd's tools, and forbid nothing that sharectl needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print("forbidden" if libc.setuid(os.getuid()) and ctypes.get_errno() == 1 else "
 
 
 def tool(name: str) -> str:
-    """Path of one of systemd's tools; the test is skipped without it, unless nothing may be skipped."""
+    """Path of one of systemd's tools. Skips the test without it, unless none may be skipped."""
     path = shutil.which(name)
     if path is None:
         (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(

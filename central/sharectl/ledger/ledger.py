@@ -38,9 +38,9 @@ _PAGES_A_TIME = 16384
 """Pages that a cycle gives back to the disk at most."""
 _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
 _BROKEN = (
-    "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, plans "
-    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while no "
-    "cycle runs"
+    "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, "
+    "plans are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away "
+    "while no cycle runs"
 )
 _COUNTS = {
     "cycles": "SELECT count(*) FROM cycles",

@@ -166,7 +166,7 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
 @given(records())
 @FEW
 def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None:
-    """A bucket has means of power over all its cycles, of target nodes over those that know them."""
+    """Buckets have means of power over all cycles, of target nodes over those that know them."""
     with ledger_of(kept) as ledger:
         (bucket,) = ledger.series(kept[0].taken_at, kept[0].taken_at + 10 * DAY_SECONDS, 1).buckets
     assert bucket.pool.cycles == len(kept)
