@@ -9,8 +9,9 @@ CHECKOUT = Path(__file__).parents[2]
 POOL = CHECKOUT / "tests" / "pool"
 TABLE = CHECKOUT / "docs" / "faults.md"
 FAULTS = """\
-collector killed, negotiator down, schedd down, schedd hangs, startd dies, disk full, SIGKILL, an hour ahead,
-deleted, truncated, directory, link, FIFO, key rotated, slow, gone, 500, 1 GiB, steps back, steps forward"""
+collector killed, negotiator down, schedd down, schedd hangs, startd dies, disk full, SIGKILL,
+an hour ahead, deleted, truncated, directory, link, FIFO, key rotated, slow, gone, 500, 1 GiB,
+steps back, steps forward"""
 """What the first column has to have rows for."""
 
 
