@@ -235,7 +235,7 @@ EPILOGS = {"up": UP_EPILOG}
 
 def _print_status(box: Box) -> int:
     for host, daemons in box.daemons().items():
-        names = [each.program.replace("condor_", "") for each in daemons]
+        names = [daemon.program.replace("condor_", "") for daemon in daemons]
         print(f"{host:24} {' '.join(sorted(names)) or 'down'}")
     print(box.run(["condor_status"]).stdout.strip())
     print(f"shared folder: {box.shared_directory}")

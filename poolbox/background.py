@@ -43,7 +43,7 @@ def start(name: str, box: Box) -> None:
 
 
 def find(name: str) -> Box:
-    """The running box of that name; `PoolboxError` when there is none."""
+    """Running box of that name. Raises PoolboxError."""
     return Box.attach(_named(_link(name)))
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a box. Every message says what to do next."""
+"""Errors of a box. Every message says what to do next."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Pool:
             streams,
             timeout_seconds,
             argv=list(argv),
-            host=self._known(host),
+            host=self._host(host),
             environment=dict(environment or {}),
             working_directory=str(self.directory / "home"),
         )
@@ -141,12 +141,12 @@ class Pool:
         access_point: Optional[str] = None,
     ) -> list[dict[str, Any]]:
         """Jobs in the queue of one access point or of all, each by attribute."""
-        found: list[dict[str, Any]] = []
+        jobs: list[dict[str, Any]] = []
         for name in [access_point] if access_point else self.spec.access_points:
             query = ["condor_q", "-name", name, "-allusers", "-constraint", constraint]
             text = self.run([*query, "-json", "-attributes", ",".join(attributes)]).stdout
-            found.extend(json.loads(text or "[]"))
-        return found
+            jobs.extend(json.loads(text or "[]"))
+        return jobs
 
     def remove_jobs(self, timeout_seconds: float = 60.0) -> None:
         """Remove every job and wait until all queues are empty and all cores are free."""
@@ -157,7 +157,7 @@ class Pool:
         self.wait_until(lambda: self._are_free(began), timeout_seconds, "no dynamic slot is left")
 
     def _are_free(self, since: float) -> bool:
-        """Whether there is no dynamic slot; one that stays although no job is left is vacated.
+        """True without dynamic slots; vacates one that stays although no job is left.
 
         A job that is removed while its claim is made can leave one that nobody uses, for as long as
         a claim may be silent: half an hour.
@@ -183,7 +183,7 @@ class Pool:
 
     def start_host(self, host: str) -> None:
         """Start the host's condor_master, which starts its daemons; nothing when it runs."""
-        control.ask(self.directory, "start", host=self._known(host))
+        control.ask(self.directory, "start", host=self._host(host))
 
     def stop_host(self, host: str, timeout_seconds: float = 20.0) -> None:
         """End the host's daemons by SIGQUIT, and at the deadline by SIGKILL."""
@@ -192,14 +192,14 @@ class Pool:
             self.directory,
             "stop",
             timeout_seconds=waited,
-            host=self._known(host),
+            host=self._host(host),
             deadline_seconds=timeout_seconds,
         )
 
     def daemon_pid(self, host: str, daemon: str) -> int:
         """Pid outside the box of a host's daemon such as ``STARTD``. Raises PoolboxError."""
         program = f"condor_{daemon.lower()}"
-        for process in self.daemons()[self._known(host)]:
+        for process in self.daemons()[self._host(host)]:
             if process.program == program:
                 return process.pid
         raise PoolboxError(f"{host} runs no {program}")
@@ -212,7 +212,7 @@ class Pool:
         for host, inner_pid in masters.items():
             own = {process.pid for process in everything if process.inner_pid == inner_pid}
             families[host] = [
-                each for each in everything if each.pid in own or each.parent_pid in own
+                process for process in everything if process.pid in own or process.parent_pid in own
             ]
         return families
 
@@ -222,13 +222,13 @@ class Pool:
 
     # ---- waiting and looking
 
-    def wait_until(self, predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
+    def wait_until(self, predicate: Callable[[], Seen], timeout_seconds: float, event: str) -> Seen:
         """First true value of the predicate. Raises DeadlineError with the daemons' logs.
 
         A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet.
         """
         try:
-            return wait_for(predicate, timeout_seconds, what)
+            return wait_for(predicate, timeout_seconds, event)
         except (DeadlineError, BoxFailedError) as failure:
             raise type(failure)(f"{failure}\n{self.log_tail()}") from None
 
@@ -244,13 +244,13 @@ class Pool:
     def complete(self) -> bool:
         """True if the collector knows the negotiator, all access points and all execute points."""
         listing = self.run(["condor_status", "-any", "-af", "MyType", "Machine"], 10.0).stdout
-        known = {tuple(line.split()) for line in listing.splitlines()}
+        present = {tuple(line.split()) for line in listing.splitlines()}
         expected = {("Negotiator", self.spec.central_point)}
         expected |= {("Scheduler", host) for host in self.spec.access_points}
         expected |= {("Machine", node.name) for node in self.spec.execute_points}
-        return expected <= known
+        return expected <= present
 
-    def _known(self, host: Optional[str]) -> str:
+    def _host(self, host: Optional[str]) -> str:
         return self.local_directory(host or self.spec.central_point).name
 
 

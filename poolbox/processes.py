@@ -39,13 +39,13 @@ class Namespace:
 
     def processes(self) -> list[BoxProcess]:
         """Every living process in it; zombies are not living."""
-        found = []
+        living = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(OSError, KeyError):
                     if (entry / "ns" / "pid").stat().st_ino == self._number:
-                        found.append(_read(entry))
-        return found
+                        living.append(_read(entry))
+        return living
 
 
 def _read(entry: Path) -> BoxProcess:

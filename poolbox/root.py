@@ -101,10 +101,10 @@ def htcondor_version(suite: str) -> str:
     """Version of HTCondor in the root of that suite, such as ``23.9.6``; empty without one."""
     own = shutil.which("condor_version")
     if own is not None:
-        said = subprocess.run(
+        printed = subprocess.run(
             [own], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
         ).stdout
-        return said.partition("CondorVersion: ")[2].partition(" ")[0]
+        return printed.partition("CondorVersion: ")[2].partition(" ")[0]
     status = cache_path(suite) / "var" / "lib" / "dpkg" / "status"
     packages = status.read_text(errors="replace").split("\n\n") if status.is_file() else []
     condor = next((text for text in packages if text.startswith("Package: condor\n")), "")
@@ -153,19 +153,19 @@ def _build(suite: str, target: Path, lock: int) -> None:
         "--no-same-permissions",
         "--delay-directory-restore",
     ]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         with (
             subprocess.Popen(
                 [*make, *SUITE_OPTIONS.get(suite, ()), suite, "-"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 pass_fds=(lock,),
             ) as maker,
             subprocess.Popen(
                 [*unpack, "--directory", str(target)],
                 stdin=maker.stdout,
-                stderr=said,
+                stderr=errors,
                 pass_fds=(lock,),
             ) as unpacker,
         ):
@@ -173,8 +173,8 @@ def _build(suite: str, target: Path, lock: int) -> None:
                 maker.stdout.close()  # tar alone reads it: mmdebstrap must notice its end
             failed = _failed((maker, unpacker))
         if failed:
-            said.seek(0)
-            text = said.read().decode(errors="replace").strip()
+            errors.seek(0)
+            text = errors.read().decode(errors="replace").strip()
             raise PoolboxError(f"the {suite} root could not be built: {failed}\n{text[-3000:]}")
     target.chmod(0o755)
 

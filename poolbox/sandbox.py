@@ -1,4 +1,4 @@
-"""The bubblewrap command that runs a box, and the few system files a box has of its own."""
+"""The bubblewrap command that runs a box, and the system files inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a box is to be: its nodes, access points, groups and configuration. Data only."""
+"""Specification of a box: nodes, access points, groups and configuration."""
 
 from __future__ import annotations
 

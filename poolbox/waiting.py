@@ -15,8 +15,8 @@ POLL_SECONDS, LONGEST_POLL_SECONDS = 0.1, 0.3
 POLL_SHARE = 0.05
 
 
-def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
-    """The first true value of the predicate; `DeadlineError` when there is none in time.
+def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, event: str) -> Seen:
+    """First true value of the predicate. Raises DeadlineError.
 
     A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet, except when the
     whole box has ended (`BoxFailedError`): nothing more can be awaited of it.
@@ -35,5 +35,5 @@ def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -
             problem = f"\n{not_yet}"
         now = time.monotonic()
         if now > deadline:
-            raise DeadlineError(f"waited {timeout_seconds:g} s in vain: {what}{problem}")
+            raise DeadlineError(f"waited {timeout_seconds:g} s in vain: {event}{problem}")
         time.sleep(min(LONGEST_POLL_SECONDS, max(POLL_SECONDS, POLL_SHARE * (now - began))))

@@ -119,7 +119,7 @@ def _phase(
     phase = story.Phase(name, tuple(moments), workload.large_jobs_started(sharectl.box) - started)
     if not phase.measured:
         raise PoolboxError(
-            f"no cycle saw the pool: {moments[-1].cycle.said}\n{sharectl.box.log_tail()}"
+            f"no cycle saw the pool: {moments[-1].cycle.errors}\n{sharectl.box.log_tail()}"
         )
     return phase
 

@@ -1,4 +1,4 @@
-"""What the nodes of a pool hold and were told, as their ads in the collector say it."""
+"""Jobs and orders of the nodes of a pool, from their ads in the collector."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def overshoots(before: Iterable[NodePicture], after: Iterable[NodePicture]) -> l
     While the same target stands, the group's cores may fall to the cap but never rise above it.
     """
     earlier = {node.name: node for node in before}
-    found = []
+    passed = []
     for node in after:
         was = earlier.get(node.name)
         if was is None or node.target is None or was.target is None:
@@ -96,11 +96,11 @@ def overshoots(before: Iterable[NodePicture], after: Iterable[NodePicture]) -> l
             group, cap = node.target.held_back, node.target.cap_cores
             allowed = max(cap, was.held_cores.get(group, 0))
             if node.held_cores.get(group, 0) > allowed:
-                found.append(
+                passed.append(
                     f"{node.name}: {group} has {node.held_cores[group]} cores, cap {cap}, "
                     f"before {allowed}"
                 )
-    return found
+    return passed
 
 
 def _target(ad: Any, now: float) -> Optional[NodeTarget]:

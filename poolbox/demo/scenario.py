@@ -110,7 +110,7 @@ def pool_spec(suite: str) -> BoxSpec:
 def node_config(
     *, enabled: bool, file: str = TARGETS_FILE_ON_NODE, grace_seconds: int = GRACE_SECONDS
 ) -> str:
-    """What an admin would write after the snippet, in a later file."""
+    """Configuration of a node, which an admin writes in a file after the snippet."""
     return NODE_CONFIG.format(
         enabled=enabled, file=file, grace_seconds=grace_seconds, checkout=CHECKOUT
     )

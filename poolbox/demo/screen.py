@@ -85,7 +85,7 @@ def moment_picture(moment: Moment) -> Group:
 
 
 def moment_line(moment: Moment) -> str:
-    """The same in a line."""
+    """Moment in a line."""
     held = cores_by_group(moment.nodes)
     parts = [
         f"{group} {held[group]} cores{_error(moment, group)}" for group in scenario.PLEDGE_HS06
@@ -152,7 +152,7 @@ def _nodes(moment: Moment) -> Table:
         table.add_column(column, no_wrap=True)
     for node, power_hs06 in zip(moment.nodes, scenario.NODE_POWERS_HS06):
         table.add_row(
-            node.name, f"{power_hs06 / scenario.NODE_CORES:.0f}", _cores(node), _told(node)
+            node.name, f"{power_hs06 / scenario.NODE_CORES:.0f}", _cores(node), _orders(node)
         )
     return table
 
@@ -164,15 +164,15 @@ def _cores(node: NodePicture) -> Text:
     return drawn.append(IDLE * node.idle_cores, style=STYLES[IDLE])
 
 
-def _told(node: NodePicture) -> str:
-    told = []
+def _orders(node: NodePicture) -> str:
+    orders = []
     if node.target:
-        told.append(
+        orders.append(
             f"{node.target.held_back} at most {node.target.cap_cores}, {node.target.helped} in"
         )
     if node.in_grace:
-        told.append("grace")
-    return "; ".join(told) or "-"
+        orders.append("grace")
+    return "; ".join(orders) or "-"
 
 
 def _plan(moment: Moment) -> str:
@@ -180,7 +180,7 @@ def _plan(moment: Moment) -> str:
     if not plan:
         return (
             "this cycle changed nothing: "
-            f"{moment.cycle.said.splitlines()[-1] if moment.cycle.said else '?'}"
+            f"{moment.cycle.errors.splitlines()[-1] if moment.cycle.errors else '?'}"
         )
     if not plan["targets"]:
         return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")

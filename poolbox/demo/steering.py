@@ -1,4 +1,4 @@
-"""Runs `sharectl` on a box as its timer would: a process of its own, with a configuration file."""
+"""Runs `sharectl` on a box as its timer does: a process with a configuration file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MEASURE, STEER = "0%", "*"
 
 @dataclasses.dataclass(frozen=True)
 class Cycle:
-    """What one run of ``sharectl cycle`` left."""
+    """Result of one run of ``sharectl cycle``."""
 
     exit_code: int
-    said: str
-    """Standard error: what went wrong."""
+    errors: str
+    """Standard error: the problems."""
     record: Optional[dict[str, Any]]
     """Its JSON (taken_at, errors, plan …); None if it printed none."""
 
@@ -39,7 +39,7 @@ class Cycle:
 
     @property
     def measured(self) -> bool:
-        """Whether it has the errors of the groups."""
+        """True if it has the errors of the groups."""
         return bool(self.record and self.record["errors"])
 
 

@@ -1,4 +1,4 @@
-"""What happens in the scenario, step by step: the demo shows it and the loop's test judges it."""
+"""Steps of the scenario: the demo shows them, and the loop's test judges them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def watch(sharectl: Sharectl, controlled: str, seconds: float) -> Iterator[Momen
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """What one phase came to, from its looks."""
+    """Result of one phase, from its looks."""
 
     name: str
     moments: tuple[Moment, ...]

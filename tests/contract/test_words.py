@@ -9,14 +9,21 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "central" / "sharectl"
+CHECKOUT = Path(__file__).parents[2]
+PACKAGE = CHECKOUT / "central" / "sharectl"
 FIRST_WORDS = ("What ", "Those ", "That ", "Whether ", "Which ", "The same ")
 """Beginnings that hide the noun of a docstring."""
 NAMES = {"found", "said", "told", "asked", "known", "left", "given", "what", "each", "one"}
 """Names that say nothing of the domain."""
 WORDS = ("whom", "such that", "is none", "of its own", "likewise", "anew")
 """Words of an older voice."""
-ROOMS = sorted({path.parent.name for path in PACKAGE.rglob("*.py")})
+FOLDERS = sorted(
+    {
+        path.parent.relative_to(CHECKOUT)
+        for root in (PACKAGE, CHECKOUT / "startd_cron", CHECKOUT / "poolbox")
+        for path in root.rglob("*.py")
+    }
+)
 
 
 def faults(source: str) -> Iterator[str]:
@@ -38,12 +45,12 @@ def faults(source: str) -> Iterator[str]:
         yield from (f"{line}: {name}" for name in names if name.strip("_") in NAMES)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_names_and_docstrings_say_what_a_thing_is(room: str) -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_names_and_docstrings_say_what_a_thing_is(folder: Path) -> None:
     broken = {
         path.name: wrong
-        for path in PACKAGE.rglob("*.py")
-        if path.parent.name == room and (wrong := list(faults(path.read_text(encoding="utf-8"))))
+        for path in (CHECKOUT / folder).glob("*.py")
+        if (wrong := list(faults(path.read_text(encoding="utf-8"))))
     }
     assert not broken
 

@@ -38,7 +38,7 @@ def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(
         node.idle_cores for moment in without for node in moment.nodes
     ) < 0.1 * scenario.POOL_CORES * len(without), "a pool that is not full shows nothing"
     cycles = [moment.cycle for moment in without if moment.fresh]
-    unseen = [cycle.said for cycle in cycles if not cycle.measured]
+    unseen = [cycle.errors for cycle in cycles if not cycle.measured]
     assert len(unseen) < len(cycles) / 3, unseen
     start = next(cycle for cycle in reversed(cycles) if cycle.measured)
     assert start.error_hs06(scenario.HELD_BACK) > scenario.DEADBAND_HS06
@@ -106,7 +106,7 @@ def both_schedds_run_jobs(box: Box) -> bool:
 
 def story_of(seen: list[Moment]) -> str:
     return "\n".join(
-        f"{moment.seen_at:.0f} {moment.cycle.exit_code} {moment.cycle.said} {moment.nodes}"
+        f"{moment.seen_at:.0f} {moment.cycle.exit_code} {moment.cycle.errors} {moment.nodes}"
         for moment in seen
         if moment.fresh
     )
