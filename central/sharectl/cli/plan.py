@@ -1,4 +1,4 @@
-"""``sharectl snapshot``, ``errors`` and ``plan``: what the pool holds, and what is due to whom."""
+"""``sharectl snapshot``, ``errors`` and ``plan``: the pool, the errors of its groups, targets."""
 
 from __future__ import annotations
 
