@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Optional
+from operator import itemgetter
+from typing import Any, Optional, Union
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited, look_at_nodes
-from sharectl.config.model import CollectorPublisherConfig, Config, HttpsPublisherConfig
+from sharectl.config.model import TARGETS_FILE, CollectorPublisherConfig, Config, PublisherConfig
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled
@@ -22,8 +22,9 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.plan import REASONS, State
 from sharectl.publish import collector, signing, text
-from sharectl.publish.collector import Holding
+from sharectl.publish.collector import Delivery, Holding
 from sharectl.publish.signing import SigningKey
+from sharectl.publish.text import SharectlFile
 from sharectl.report import as_json
 from sharectl.report.pool import (
     block_problems,
@@ -37,6 +38,7 @@ from sharectl.report.tables import print_table
 from sharectl.words import counted
 
 _ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
+_GROUP_REASON = itemgetter("group", "code", "closed_nodes", "other_sizes_closed_nodes", "says")
 _CODES = options.exit_codes(
     (0, 1, 2, 74, 78),
     {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
-    problems = problems_of(status, config.nodes.job_ctl_stale_seconds)
+    problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
     problems += [of_future] if of_future else []
     if arguments.json:
         print(as_json.dumps("status", {**status, "problems": problems}))
@@ -101,11 +103,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited:
     """Targets that nodes can find in the places."""
-    held = [place for place in published if "targets" in place]
     valid = [
         place
-        for place in held
-        if place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0
+        for place in published
+        if "targets" in place
+        and (place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0)
     ]
     ways = {place["way"] for place in valid if place["targets"]}
     since = {stood.target.node.lower(): stood.since for stood in state.standing_at(now)}
@@ -128,37 +130,34 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     return {**seen, "problem": None}
 
 
-def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
+def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
     """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled."""
     cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
     off, withdrawn = status["disabled"], status["disabled"] and status["withdrawn"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
     published = [place for place in status["published"] if not withdrawn or place.get("older")]
-    problems = [part["problem"] for part in (*published, nodes)]
+    yield from (part["problem"] for part in (*published, nodes) if part["problem"])
     if off and not withdrawn:
-        problems.append(
-            "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
-        )
+        yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
     if off and off["since"] > now + MAX_AHEAD_SECONDS:
-        problems.append(
+        yield (
             "disabled at a time that is still to come: the clock of this machine was ahead then, "
             "or is behind now, and --for ends too late by as much; disable again, or `sharectl "
             "enable`"
         )
     acting = nodes.get("with_target", 0)
     if withdrawn and acting and now - off["since"] > patience_seconds:
-        problems.append(
+        yield (
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "
             "publish for this pool, or to places that publish: does not name? `sharectl explain "
             "node NAME` tells which target it is"
         )
-    problems += block_problems(status["blocks"])
-    problems += refusals(nodes.get("refusing", {}), nodes.get("slots", 0))
+    yield from block_problems(status["blocks"])
+    yield from refusals(nodes.get("refusing", {}), nodes.get("slots", 0))
     if cycle is None:
-        problems.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
+        yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
     else:
-        problems += [f"last cycle: {problem}" for problem in cycle.get("problems", [])]
-    return [problem for problem in problems if problem]
+        yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
 
 
 # ---- screen
@@ -167,22 +166,23 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
 def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
     cycle, nodes = status["last_cycle"] or {}, status["nodes"]
     rows: list[tuple[str, object]] = [("disabled", disabled_words(off))] if off else []
-    if cycle:
-        rows += _cycle_rows(cycle, status["now"])
+    rows += _cycle_rows(cycle, status["now"]) if cycle else []
     rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
-    if nodes["problem"] is None:
-        rows += _node_rows(nodes)
+    rows += _node_rows(nodes) if nodes["problem"] is None else []
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle.get("errors"):
         print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), sys.stdout)
-    if cycle.get("groups"):
-        reasons = []
-        for row in cycle["groups"]:
-            closed = row["closed_nodes"] + row["other_sizes_closed_nodes"]
-            reasons.append((row["group"], row["code"], closed, row["says"]))
-        columns = ("group", "is", "closed nodes", "because")
-        print_table("groups at the last cycle", columns, reasons, sys.stdout)
+    if groups := cycle.get("groups"):
+        print_table(
+            "groups at the last cycle",
+            ("group", "is", "closed nodes", "because"),
+            [
+                (*row, closed + of_other_sizes, says)
+                for *row, closed, of_other_sizes, says in map(_GROUP_REASON, groups)
+            ],
+            sys.stdout,
+        )
     if cycle.get("waits"):
         waits_table("waiting times at the last cycle", cycle["waits"], sys.stdout)
 
@@ -248,10 +248,8 @@ def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
     for way in config.publish:
         if way.collector is not None:
             rows += _in_collectors(config, way.collector, now)
-        elif way.https is not None:
-            rows.append(_in_file(config, "https", way.https.file, keys, now, way.https))
-        elif way.file is not None:
-            rows.append(_in_file(config, "file", way.file, keys, now))
+        else:
+            rows.append(_in_file(config, way, keys, now))
     for row in rows:
         row["older"] = (row.get("sequence") or sequence) < sequence
         if row["older"]:
@@ -288,59 +286,32 @@ def _keys(config: Config) -> tuple[Optional[tuple[SigningKey, ...]], Optional[st
 
 
 def _in_file(
-    config: Config,
-    way: str,
-    file: Path,
-    keys: Optional[tuple[SigningKey, ...]],
-    now: int,
-    served_at: Optional[HttpsPublisherConfig] = None,
+    config: Config, way: PublisherConfig, keys: Optional[tuple[SigningKey, ...]], now: int
 ) -> dict[str, Any]:
-    name = str(file)
+    """Content of a file, and that of the URL where a web server serves it."""
+    file = (way.https.file if way.https else way.file) or TARGETS_FILE
+    kind = {"way": "https" if way.https else "file"}
     try:
         content = text.content_of(file)
-        read = text.parse_text(content, name)
+        read = text.parse_text(content, str(file))
     except InputError as error:
-        return {"way": way, "place": name, "problem": str(error)}
-    seconds = read.valid_until - now if read.valid_until is not None else None
-    wrong = signing.problem_of(content, keys) if keys is not None else None
-    refused = f"{wrong}: nodes with the key refuse it; `sharectl cycle` publishes it again"
+        return {**kind, "place": str(file), "problem": str(error)}
+    fault = signing.problem_of(content, keys) if keys is not None else None
+    refused = f"{fault}: nodes with the key refuse it; `sharectl cycle` publishes it again"
     place = {
-        "way": way,
-        "place": name,
-        "sequence": read.sequence,
+        **kind,
+        **_place(config, now, str(file), read, refused if fault else None),
         "targets": len(read.targets),
-        "valid_for_seconds": seconds,
         "signed_by": read.signature.key_id if read.signature else None,
-        "verified": keys is not None and wrong is None,
-        "problem": _problem(name, config, seconds, read.pool, refused if wrong else None),
+        "verified": keys is not None and fault is None,
     }
-    return {**place, **_served(served_at, content, place["problem"])} if served_at else place
+    if way.https is None:
+        return place
+    from sharectl.publish.https import problem_of
 
-
-def _problem(
-    name: str, config: Config, seconds: Optional[int], pool: Optional[str], other: Optional[str]
-) -> Optional[str]:
-    if seconds is not None and seconds <= 0:
-        return f"{name}: expired {-seconds} s ago: no node has a target from there"
-    if other is not None:
-        return f"{name}: {other}"
-    if pool != config.pool.name:
-        return f"{name}: is for pool {pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
-    return None
-
-
-def _served(way: HttpsPublisherConfig, content: bytes, problem: Any) -> dict[str, Any]:
-    from sharectl.publish.https import fetch
-
-    fetched = fetch(wiring.served_at(way))
-    served = fetched.problem is None and fetched.content == content
-    if fetched.problem is not None:
-        problem = f"{way.url}: {fetched.problem}"
-    elif not served:
-        problem = (
-            f"{way.url}: is not what {way.file} holds; let the server serve that file, uncached"
-        )
-    return {"place": way.url, "served": served, "problem": problem}
+    unserved = problem_of(wiring.served_at(way.https), file, content)
+    problem = unserved or place["problem"]
+    return {**place, "place": way.https.url, "served": unserved is None, "problem": problem}
 
 
 def _in_collectors(config: Config, way: CollectorPublisherConfig, now: int) -> list[dict[str, Any]]:
@@ -349,19 +320,15 @@ def _in_collectors(config: Config, way: CollectorPublisherConfig, now: int) -> l
     except PublishError as error:
         return [{"way": "collector", "place": "collector", "problem": str(error)}]
     return [
-        in_collector(f"collector:{address}", look.held, look.problem, config, now)
-        for address, look in looks.items()
+        in_collector(config, now, f"collector:{address}", look) for address, look in looks.items()
     ]
 
 
-def in_collector(
-    name: str, held: Optional[Holding], problem: Optional[str], config: Config, now: int
-) -> dict[str, Any]:
+def in_collector(config: Config, now: int, name: str, look: Delivery) -> dict[str, Any]:
     """Content of one collector, and its problem."""
-    place: dict[str, Any] = {"way": "collector", "place": name}
-    foreign = sorted(held.foreign.items()) if held else []
-    others = ", ".join(f"{count} of {identity}" for identity, count in foreign)
-    if held is None or held.sequence is None or held.valid_until is None:
+    held, way = look.held or Holding(), {"way": "collector"}
+    others = ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
+    if held.sequence is None:
         empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
         if others:
             empty = (
@@ -369,17 +336,27 @@ def in_collector(
                 f"{others}; nodes that go by one of these have targets from there; is identity "
                 "wrong? (docs/transports.md)"
             )
-        return {**place, "problem": f"{name}: {problem or empty}"}
-    seconds = held.valid_until - now
+        return {**way, "place": name, "problem": f"{name}: {look.problem or empty}"}
     mixed = (
         f"holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
         "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
     )
+    place = _place(config, now, name, held, mixed if others else None)
+    return {**way, **place, "targets": held.targets, "identity": held.identity}
+
+
+def _place(
+    config: Config, now: int, name: str, held: Union[SharectlFile, Holding], fault: Optional[str]
+) -> dict[str, Any]:
+    """Facts about a plan in a place, which has a ``fault`` by what it is."""
+    seconds = held.valid_until - now if held.valid_until is not None else None
+    if seconds is not None and seconds <= 0:
+        fault = f"expired {-seconds} s ago: no node has a target from there"
+    elif fault is None and held.pool != config.pool.name:
+        fault = f"is for pool {held.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
     return {
-        **place,
+        "place": name,
         "sequence": held.sequence,
-        "targets": held.targets,
         "valid_for_seconds": seconds,
-        "identity": held.identity,
-        "problem": _problem(name, config, seconds, held.pool, mixed if others else None) or problem,
+        "problem": fault and f"{name}: {fault}",
     }

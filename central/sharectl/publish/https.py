@@ -55,16 +55,24 @@ class HttpsPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``, and fetch it; returns its URL."""
         self.file.write(plan)
-        url, written = self.served_at.url, self.file.path
-        fetched = fetch(self.served_at)
-        if fetched.problem is not None:
-            raise PublishError(f"{url}: {fetched.problem}; {written} stands")
-        if fetched.content != render(plan, self.file.seal).encode():
-            raise PublishError(
-                f"{url}: is not what {written} holds; let the server serve that file, uncached and "
-                "unchanged"
-            )
-        return self.file.arrived_at(url)
+        content = render(plan, self.file.seal).encode()
+        problem = problem_of(self.served_at, self.file.path, content)
+        if problem is not None:
+            raise PublishError(problem)
+        return self.file.arrived_at(self.served_at.url)
+
+
+def problem_of(served_at: ServedAt, file: Path, content: bytes) -> Optional[str]:
+    """Problem with a server that should serve the ``content`` of a file; None if it does."""
+    fetched = fetch(served_at)
+    if fetched.problem is not None:
+        return f"{served_at.url}: {fetched.problem}; {file} stands"
+    if fetched.content != content:
+        return (
+            f"{served_at.url}: is not what {file} holds; let the server serve that file, uncached "
+            "and unchanged"
+        )
+    return None
 
 
 def fetch(served_at: ServedAt) -> Fetched:

@@ -13,7 +13,7 @@ from sharectl.cli.main import main
 from sharectl.config.load import load
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
-from sharectl.publish.collector import Holding
+from sharectl.publish.collector import Delivery, Holding
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
@@ -180,7 +180,7 @@ def test_the_content_of_a_collector_is_shown(
     tmp_path: Path, held: Optional[Holding], problem: Optional[str]
 ) -> None:
     config = load(configured(tmp_path, "{collector: {}}"))
-    place = status.in_collector(COLLECTOR, held, None, config, NOW)
+    place = status.in_collector(config, NOW, COLLECTOR, Delivery(held))
     if problem is None:
         assert place["problem"] is None
         assert status.line(place) == "3 targets, sequence 7, valid for 60 s, from s@x"
