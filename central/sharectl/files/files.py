@@ -32,6 +32,7 @@ _GIVES_WAY = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
 A link or a FIFO gives way: otherwise whoever puts one there stops the publishing. A link is not
 followed.
 """
+_BEGIN_BYTES = 4096
 _POLL_SECONDS = 0.1
 _descriptors: set[int] = set()
 """Descriptors of the locks that this process holds or waits for."""
@@ -68,6 +69,26 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
             raise
         with _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
             os.fsync(folder)
+
+
+def refuse_foreign(path: Path, begin: str, kind: str) -> None:
+    """Raise StateError if ``path`` is a link, or is there and no file that begins so.
+
+    ``kind`` is the noun of files that may be replaced.
+    """
+    try:
+        start, _facts = read_regular(path, _BEGIN_BYTES)
+    except FileNotFoundError:
+        start = begin.encode()
+    except OSError as error:
+        reason = error.strerror or error
+        raise StateError(
+            f"{path}: not written: what is there cannot be read: {reason}; name another place"
+        ) from error
+    if path.is_symlink() or start is None or not start.lstrip().startswith(begin.encode()):
+        raise StateError(
+            f"{path}: not replaced: it is no {kind}; name another place, or move it away"
+        )
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:

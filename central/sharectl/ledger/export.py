@@ -19,7 +19,6 @@ from sharectl.ledger.data import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plai
 from sharectl.ledger.ledger import Ledger
 
 _ROWS_A_TIME = 20_000
-_MOST_BYTES = 1024
 _SURE = 4
 """Columns that an earlier export of a table begins with."""
 
@@ -115,20 +114,7 @@ def refuse_foreign(path: Path, form: str, table: Table) -> None:
         "parquet": "PAR1",
         "log": f"{error_log.HEADER}\n",
     }
-    try:
-        start, _facts = files.read_regular(path, _MOST_BYTES)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StateError(
-            f"{path}: not written: what is there cannot be read: {error.strerror or error}; "
-            "name another file"
-        ) from error
-    if path.is_symlink() or start is None or not start.startswith(begins[form].encode()):
-        raise StateError(
-            f"{path}: not replaced: it is no earlier {form} export of the same columns; name "
-            "another file, or move it away"
-        )
+    files.refuse_foreign(path, begins[form], f"earlier {form} export of the same columns")
 
 
 def _csv_lines(rows: Iterable[tuple[str, ...]]) -> str:

@@ -26,8 +26,13 @@ from sharectl.report.scale import DAY_SECONDS, minute, time_ticks
 from sharectl.report.series import group_summary, layers_of, multicore_only, points_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
 
-GENERATOR = "sharectl report"
-"""Mark near the begin of every page."""
+BEGIN = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="sharectl report">
+"""
+"""Begin of every page, as the template has it: `sharectl report` replaces no other file."""
 POINTS = 4 * PLOT_WIDTH
 """Points to ask the ledger for: several to a pixel column, whose band shows what a mean hides."""
 _MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
@@ -66,7 +71,6 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
     style = style_sheet()
     return render(
         "page.html",
-        generator=GENERATOR,
         digest=b64encode(sha256(style.encode()).digest()).decode(),
         content=content,
         subject=subject,
