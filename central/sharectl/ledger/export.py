@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from sharectl.errors import MissingExtraError, StateError
 from sharectl.files import files
@@ -34,6 +35,29 @@ class Counted:
         for row in rows:
             self.rows += 1
             yield row
+
+
+def write(
+    path: Optional[Path], form: str, table: Table, ledger: Ledger, since: int, until: int
+) -> int:
+    """Replace a file by an export as csv, parquet or log; returns the number of its rows.
+
+    It goes to standard output if ``path`` is None. Raises as `write_parquet`.
+    """
+    passed = Counted()
+    if form == "log":
+        pieces = log_of(passed.of(log_rows(ledger, since, until)))
+    else:
+        rows = passed.of(rows_of(ledger, table, since, until))
+        if form == "parquet" and path is not None:
+            write_parquet(path, table, rows)
+            return passed.rows
+        pieces = csv_of(table, rows)
+    if path is None:
+        sys.stdout.writelines(pieces)
+    else:
+        files.replace(path, pieces, mode=0o640)
+    return passed.rows
 
 
 def rows_of(ledger: Ledger, table: Table, since: int, until: int) -> Iterator[tuple[Value, ...]]:
