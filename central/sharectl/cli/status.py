@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any, Optional, Union
 
 from sharectl.cli import options, wiring
@@ -38,7 +37,6 @@ from sharectl.report.tables import print_table
 from sharectl.words import counted
 
 _ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
-_GROUP_REASON = itemgetter("group", "code", "closed_nodes", "other_sizes_closed_nodes", "says")
 _CODES = options.exit_codes(
     (0, 1, 2, 74, 78),
     {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
@@ -173,16 +171,14 @@ def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle.get("errors"):
         print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), sys.stdout)
-    if groups := cycle.get("groups"):
-        print_table(
-            "groups at the last cycle",
-            ("group", "is", "closed nodes", "because"),
-            [
-                (*row, closed + of_other_sizes, says)
-                for *row, closed, of_other_sizes, says in map(_GROUP_REASON, groups)
-            ],
-            sys.stdout,
-        )
+    if cycle.get("groups"):
+        closed = ("closed_nodes", "other_sizes_closed_nodes")
+        groups = [
+            (row["group"], row["code"], sum(row[key] for key in closed), row["says"])
+            for row in cycle["groups"]
+        ]
+        columns = ("group", "is", "closed nodes", "because")
+        print_table("groups at the last cycle", columns, groups, sys.stdout)
     if cycle.get("waits"):
         waits_table("waiting times at the last cycle", cycle["waits"], sys.stdout)
 
@@ -194,10 +190,8 @@ def _cycle_rows(cycle: dict[str, Any], now: int) -> Iterator[tuple[str, object]]
     yield "complete", "yes" if cycle["complete"] else "no: targets unchanged"
     yield "held back", plan.get("held_back") or "-"
     yield "helped", plan.get("helped") or "-"
-    if cycle["complete"]:
-        yield "reason", REASONS.get(plan.get("reason", ""), "-")
-    else:
-        yield "reason", unanswered_words(cycle.get("unanswered", ()))
+    reason = REASONS.get(plan.get("reason", ""), "-")
+    yield "reason", reason if cycle["complete"] else unanswered_words(cycle.get("unanswered", ()))
     if idle := cycle.get("idle_cores"):
         rest = idle["all"] - idle["target"] - idle["grace"]
         words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
@@ -210,8 +204,8 @@ def _node_rows(nodes: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "partitionable slots", nodes["slots"]
     yield "with a target now", nodes["with_target"]
     yield "in grace now", f"{nodes['in_grace']}, {counted(nodes['idle_grace_cores'], 'core')}"
-    switched = f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob"
-    yield "switched off on the node", switched
+    off = f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob"
+    yield "switched off on the node", off
     if nodes["multicore_only"]:
         yield "for multicore jobs alone", nodes["multicore_only"]
     reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
