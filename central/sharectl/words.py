@@ -16,17 +16,22 @@ _MOST_PLACES = 3
 _MOST_ALIKE = 5
 
 
-def printable(text: str, most: Optional[int] = None) -> str:
-    """``text`` on one line, cut to ``most`` characters, with ``?`` for those that do not print.
+def printable(text: object, most: Optional[int] = None) -> str:
+    """``text`` on one line, cut to ``most`` characters; those that do not print are escaped.
 
     Text of a job or a file must not steer a terminal.
     """
-    return "".join(character if character.isprintable() else "?" for character in text[:most])
+    escaped = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in str(text)[:most]
+    )
+    return escaped[:most]
 
 
 def shown(text: str) -> str:
     """``text`` as of `printable`, cut to `MAX_SHOWN` characters."""
-    return printable(text, MAX_SHOWN) + ("…" if len(text) > MAX_SHOWN else "")
+    escaped = printable(text, MAX_SHOWN + 1)
+    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]}…"
 
 
 def quoted(text: str) -> str:

@@ -18,7 +18,7 @@ from sharectl.condor.negotiator import KNOBS
 from sharectl.config.load import load
 from sharectl.config.model import PoolConfig
 from sharectl.report import as_json, cadence
-from sharectl.report.tables import printable
+from sharectl.words import printable
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 DEFAULT_PLOT_INTERVALS = (60.0, 300.0)

@@ -25,9 +25,8 @@ from sharectl.consumption.policy import Consumption, attribute_of
 from sharectl.consumption.render import line_of, notes, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.report import as_json, match_cost
-from sharectl.report.tables import printable
 from sharectl.shares.quotas import Group
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 _RENDERED = "the rendered text"
 _EXAMPLES_EPILOG = (

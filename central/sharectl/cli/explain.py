@@ -201,7 +201,7 @@ def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
     near = get_close_matches(name.lower()[:60], names, 3)
     some = f"there are {listed(names, _NAMES_LISTED)}" if names else "there is none"
     remedy = f"did you mean {' or '.join(near)}?" if near else some
-    return AbsentError(f"no {noun} {printable(name)!r} there; {remedy}")
+    return AbsentError(f"no {noun} '{printable(name)}' there; {remedy}")
 
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
@@ -390,7 +390,7 @@ def _codes(arguments: argparse.Namespace) -> int:
         near = get_close_matches(code[: _LABEL * 2], sorted(names))
         advice = "`sharectl explain codes` prints all of them"
         advice = f"did you mean {' or '.join(near)}?" if near else advice
-        options.say([f"no code {printable(code)!r}; {advice}"])
+        options.say([f"no code '{printable(code)}'; {advice}"])
     return 1 if unknown else 0
 
 

@@ -20,8 +20,8 @@ from sharectl.cadence.choice import (
 from sharectl.cadence.run_times import Facts
 from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
-from sharectl.report.tables import WIDTH, print_table, printable
-from sharectl.words import counted
+from sharectl.report.tables import WIDTH, print_table
+from sharectl.words import counted, printable
 
 MOST_TEETH = 200
 _FEW_DIGITS = 100

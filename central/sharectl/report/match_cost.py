@@ -19,8 +19,9 @@ from sharectl.consumption.cost import (
     leftover_claims,
     reasons_against,
 )
-from sharectl.report.tables import print_table, printable
+from sharectl.report.tables import print_table
 from sharectl.shares.quotas import ROOT, Group
+from sharectl.words import printable
 
 UNKNOWN, NONE = "?", "-"
 Row = Mapping[str, Any]

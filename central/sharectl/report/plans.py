@@ -11,9 +11,9 @@ from sharectl.explain.replay import ReplayedCycle, summed
 from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
-from sharectl.report.tables import print_paragraph, print_table, printable
+from sharectl.report.tables import print_paragraph, print_table
 from sharectl.times import shown
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 ROWS = 14
 """Changes that one screen has room for."""

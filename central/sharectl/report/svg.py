@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from sharectl.report import scale
 from sharectl.report.scale import NARROW, AxisUnit, Limits, Tick, number_ticks, rounded_limits
-from sharectl.report.tables import printable
 from sharectl.times import span
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

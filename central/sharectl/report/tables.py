@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TextIO
 
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 WIDTH = 80
 LINES = 23
@@ -75,14 +75,6 @@ def _print_wrapped(
     console = Console(file=to, width=shutil.get_terminal_size().columns, highlight=False)
     console.print()
     console.print(table, crop=False)
-
-
-def printable(cell: object) -> str:
-    """A cell as text on one line; control characters are escaped."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in str(cell)
-    )
 
 
 def print_screen(

@@ -13,7 +13,8 @@ from sharectl.report import series as curves
 from sharectl.report.page import Subject, report
 from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
 from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
-from sharectl.report.tables import print_table, printable
+from sharectl.report.tables import print_table
+from sharectl.words import printable
 from tests.made_series import APRIL, series, ten_minutes
 from tests.verbs import Terminal
 

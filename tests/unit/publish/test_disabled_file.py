@@ -56,7 +56,7 @@ def test_a_reason_cannot_steer_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "disabled").write_bytes(
         written('"reason": "\\u001b[31mred\\n", "who": "a\\tb", "since": 1, "until": null')
     )
-    assert DisabledFile(tmp_path).disabled() == Disabled("?[31mred?", "a?b", 1)
+    assert DisabledFile(tmp_path).disabled() == Disabled(r"\x1b[31mred\n", r"a\tb", 1)
 
 
 def test_only_a_reason_that_has_run_out_is_removed_by_itself(tmp_path: Path) -> None:
