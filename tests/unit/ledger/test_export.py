@@ -152,19 +152,21 @@ def test_a_file_of_somebody_else_is_left_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "sharectl.yaml", "state"]
 
 
-@pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "fifo", "folder"])
 def test_what_is_no_file_is_left_alone(run: Run, tmp_path: Path, kind: str) -> None:
     earlier, out = tmp_path / "earlier.csv", tmp_path / "out"
     assert run("export", "-o", earlier) == 0
     content = earlier.read_bytes()
     if kind == "link":
         out.symlink_to(earlier)
+    elif kind == "link to nothing":
+        out.symlink_to(tmp_path / "nothing")
     elif kind == "fifo":
         os.mkfifo(out)
     else:
         out.mkdir()
     assert run("export", "-o", out, "--from", NOW + 1) == 74
-    assert (earlier.read_bytes(), out.is_symlink()) == (content, kind == "link")
+    assert (earlier.read_bytes(), out.is_symlink()) == (content, kind.startswith("link"))
     assert out.is_file() == (kind == "link")
 
 
