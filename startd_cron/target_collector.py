@@ -230,7 +230,11 @@ def main(argv: "list[str]") -> int:
         rows = [
             (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
         ]
-        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
+        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        try:
+            os.write(1, text.encode())
+        except OSError:  # nobody reads it
+            return 1
         return 0
     options, problems = parse_arguments(argv)
     options["--host"] = options["--host"] or os.uname().nodename

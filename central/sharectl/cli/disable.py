@@ -203,8 +203,7 @@ def _reason(text: str) -> str:
 
 
 def _duration(text: str) -> int:
-    bare_number = text.isascii() and text.isdecimal()
-    seconds = parse_span(f"{text}s" if bare_number else text) or 0
+    seconds = parse_span(text) or 0
     if not 1 <= seconds <= MAX_FOR_SECONDS:
         raise argparse.ArgumentTypeError(
             f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d"

@@ -40,9 +40,9 @@ single_cores | integer | cores held by jobs of one core (SC)
 multi_cores | integer | cores held by jobs of more (MC)
 pending_single_jobs | integer | jobs of one core that waited (PSC)
 pending_multi_jobs | integer | jobs of more that waited (PMC)
-cores_by_size | text | cores of a job : cores that such jobs held; 0: of unknown size, above 1
-pending_by_size | text | cores requested : jobs that waited, likewise
-unplaceable_by_size | text | cores requested : jobs that waited and fit on no empty node
+cores_by_size | text | pairs SIZE:CORES held; SIZE 0: multicore, size unknown
+pending_by_size | text | pairs SIZE:JOBS that waited
+unplaceable_by_size | text | pairs SIZE:JOBS that waited and fit on no empty node
 setpoint_hs06 | number | power that it was entitled to
 control_error_hs06 | number | power over the setpoint; 0 if `acted` has no-demand or no-claimant
 output_hs06 | number | power to move: above 0 to take from the group
@@ -260,8 +260,7 @@ def _by_size(amounts: Mapping[int, int]) -> str:
 TABLES = {
     "groups": Table("one row a group and complete cycle", _GROUPS, _groups),
     "waits": Table(
-        "one row a group, request size and state of jobs, of those of which waiting times are "
-        "known",
+        "one row a group, request size and state of jobs, where waiting times are known",
         _WAITS,
         _waits,
     ),

@@ -188,9 +188,9 @@ def test_a_second_disable_tells_which_reason_it_replaces(run: Run, config: Path)
 
 @pytest.mark.parametrize(
     ("duration", "seconds"),
-    [("30s", 30), ("10m", 600), ("2h", 7200), ("7d", 604_800), ("90", 90), ("1h30m", 5400)],
+    [("30s", 30), ("10m", 600), ("2h", 7200), ("7d", 604_800), ("1h30m", 5400)],
 )
-def test_a_duration_has_a_unit_or_is_in_seconds(run: Run, duration: str, seconds: int) -> None:
+def test_a_duration_has_a_unit(run: Run, duration: str, seconds: int) -> None:
     _, out, _ = run("disable", "--reason", "r", "--for", duration, "--json")
     off = json.loads(out)["disabled"]
     assert off["until"] - off["since"] == seconds
@@ -203,7 +203,7 @@ def test_a_duration_has_a_unit_or_is_in_seconds(run: Run, duration: str, seconds
             "",
             *(
                 f"--for={text}"
-                for text in ("", "0", "-3m", "soon", "0.5s", "400d", "nan", "9" * 400)
+                for text in ("", "0", "2", "-3m", "soon", "0.5s", "400d", "nan", "9" * 400)
             ),
         ),
         *(f"--reason={text}" for text in ("", "   ", "two\nlines", "\x1b[31m", "x" * 501)),
