@@ -12,10 +12,11 @@ from __future__ import annotations
 import mmap
 import re
 import signal
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.daemons import collector, grouped, slots
@@ -45,7 +46,6 @@ from sharectl.condor.slots import (
     rows_of,
     unsure,
 )
-from sharectl.model import Source
 
 MOST_ROWS = 4000
 """Of the answer of a schedd; jobs beyond count as before."""
@@ -55,6 +55,8 @@ MOST_MEMORY_BYTES = 2**28
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.3 s."""
 SHAPE_SECONDS = 0.25
+MOST_CULPRITS = 5
+"""Shapes that may end the process of a trial before the rest is left untried."""
 MOST_REASONS = 20
 """Shapes, those with the most jobs, of which a reason is looked for."""
 MOST_VALUES = 50
@@ -74,7 +76,7 @@ _OF_ROWS = frozenset(("id", "jobids", "jobcount"))
 _GROUP = "accountinggroup"
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
-_UNTRIED, _UNPLACEABLE, _PLACEABLE = range(3)
+_UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP = range(5)
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
 _PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
 """Resources of which a slot may have no more than a job requests."""
@@ -146,21 +148,22 @@ def ask_both(
 ) -> tuple[dict[str, Answer], list[Shapes], list[str]]:
     """Answers of schedds with their jobs, shapes of these, and why shapes are missing.
 
-    The plain question follows where that for both failed before its deadline: trouble with shapes
-    must not hide the jobs.
+    The question for both has half of the deadline; where it fails the plain one follows, with all
+    of it: trouble with shapes must not hide the jobs.
     """
     answers: dict[str, Answer] = {}
     shapes: list[Shapes] = []
     problems: list[str] = []
-    limited = {name: replace(ask, more_bytes=MOST_MEMORY_BYTES) for name, ask in both.items()}
-    for name, answer in ask_all(limited).items():
+    halved = {
+        name: replace(ask, deadline_seconds=ask.deadline_seconds / 2, more_bytes=MOST_MEMORY_BYTES)
+        for name, ask in both.items()
+    }
+    for name, answer in ask_all(halved).items():
         if answer.value is not None:
             answers[name] = replace(answer, value=answer.value[0])
             shapes.append(answer.value[1])
             continue
         problems.append(f"{name}: {answer.source.problem}")
-        if answer.source.seconds > 0.99 * both[name].deadline_seconds:
-            answers[name] = answer
     answers.update(ask_all({name: ask for name, ask in plain.items() if name not in answers}))
     return {name: answers[name] for name in plain}, shapes, problems
 
@@ -184,14 +187,21 @@ def _shape(row: Any, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobS
 
 
 def trial_of(
-    address: Optional[str], sample: Sample, answers: Sequence[Shapes], problems: Sequence[str]
+    address: Optional[str],
+    sample: Sample,
+    answers: Sequence[Shapes],
+    problems: Sequence[str],
+    collector_seconds: float,
 ) -> Trial:
-    """Trial of the shapes on the slots of a collector; ``problems`` are why some are missing."""
+    """Trial of the shapes on the slots of a collector, which has its deadline to send them.
+
+    ``problems`` are why some shapes are missing.
+    """
 
     def look(projection: Sequence[str], constraint: str) -> Iterable[Any]:
         return slots(collector(address), constraint, projection)
 
-    trial = tried(look, sample, answers)
+    trial = tried(look, sample, answers, collector_seconds + TRIAL_SECONDS)
     if problems:
         why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
         return replace(trial, untried=why)
@@ -211,19 +221,17 @@ def tried(
         if shape.ad:
             alike[shape.ad].append(shape)
     jobs = [sum(shape.jobs for shape in shapes) for shapes in alike.values()]
-    with mmap.mmap(-1, len(jobs) + 1) as shared:
-        ask = partial(_try_all, look, sample, list(alike), jobs, shared)
-        question = Question(ask, deadline_seconds, more_bytes=MOST_MEMORY_BYTES)
-        answer = ask_all({"trial": question})["trial"] if jobs else Answer(Source("trial", 0), {})
-        results = shared[: len(jobs)]
-    reasons, problem = answer.value or {}, answer.source.problem
+    results, reasons, problem = _results(
+        partial(_try_all, look, sample, list(alike), jobs), len(jobs), deadline_seconds
+    )
     unplaceable = tuple(
         replace(shape, reason=reasons.get(number, ""))
         for number, shapes in enumerate(alike.values())
         if results[number] == _UNPLACEABLE
         for shape in shapes
     )
-    untried = results.count(_UNTRIED) + sum(shape.ad is None for shape in every)
+    untried = results.count(_UNTRIED) + results.count(_GIVEN_UP) + results.count(_TRYING)
+    untried += sum(shape.ad is None for shape in every)
     why = None
     if untried:
         why = f"{untried} kinds of pending jobs could not be tried on the nodes"
@@ -231,6 +239,30 @@ def tried(
     elif not all(complete for _, complete in answers):
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
     return Trial(unplaceable, why)
+
+
+def _results(
+    try_all: Callable[[mmap.mmap], dict[int, str]], shapes: int, deadline_seconds: float
+) -> tuple[bytes, dict[int, str], Optional[str]]:
+    """Result of each shape, reasons of those that are unplaceable, and a problem if there was one.
+
+    A shape that ends the process is left out, and the rest is tried again.
+    """
+    deadline = time.monotonic() + deadline_seconds
+    problem: Optional[str] = None
+    with mmap.mmap(-1, shapes + 1) as shared:
+        for _ in range(MOST_CULPRITS + 1 if shapes else 0):
+            seconds = max(0.0, deadline - time.monotonic())
+            question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
+            answer = ask_all({"trial": question})["trial"]
+            culprit = shared.find(bytes((_TRYING,)))
+            if answer.source.problem is None:
+                return shared[:shapes], answer.value or {}, problem
+            problem = answer.source.problem
+            if culprit < 0:
+                break
+            shared[culprit] = _GIVEN_UP
+        return shared[:shapes], {}, problem
 
 
 def _try_all(
@@ -243,7 +275,8 @@ def _try_all(
     jobs = [PendingJob(ad) for ad in ads]
     machines = Machines(look, sample, jobs)
     for number, job in enumerate(jobs):
-        if machines.knows(job):
+        if shared[number] == _UNTRIED and machines.knows(job):
+            shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
     unplaceable = [number for number in range(len(jobs)) if shared[number] == _UNPLACEABLE]

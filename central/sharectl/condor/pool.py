@@ -222,7 +222,7 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
     """Jobs in a slot: those of its dynamic slots, or its own."""
     names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
     rows: Iterable[Sequence[Any]] = ()
-    if _is_partitionable(ad):
+    if _is_partitionable(ad) or sequence(evaluated(ad, "ChildCpus")):
         rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
     elif evaluated(ad, "State") == "Claimed":
         rows = [[evaluated(ad, name) for name in names]]
@@ -320,7 +320,13 @@ class CondorPool:
             else {}
         )
         answers, shapes, problems = ask_both(plain, both)
-        trial = trial_of(access.collector, answered.sample, shapes, problems)
+        trial = trial_of(
+            access.collector,
+            answered.sample,
+            shapes,
+            problems,
+            access.collector_deadline_seconds,
+        )
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

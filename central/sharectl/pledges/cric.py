@@ -48,6 +48,8 @@ _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
 """Memory of the process that asks: to a chunk of -1 bytes urllib3 takes all that ever comes."""
 _NOT_MODIFIED, _OK, _REDIRECTS = 304, 200, range(300, 400)
+_UNITS = frozenset(("hs06", "hepspec06", "hepscore23", "hs23", "hepscore"))
+"""All on one scale, as they are compared: lower case, letters and digits."""
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
@@ -65,7 +67,8 @@ def promised(
         With all problems of these federations and VOs.
     """
     try:
-        answer = _mapping(json.loads(content, parse_constant=_no_number), "CRIC")
+        answer = json.loads(content, parse_constant=_no_number, object_pairs_hook=_once)
+        answer = _mapping(answer, "CRIC")
     except (ValueError, RecursionError) as error:
         raise InputError([f"CRIC: is not JSON: {shown(str(error))}"]) from error
     problems: list[str] = []
@@ -73,11 +76,12 @@ def promised(
     for name in federations:
         with _noted(problems):
             quarter, place = _quarter(answer, name, period)
-            keys = {key.lower(): key for key in reversed(quarter)}
             for vo in vos:
-                key = keys.get(vo.lower())
+                keys = [key for key in quarter if key.lower() == vo.lower()]
                 with _noted(problems):
-                    if key is not None:
+                    if len(keys) > 1:
+                        raise InputError([f"{place}: has {some(keys)} for {shown(vo)}: ambiguous"])
+                    for key in keys:
                         powers = _powers(quarter[key], f"{place}.{shown(key)}")
                         parts.setdefault(vo, []).extend(powers)
     if problems:
@@ -135,8 +139,17 @@ def _names(key: str, federation: Any) -> Iterator[str]:
 
 def _powers(pledge: Any, place: str) -> list[SourcePledge]:
     """Pledge of a VO; empty without one."""
-    place, content = f"{place}.CPU", _mapping(pledge, place)
+    content = _mapping(pledge, place)
+    for key, unit in content.items():
+        if key.lower().startswith("cpu") and "unit" in key.lower() and _unit(unit) not in _UNITS:
+            fact = f"{place}.{shown(key)}: {shown(json.dumps(unit))} is not HS06 or HEPscore23"
+            raise InputError([f"{fact}: see pledges.cric.federations"])
+    place = f"{place}.CPU"
     return [SourcePledge(_hs06(content["CPU"], place), place)] if "CPU" in content else []
+
+
+def _unit(value: Any) -> str:
+    return re.sub(r"[^a-z0-9]", "", str(value).lower())
 
 
 def _hs06(value: Any, place: str) -> float:
@@ -154,6 +167,15 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError([f"{shown(place)}: {shown(json.dumps(value))} is not an object"])
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object of JSON whose keys are all different."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{max(keys, key=keys.count)!r} is twice in one object")
+    return content
 
 
 def _no_number(name: str) -> NoReturn:

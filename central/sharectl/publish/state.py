@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -18,6 +19,8 @@ MAX_BYTES = 2**26
 """Size of a file that is still read: some 100,000 targets."""
 
 _LAST_CYCLE = "last_cycle"
+_MEMORIES = ("controllers", "blocks", "unheeding")
+"""Parts that begin afresh if any of them is invalid."""
 _SEQUENCE = re.compile(rb'"sequence":\s*([0-9]{1,12})\b')
 _SEARCHED_BYTES = 2**22
 _MAX_SEQUENCE = 10**12 - 1
@@ -87,13 +90,17 @@ class StateFile:
         return max(named, min(max(0, int(facts.st_mtime)), _MAX_SEQUENCE))
 
     def _begin_again(self, state: State) -> Path:
-        """Put ``state`` in the place of the broken file, which is there until then.
+        """Put ``state`` in the place of the broken file, so that a sequence is always there.
 
         Returns the new path of the broken file.
         """
         aside = files.name_aside(self.path, int(self.clock()))
         try:
-            os.link(self.path, aside, follow_symlinks=False)
+            try:
+                os.link(self.path, aside, follow_symlinks=False)
+            except OSError:
+                # A folder, the file of another user, or a file system without links.
+                self.path.rename(aside)
         except OSError as error:
             raise StateError(
                 f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this "
@@ -102,7 +109,10 @@ class StateFile:
         try:
             self._write(state, {})
         except BaseException:
-            aside.unlink()
+            # Where the write failed before its rename, both names are of one file.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(self.path.lstat(), aside.lstat()):
+                    aside.unlink()
             raise
         return aside
 
@@ -111,4 +121,9 @@ def _parsed(content: Content) -> tuple[State, Content]:
     last_cycle = content.pop(_LAST_CYCLE, {})
     if not isinstance(last_cycle, dict):
         raise DocumentError(f"{_LAST_CYCLE} is no object")
-    return record(State, content), last_cycle
+    try:
+        return record(State, content), last_cycle
+    except DocumentError:
+        # The targets that stand, for which limits hold, are worth more than a memory.
+        rest = {key: value for key, value in content.items() if key not in _MEMORIES}
+        return record(State, rest), last_cycle

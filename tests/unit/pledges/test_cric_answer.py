@@ -111,9 +111,24 @@ def test_other_parts_of_the_answer_are_not_looked_at() -> None:
     assert pledges(json.dumps(content))["cms"][0] == 87100
 
 
-def test_a_vo_in_two_spellings_counts_once() -> None:
-    content = with_cms({"CPU": 5}).replace('"cms"', '"CMS": {"CPU": 7}, "cms"')
-    assert pledges(content)["cms"][0] == 7
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (with_cms({"CPU": 5}).replace('"cms"', '"CMS": {"CPU": 7}, "cms"'), "ambiguous"),
+        (with_cms({"CPU": 5}).replace('"cms"', '"cms": {"CPU": 7}, "cms"'), "'cms' is twice"),
+        (with_cms({"CPU": 5}).replace('"CPU"', '"CPU": 7, "CPU"'), "'CPU' is twice"),
+        (with_cms({"CPU": 87, "CPU_unit": "kHS06"}), "CPU_unit"),
+        (with_cms({"CPU": 87, "cpuUnit": None}), "cpuUnit"),
+    ],
+)
+def test_an_answer_with_two_meanings_or_another_unit_is_refused(content: str, problem: str) -> None:
+    (line,) = problems(content)
+    assert problem in line
+
+
+@pytest.mark.parametrize("unit", ["HS06", "HEP-SPEC06", "HEPscore23"])
+def test_units_of_one_scale_are_read(unit: str) -> None:
+    assert pledges(with_cms({"CPU": 5, "CPU_unit": unit}))["cms"][0] == 5
 
 
 @pytest.mark.parametrize("vo", [{}, {"Disk": 5}])

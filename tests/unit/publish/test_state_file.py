@@ -4,7 +4,7 @@ import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
@@ -84,6 +84,22 @@ def test_a_broken_file_is_put_aside_whole_and_reported_once(tmp_path: Path, cont
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        changed("controllers", "cms", "average_hs06", value=float("nan")),
+        changed("controllers", value=5),
+        changed("unheeding", value={"wn-1": "then"}),
+        changed("blocks", value={"open": [{}]}),
+    ],
+)
+def test_an_invalid_memory_is_dropped_and_targets_stay(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    state = StateFile(path).load()
+    assert state == replace(STATE, controllers={}, unheeding={}, blocks=State().blocks)
+
+
+@pytest.mark.parametrize(
     ("content", "sequence"),
     [
         (b'{"sequence": 2000000000, "nodes"', 2_000_000_000),
@@ -112,12 +128,19 @@ def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path: Path, bef
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to(path)])
-def test_another_thing_of_its_name_is_not_moved(
-    tmp_path: Path, make: Callable[[Path], object]
-) -> None:
+def test_a_link_of_its_name_is_not_moved(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    make(path)
+    path.symlink_to(path)
     with pytest.raises(StateError, match="give this user the right"):
         StateFile(path).save(State(8))
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_what_cannot_have_a_second_name_is_renamed(tmp_path: Path) -> None:
+    """A folder stands for files of others, of which the kernel makes no hard links."""
+    path = tmp_path / "state.json"
+    path.mkdir()
+    with pytest.raises(StateError, match="moved to"):
+        StateFile(path).save(State(8))
+    assert StateFile(path).load() == State(8)
+    assert [file.is_dir() for file in tmp_path.glob("state.json.broken-*")] == [True]
