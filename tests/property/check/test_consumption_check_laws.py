@@ -126,7 +126,13 @@ def test_a_knob_with_a_letter_too_few_or_twice_is_named(
     prefix = "SLOT_TYPE_1_" if of_type and knob != "CLAIM_PARTITIONABLE_LEFTOVERS" else ""
     written = f"{prefix}{knob[:at]}{knob[at] * 2 if twice else ''}{knob[at + 1 :]}"
     (finding,) = unknown_knob(subject({written: "True"}, htcondor))
-    assert finding.remedy == f"write {prefix}{knob}"
+    # A letter too few may fit two knobs: CONSUMPTION_PUS.
+    near = [
+        name
+        for name in (*KNOBS, "CONSUMPTION_GPUS")
+        if name[:at] + name[at + 1 :] == knob[:at] + knob[at + 1 :]
+    ]
+    assert finding.remedy in [f"write {prefix}{name}" for name in (near, [knob])[twice]]
 
 
 @given(part=st.integers(1, 100), total=st.integers(1, 10**6))
