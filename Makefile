@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 SUITE := forky
 SEMANTICS_SUITE := trixie
 # Pool tests run side by side, a file at a time: they wait for daemons most of the time.
-POOLS := 8
+POOLS := 5
 
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE

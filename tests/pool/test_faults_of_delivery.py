@@ -579,7 +579,7 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
                 stood["target"]["node"] for stood in standing
             }
         left = cycles_that_die.leftovers(tmp_path)
-        assert killed > 0.9 * len(deaths)
+        assert killed > 0.75 * len(deaths)
         print(f"{killed} deaths, {len(left)} files left by them, steps: {steps}")
         assert left, "no cycle was killed while it wrote"
         for path in left:

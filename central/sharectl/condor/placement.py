@@ -148,8 +148,8 @@ def ask_both(
 ) -> tuple[dict[str, Answer], list[Shapes], list[str]]:
     """Answers of schedds with their jobs, shapes of these, and why shapes are missing.
 
-    The question for both has half of the deadline; where it fails the plain one follows, with all
-    of it: trouble with shapes must not hide the jobs.
+    The question for both has a third of the deadline; where it fails the plain one has the rest:
+    trouble with shapes must not hide the jobs.
     """
     answers: dict[str, Answer] = {}
     shapes: list[Shapes] = []
@@ -164,7 +164,12 @@ def ask_both(
             shapes.append(answer.value[1])
             continue
         problems.append(f"{name}: {answer.source.problem}")
-    answers.update(ask_all({name: ask for name, ask in plain.items() if name not in answers}))
+    rest = {
+        name: replace(ask, deadline_seconds=ask.deadline_seconds * (2 / 3 if name in both else 1))
+        for name, ask in plain.items()
+        if name not in answers
+    }
+    answers.update(ask_all(rest))
     return {name: answers[name] for name in plain}, shapes, problems
 
 
