@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Optional
 
 MAX_SHOWN = 60
@@ -42,6 +43,19 @@ def quoted(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Number and noun: 1 job, 2 jobs."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def near(word: str, words: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:
+    """The ``words`` that ``word`` may be a slip of, the likeliest first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few runs need it
+
+    return get_close_matches(word[:MAX_SHOWN], list(words), most, likeness)
+
+
+def did_you_mean(word: str, words: Iterable[str], otherwise: str, most: int = 1) -> str:
+    """Question after the word that was meant, or ``otherwise`` if none is near."""
+    meant = near(word.lower(), words, most)
+    return f"did you mean {' or '.join(meant)}?" if meant else otherwise
 
 
 class Problems:

@@ -6,7 +6,6 @@ so. Policies and weights are evaluated by HTCondor, for the same ordinary jobs e
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -41,6 +40,7 @@ from sharectl.check.trials import is_true, startd_publishes
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.consumption.policy import amount_of, by_name, part_of
 from sharectl.consumption.policy import is_htcondors as is_standard
+from sharectl.words import near
 
 _BOOLEAN_WORDS = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "enabled"), "True"),
@@ -86,8 +86,8 @@ def _unknown(node: CheckedNode, name: str) -> Optional[tuple[str, str]]:
     knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
     if not rest or rest.upper() in knobs:
         return None
-    if near := difflib.get_close_matches(rest.upper(), knobs, 1, 0.85):
-        meant = name[: len(name) - len(rest)] + near[0]
+    if close := near(rest.upper(), knobs, likeness=0.85):
+        meant = name[: len(name) - len(rest)] + close[0]
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {meant}"
     if not rest.upper().startswith(_CONSUMPTION):
         return None
@@ -103,7 +103,7 @@ def invalid_boolean(subject: ConsumptionSubject) -> Iterator[Finding]:
             if node.booleans.get(text) is not None:
                 continue
             shown = one_line(text, 60)
-            meant = difflib.get_close_matches(shown.lower(), _BOOLEAN_WORDS, 1)
+            meant = near(shown.lower(), _BOOLEAN_WORDS)
             yield Finding(
                 node.configuration.place(name),
                 f"{name} = {shown} is an invalid boolean: {_misread(node, name)}",
@@ -196,9 +196,9 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
                 is_there = is_standard(name) or name.lower() in names
                 if not slot.count or is_there or not amount_of(slot.shares, name, 0):
                     continue
-                near = difflib.get_close_matches(name.lower(), [*names, "cpus", "memory"], 1)
+                meant = near(name.lower(), [*names, "cpus", "memory"])
                 fault = f"{knob}: {name} = {text}, and the machine has no {name}: {_ENDS}"
-                remedy = near[0] if near else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
+                remedy = meant[0] if meant else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
                 yield Finding(node.configuration.place(knob), fault, f"write {remedy}")
         for asset in node.assets:
             yield from _sum_of_parts(node, asset)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
@@ -40,6 +39,7 @@ from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_bala
 from sharectl.plan.nodes import REMEDIES
 from sharectl.publish import signing
 from sharectl.shares.groups import above_of
+from sharectl.words import near
 
 GROUP_MAP, TRANSFORM = "SHARECTL_GROUP_MAP", "JOB_TRANSFORM_SharectlPower"
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
@@ -197,8 +197,8 @@ def _unused(subject: SnippetSubject) -> Iterator[Finding]:
         name = part.name.lower()
         is_ours = name.startswith("sharectl_") and subject.configuration.is_judged(part)
         if is_ours and name not in used:
-            near = difflib.get_close_matches(name, own, 1)
-            remedy = f"write {near[0].upper()}" if near else "take it out"
+            meant = near(name, own)
+            remedy = f"write {meant[0].upper()}" if meant else "take it out"
             yield Finding(part.place, f"nothing uses {part.name}", remedy)
 
 
@@ -334,9 +334,9 @@ def options(subject: SnippetSubject) -> Iterator[Finding]:
     place = subject.configuration.place(knob)
     unknown = [name for name in words[::2] if name not in JOB_CTL_OPTIONS]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], JOB_CTL_OPTIONS, 1) or JOB_CTL_OPTIONS
+        meant = near(unknown[0], JOB_CTL_OPTIONS) or JOB_CTL_OPTIONS
         fault = f"{PROGRAM} has no option {unknown[0]}: nodes get no target"
-        yield Finding(place, fault, f"write {' or '.join(near)}, and its value after a blank")
+        yield Finding(place, fault, f"write {' or '.join(meant)}, and its value after a blank")
     elif len(words) % 2:
         yield Finding(place, f"{words[-1]} has no value: nodes get no target", "write one")
 

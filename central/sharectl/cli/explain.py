@@ -7,7 +7,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING, Optional
 
@@ -29,6 +28,7 @@ from sharectl.report.tables import listed
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, parse, shown
+from sharectl.words import did_you_mean
 from sharectl.words import shown as printable
 
 if TYPE_CHECKING:
@@ -198,10 +198,10 @@ def _node(arguments: argparse.Namespace) -> int:
 
 def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
     """Error that names neighbours of an unknown group or node."""
-    near = get_close_matches(name.lower()[:60], names, 3)
     some = f"there are {listed(names, _NAMES_LISTED)}" if names else "there is none"
-    remedy = f"did you mean {' or '.join(near)}?" if near else some
-    return AbsentError(f"no {noun} '{printable(name)}' there; {remedy}")
+    return AbsentError(
+        f"no {noun} '{printable(name)}' there; {did_you_mean(name, names, some, most=3)}"
+    )
 
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
@@ -387,9 +387,8 @@ def _codes(arguments: argparse.Namespace) -> int:
     names = {code for codes in CODES.values() for code in codes}
     unknown = [code for code in wanted if code not in names]
     for code in unknown:
-        near = get_close_matches(code[: _LABEL * 2], sorted(names))
-        advice = "`sharectl explain codes` prints all of them"
-        advice = f"did you mean {' or '.join(near)}?" if near else advice
+        every = "`sharectl explain codes` prints all of them"
+        advice = did_you_mean(code, sorted(names), every, most=3)
         options.say([f"no code '{printable(code)}'; {advice}"])
     return 1 if unknown else 0
 

@@ -10,7 +10,7 @@ import os
 import re
 import select
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
@@ -18,7 +18,7 @@ from typing import Any, Optional
 from sharectl import __version__
 from sharectl.cli.options import exit_codes
 from sharectl.errors import INTERNAL, INTERRUPTED, SharectlError, StateError
-from sharectl.words import printable
+from sharectl.words import near, printable
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -183,18 +183,16 @@ def _misplaced(arguments: Sequence[str]) -> Optional[str]:
 def _unknown(words: Sequence[str], command: str, help_text: str) -> str:
     """Fault of ``words`` that ``command`` does not have; ``help_text`` has its options."""
     options = [word.partition("=")[0][:_WORD_CHARACTERS] for word in words if word.startswith("-")]
-    near = sorted(set(_OPTION.findall(help_text)))
-    faults = [f"there is no option {option}{_nearest(option, near)}" for option in options]
+    present = sorted(set(_OPTION.findall(help_text)))
+    faults = [f"there is no option {option}{_nearest(option, present)}" for option in options]
     if not options:
         faults = [f"{word[:_WORD_CHARACTERS]!r} is one word too many" for word in words]
     return f"{'; '.join(faults)} (`{command} --help` has what there is)"
 
 
-def _nearest(word: str, words: Collection[str]) -> str:
-    from difflib import get_close_matches  # few runs need it
-
-    near = get_close_matches(word, words, 1)
-    return f"; write {near[0]}" if near else ""
+def _nearest(word: str, words: Iterable[str]) -> str:
+    meant = near(word, words)
+    return f"; write {meant[0]}" if meant else ""
 
 
 # ---- standard streams that are closed, full, or in a locale that lacks characters

@@ -20,7 +20,7 @@ from sharectl.config.fields import (
 from sharectl.config.groups import GroupConfig, SubgroupConfig, first_level_fault, part_fault
 from sharectl.config.model import faults_between
 from sharectl.files.yaml import Fault, Tree, ValuePath, place
-from sharectl.words import shown
+from sharectl.words import did_you_mean, shown
 
 GROUP_EXAMPLE = "cms: {pledge_hs06: 87100}"
 _EXAMPLES = {
@@ -69,15 +69,12 @@ class Reader:
 
     def _advice(self, name: str, keys: Iterable[str]) -> str:
         """Section in which ``name`` is a key, or the most similar one of ``keys``."""
-        from difflib import get_close_matches  # a sound file needs none
-
         for at, section in sections_of(self.top).items():
             if name in keys_of(section):
                 return (
                     f"write it {f'under {place(at)}' if at else 'at the top level, not indented'}"
                 )
-        near = get_close_matches(name.lower(), list(keys), n=1)
-        return f"did you mean {near[0]}?" if near else f"write one of {', '.join(keys)}"
+        return did_you_mean(name, keys, f"write one of {', '.join(keys)}")
 
     def section(self, section: type, value: Any, path: ValuePath) -> Any:
         """Record of the mapping at ``path``."""

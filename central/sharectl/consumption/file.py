@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Optional
 
@@ -27,7 +26,7 @@ from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
 from sharectl.files.yaml import MAX_BYTES, Fault, NotYamlError, Tree, ValuePath, problem_lines
 from sharectl.settings import setting
-from sharectl.words import quoted
+from sharectl.words import did_you_mean, quoted
 
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -236,7 +235,6 @@ def example(name: str) -> str:
     """YAML text of an example; InputError if there is no such name."""
     names = list(examples())
     if name not in names:
-        near = get_close_matches(name, names, n=1)
-        advice = f"did you mean {near[0]}?" if near else f"write one of {', '.join(names)}"
+        advice = did_you_mean(name, names, f"write one of {', '.join(names)}")
         raise InputError([f"there is no example {quoted(name)}; {advice}"])
     return (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
