@@ -6,7 +6,7 @@ PYTHON := $(VENV)/bin/python
 # what HTCondor does.
 SUITE := forky
 SEMANTICS_SUITE := trixie
-# Pool tests run side by side, a file at a time: they wait for daemons most of the time.
+# Pool tests run side by side, a file and a version at a time: they wait for daemons most of the time.
 POOLS := 5
 
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
@@ -45,7 +45,7 @@ unit: packages venv
 coverage: packages venv
 	$(UNIT) --cov --cov-report=term
 
-POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
+POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadgroup --no-loadscope-reorder
 
 pool: packages venv
 	$(POOL) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)

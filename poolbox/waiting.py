@@ -10,8 +10,8 @@ from poolbox.errors import BoxFailedError, DeadlineError, PoolboxError
 
 Seen = TypeVar("Seen")
 
-POLL_SECONDS, LONGEST_POLL_SECONDS = 0.1, 0.3
-# What has not come yet is asked for less and less often: most questions are a process of their own.
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.1, 1.0
+# Most questions are a process: a wait of t seconds may last a twentieth of t longer.
 POLL_SHARE = 0.05
 
 

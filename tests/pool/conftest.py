@@ -88,11 +88,18 @@ def pytest_terminal_summary(
     terminalreporter.write_line(_versions(config))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything below this folder: it needs a pool. `LONGEST` begin."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark everything below this folder: it needs a pool. `LONGEST` begin.
+
+    A file and a suite go to one worker.
+    """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
+            if hasattr(config, "workerinput"):
+                parameters = getattr(item, "callspec", None)
+                suite = parameters.params.get("pool_suite", "") if parameters else ""
+                item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{suite}"))
     items.sort(
         key=lambda item: (
             LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
@@ -112,11 +119,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests marked `semantics` on a second HTCondor, if there is to be one."""
-    suites = [chosen_suite(metafunc.config), metafunc.config.getoption("--semantics-suite", None)]
-    marked = metafunc.definition.get_closest_marker("semantics") is not None
-    if marked and "pool_suite" in metafunc.fixturenames and suites[1] not in (None, suites[0]):
-        metafunc.parametrize("pool_suite", suites, indirect=True, scope="session")
+    """Run tests marked `semantics` on a second HTCondor too, if there is to be one."""
+    second = metafunc.config.getoption("--semantics-suite", None)
+    if second and "pool_suite" in metafunc.fixturenames:
+        marked = metafunc.definition.get_closest_marker("semantics") is not None
+        suites = [chosen_suite(metafunc.config), second]
+        metafunc.parametrize(
+            "pool_suite",
+            dict.fromkeys(suites if marked else suites[:1]),
+            indirect=True,
+            scope="session",
+        )
 
 
 @pytest.fixture(scope="session")
