@@ -45,7 +45,7 @@ unit: packages venv
 coverage: packages venv
 	$(UNIT) --cov --cov-report=term
 
-POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadgroup --no-loadscope-reorder
+POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
 
 pool: packages venv
 	$(POOL) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import pytest
 
@@ -88,23 +90,30 @@ def pytest_terminal_summary(
     terminalreporter.write_line(_versions(config))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark everything below this folder: it needs a pool. `LONGEST` begin.
-
-    A file and a suite go to one worker.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything below this folder: it needs a pool. `LONGEST` begin."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
-            if hasattr(config, "workerinput"):
-                parameters = getattr(item, "callspec", None)
-                suite = parameters.params.get("pool_suite", "") if parameters else ""
-                item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{suite}"))
     items.sort(
         key=lambda item: (
             LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
         )
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Scheduler for ``--dist loadfile`` that gives a file's suites to different workers."""
+    scheduling: Any = importlib.import_module("xdist.scheduler")
+
+    def scope(nodeid: str) -> str:
+        words = re.split(r"[\[\]-]", nodeid)
+        return "".join([words[0].partition("::")[0], *(set(words) & set(SUITES))])
+
+    scheduler = scheduling.LoadScopeScheduling(config, log)
+    scheduler._split_scope = scope  # noqa: SLF001  # as its subclasses do
+    return scheduler if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
