@@ -53,8 +53,8 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
         "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
-        "flips": [len(changes.flips) for changes in (group, node, cycle or Otherwise(None))],
-        "tried_all": [changes.tried_all for changes in (group, node, cycle or Otherwise(None))],
+        "flips": [len(changes.flips or ()) for changes in (group, node, cycle or Otherwise(()))],
+        "tried_all": [changes.tried_all for changes in (group, node, cycle or Otherwise(()))],
     }
 
 

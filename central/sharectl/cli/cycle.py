@@ -116,7 +116,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
             }
             for control in (record.groups if record is not None else ())
         ],
-        "waits": as_json.waits(snapshot.waits),
+        "waits": [asdict(waits) for waits in snapshot.waits],
         "groups": as_json.group_reasons(record) if record is not None else [],
         "plan": as_json.plan(done.plan) if done.plan else None,
         "disabled": asdict(done.disabled) if done.disabled else None,

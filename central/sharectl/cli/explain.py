@@ -162,14 +162,18 @@ def _print(page: Page, arguments: argparse.Namespace) -> None:
 
 
 def _group(arguments: argparse.Namespace) -> int:
-    explained = _explained(arguments, options.config_of(arguments))
-    groups = [control.group for control in explained.record.groups]
-    name = arguments.name.lower()
+    config, name = options.config_of(arguments), arguments.name.lower()
+    configured = config.tree.names
     if name == OTHER:
         raise AbsentError(
             f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with "
-            f"one are {', '.join(groups)}"
+            f"one are {', '.join(configured)}"
         )
+    # An earlier cycle may have had other groups.
+    if name not in configured and arguments.cycle is None and arguments.at is None:
+        raise _absent("group", arguments.name, configured)
+    explained = _explained(arguments, config)
+    groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
     _print(group_page(explained, name, decisions.explain_group(explained, name)), arguments)
@@ -228,7 +232,8 @@ def _cycle(arguments: argparse.Namespace) -> int:
     record = recorded(ledger, *(arguments.cycle or (None, None)))
     before = complete_before(ledger, record.taken_at)
     again = _decided_again(record, before, config) if _is_complete(record) else None
-    _print(cycle_page(record, before, decisions.explain_cycle(record, again)), arguments)
+    otherwise = decisions.explain_cycle(record, again)
+    _print(cycle_page(record, before, again, otherwise), arguments)
     return 0
 
 
@@ -338,7 +343,7 @@ def _job(arguments: argparse.Namespace) -> int:
             quotas = job.quotas_of(facts.accounting_group, match.groups)
             headroom = _headroom(facts.accounting_group, config, quotas, now)
             explained = explained._replace(
-                code=code or verdict.code, verdict=verdict, headroom=headroom
+                code=code or verdict["code"], verdict=verdict, headroom=headroom
             )
     _print(job_page(explained), arguments)
     return int(explained.code == job.NOT_EVALUATED)

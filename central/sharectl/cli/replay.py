@@ -96,6 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
     cycles = list(replayed(how, records, before, state_after(before, law.validity_seconds)))
     if not cycles:
         raise AbsentError(options.no_cycle(ledger.span()))
+    if all(cycle.would is None for cycle in cycles):
+        raise AbsentError(
+            "nothing to replay: no cycle in that time was complete; name another time with --from "
+            "and --to"
+        )
     file = f" of {arguments.other}" if arguments.other else ""
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}{file}"
     words = ", ".join((laws, *arguments.settings))

@@ -9,7 +9,7 @@ from pathlib import Path
 from sharectl.cli import options, wiring
 from sharectl.cli.options import moment, no_cycle, refuse_no_period
 from sharectl.config.files import refuse_output
-from sharectl.errors import AbsentError
+from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
 from sharectl.report import as_json, page
 from sharectl.times import FORMS, shown
@@ -97,7 +97,12 @@ def run(arguments: argparse.Namespace) -> int:
         ledger.last_complete(*spans[-1]),
     )
     periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StateError(
+            f"{path.parent}: not written: a file is in the place of a folder; name a folder with -o"
+        ) from error
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
     files.replace(path, [page.report(periods, subject)])
     content = page.as_content(periods, subject)

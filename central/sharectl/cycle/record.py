@@ -8,10 +8,14 @@ from dataclasses import replace
 from typing import Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
+from sharectl.plan.nodes import UNKNOWN_CODE
 from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes, group_reasons
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
+
+UNWILLING = frozenset({"refused", "not-obeying"})
+"""Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
 
 
 def record_of(
@@ -100,7 +104,7 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
     Rounded values stay rounded: the jobs of one node, group and size have run for their mean time
     and hold their mean memory. Pending jobs of no configured group are missing. Each job has the
     power of its node. Short host names stand for full ones. Absent nodes, which are recorded with
-    their target and no cores, are left out.
+    their target and no cores, are left out. Nodes that were unwilling refuse again.
     """
     present = [node for node in record.nodes if node.cores > 0]
     return Snapshot(
@@ -117,6 +121,7 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
                 draining=node.draining,
                 multicore_only=node.multicore_only,
                 several_slots=node.reason == "several-slots",
+                refusal=UNKNOWN_CODE if node.reason in UNWILLING else None,
             )
             for node in present
         ),

@@ -10,10 +10,9 @@ from typing import NamedTuple, Optional
 
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.explain import what_if
-from sharectl.explain.what_if import UNWILLING, Case, Flip, Trials
-from sharectl.model import Snapshot, Standing, Target
+from sharectl.explain.what_if import Case, Flip, Trials
+from sharectl.model import Standing, Target
 from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff, power_moved_hs06
-from sharectl.plan.nodes import UNKNOWN_CODE
 from sharectl.plan.plan import Decision, Known, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.shares.groups import GroupTree
@@ -23,6 +22,9 @@ _OVERRULED = frozenset({"disabled", "withdrawn"})
 
 ALIKE_RATIO = 0.1
 """Part by which alike numbers of targets may differ: rounding moves a few on a large pool."""
+
+OVERRULED, ALIKE, ANOTHER = "overruled", "alike", "another"
+"""The cycle was kept from publishing; deciding now comes to about its outcome, or to another."""
 
 UNSEEN = "a decision; which one is not known, since what it would have told is not"
 """Outcome if a source that was silent had answered."""
@@ -41,35 +43,22 @@ class Explained:
     """Made now from ``case``."""
 
     @property
-    def overruled(self) -> bool:
-        """True if there were no targets whatever the errors called for."""
-        return self.record.reason in _OVERRULED
-
-    @property
     def agrees(self) -> bool:
         """True if deciding now comes to the recorded targets."""
         return set(targets_of(self.record)) == set(self.decision.plan.targets)
 
 
-@dataclass(frozen=True)
-class Otherwise:
+class Otherwise(NamedTuple):
     """Changes of a decision about a group, a node or the pool."""
 
-    explained: Optional[Explained]
-    """None where there was nothing to decide on."""
+    flips: Optional[tuple[Flip, ...]]
+    """None if they would be those of another decision than the recorded one."""
     outcome: Optional[str] = None
-    """Outcome of deciding now."""
-    same: bool = True
-    """True if that is the recorded outcome."""
-    alike: bool = True
-    """True if it is about the recorded outcome."""
-    flips: tuple[Flip, ...] = ()
-    tried_all: bool = True
-
-    @property
-    def applies(self) -> bool:
-        """True if ``flips`` are those of the recorded decision."""
-        return self.alike or (self.explained is not None and self.explained.overruled)
+    """Outcome of deciding now; None if that cannot be done."""
+    note: str = ""
+    """`OVERRULED`, `ALIKE` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
+    tried_all: Optional[bool] = True
+    """None if there is no plan to change."""
 
 
 class Exchange(NamedTuple):
@@ -106,7 +95,7 @@ def of_ledger(
     """
     state = state_after(before, config.validity_seconds)
     config = with_pledges_of(record, config)
-    case = Case(config, state, snapshot_then(record), record.taken_at, run_times)
+    case = Case(config, state, snapshot_of(record), record.taken_at, run_times)
     return Explained("the ledger", record, case, case.decided())
 
 
@@ -141,17 +130,6 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
     )
 
 
-def snapshot_then(record: CycleRecord) -> Snapshot:
-    """Snapshot of a complete cycle; nodes that were unwilling then are so again."""
-    snapshot = snapshot_of(record)
-    unwilling = {node.node for node in record.nodes if node.reason in UNWILLING}
-    nodes = (
-        replace(node, refusal=UNKNOWN_CODE) if node.name in unwilling else node
-        for node in snapshot.nodes
-    )
-    return replace(snapshot, nodes=tuple(nodes))
-
-
 def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
     """Configuration with the groups and pledges of a complete cycle."""
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
@@ -163,33 +141,31 @@ def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
 
 def explain_group(explained: Explained, group: str) -> Otherwise:
     """Changes that would make a group give, receive, or do neither."""
-    case, decision, outcome = explained.case, explained.decision, what_if.role(group)
+    outcome = what_if.role(group)
     were = what_if.counts(targets_of(explained.record), group)
-    are = what_if.counts(decision.plan.targets, group)
+    are = what_if.counts(explained.decision.plan.targets, group)
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
-        if group not in case.config.pledge_hs06:
+        if group not in trials.case.config.pledge_hs06:
             return ()
-        limits = what_if.limit_levers(case, decision)
+        limits = what_if.limit_levers(trials)
         on_nodes = trials.flips(limits, what_if.role(group, nodes=True))
-        return (*on_nodes, *trials.flips(what_if.group_levers(case, decision, group), outcome))
+        return (*on_nodes, *trials.flips(what_if.group_levers(trials, group), outcome))
 
-    about = all(map(alike, were, are))
-    return _otherwise(explained, outcome, flips, same=were == are, about=about)
+    return _otherwise(explained, outcome, flips, same=were == are, about=all(map(alike, were, are)))
 
 
 def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     """Changes that would give a node a target, or take it away."""
-    case, decision, outcome = explained.case, explained.decision, what_if.under_target(record.node)
-    same = what_if.target_on(decision, record.node) == record.target
+    name, outcome = record.node, what_if.under_target(record.node)
+    same = what_if.target_on(explained.decision, name) == record.target
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
-        node = next((node for node in case.snapshot.nodes if node.name == record.node), None)
-        if node is None:
-            return ()
-        return trials.flips(what_if.node_levers(case, decision, node), outcome) or trials.together(
-            what_if.node_conditions(case, decision, node), outcome
-        )
+        changes: tuple[Flip, ...] = ()
+        for node in (node for node in trials.case.snapshot.nodes if node.name == name):
+            changes = trials.flips(what_if.node_levers(trials, node), outcome)
+            changes = changes or trials.together(what_if.node_conditions(trials, node), outcome)
+        return changes
 
     return _otherwise(explained, outcome, flips, same=same, about=same)
 
@@ -203,18 +179,18 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
         silent = [source.name for source in record.sources if source.problem is not None]
         answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
         change = Flip("answering", answer, None, None, UNSEEN)
-        return Otherwise(None, flips=(change,)) if silent and not record.complete else None
+        return Otherwise((change,)) if silent and not record.complete else None
     targets, outcome = explained.decision.plan.targets, what_if.targets_in_all
-    now, enabled = outcome(explained.decision), "sharectl is enabled (`sharectl enable`)"
-    is_off = record.reason == "disabled" and targets
-    first = (Flip("enabled", enabled, None, None, now),) if is_off else ()
-    return _otherwise(
-        explained,
-        outcome,
-        lambda trials: (*first, *what_if.cycle_flips(trials)),
-        same=explained.agrees,
-        about=alike(len(targets_of(record)), len(targets)),
-    )
+
+    def flips(trials: Trials) -> tuple[Flip, ...]:
+        changes = what_if.cycle_flips(trials)
+        if record.reason != "disabled" or not targets:
+            return changes
+        enabled = "sharectl is enabled (`sharectl enable`)"
+        return (Flip("enabled", enabled, None, None, outcome(explained.decision)), *changes)
+
+    about = alike(len(targets_of(record)), len(targets))
+    return _otherwise(explained, outcome, flips, same=explained.agrees, about=about)
 
 
 def _otherwise(
@@ -225,12 +201,13 @@ def _otherwise(
     same: bool,
     about: bool,
 ) -> Otherwise:
-    """Outcome of deciding now; changes only if that is about the recorded outcome."""
+    """Outcome of deciding now; changes only if that is ``about`` the recorded outcome."""
     decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
     trials = Trials(explained.case, explained.decision, decisions)
-    changes = flips(trials) if about or explained.overruled else ()
-    now = outcome(explained.decision)
-    return Otherwise(explained, now, same, about, changes, trials.remaining >= 0)
+    overruled = explained.record.reason in _OVERRULED
+    note = OVERRULED if overruled else "" if same else ALIKE if about else ANOTHER
+    changes = None if note == ANOTHER else flips(trials)
+    return Otherwise(changes, outcome(explained.decision), note, trials.remaining >= 0)
 
 
 def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:

@@ -1,11 +1,11 @@
-"""Explanation of a job: its state, its obstacles in each slot, and its group's headroom."""
+"""State of a job, its obstacles in each slot, and the verdict on all of them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Optional
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Optional
 
 from sharectl.shares.quotas import Group
 from sharectl.times import shown
@@ -170,69 +170,6 @@ class SlotFinding:
 
 
 @dataclass(frozen=True)
-class ObstacleCount:
-    """Nodes on which one obstacle keeps the job out."""
-
-    code: str
-    clause: str
-    nodes: int
-    alone: int
-    """Nodes without another obstacle."""
-    example: str
-    """Host name of one of them."""
-    ours: bool
-
-
-class ShortageCount(NamedTuple):
-    """Nodes with too little of a resource."""
-
-    resource: str
-    requested: float
-    nodes: int
-    most_free: float
-    most: float
-    """Largest free amount of those nodes if nothing ran there."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Match of the job with all slots. A node counts by the slot with the fewest obstacles."""
-
-    total: int
-    """Nodes."""
-    code: str
-    """`COULD_NOW`, `NOT_NOW` or `COULD_NEVER`."""
-    fitting_nodes: int
-    fitting_if_empty: int
-    """Nodes on which it could run if nothing ran there, without target and grace."""
-    obstacles: tuple[ObstacleCount, ...]
-    """Obstacles of now, most nodes first."""
-    never: tuple[ObstacleCount, ...]
-    """Obstacles of empty nodes."""
-    targets: Mapping[SlotTarget, int]
-    """Target with the latest end of all -> nodes on which it keeps the job out."""
-    shortages: tuple[ShortageCount, ...]
-    grace_ends: Mapping[str, int]
-    """First and last end of grace, Unix seconds; zeros if unknown."""
-    slots: Mapping[str, int]
-    """Slots in total, refused by the job, refusing it, matching: as condor_q -better-analyze."""
-
-    def remedy(self, row: ObstacleCount) -> str:
-        """Remedy of an obstacle; of a job that no empty node takes, only of those there."""
-        alike = (o.nodes for o in self.never if (o.code, o.clause) == (row.code, row.clause))
-        lasting, impossible = next(alike, 0), self.code == COULD_NEVER
-        remedy = _OBSTACLES[row.code][1]
-        if impossible and not lasting:
-            return NO_USE
-        if remedy == _FEWER_OR_LESS and (impossible or lasting >= row.nodes):
-            return TOO_LARGE if lasting >= row.nodes else SMALLER
-        until = max((target.until for target in self.targets), default=0)
-        if row.code != "target" or not until:
-            return remedy
-        return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
-
-
-@dataclass(frozen=True)
 class Headroom:
     """Use of a job's group, and what it may use."""
 
@@ -256,76 +193,132 @@ class JobExplanation(NamedTuple):
     code: str
     """One of `VERDICTS`."""
     facts: Optional[JobFacts] = None
-    verdict: Optional[Verdict] = None
-    """None if it needs no slot now, or the slots could not be asked."""
+    verdict: Optional[Mapping[str, Any]] = None
+    """Of `verdict`; None if it needs no slot now, or the slots could not be asked."""
     headroom: Optional[Headroom] = None
     problem: Optional[str] = None
     """Reason why the slots could not be asked."""
 
 
-def verdict(findings: Sequence[SlotFinding]) -> Verdict:
-    """Verdict of the findings of all slots."""
+def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
+    """Match of a job with all slots, as data. A node counts by the slot with the fewest obstacles.
+
+    Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `COULD_NEVER`), fitting_nodes,
+    fitting_if_empty (nodes that would take it if nothing ran there, without target and grace),
+    obstacles (of now, most nodes first), never (those of empty nodes), targets (each with the
+    latest end of all), shortages, grace_ends (first and last, Unix seconds; zeros if unknown),
+    slots (counted as by condor_q -better-analyze).
+    """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
         nearest.setdefault(slot.node, slot)
     kept_out = [node for node in nearest.values() if node.obstacles]
     never = {node.node: node.empty_obstacles for node in kept_out if node.empty_obstacles}
-    total, fitting = len(nearest), len(nearest) - len(kept_out)
+    fitting, if_empty = len(nearest) - len(kept_out), len(nearest) - len(never)
     refused = sum(not slot.job_accepts for slot in findings)
     refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
     ends = [node.grace_until for node in kept_out if node.grace_until]
-    return Verdict(
-        code=COULD_NOW if fitting else NOT_NOW if len(never) < total else COULD_NEVER,
-        total=total,
-        fitting_nodes=fitting,
-        fitting_if_empty=total - len(never),
-        obstacles=_counted({node.node: node.obstacles for node in kept_out}),
-        never=_counted(never),
-        targets=_targets(kept_out),
-        shortages=_shortages(kept_out),
-        grace_ends={"first": min(ends, default=0), "last": max(ends, default=0)},
-        slots={
+    targets = _targets(kept_out)
+    obstacles, of_empty = _counted({n.node: n.obstacles for n in kept_out}), _counted(never)
+    lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
+    until = max((row["target"]["until"] for row in targets), default=0)
+    for row in (*obstacles, *of_empty):
+        row["remedy"] = _remedy(row, lasting, until, impossible=not if_empty)
+    return {
+        "total": len(nearest),
+        "code": COULD_NOW if fitting else NOT_NOW if if_empty else COULD_NEVER,
+        "fitting_nodes": fitting,
+        "fitting_if_empty": if_empty,
+        "obstacles": obstacles,
+        "never": of_empty,
+        "targets": targets,
+        "shortages": _shortages(kept_out),
+        "grace_ends": {"first": min(ends, default=0), "last": max(ends, default=0)},
+        "slots": {
             "total": len(findings),
             "refused_by_job": refused,
             "refusing_job": refusing,
             "matching": len(findings) - refused - refusing,
         },
-    )
+    }
 
 
-def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, ...]:
+def _counted(by_node: Mapping[str, Iterable[Obstacle]]) -> list[dict[str, Any]]:
+    """Nodes on which each obstacle keeps the job out; ``alone``, those without another one."""
     nodes: defaultdict[Obstacle, list[str]] = defaultdict(list)
     alone: Counter[Obstacle] = Counter()
     for node, obstacles in by_node.items():
         for obstacle in set(obstacles):
             nodes[obstacle].append(node)
             alone[obstacle] += len(set(obstacles)) == 1
-    counts = (
-        ObstacleCount(*key, len(names), alone[key], min(names), key.code in OURS)
-        for key, names in nodes.items()
-    )
-    return tuple(sorted(counts, key=lambda row: (-row.nodes, -row.alone, row.code, row.clause)))
+    return [
+        {
+            **obstacle._asdict(),
+            "nodes": len(names),
+            "alone": alone[obstacle],
+            "example": min(names),
+            "ours": obstacle.code in OURS,
+            "says": OBSTACLES[obstacle.code],
+        }
+        for obstacle, names in sorted(
+            nodes.items(), key=lambda row: (-len(row[1]), -alone[row[0]], row[0])
+        )
+    ]
 
 
-def _targets(kept_out: Iterable[SlotFinding]) -> dict[SlotTarget, int]:
+def _remedy(
+    row: Mapping[str, Any], lasting: Mapping[tuple[str, str], int], until: int, *, impossible: bool
+) -> str:
+    """Remedy of an obstacle; of a job that no empty node takes, only of those there.
+
+    Parameters
+    ----------
+    lasting
+        Obstacle -> empty nodes where it stays.
+    until
+        Unix seconds at which the last target ends.
+    """
+    nodes, remedy = lasting.get((row["code"], row["clause"]), 0), _OBSTACLES[row["code"]][1]
+    if impossible and not nodes:
+        return NO_USE
+    if remedy == _FEWER_OR_LESS and (impossible or nodes >= row["nodes"]):
+        return TOO_LARGE if nodes >= row["nodes"] else SMALLER
+    if row["code"] != "target" or not until:
+        return remedy
+    return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
+
+
+def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
     ends: defaultdict[SlotTarget, list[int]] = defaultdict(list)
-    for node in kept_out:
-        if node.target is not None:
-            ends[replace(node.target, until=0)].append(node.target.until)
-    rows = ((replace(alike, until=max(all_)), len(all_)) for alike, all_ in ends.items())
-    return dict(sorted(rows, key=lambda row: (-row[1], row[0].helped, row[0].cap_cores)))
+    for target in (node.target for node in kept_out if node.target is not None):
+        ends[replace(target, until=0)].append(target.until)
+    return [
+        {
+            "target": {**asdict(alike), "until": max(every)},
+            "nodes": len(every),
+            "says": TARGET_KINDS[alike.kind],
+        }
+        for alike, every in sorted(
+            ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores)
+        )
+    ]
 
 
-def _shortages(kept_out: Iterable[SlotFinding]) -> tuple[ShortageCount, ...]:
+def _shortages(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
+    """Resources of which nodes have too little, with the largest amounts of those nodes."""
     by_resource: defaultdict[str, list[Shortage]] = defaultdict(list)
-    for node in kept_out:
-        for shortage in node.shortages:
-            by_resource[shortage.resource].append(shortage)
-    rows = []
-    for resource, shortages in sorted(by_resource.items()):
-        _, requested, free, most = zip(*shortages)
-        rows.append(ShortageCount(resource, max(requested), len(shortages), max(free), max(most)))
-    return tuple(rows)
+    for shortage in (shortage for node in kept_out for shortage in node.shortages):
+        by_resource[shortage.resource].append(shortage)
+    return [
+        {
+            "resource": resource,
+            "requested": max(row.requested for row in rows),
+            "nodes": len(rows),
+            "most_free": max(row.free for row in rows),
+            "most": max(row.most for row in rows),
+        }
+        for resource, rows in sorted(by_resource.items())
+    ]
 
 
 def code_of_resource(name: str) -> str:

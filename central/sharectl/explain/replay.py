@@ -12,7 +12,8 @@ from math import fsum
 from statistics import fmean
 from typing import NamedTuple, Optional
 
-from sharectl.explain.decisions import snapshot_then, with_pledges_of
+from sharectl.cycle.record import snapshot_of
+from sharectl.explain.decisions import with_pledges_of
 from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.plan import Known, PlanConfig, State, decide
@@ -58,19 +59,18 @@ class ReplayedCycle(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """All cycles of a replay."""
+    """All cycles of a replay; sums and means are of those compared."""
 
     cycles: int
     compared: int
     """Complete cycles."""
     identical: int
     """Complete cycles that come to the same targets."""
-    agreement_ratio: Optional[float]
-    """Mean over the complete cycles; None without any."""
+    agreement_ratio: float
     first_at: int
     last_at: int
     was: DecisionFigures
-    """Sums over the complete cycles; idle core-seconds are None if one has no estimate."""
+    """Sums; idle core-seconds are None if one has no estimate."""
     would: DecisionFigures
 
 
@@ -101,26 +101,24 @@ def replayed(
     """
     stood = _by_node(before.nodes) if before is not None else {}
     for record in records:
+        number, now = record.number, record.taken_at
         if record.imported:
             continue
         if not (record.complete and record.groups):
-            if how.withdraws:
-                state = replace(state, standing=())
-            yield ReplayedCycle(
-                record.number, record.taken_at, DecisionFigures(record.reason), None
-            )
+            state = replace(state, standing=()) if how.withdraws else state
+            yield ReplayedCycle(number, now, DecisionFigures(record.reason), None)
             continue
         config = how.config if how.own_pledges else with_pledges_of(record, how.config)
-        held = {stand.target.node: stand.target for stand in state.standing_at(record.taken_at)}
-        decision = decide(config, state, snapshot_then(record), record.taken_at, how.run_times)
+        held = {stand.target.node: stand.target for stand in state.standing_at(now)}
+        decision = decide(config, state, snapshot_of(record), now, how.run_times)
         state = decision.state
         was, would = _by_node(record.nodes), _by_node(decision.nodes)
         either = {*was, *would}
         yield ReplayedCycle(
-            number=record.number,
-            taken_at=record.taken_at,
-            was=_figures(record.reason, record.strategy, record.nodes, stood),
-            would=_figures(decision.plan.reason, how.config.strategy, decision.nodes, held),
+            number,
+            now,
+            _figures(record.reason, record.strategy, record.nodes, stood),
+            _figures(decision.plan.reason, how.config.strategy, decision.nodes, held),
             same_nodes=sum(was.get(node) == would.get(node) for node in either),
             either_nodes=len(either),
         )
@@ -128,24 +126,21 @@ def replayed(
 
 
 def summed(cycles: Sequence[ReplayedCycle]) -> Summary:
-    """Summary of at least one cycle."""
-    pairs = [(cycle, cycle.would) for cycle in cycles if cycle.would is not None]
-    ratios = [cycle.agreement_ratio for cycle, _ in pairs]
+    """Summary of cycles, at least one of them complete."""
+    compared = [cycle for cycle in cycles if cycle.would is not None]
     return Summary(
         cycles=len(cycles),
-        compared=len(pairs),
-        identical=sum(cycle.same_nodes == cycle.either_nodes for cycle, _ in pairs),
-        agreement_ratio=fmean(ratios) if ratios else None,
+        compared=len(compared),
+        identical=sum(cycle.same_nodes == cycle.either_nodes for cycle in compared),
+        agreement_ratio=fmean(cycle.agreement_ratio for cycle in compared),
         first_at=cycles[0].taken_at,
         last_at=cycles[-1].taken_at,
-        was=_sums([cycle.was for cycle, _ in pairs]),
-        would=_sums([would for _, would in pairs]),
+        was=_sums(cycle.was for cycle in compared),
+        would=_sums(cycle.would for cycle in compared if cycle.would is not None),
     )
 
 
-def _sums(figures: Sequence[DecisionFigures]) -> DecisionFigures:
-    if not figures:
-        return DecisionFigures(None)
+def _sums(figures: Iterable[DecisionFigures]) -> DecisionFigures:
     _, targets, changed, pairs, moved, idle, active = zip(*figures)
     seconds = None if None in idle else fsum(idle)
     sums = sum(targets), sum(changed), sum(pairs), fsum(moved), seconds, sum(active)
@@ -170,5 +165,5 @@ def _figures(
         pairs=len({(target.held_back, target.helped) for _, target in steered}),
         moved_hs06=fsum(power_moved_hs06(target, node)[0] for node, target in steered),
         idle_core_seconds=idle if strategy in ESTIMATING else None,
-        with_targets=1 if steered else 0,
+        with_targets=int(bool(steered)),
     )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import copysign
 from operator import attrgetter
-from typing import Any, Optional, TypeVar
+from typing import Any, NamedTuple, Optional, TypeVar
 
-from sharectl.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
+from sharectl.cycle.record import UNWILLING
+from sharectl.model import GroupControl, Kind, Node, PendingJobs, RunningJobs, Snapshot, Target
 from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide
 from sharectl.words import counted
 
@@ -25,7 +26,6 @@ FACTOR = 4.0
 """Power and deadband are tried up to so many times the present value."""
 NEARLY_NOTHING = 1e-9
 
-DEADBAND = "config.limits.deadband_hs06"
 LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "dwell": ("config.limits.dwell_seconds", "control.dwell_seconds", 0),
     "max-nodes": ("config.limits.max_nodes", "control.max_nodes", None),
@@ -59,8 +59,6 @@ SWITCHES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
 }
 """Code -> condition of one node, condition of all nodes, fields of `Node` that meet it."""
 
-UNWILLING = frozenset({"refused", "not-obeying"})
-"""Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
 _LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
 """Reasons that go before the node's own."""
 
@@ -84,8 +82,7 @@ Outcome = Callable[[Decision], str]
 """Outcome of a decision for a group, a node or the pool, in words."""
 
 
-@dataclass(frozen=True)
-class Lever:
+class Lever(NamedTuple):
     """One thing that could be otherwise."""
 
     code: str
@@ -104,8 +101,7 @@ class Lever:
     """Value to show for a decision instead of the one that was set."""
 
 
-@dataclass(frozen=True)
-class Flip:
+class Flip(NamedTuple):
     """A change that would change the outcome."""
 
     code: str
@@ -118,7 +114,7 @@ class Flip:
 
 @dataclass
 class Trials:
-    """Decisions made again, as many as time allows."""
+    """A decision, and others that are made with something changed, as many as time allows."""
 
     case: Case
     decision: Decision
@@ -131,11 +127,10 @@ class Trials:
 
         All are tried at their extremes first, so that a small number of decisions looks at each.
         """
-        present = outcome(self.decision)
         extremes = [(lever, self.at(lever, lever.extreme)) for lever in levers]
         flips: list[Flip] = []
         for lever, extreme in extremes:
-            if outcome(extreme) != present:
+            if outcome(extreme) != outcome(self.decision):
                 flip = self._smallest(lever, extreme, outcome)
                 if not (flips and _is_wider(flip, flips[-1])):
                     flips.append(flip)
@@ -162,27 +157,26 @@ class Trials:
         )
         return (Flip(needed[0].code, " and ".join(names), None, None, at(needed)),)
 
+    def at(self, lever: Lever, value: Optional[float]) -> Decision:
+        """Decision with another value of a lever."""
+        is_number = lever.whole and value is not None
+        return self._decided(lever.apply(self.case, int(value or 0) if is_number else value))
+
     def _decided(self, case: Case) -> Decision:
         self.remaining -= 1
         return self.decision if self.remaining < 0 else case.decided()
-
-    def at(self, lever: Lever, value: Optional[float]) -> Decision:
-        """Decision with another value of a lever."""
-        whole = lever.whole and value is not None
-        return self._decided(lever.apply(self.case, int(value or 0) if whole else value))
 
     def _smallest(self, lever: Lever, extreme: Decision, outcome: Outcome) -> Flip:
         """Smallest change of a lever that changes the outcome at its extreme."""
         if lever.value is None or lever.extreme is None:
             return Flip(lever.code, lever.name, lever.value, lever.extreme, outcome(extreme))
-        present = outcome(self.decision)
         same, other, there = lever.value, lever.extreme, extreme
         size = 1.0 if lever.whole else abs(other - same) * PRECISION
         # The next value often does: look there before halving.
         middle = same + copysign(size, other - same)
         while abs(other - same) > size * (1 + PRECISION) and self.remaining > 0:
             decision = self.at(lever, middle)
-            if outcome(decision) == present:
+            if outcome(decision) == outcome(self.decision):
                 same = middle
             else:
                 other, there = middle, decision
@@ -222,7 +216,7 @@ def counts(targets: Collection[Target], group: str) -> tuple[int, int]:
 
 def under_target(node: str) -> Outcome:
     """Outcome for a node: with or without a target."""
-    return lambda decision: "a target" if target_on(decision, node) is not None else "no target"
+    return lambda decision: "no target" if target_on(decision, node) is None else "a target"
 
 
 def targets_in_all(decision: Decision) -> str:
@@ -239,166 +233,164 @@ def target_on(decision: Decision, node: str) -> Optional[Target]:
 # ---- levers of a group, a node and a cycle
 
 
-def group_levers(case: Case, decision: Decision, group: str) -> Iterator[Lever]:
+def group_levers(trials: Trials, group: str) -> Iterator[Lever]:
     """Changes that may decide if a group gives or receives."""
+    case, decision = trials.case, trials.decision
     control, present = _control(decision, group), role(group)(decision)
     demand = control.error.usage.demand_by_cores
     most = sorted(demand, key=lambda cores: (-demand[cores], cores))[:MOST_GROUPS]
     kinds = [(group, c) for c in dict.fromkeys((case.config.limits.multicore_cores, *most))]
     receives = "receives" in present
     if receives:
-        kinds = [kind for kind in kinds if _waiting(case.snapshot, *kind)]
+        kinds = [kind for kind in kinds if _waiting(case.snapshot, kind)]
     elif control.control_error_hs06 >= 0:
-        kinds = _under(case, decision) if present == "neither" else []
-    yield from (pending(case, *kind, fewer=receives) for kind in kinds)
-    if present != "gives":
-        yield _power(control, more=True)
-    if present != "receives":
-        yield _power(control, more=False)
+        kinds = _under(trials) if present == "neither" else []
+    yield from (pending(case, kind, fewer=receives) for kind in kinds)
+    for only, more in (("gives", True), ("receives", False)):
+        if present != only:
+            yield _power(control, more=more)
     yield from _deadband(case, control, widened=present != "neither")
 
 
-def node_levers(case: Case, decision: Decision, node: Node) -> Iterator[Lever]:
+def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:
     """Changes that may give a node a target, or take it away."""
-    target = target_on(decision, node.name)
+    case, target = trials.case, target_on(trials.decision, node.name)
     if target is not None:
-        yield from limit_levers(case, decision)
-        givers = {target.held_back}
-        kinds = [(target.helped, target.request_cores)]
+        yield from limit_levers(trials)
+        givers, kinds = {target.held_back}, [target.kind]
     else:
-        yield from node_conditions(case, decision, node)
+        yield from node_conditions(trials, node)
         givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
-        kinds = _under(case, decision)
-    yield from (pending(case, *kind, fewer=target is not None) for kind in kinds)
-    for control in decision.groups:
+        kinds = _under(trials)
+    yield from (pending(case, kind, fewer=target is not None) for kind in kinds)
+    for control in trials.decision.groups:
         if control.group in givers:
             yield _power(control, more=target is None)
             yield from _deadband(case, control, widened=target is not None)
 
 
-def node_conditions(case: Case, decision: Decision, node: Node) -> Iterator[Lever]:
+def node_conditions(trials: Trials, node: Node) -> Iterator[Lever]:
     """Conditions of a node without a target: its own state and the limits."""
-    for code in _switches_of(node, _reasons(decision).get(node.name)):
+    for code in _switches_of(node, _reasons(trials.decision).get(node.name)):
         yield _switched(code, {node.name}, SWITCHES[code][0].format("the node"))
-    yield from limit_levers(case, decision)
+    yield from limit_levers(trials)
 
 
 def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
     """Changes that would give the pool more targets, or fewer."""
-    case, decision = trials.case, trials.decision
-    limits = list(limit_levers(case, decision, stepwise=True))
+    plan = trials.decision.plan
+    limits = list(limit_levers(trials, stepwise=True))
     switches = list(_pool_switches(trials))
-    flips = trials.flips((*limits, *switches, *_pool_inputs(case, decision)), targets_in_all)
-    if {flip.code for flip in flips} & {lever.code for lever in limits}:
+    flips = trials.flips((*limits, *switches, *_pool_inputs(trials)), targets_in_all)
+    changing = {flip.code for flip in flips} & {lever.code for lever in limits}
+    if changing or (not plan.limits and (flips or plan.targets)):
         return flips
     # Several things at once may do what none does alone.
-    lifted = [lever for lever in limits if lever.extreme is None]
-    if decision.plan.targets:
-        return (*flips, *(trials.together(lifted, targets_in_all) if decision.plan.limits else ()))
-    if flips and not decision.plan.limits:
-        return flips
-    for group, cores in _under(case, decision)[:1]:
-        jobs = pending(case, group, cores)
+    needed = [lever for lever in limits if lever.extreme is None]
+    for kind in _under(trials)[:1] if not plan.targets else ():
+        jobs = pending(trials.case, kind)
         name = f"{jobs.extreme:.0f} {jobs.name}".replace(" that", "")
-        switches.append(replace(jobs, name=name, value=None))
-    return (*flips, *trials.together((*lifted, *switches), targets_in_all))
+        switches.append(jobs._replace(name=name, value=None))
+    needed += [] if plan.targets else switches
+    return (*flips, *trials.together(needed, targets_in_all))
 
 
-def limit_levers(case: Case, decision: Decision, *, stepwise: bool = False) -> Iterator[Lever]:
+def limit_levers(trials: Trials, *, stepwise: bool = False) -> Iterator[Lever]:
     """Each limit that is configured, lifted; if ``stepwise``, raised as far as needed too."""
-    nodes = float(len(case.snapshot.nodes))
-    acted = {code for control in decision.groups for code in control.acted}
-    errors = [abs(control.control_error_hs06) for control in decision.groups]
+    controls = trials.decision.groups
+    acted = {code for control in controls for code in control.acted}
+    largest_hs06 = max((abs(control.control_error_hs06) for control in controls), default=0.0)
     for code, (path, key, free) in LIFTED.items():
-        value = attrgetter(path)(case)
+        value = attrgetter(path)(trials.case)
         if value == free or (code == "output-limit" and code not in acted):
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most_hs06 = FACTOR * max(errors, default=0.0)
-        most = {"dwell": value, "max-target-share": 1.0, "output-limit": most_hs06}
+        most = {"dwell": value, "max-target-share": 1.0, "output-limit": FACTOR * largest_hs06}
+        extreme = most.get(code, float(len(trials.case.snapshot.nodes)))
         whole = code in ("max-nodes", "max-changed-nodes")
-        apply = partial(_lifted, path, free)
-        raised = Lever(code, key, float(value), most.get(code, nodes), apply, whole)
-        if stepwise and value < (raised.extreme or 0):
+        raised = Lever(code, key, float(value), extreme, partial(_lifted, path, free), whole)
+        if stepwise and value < extreme:
             yield raised
-        yield replace(raised, extreme=None)
+        yield raised._replace(extreme=None)
 
 
 def _pool_switches(trials: Trials) -> Iterator[Lever]:
     """Each switch, for the first node that it gives a target and for all that it would change."""
     reasons = _reasons(trials.decision)
-    names: dict[str, set[str]] = {code: set() for code in SWITCHES}
-    for node in trials.case.snapshot.nodes:
-        for code in _switches_of(node, reasons.get(node.name)):
-            names[code].add(node.name)
-    for code, nodes in names.items():
-        if nodes:
-            single, every, _ = SWITCHES[code]
-            lever = _switched(code, nodes, every)
+    for code, (single, every, _) in SWITCHES.items():
+        names = {
+            node.name
+            for node in trials.case.snapshot.nodes
+            if code in _switches_of(node, reasons.get(node.name))
+        }
+        if names:
+            lever = _switched(code, names, every)
             targets = trials.at(lever, None).plan.targets
-            for name in sorted(nodes.intersection(target.node for target in targets))[:1]:
+            for name in sorted(names.intersection(target.node for target in targets))[:1]:
                 yield _switched(code, {name}, single.format(name))
             yield lever
 
 
-def _switched(code: str, names: Collection[str], words: str) -> Lever:
-    values = SWITCHES[code][2]
-
-    def apply(case: Case, _: None) -> Case:
-        nodes = tuple(
-            replace(node, **values) if node.name in names else node for node in case.snapshot.nodes
-        )
-        unheeding = {node: at for node, at in case.state.unheeding.items() if node not in names}
-        obeying = _with(case, "state.unheeding", unheeding) if code == "obeying" else case
-        return _with(obeying, "snapshot.nodes", nodes)
-
-    return Lever(code, words, None, None, apply)
-
-
-def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
-    """Codes of `SWITCHES` that would change a node, which has no target for ``reason``."""
-    changes = {
-        "controlled": not node.controlled,
-        "not-reserved": node.reserved,
-        "not-draining": node.draining,
-        "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
-    }
-    return [code for code in SWITCHES if changes[code]]
-
-
-def _pool_inputs(case: Case, decision: Decision) -> Iterator[Lever]:
+def _pool_inputs(trials: Trials) -> Iterator[Lever]:
     """Waiting jobs, and deadband and error of the group that gives most or is over most."""
-    targets = decision.plan.targets
-    kinds = list(dict.fromkeys((target.helped, target.request_cores) for target in targets))
-    yield from (pending(case, *kind, fewer=True) for kind in kinds[:MOST_GROUPS])
-    kinds = kinds[:MOST_GROUPS] or _under(case, decision)
-    yield from (pending(case, *kind) for kind in kinds)
+    case, targets = trials.case, trials.decision.plan.targets
+    kinds = list(dict.fromkeys(target.kind for target in targets))[:MOST_GROUPS]
+    yield from (pending(case, kind, fewer=True) for kind in kinds)
+    yield from (pending(case, kind) for kind in kinds or _under(trials))
     gives = [target.held_back for target in targets]
-    steered = [control for control in decision.groups if control.group in case.config.pledge_hs06]
-    over = sorted(steered, key=lambda c: (-gives.count(c.group), -c.control_error_hs06))
+    over = sorted(_steered(trials), key=lambda c: (-gives.count(c.group), -c.control_error_hs06))
     for control in over[:1]:
         yield from _deadband(case, control, widened=bool(targets))
         yield _power(control, more=not targets)
 
 
-def _under(case: Case, decision: Decision) -> list[tuple[str, int]]:
+def _under(trials: Trials) -> list[Kind]:
     """Groups that are the most under their setpoints, and the size of multicore jobs."""
-    under = sorted(
-        (control.control_error_hs06, control.group)
-        for control in decision.groups
-        if control.group in case.config.pledge_hs06 and control.control_error_hs06 < 0
-    )
-    return [(group, case.config.limits.multicore_cores) for _, group in under[:MOST_GROUPS]]
+    errors = ((control.control_error_hs06, control.group) for control in _steered(trials))
+    under = sorted(error for error in errors if error[0] < 0)[:MOST_GROUPS]
+    return [(group, trials.case.config.limits.multicore_cores) for _, group in under]
+
+
+def _steered(trials: Trials) -> list[GroupControl]:
+    pledged = trials.case.config.pledge_hs06
+    return [control for control in trials.decision.groups if control.group in pledged]
+
+
+def _control(decision: Decision, group: str) -> GroupControl:
+    return next(control for control in decision.groups if control.group == group)
+
+
+def _reasons(decision: Decision) -> dict[str, Optional[str]]:
+    return {record.node: record.reason for record in decision.nodes}
 
 
 # ---- one lever each
 
 
-def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Lever:
+def pending(case: Case, kind: Kind, *, fewer: bool = False) -> Lever:
     """More waiting jobs of a group and size, or fewer; those that need least memory first."""
-    count = float(sum(jobs.jobs for jobs in _waiting(case.snapshot, group, cores)))
+    count = float(sum(jobs.jobs for jobs in _waiting(case.snapshot, kind)))
+    group, cores = kind
     name, extreme = f"{cores}-core jobs of {group} that wait", 0.0 if fewer else count + MORE_JOBS
-    return Lever("pending", name, count, extreme, partial(_with_pending, group, cores))
+    return Lever("pending", name, count, extreme, partial(_with_pending, kind))
+
+
+def _waiting(snapshot: Snapshot, kind: Kind) -> list[PendingJobs]:
+    """Waiting jobs of a group and size that some node could run, least memory first."""
+    jobs = (jobs for jobs in snapshot.pending if jobs.kind == kind and jobs.jobs > 0)
+    return sorted((j for j in jobs if j.placeable), key=attrgetter("memory_mib"))
+
+
+def _with_pending(kind: Kind, case: Case, count: float) -> Case:
+    """Case with ``count`` jobs waiting; others come and go where least memory is needed."""
+    waiting = _waiting(case.snapshot, kind)
+    pending = [jobs for jobs in case.snapshot.pending if jobs not in waiting]
+    more = int(count) - sum(jobs.jobs for jobs in waiting)
+    for jobs in waiting or [PendingJobs(*kind, 0)]:
+        number = max(0, jobs.jobs + more)
+        more -= number - jobs.jobs
+        pending += [replace(jobs, jobs=number)] if number else []
+    return _with(case, "snapshot.pending", tuple(pending))
 
 
 def _power(control: GroupControl, *, more: bool) -> Lever:
@@ -416,45 +408,6 @@ def _power(control: GroupControl, *, more: bool) -> Lever:
     )
 
 
-def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Lever]:
-    """Another deadband; it can only be narrowed where it is above 0."""
-    now_hs06 = case.config.limits.deadband_hs06
-    if widened or now_hs06 > 0:
-        sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)
-        extreme, apply = FACTOR * max(sizes) if widened else 0.0, partial(_lifted, DEADBAND, None)
-        yield Lever("deadband", "control.deadband_hs06", now_hs06, extreme, apply, whole=False)
-
-
-def _control(decision: Decision, group: str) -> GroupControl:
-    return next(control for control in decision.groups if control.group == group)
-
-
-def _reasons(decision: Decision) -> dict[str, Optional[str]]:
-    return {record.node: record.reason for record in decision.nodes}
-
-
-def _waiting(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
-    """Waiting jobs of a group and size that some node could run, least memory first."""
-    jobs = [
-        jobs
-        for jobs in snapshot.pending
-        if (jobs.group, jobs.cores) == (group, cores) and jobs.jobs > 0 and jobs.placeable
-    ]
-    return sorted(jobs, key=lambda jobs: jobs.memory_mib)
-
-
-def _with_pending(group: str, cores: int, case: Case, count: float) -> Case:
-    """Case with ``count`` jobs waiting; others come and go where least memory is needed."""
-    waiting = _waiting(case.snapshot, group, cores)
-    pending = [jobs for jobs in case.snapshot.pending if jobs not in waiting]
-    more = int(count) - sum(jobs.jobs for jobs in waiting)
-    for jobs in waiting or [PendingJobs(group, cores, 0)]:
-        number = max(0, jobs.jobs + more)
-        more -= number - jobs.jobs
-        pending += [replace(jobs, jobs=number)] if number else []
-    return _with(case, "snapshot.pending", tuple(pending))
-
-
 def _with_power(group: str, used_hs06: float, case: Case, hs06: float) -> Case:
     running = case.snapshot.running
     if used_hs06 <= 0:
@@ -467,6 +420,42 @@ def _with_power(group: str, used_hs06: float, case: Case, hs06: float) -> Case:
             for jobs in running
         )
     return _with(case, "snapshot.running", running)
+
+
+def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Lever]:
+    """Another deadband; it can only be narrowed where it is above 0."""
+    now_hs06 = case.config.limits.deadband_hs06
+    if widened or now_hs06 > 0:
+        sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)
+        extreme = FACTOR * max(sizes) if widened else 0.0
+        apply = partial(_lifted, "config.limits.deadband_hs06", None)
+        yield Lever("deadband", "control.deadband_hs06", now_hs06, extreme, apply, whole=False)
+
+
+def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
+    """Codes of `SWITCHES` that would change a node, which has no target for ``reason``."""
+    changes = {
+        "controlled": not node.controlled,
+        "not-reserved": node.reserved,
+        "not-draining": node.draining,
+        "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
+    }
+    return [code for code in SWITCHES if changes[code]]
+
+
+def _switched(code: str, names: Collection[str], words: str) -> Lever:
+    values = SWITCHES[code][2]
+
+    def apply(case: Case, _: None) -> Case:
+        nodes = tuple(
+            replace(node, **values) if node.name in names else node for node in case.snapshot.nodes
+        )
+        if code == "obeying":
+            unheeding = {node: at for node, at in case.state.unheeding.items() if node not in names}
+            case = _with(case, "state.unheeding", unheeding)
+        return _with(case, "snapshot.nodes", nodes)
+
+    return Lever(code, words, None, None, apply)
 
 
 def _lifted(path: str, free: Optional[int], case: Case, value: Optional[float]) -> Case:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
-from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, JobWaits, Plan, Snapshot
+from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
 from sharectl.shares.errors import usage_by_group
 
 if TYPE_CHECKING:  # a snapshot needs no plans
@@ -21,49 +21,51 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
 
 
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
-    """Look at a pool.
+    """Jobs and nodes; sums of an incomplete look are null, and so are lists without a row.
 
     Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending,
     waits, unplaceable, untried, sources.
     """
-    memory = Counter({node.name: 0 for node in taken.nodes})
+    cores: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    memory_mib: Counter[str] = Counter()
     for job in taken.running:
-        memory[job.node] += job.jobs * job.memory_mib
+        cores[job.node][job.group] += job.jobs * job.cores
+        memory_mib[job.node] += job.jobs * job.memory_mib
+
+    def rows(records: Iterable[Any]) -> Optional[list[dict[str, Any]]]:
+        every = [asdict(record) for record in records]
+        return every if every or taken.complete else None
+
+    usage = {g: _usage(used) for g, used in usage_by_group(taken, (*groups, OTHER)).items()}
+    nodes = rows(taken.nodes)
+    for node in nodes or ():
+        held = {
+            "cores_by_group": dict(cores[node["name"]]),
+            "held_memory_mib": memory_mib[node["name"]],
+        }
+        node.update(held if taken.complete else dict.fromkeys(held))
     return {
         "taken_at": taken.taken_at,
         "complete": taken.complete,
-        "groups": {
-            group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()
-        },
-        "others": [asdict(part) for part in taken.others],
-        "nodes": [
-            {**asdict(node), "cores_by_group": cores, "held_memory_mib": memory[node.name]}
-            for node, cores in zip(taken.nodes, _cores_by_group(taken))
-        ],
-        "pending": [asdict(waiting) for waiting in taken.pending],
-        "waits": waits(taken.waits),
-        "unplaceable": [asdict(jobs) for jobs in taken.unplaceable],
+        "groups": usage if taken.complete else {g: dict.fromkeys(row) for g, row in usage.items()},
+        "others": rows(taken.others),
+        "nodes": nodes,
+        "pending": rows(taken.pending),
+        "waits": rows(taken.waits),
+        "unplaceable": rows(taken.unplaceable),
         "untried": taken.untried,
-        "sources": [asdict(source) for source in taken.sources],
+        "sources": rows(taken.sources),
     }
 
 
 def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
     """Keys: taken_at, groups (a list in the order of the rows, unrounded)."""
-    return {
-        "taken_at": taken_at,
-        "groups": [
-            {
-                "group": row.group,
-                "pledge_hs06": row.pledge_hs06,
-                "error_cores": row.error_cores,
-                "error_hs06": row.error_hs06,
-                "power_minus_pledge_hs06": row.power_minus_pledge_hs06,
-                **_usage(row.usage),
-            }
-            for row in rows
-        ],
-    }
+    groups = []
+    for row in rows:
+        group = asdict(row)
+        del group["usage"]
+        groups.append({**group, **_usage(row.usage)})
+    return {"taken_at": taken_at, "groups": groups}
 
 
 def plan(decided: Plan) -> dict[str, Any]:
@@ -81,18 +83,5 @@ def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
     ]
 
 
-def waits(jobs: Iterable[JobWaits]) -> list[dict[str, Any]]:
-    """Keys: group, cores, pending and started (null where unknown); by group and size."""
-    return [asdict(row) for row in jobs]
-
-
 def _usage(used: GroupUsage) -> dict[str, Any]:
     return {**asdict(used), "cores": used.cores}
-
-
-def _cores_by_group(taken: Snapshot) -> list[dict[str, int]]:
-    held: dict[str, dict[str, int]] = {node.name: {} for node in taken.nodes}
-    for job in taken.running:
-        cores = held.setdefault(job.node, {})
-        cores[job.group] = cores.get(job.group, 0) + job.jobs * job.cores
-    return [held[node.name] for node in taken.nodes]

@@ -9,7 +9,18 @@ from itertools import groupby
 from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.explain.codes import says
-from sharectl.explain.decisions import Exchange, Explained, Otherwise, Since, diff_of, exchanges
+from sharectl.explain.decisions import (
+    ALIKE,
+    ANOTHER,
+    OVERRULED,
+    Exchange,
+    Explained,
+    Otherwise,
+    Since,
+    diff_of,
+    exchanges,
+    targets_of,
+)
 from sharectl.explain.formulas import control_of, formulas, is_withheld, number
 from sharectl.explain.what_if import Flip
 from sharectl.model import GroupControl, JobWaits, WaitTimes
@@ -35,14 +46,20 @@ MOST_ROWS = {
     "change": 3,
 }
 """Label -> rows of it on one screen."""
-NODES_LISTED, NODES_OF_PAIR, SOURCES_LISTED = 4, 2, 2
+NODES_LISTED, NODES_OF_PAIR, SOURCES_LISTED = 4, 2, 4
 
-_OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
     "deciding again now comes to {}: the configuration was changed since, or the ledger does not "
     "hold enough (since when targets stood, the run times known then)"
 )
+_NOTES = {
+    OVERRULED: "what would change it is told as if sharectl had not been kept from publishing",
+    ALIKE: _DISAGREES.format("about as many {}, not all of them the same"),
+    ANOTHER: _DISAGREES.format("something else"),
+}
 _LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
+_IMPORTED = "from a shares_Error.log: nodes, outputs and plan are not known"
+_OTHER_CONFIGURATION = "the configuration that decides is another one than in the cycle before"
 
 
 class Row(NamedTuple):
@@ -98,57 +115,58 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     between, terms = exchanges(record), list(formulas(record, group))
     gives = [e for e in between if group in (e.held_back, *levels_above(e.held_back))]
     receives = [e for e in between if group in (e.helped, *levels_above(e.helped))]
-    closed, other_sizes = reason[1:] if reason else (0, 0)
-    nodes, others = counted(closed, "node"), counted(other_sizes, "node")
-    own_sizes = f"targets for it close {others} to its pending jobs of other sizes"
-    decided = "" if gives or receives else "it neither gives nor receives"
+    closed, other_sizes = reason[1:] if reason else (None, None)
     rows = [
-        *_use_rows(record, control, waits),
+        *_use_rows(control, waits),
+        Row("entitled", _spoken("setpoint", record.setpoint)),
+        Row("law", _spoken("law", control.law)),
         *(Row(f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in terms),
         *(Row("acted", _spoken("acted", code)) for code in control.acted),
         *(_exchange("gives", e, e.lost_hs06, NODES_LISTED) for e in gives),
         *(_exchange("receives", e, e.gained_hs06, NODES_LISTED) for e in receives),
-        Row("decided", _spoken("group", reason.code) if reason else decided),
-        Row("closed", f"targets for other groups close {nodes} to its jobs" if closed else ""),
-        Row("closed", own_sizes if other_sizes else ""),
     ]
+    if reason:
+        rows.append(Row("decided", _spoken("group", reason.code)))
+    elif not (gives or receives):
+        rows.append(Row("decided", "it neither gives nor receives"))
+    if closed:
+        nodes = counted(closed, "node")
+        rows.append(Row("closed", f"targets for other groups close {nodes} to its jobs"))
+    if other_sizes:
+        sizes = f"{counted(other_sizes, 'node')} to its pending jobs of other sizes"
+        rows.append(Row("closed", f"targets for it close {sizes}"))
     data = {
         "group": group,
         **fields(usage, "power_hs06", "cores", "single_cores", "multi_cores", "pending_by_cores"),
         "waits": [asdict(times) for times in waits],
-        "unplaceable_by_cores": dict(usage.unplaceable_by_cores),
+        "unplaceable_by_cores": usage.unplaceable_by_cores,
         **fields(control.error, "pledge_hs06", "error_hs06", "error_cores"),
         "power_minus_pledge_hs06": control.error.power_minus_pledge_hs06,
         "setpoint": _coded("setpoint", record.setpoint),
         **fields(control, "setpoint_hs06", "control_error_hs06", "output_hs06"),
         "law": _coded("law", control.law),
-        "state": dict(control.state),
+        "state": control.state,
         "acted": [_coded("acted", code) for code in control.acted],
         "formulas": [formula._asdict() for formula in terms],
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
-        "closed_nodes": closed if reason else None,
-        "other_sizes_closed_nodes": other_sizes if reason else None,
+        "closed_nodes": closed,
+        "other_sizes_closed_nodes": other_sizes,
         "gives": [exchange._asdict() for exchange in gives],
         "receives": [exchange._asdict() for exchange in receives],
     }
-    return _decided_page("group", group, explained, otherwise, rows, [], data)
+    return _decided_page("group", group, explained, otherwise, rows, data)
 
 
-def _use_rows(
-    record: CycleRecord, control: GroupControl, waits: Iterable[JobWaits]
-) -> Iterator[Row]:
+def _use_rows(control: GroupControl, waits: Iterable[JobWaits]) -> Iterator[Row]:
     usage = control.error.usage
     sizes = f"{usage.single_cores} by one-core jobs, {usage.multi_cores} by larger ones"
     yield Row("uses", f"{number(usage.power_hs06)} HS06 on {usage.cores} cores: {sizes}")
-    waiting = _jobs_by_cores(usage.pending_by_cores)
+    waiting, without = map(_jobs_by_cores, (usage.pending_by_cores, usage.unplaceable_by_cores))
     yield Row("waits", f"{waiting} jobs" if waiting else "no job waits")
-    without = _jobs_by_cores(usage.unplaceable_by_cores)
     if without:
         yield Row("no demand", f"{without} of them: no node could run them if it were empty")
     yield from wait_rows(waits)
-    yield Row("entitled", _spoken("setpoint", record.setpoint))
-    yield Row("law", _spoken("law", control.law))
 
 
 def _jobs_by_cores(jobs: Mapping[int, int]) -> str:
@@ -183,9 +201,9 @@ def node_page(
     record, target = explained.record, node.target
     lost_hs06, gained_hs06 = power_moved_hs06(target, node) if target else (0.0, 0.0)
     # Held cores never come free at once: without a wait the costs are not known.
-    has_wait = target is None or node.wait_seconds > 0 or lost_hs06 <= 0
-    estimated = has_wait or (target is not None and node.idle_cores >= target.request_cores)
-    rows = [*_holds_rows(node)]
+    estimated = target is None or node.wait_seconds > 0 or lost_hs06 <= 0
+    estimated = estimated or (target is not None and node.idle_cores >= target.request_cores)
+    rows = list(_holds_rows(node))
     if target is None:
         rows.append(Row("target", "none"))
     else:
@@ -193,13 +211,21 @@ def node_page(
         if since is not None:
             bound = "since" if since.exact else "since before"
             stood = f", {bound} {shown(since.at)} ({span(record.taken_at - since.at)})"
-        moves = f"{lost_hs06:.0f} HS06 from {target.held_back} still, {gained_hs06:.0f} HS06 to"
-        rows.append(Row("target", f"{target_words(target)}{stood}"))
-        rows.append(Row("moves", f"{moves} {target.helped}"))
-        rows += _cost_rows(record, node, estimated=estimated)
+        lost = f"{lost_hs06:.0f} HS06 from {target.held_back} still"
+        costs = "not estimated"
+        if record.strategy not in ESTIMATING:
+            costs = f"not known: strategy {record.strategy} does not estimate it"
+        elif estimated:
+            costs = _costs(record, node)
+        rows += [
+            Row("target", f"{target_words(target)}{stood}"),
+            Row("moves", f"{lost}, {gained_hs06:.0f} HS06 to {target.helped}"),
+            Row("free", _free_for(record, node)),
+            Row("costs", costs),
+        ]
     if node.reason:
         rows.append(Row("because", _spoken("node", node.reason)))
-    says_now = [Row("says now", text) for text in _says(words, record.sequence)] if words else []
+    says_now = [Row("says now", text) for text in _says(words, record.sequence)] if words else ()
     data = {
         **{key: value for key, value in asdict(node).items() if key != "reason"},
         "held": [held._asdict() for held in node.held],
@@ -212,7 +238,7 @@ def node_page(
         "gained_hs06": gained_hs06,
         "says": _says_data(words) if words else None,
     }
-    return _decided_page("node", node.node, explained, otherwise, rows, says_now, data)
+    return _decided_page("node", node.node, explained, otherwise, rows, data, says_now)
 
 
 def _holds_rows(node: NodeRecord) -> Iterator[Row]:
@@ -231,26 +257,23 @@ def _holds_rows(node: NodeRecord) -> Iterator[Row]:
         yield Row("holds", "no job")
 
 
-def _cost_rows(record: CycleRecord, node: NodeRecord, *, estimated: bool) -> Iterator[Row]:
-    target = node.target
-    blocks = (b for b in record.blocks.open if target and b.node == target.node)
-    kept = (b for b in blocks if target and b.kind == (target.helped, target.request_cores))
-    free_since = next((block.free_since for block in kept), None)
-    if target and free_since is not None:
-        free = span(max(0, record.taken_at - free_since))
-        cores = f"{target.request_cores} cores kept free for {target.helped} for {free}"
-        yield Row("free", f"{cores}, no job came")
+def _free_for(record: CycleRecord, node: NodeRecord) -> str:
+    """Cores that stand free for a target; empty if there are none."""
+    kind = node.target.kind if node.target else None
+    for block in record.blocks.open:
+        if (block.node, block.kind) == (node.node, kind) and block.free_since is not None:
+            free = span(max(0, record.taken_at - block.free_since))
+            return f"{block.cores} cores kept free for {block.group} for {free}, no job came"
+    return ""
+
+
+def _costs(record: CycleRecord, node: NodeRecord) -> str:
     idle, wait = f"{node.idle_core_seconds:.0f} idle core-seconds", span(node.wait_seconds)
-    costs = f"its cores are expected free in {wait}; {idle} until then"
-    if record.strategy not in ESTIMATING:
-        costs = f"not known: strategy {record.strategy} does not estimate it"
-    elif not estimated:
-        costs = "not estimated"
-    elif free_since is not None:
-        costs = f"its cores are free, a job is expected in {wait}; {idle} until then"
-    elif node.wait_seconds < 1:
-        costs = f"its cores are free now; {idle} expected"
-    yield Row("costs", costs)
+    if _free_for(record, node):
+        return f"its cores are free, a job is expected in {wait}; {idle} until then"
+    if node.wait_seconds < 1:
+        return f"its cores are free now; {idle} expected"
+    return f"its cores are expected free in {wait}; {idle} until then"
 
 
 def _says(words: NodeWords, sequence: Optional[int]) -> Iterator[str]:
@@ -289,39 +312,32 @@ def _says_data(words: NodeWords) -> dict[str, Any]:
 
 
 def cycle_page(
-    record: CycleRecord, before: Optional[CycleRecord], otherwise: Optional[Otherwise]
+    record: CycleRecord,
+    before: Optional[CycleRecord],
+    explained: Optional[Explained],
+    otherwise: Optional[Otherwise],
 ) -> Page:
     """Page of a cycle, beside the complete one before; without ``otherwise`` it has no plan."""
     is_full, diff, between = not record.imported, diff_of(record, before), exchanges(record)
-    limits, limits_data = _limits(record)
-    again = otherwise.explained if otherwise else None
     changed = before is not None and before.configuration != record.configuration
     reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
-    nodes_by_reason = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
-    other = "the configuration that decides is another one than in the cycle before"
-    imported = "from a shares_Error.log: nodes, outputs and plan are not known"
-    has_limits = record.groups and is_full
+    nodes_by_reason = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
+    counts = ", ".join(f"{code} {nodes}" for code, nodes in nodes_by_reason)
     rows = [
         *(_source_rows(record) if is_full else ()),
         *(Row("problem", problem) for problem in record.problems),
-        Row("note", other if changed else ""),
-        Row("plan", _published(record)) if is_full else Row("note", imported),
+        Row("note", _OTHER_CONFIGURATION if changed else ""),
+        Row("plan", _published(record)) if is_full else Row("note", _IMPORTED),
         *(_exchange("pair", e, e.lost_hs06, NODES_OF_PAIR) for e in between),
-        *(limits if has_limits else ()),
-        *(_note_rows(otherwise, "targets") if otherwise else ()),
-        *(_flip_rows(otherwise) if otherwise else ()),
+        *(_limit_rows(record) if record.groups and is_full else ()),
+        *(_otherwise_rows(otherwise, "targets") if otherwise else ()),
         *_change_rows(record, before, diff),
+        *(Row("groups", _control_words(control, with_outputs=is_full)) for control in groups),
+        Row("idle", _idle_words(record)),
+        Row("nodes", f"{len(record.nodes)}: {counts}" if counts else ""),
+        *(Row("", "", _spoken("node", code)) for code, _ in nodes_by_reason),
     ]
-    groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
-    rows += (Row("groups", _control_words(control, with_outputs=is_full)) for control in groups)
-    target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
-    if target or grace:
-        idle = f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace"
-        rows.append(Row("idle", f"{idle}, {record.idle_cores - target - grace} others"))
-    if reasons:
-        text = ", ".join(f"{code} {nodes}" for code, nodes in nodes_by_reason.items())
-        rows.append(Row("nodes", f"{len(record.nodes)}: {text}"))
-    rows += (Row("", "", _spoken("node", code)) for code in nodes_by_reason)
     data = {
         "cycle": record.number or None,
         "taken_at": record.taken_at,
@@ -334,42 +350,25 @@ def cycle_page(
         "setpoint": _coded("setpoint", record.setpoint),
         "reason": _coded("plan", record.reason),
         **fields(record, "sequence", "published"),
-        "targets": [asdict(node.target) for node in record.nodes if node.target],
+        "targets": [asdict(target) for target in targets_of(record)],
         "exchanges": [exchange._asdict() for exchange in between],
-        "limits": limits_data,
+        "limits": _limits(record),
         "groups": [_control_data(control, with_outputs=is_full) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
             {"code": code, "says": says("node", code), "nodes": nodes}
-            for code, nodes in nodes_by_reason.items()
+            for code, nodes in nodes_by_reason
         ],
         "idle_cores": record.idle_cores if record.complete and is_full else None,
         **fields(record, "idle_target_cores", "idle_grace_cores"),
         "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
         "changes": changes_data(diff) if diff else None,
-        "agrees": again.agrees if again else None,
-        **_otherwise_data(otherwise),
+        "agrees": explained.agrees if explained else None,
+        **_otherwise_data(otherwise or Otherwise(None, tried_all=None)),
     }
     took = f", took {record.seconds:.1f} s" if is_full else ""
     title = f"cycle {record.number}: {shown(record.taken_at)}{took}"
     return Page("cycle", title, rows, data)
-
-
-def _change_rows(
-    record: CycleRecord, before: Optional[CycleRecord], diff: Optional[PlanDiff]
-) -> Iterator[Row]:
-    if before is None:
-        yield Row("changes", "the ledger has no complete cycle before it")
-        return
-    beside = f"beside cycle {before.number}, {span(record.taken_at - before.taken_at)} before"
-    counts = f"none {beside}: nothing was decided"
-    if diff is not None:
-        counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS) + f" {beside}"
-    yield Row("changes", counts)
-    for change in diff.changes if diff else ():
-        targets = f"{target_words(change.before)} -> {target_words(change.after)}"
-        if change.kind != "kept":
-            yield Row("", f"{change.kind} {' -> '.join(change.nodes)}: {targets}")
 
 
 def _source_rows(record: CycleRecord) -> Iterator[Row]:
@@ -380,19 +379,34 @@ def _source_rows(record: CycleRecord) -> Iterator[Row]:
         return
     slowest = sorted(record.sources, key=lambda source: -source.seconds)
     times = [f"{source.name} {source.seconds:.2f} s" for source in slowest]
-    answered = f"yes, {counted(len(slowest), 'source')} answered"
-    full = f"{answered}: {', '.join(times)}" if times else answered
-    some = f"{answered}, the slowest {SOURCES_LISTED}: {', '.join(times[:SOURCES_LISTED])}"
-    yield Row("complete", some if len(times) > SOURCES_LISTED else full, full)
+    answered = f"yes, {counted(len(times), 'source')} answered"
+    yield _listed("complete", answered, times, SOURCES_LISTED, ", ")
 
 
 def _published(record: CycleRecord) -> str:
     if record.reason is None:
         return "none: what was published before stands until it runs out"
-    targets = counted(sum(node.target is not None for node in record.nodes), "target")
-    places = ", ".join(record.published)
+    targets, places = counted(len(targets_of(record)), "target"), ", ".join(record.published)
     published = f"; published as {record.sequence} to {places}" if places else ""
     return f"{_spoken('plan', record.reason)}; {targets}, strategy {record.strategy}{published}"
+
+
+def _change_rows(
+    record: CycleRecord, before: Optional[CycleRecord], diff: Optional[PlanDiff]
+) -> Iterator[Row]:
+    if before is None:
+        yield Row("changes", "the ledger has no complete cycle before it")
+        return
+    beside = f"beside cycle {before.number}, {span(record.taken_at - before.taken_at)} before"
+    if diff is None:
+        yield Row("changes", f"none {beside}: nothing was decided")
+        return
+    counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
+    yield Row("changes", f"{counts} {beside}")
+    for change in diff.changes:
+        if change.kind != "kept":
+            targets = f"{target_words(change.before)} -> {target_words(change.after)}"
+            yield Row("", f"{change.kind} {' -> '.join(change.nodes)}: {targets}")
 
 
 def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
@@ -409,18 +423,28 @@ def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
 
 
 def _control_data(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
-    given_hs06 = 0.0 if is_withheld(control) else control.control_error_hs06
+    outputs = {
+        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
+        "output_hs06": control.output_hs06,
+        "law": _coded("law", control.law),
+    }
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
         **fields(control, "setpoint_hs06", "control_error_hs06"),
-        "given_hs06": given_hs06 if with_outputs else None,
-        "output_hs06": control.output_hs06 if with_outputs else None,
-        "law": _coded("law", control.law) if with_outputs else None,
+        **(outputs if with_outputs else dict.fromkeys(outputs)),
         "acted": [_coded("acted", code) for code in control.acted],
     }
+
+
+def _idle_words(record: CycleRecord) -> str:
+    target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
+    if not (target or grace):
+        return ""
+    idle = f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace"
+    return f"{idle}, {record.idle_cores - target - grace} others"
 
 
 # ---- for all decisions
@@ -432,15 +456,14 @@ def _decided_page(
     explained: Explained,
     otherwise: Otherwise,
     rows: Sequence[Row],
-    last: Sequence[Row],
     data: Mapping[str, Any],
+    says_now: Sequence[Row] = (),
 ) -> Page:
-    """Page of a group or a node; ``last`` are rows before those of ``otherwise``."""
+    """Page of a group or a node."""
     record = explained.record
-    limits, limits_data = _limits(record)
-    plan = [Row("plan", _spoken("plan", record.reason))] if record.reason is not None else []
-    notes, changes = _note_rows(otherwise, "nodes"), _flip_rows(otherwise)
-    common = (*plan, *notes, *limits, *last, *changes)
+    plan = _spoken("plan", record.reason) if record.reason is not None else ""
+    note, *changes = _otherwise_rows(otherwise, "nodes")
+    common = (Row("plan", plan), note, *_limit_rows(record), *says_now, *changes)
     cycle = f"cycle {record.number}, " if record.number else ""
     title = f"{subject} {name}: {cycle}{shown(record.taken_at)}, from {explained.source}"
     origin = {
@@ -449,8 +472,8 @@ def _decided_page(
         **fields(record, "taken_at", "sequence"),
         "agrees": explained.agrees,
     }
-    changed = {"limits": limits_data, **_otherwise_data(otherwise)}
-    return Page(subject, title, (*rows, *common), {**origin, **data, **changed})
+    decided = {"limits": _limits(record), **_otherwise_data(otherwise)}
+    return Page(subject, title, (*rows, *common), {**origin, **data, **decided})
 
 
 def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
@@ -468,39 +491,37 @@ def fields(record: object, *names: str) -> dict[str, Any]:
 
 
 def _exchange(label: str, exchange: Exchange, hs06: float, most: int) -> Row:
-    held_back, helped, cores, nodes, *_ = exchange
-    moved = f"by {cores}-core jobs, {hs06:.0f} HS06 still to move"
-    text = f"{held_back} to {helped} on {counted(len(nodes), 'node')}, {moved}"
-    return Row(label, f"{text}: {listed(nodes, most)}", f"{text}: {' '.join(nodes)}")
+    nodes = counted(len(exchange.nodes), "node")
+    moved = f"by {exchange.request_cores}-core jobs, {hs06:.0f} HS06 still to move"
+    text = f"{exchange.held_back} to {exchange.helped} on {nodes}, {moved}"
+    return _listed(label, text, exchange.nodes, most)
 
 
-def _limits(record: CycleRecord) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Limits that acted, as rows and as data."""
-    data = [
+def _listed(label: str, text: str, names: Sequence[str], most: int, between: str = " ") -> Row:
+    """Row with the first ``most`` names, and with all of them for ``--all``."""
+    if not names:
+        return Row(label, text)
+    return Row(label, f"{text}: {listed(names, most, between)}", f"{text}: {between.join(names)}")
+
+
+def _limits(record: CycleRecord) -> list[dict[str, Any]]:
+    return [
         {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
         for note in record.limits
     ]
-    rows = [
-        Row("limits", f"{_spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
-        for note in record.limits
-    ]
-    return rows or [Row("limits", "none bounded the change of targets")], data
 
 
-def _note_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
-    """Row of how deciding again differs from the record; ``noun`` is what outcomes count."""
-    if otherwise.explained is None:
-        return
-    if otherwise.explained.overruled:
-        yield Row("note", _OVERRULED)
-    elif not otherwise.same:
-        about = f"about as many {noun}, not all of them the same"
-        outcome = about if otherwise.alike else "something else"
-        yield Row("note", _DISAGREES.format(outcome))
+def _limit_rows(record: CycleRecord) -> Iterator[Row]:
+    for note in record.limits:
+        yield Row("limits", f"{_spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
+    if not record.limits:
+        yield Row("limits", "none bounded the change of targets")
 
 
-def _flip_rows(otherwise: Otherwise) -> Iterator[Row]:
-    if not otherwise.applies:
+def _otherwise_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
+    """How deciding again differs from the record, then changes; outcomes count ``noun``."""
+    yield Row("note", _NOTES.get(otherwise.note, "").format(noun))
+    if otherwise.flips is None:
         yield Row("otherwise", _LEFT_OUT)
         return
     yield from (Row("otherwise", _flip_words(flip)) for flip in otherwise.flips)
@@ -525,9 +546,9 @@ def _plain(value: float) -> str:
     return number(value) if abs(value) >= 1 else f"{value:.3g}"
 
 
-def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
+def _otherwise_data(otherwise: Otherwise) -> dict[str, Any]:
     changes = None
-    if otherwise is not None and otherwise.applies:
+    if otherwise.flips is not None:
         changes = [
             {
                 "code": flip.code,
@@ -538,7 +559,7 @@ def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
             for flip in otherwise.flips
         ]
     return {
-        "decided_again": otherwise.outcome if otherwise else None,
+        "decided_again": otherwise.outcome,
         "would_change": changes,
-        "tried_all": otherwise.tried_all if otherwise else None,
+        "tried_all": otherwise.tried_all,
     }

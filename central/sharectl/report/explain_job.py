@@ -2,68 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, Optional
+from typing import Any
 
 from sharectl.explain import job as jobs
-from sharectl.explain.job import (
-    COULD_NEVER,
-    HELD,
-    OBSTACLES,
-    TARGET_KINDS,
-    UNITS,
-    VERDICTS,
-    Headroom,
-    JobExplanation,
-    JobFacts,
-    ObstacleCount,
-    SlotTarget,
-    Verdict,
-    code_of_resource,
-)
+from sharectl.explain.job import UNITS, VERDICTS, Headroom, JobExplanation, JobFacts
 from sharectl.report.explain import Page, Row, fields
 from sharectl.times import shown, span
 from sharectl.words import counted
 
 CLAUSE_SHOWN, EXPRESSION_SHOWN, REQUEST_SHOWN = 100, 24, 40
+_ELSEWHERE = "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
 
 
 def job_page(why: JobExplanation) -> Page:
     """Page of a job."""
-    facts, verdict, headroom = why.facts, why.verdict, why.headroom
-    spoken = f"{why.code}: {VERDICTS[why.code]}"
+    facts, spoken = why.facts, f"{why.code}: {VERDICTS[why.code]}"
     title, rows = f"job {why.job}: {spoken}", []
     if facts is not None:
         owner = f", {facts.owner}" if facts.owner else ""
         group = facts.accounting_group or "no accounting group"
         title = f"job {why.job} of {facts.schedd}{owner}, {group}"
-        rows = [Row("verdict", spoken), *_state_rows(why, facts)]
-        values = facts.request_values
-        requests = (_request(name, text, values.get(name)) for name, text in facts.requests.items())
-        rows += [Row("asks for", ", ".join(requests))] if facts.requests else []
-        rows += [Row("problem", why.problem)] if why.problem else []
-        if verdict is not None:
-            rows += _verdict_rows(verdict, why)
-            rows += _negotiator_rows(facts, why.now)
-        rows += _headroom_rows(headroom) if headroom is not None else ()
-        if verdict is not None:
-            text = "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
-            rows.append(Row("priority", text))
+        requests = ", ".join(_request(facts, name) for name in facts.requests)
+        rows = [
+            Row("verdict", spoken),
+            *_state_rows(why, facts),
+            Row("asks for", requests),
+            Row("problem", why.problem or ""),
+            *(_verdict_rows(why.verdict, why) if why.verdict else ()),
+            *(_negotiator_rows(facts, why.now) if why.verdict else ()),
+            *(_headroom_rows(why.headroom) if why.headroom else ()),
+            Row("priority", _ELSEWHERE if why.verdict else ""),
+        ]
     data = {
         **fields(why, "job", "now", "code"),
         "says": VERDICTS[why.code],
         "access_point": asdict(facts) if facts else None,
         "problem": why.problem,
-        "nodes": _verdict_data(verdict) if verdict else None,
-        "group": asdict(headroom) if headroom else None,
+        "nodes": why.verdict,
+        "group": asdict(why.headroom) if why.headroom else None,
     }
     return Page("job", title, rows, data)
 
 
 def _state_rows(why: JobExplanation, facts: JobFacts) -> Iterator[Row]:
     ago = f" for {span(max(0, why.now - facts.since))}" if facts.since else ""
-    if why.code == HELD:
+    if why.code == jobs.HELD:
         reason = facts.hold_reason or "without a reason"
         yield Row("held", f"{reason} (code {facts.hold_code}){ago}")
         yield Row("change", f"condor_release {why.job}, once the reason is gone")
@@ -77,8 +62,9 @@ def _state_rows(why: JobExplanation, facts: JobFacts) -> Iterator[Row]:
         yield Row("waits", f"since {shown(facts.since)}{ago}")
 
 
-def _request(name: str, text: str, value: Optional[float]) -> str:
+def _request(facts: JobFacts, name: str) -> str:
     """A request as its value and unit, with its expression if that is short."""
+    text, value = facts.requests[name], facts.request_values.get(name)
     unit = UNITS.get(name[len("Request") :].lower(), "")
     if value is None:
         return f"{name} = {_short(text, REQUEST_SHOWN)}" + (f" ({unit.strip()})" if unit else "")
@@ -86,59 +72,62 @@ def _request(name: str, text: str, value: Optional[float]) -> str:
     return f"{name} = {value:.15g}{unit}" + ("" if is_plain else f" ({text})")
 
 
-def _verdict_rows(verdict: Verdict, why: JobExplanation) -> Iterator[Row]:
+def _verdict_rows(verdict: Mapping[str, Any], why: JobExplanation) -> Iterator[Row]:
     """Nodes, shortages, obstacles, targets and remedies.
 
     Of a job that no empty node takes, obstacles of now matter only if all is printed.
     """
-    impossible = verdict.code == COULD_NEVER
-    lasting = {row.code for row in verdict.never}
-    could = "once released, " if why.code == HELD else ""
-    of = f"{could}{verdict.fitting_nodes} of {verdict.total} would take it now"
-    yield Row("nodes", f"{of}, {verdict.fitting_if_empty} if nothing ran there")
+    impossible, never, now = (
+        verdict["code"] == jobs.COULD_NEVER,
+        verdict["never"],
+        verdict["obstacles"],
+    )
+    could = "once released, " if why.code == jobs.HELD else ""
+    of = f"{could}{verdict['fitting_nodes']} of {verdict['total']} would take it now"
+    yield Row("nodes", f"{of}, {verdict['fitting_if_empty']} if nothing ran there")
     if impossible:
-        yield from (_obstacle("even empty", row) for row in verdict.never)
-    now = [
-        *(_obstacle("in the way", row) for row in verdict.obstacles),
-        *(_job_target(target, nodes, why.now) for target, nodes in verdict.targets.items()),
-    ]
-    last = verdict.grace_ends["last"]
-    if last:
-        now.append(Row("grace", f"ends in {span(max(0, last - why.now))} at the latest"))
-    for resource, *amounts in verdict.shortages:
-        unit = UNITS.get(resource.lower(), "")
-        requested, _, free, most = (f"{amount:.15g}{unit}" for amount in amounts)
-        text = (
-            f"{resource}: asks for {requested}; where it is short, at most {free} free, "
-            f"{most} if nothing ran there"
-        )
-        matters = not impossible or code_of_resource(resource) in lasting
-        yield Row("short", text if matters else "", text)
-    if impossible and verdict.never != verdict.obstacles:
+        yield from (_obstacle("even empty", row) for row in never)
+    yield from _shortage_rows(verdict, impossible=impossible)
+    if impossible and never != now:
         yield Row("in the way", "now also what an empty node would not have: --all", "")
-    for row in now:
-        full = row.text if row.full is None else row.full
-        yield Row(row.label, "" if impossible else row.text, full)
-    rows = verdict.never if impossible else verdict.obstacles
-    remedies = dict.fromkeys(f"{row.code}: {verdict.remedy(row)}" for row in rows)
-    yield from (Row("change", text) for text in remedies)
+    rows = [_obstacle("in the way", row) for row in now]
+    rows += [_target(row, why.now) for row in verdict["targets"]]
+    if last := verdict["grace_ends"]["last"]:
+        rows.append(Row("grace", f"ends in {span(max(0, last - why.now))} at the latest"))
+    for row in rows:
+        yield Row(row.label, "", row.full or row.text) if impossible else row
+    remedies = (f"{row['code']}: {row['remedy']}" for row in (never if impossible else now))
+    yield from (Row("change", text) for text in dict.fromkeys(remedies))
 
 
-def _obstacle(label: str, row: ObstacleCount) -> Row:
-    alone = f", {row.alone} by this alone" if row.alone else ""
-    text = f"{counted(row.nodes, 'node')}{alone}: {OBSTACLES[row.code]}"
-    if not row.clause:
+def _shortage_rows(verdict: Mapping[str, Any], *, impossible: bool) -> Iterator[Row]:
+    lasting = {row["code"] for row in verdict["never"]}
+    for shortage in verdict["shortages"]:
+        resource, unit = shortage["resource"], UNITS.get(shortage["resource"].lower(), "")
+        requested, free, most = (
+            f"{shortage[key]:.15g}{unit}" for key in ("requested", "most_free", "most")
+        )
+        matters = not impossible or jobs.code_of_resource(resource) in lasting
+        text = f"{resource}: asks for {requested}; where it is short, at most {free} free"
+        text = f"{text}, {most} if nothing ran there"
+        yield Row("short", text if matters else "", text)
+
+
+def _obstacle(label: str, row: Mapping[str, Any]) -> Row:
+    alone = f", {row['alone']} by this alone" if row["alone"] else ""
+    text = f"{counted(row['nodes'], 'node')}{alone}: {row['says']}"
+    if not row["clause"]:
         return Row(label, text)
-    return Row(label, f"{text}: {_short(row.clause, CLAUSE_SHOWN)}", f"{text}: {row.clause}")
+    return Row(label, f"{text}: {_short(row['clause'], CLAUSE_SHOWN)}", f"{text}: {row['clause']}")
 
 
-def _job_target(target: SlotTarget, nodes: int, now: int) -> Row:
-    ends = "end unknown"
-    if target.until > now:
-        ends = f"ends in {span(target.until - now)} unless renewed"
-    caps = f"{target.held_back} up to {target.cap_cores} cores"
-    why = f"{counted(nodes, 'node')}: {TARGET_KINDS[target.kind]}"
-    return Row("target", f"{why}: {caps}, {target.helped} by {target.request_cores}; {ends}")
+def _target(row: Mapping[str, Any], now: int) -> Row:
+    target, ends = row["target"], "end unknown"
+    if target["until"] > now:
+        ends = f"ends in {span(target['until'] - now)} unless renewed"
+    caps = f"{target['held_back']} up to {target['cap_cores']} cores"
+    by = f"{target['helped']} by {target['request_cores']}"
+    return Row("target", f"{counted(row['nodes'], 'node')}: {row['says']}: {caps}, {by}; {ends}")
 
 
 def _negotiator_rows(facts: JobFacts, now: int) -> Iterator[Row]:
@@ -167,26 +156,6 @@ def _headroom_rows(headroom: Headroom) -> Iterator[Row]:
         surplus = "" if quota.surplus in (None, "no") else f", may go beyond ({quota.surplus})"
         use = f"{quota.name}: {used} of {limit} in use"
         yield Row("quota", f"{use}, as the negotiator weighs slots{surplus}")
-
-
-def _verdict_data(verdict: Verdict) -> dict[str, Any]:
-    def obstacles(rows: Iterable[ObstacleCount]) -> list[dict[str, Any]]:
-        return [
-            {**asdict(row), "says": OBSTACLES[row.code], "remedy": verdict.remedy(row)}
-            for row in rows
-        ]
-
-    return {
-        **fields(verdict, "total", "code", "fitting_nodes", "fitting_if_empty"),
-        "obstacles": obstacles(verdict.obstacles),
-        "never": obstacles(verdict.never),
-        "targets": [
-            {"target": asdict(target), "nodes": nodes, "says": TARGET_KINDS[target.kind]}
-            for target, nodes in verdict.targets.items()
-        ],
-        "shortages": [row._asdict() for row in verdict.shortages],
-        **fields(verdict, "grace_ends", "slots"),
-    }
 
 
 def _short(text: str, most: int) -> str:

@@ -8,75 +8,64 @@ from typing import Any, TextIO
 from sharectl.model import Disabled
 from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
 from sharectl.plan.settings import IN_A_ROW, GiveUp
-from sharectl.report.tables import print_table
+from sharectl.report.tables import NONE, UNKNOWN, print_records, print_table
 from sharectl.shares.pledges import SOURCE_NAME
 from sharectl.times import shown, span
 
+Row = Mapping[str, Any]
 
-def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
+_GROUPS = """group, HS06, single_cores AS cores 1-core, multi_cores AS multicore,
+    pending_single_jobs AS pending 1-core, pending_multi_jobs AS multicore"""
+_OTHERS = "name AS AccountingGroup begins, cores, pending_jobs AS pending jobs"
+_UNPLACEABLE = "group, cores, jobs, reason, example AS sharectl explain job"
+_NODES = "node, cores, MiB, HS06/core, controlled, says, held by group"
+
+
+def snapshot_tables(content: Row, to: TextIO) -> None:
     """Print the tables of a snapshot, from the content of `as_json.snapshot`.
 
-    Without any node there are no tables of groups, because unknown is not zero.
+    An incomplete one has no table of groups, because unknown is not zero.
     """
+    if content["complete"]:
+        groups = [
+            {**used, "group": group, "HS06": round(used["power_hs06"])}
+            for group, used in content["groups"].items()
+        ]
+        print_records("groups", _GROUPS, groups, to)
+    if content["others"]:
+        title = "in other: the largest, by the first part of AccountingGroup"
+        print_records(title, _OTHERS, content["others"], to)
+    if content["unplaceable"]:
+        title = "pending jobs that no node could run if it were empty: they are no demand"
+        print_records(title, _UNPLACEABLE, content["unplaceable"], to)
     if content["nodes"]:
-        _print_figures(content, to)
+        print_records("nodes", _NODES, map(_node, content["nodes"]), to)
     if content["waits"]:
         waits_table("waiting times", content["waits"], to)
-    print_table(
-        "sources",
-        ("source", "seconds", "problem"),
-        [(s["name"], round(s["seconds"], 3), s["problem"] or "-") for s in content["sources"]],
-        to,
-    )
+    sources = [
+        {**source, "seconds": round(source["seconds"], 3), "problem": source["problem"] or NONE}
+        for source in content["sources"]
+    ]
+    print_records("sources", "name AS source, seconds, problem", sources, to)
 
 
-def _print_figures(content: dict[str, Any], to: TextIO) -> None:
-    keys = ("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs")
-    print_table(
-        "groups",
-        ("group", "HS06", "cores 1-core", "multicore", "pending 1-core", "multicore"),
-        [
-            (group, round(used["power_hs06"]), *(used[key] for key in keys))
-            for group, used in content["groups"].items()
-        ],
-        to,
-    )
-    if content["others"]:
-        print_table(
-            "in other: the largest, by the first part of AccountingGroup",
-            ("AccountingGroup begins", "cores", "pending jobs"),
-            [(row["name"] or "-", row["cores"], row["pending_jobs"]) for row in content["others"]],
-            to,
-        )
-    if content["unplaceable"]:
-        names = ("group", "cores", "jobs", "reason")
-        print_table(
-            "pending jobs that no node could run if it were empty: they are no demand",
-            (*names, "sharectl explain job"),
-            [[jobs[key] or "-" for key in (*names, "example")] for jobs in content["unplaceable"]],
-            to,
-        )
-    columns = ("node", "cores", "MiB", "HS06/core", "controlled", "says", "held by group")
-    print_table("nodes", columns, map(_node_row, content["nodes"]), to)
-
-
-def _node_row(node: Mapping[str, Any]) -> tuple[object, ...]:
+def _node(node: Row) -> Row:
     says = ["draining"] if node["draining"] else []
     says += [node["refusal"]] if node["refusal"] else []
     says += [f"acts on plan {node['obeyed_sequence']}"] if node["obeyed_sequence"] else []
-    held = sorted(node["cores_by_group"].items())
-    return (
-        node["name"],
-        node["cores"],
-        node["memory_mib"] or "-",
-        round(node["hs06_per_core"], 2),
-        "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
-        ", ".join(says) or "-",
-        " ".join(f"{group}:{cores}" for group, cores in held),
-    )
+    held = node["cores_by_group"]
+    return {
+        "node": node["name"],
+        "cores": node["cores"],
+        "MiB": node["memory_mib"] or NONE,
+        "HS06/core": round(node["hs06_per_core"], 2),
+        "controlled": "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
+        "says": ", ".join(says),
+        "held by group": held and " ".join(f"{name}:{held[name]}" for name in sorted(held)),
+    }
 
 
-def waits_table(title: str, waits: Sequence[Mapping[str, Any]], to: TextIO) -> None:
+def waits_table(title: str, waits: Sequence[Row], to: TextIO) -> None:
     """Print waiting times, the longest of pending jobs first."""
     times = ("longest", "median", "looked at")
     print_table(
@@ -87,17 +76,17 @@ def waits_table(title: str, waits: Sequence[Mapping[str, Any]], to: TextIO) -> N
     )
 
 
-def longest_first(waits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def longest_first(waits: Sequence[Row]) -> list[Row]:
     """Waiting times by the longest of pending jobs; unknown ones last."""
     return sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
 
 
-def wait_cells(row: Mapping[str, Any], unknown: str = "?") -> list[str]:
+def wait_cells(row: Row, unknown: str = UNKNOWN) -> list[str]:
     """Longest, median and jobs looked at, of pending jobs and of those that have started."""
     cells = []
     for times in (row["pending"], row["started"]):
         if times is None:
-            cells += [unknown, unknown, "-"]
+            cells += [unknown, unknown, NONE]
             continue
         least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
         cells.append(f"{least}{span(times['longest_seconds'])}")
@@ -118,9 +107,8 @@ def blocks_data(
         Node -> idle cores now, where known: a block may have been taken since that cycle.
     """
     taken = {(row.group, row.cores): row for row in memory.taken}
-    failures = {
-        (row.group, row.cores): row.failures for row in memory.back_offs if row.node == ALL_NODES
-    }
+    of_all = [row for row in memory.back_offs if row.node == ALL_NODES]
+    failures = {(row.group, row.cores): row.failures for row in of_all}
     return {
         "free": [
             {
@@ -138,11 +126,7 @@ def blocks_data(
             and idle_cores.get(block.node, block.cores) >= block.cores
         ],
         "left_alone": [_back_off(row) for row in memory.back_offs if now < row.until],
-        "failing": [
-            _back_off(row)
-            for row in memory.back_offs
-            if row.node == ALL_NODES and row.failures >= IN_A_ROW
-        ],
+        "failing": [_back_off(row) for row in of_all if row.failures >= IN_A_ROW],
     }
 
 
@@ -151,20 +135,19 @@ def _back_off(row: BackOff) -> dict[str, Any]:
     return {"node": row.node or None, **{key: getattr(row, key) for key in keys}}
 
 
-def block_rows(blocks: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def block_rows(blocks: Row) -> Iterator[tuple[str, str]]:
     """Label and text of each row."""
-    yield from (("kept free", free_words(block)) for block in blocks["free"])
+    yield from (("kept free", _free(block)) for block in blocks["free"])
     for row in blocks["left_alone"]:
         nobody = f"no {row['cores']}-core job of {row['group']} came"
-        where = row["node"] or "all nodes"
-        yield "left alone", f"{where}: {nobody}; until {shown(row['until'])}"
+        yield "left alone", f"{row['node'] or 'all nodes'}: {nobody}; until {shown(row['until'])}"
 
 
-def block_problems(blocks: Mapping[str, Any]) -> Iterator[str]:
+def block_problems(blocks: Row) -> Iterator[str]:
     """A line for each block that no job takes."""
     for block in blocks["free"]:
         if block["free_seconds"] >= block["give_up_seconds"]:
-            yield f"{free_words(block)}; the next `sharectl cycle` gives them back"
+            yield f"{_free(block)}; the next `sharectl cycle` gives them back"
     for row in blocks["failing"]:
         yield (
             f"{row['group']}: its {row['cores']}-core jobs wait, and no job took the cores that "
@@ -174,12 +157,9 @@ def block_problems(blocks: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def free_words(block: Mapping[str, Any]) -> str:
-    """One block that stands free."""
-    return (
-        f"{block['node']}: {block['cores']} cores kept free for {block['group']} for "
-        f"{span(block['free_seconds'])}, no job came"
-    )
+def _free(block: Row) -> str:
+    kept = f"{block['node']}: {block['cores']} cores kept free for {block['group']}"
+    return f"{kept} for {span(block['free_seconds'])}, no job came"
 
 
 def disabled_words(switch: Disabled) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import TextIO
+from typing import Any, TextIO
 
 from sharectl.words import counted, printable
 
 WIDTH = 80
 LINES = 23
 """Of a screen of 24: the last one is the prompt's."""
+UNKNOWN, NONE = "?", "-"
 _LABEL = 10
 _GAP = "  "
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?%?|[?-]|inf|nan")
@@ -77,29 +78,40 @@ def _print_wrapped(
     console.print(table, crop=False)
 
 
+def print_records(
+    title: str, columns: str, records: Iterable[Mapping[str, Any]], to: TextIO
+) -> None:
+    """Print a table of records; ``columns`` are ``key AS heading``, with commas between them."""
+    pairs = [column.strip().partition(" AS ") for column in columns.split(",")]
+    rows = [[cell(record[key]) for key, _, _ in pairs] for record in records]
+    print_table(title, [heading or key for key, _, heading in pairs], rows, to)
+
+
+def cell(value: Any) -> str:
+    """Text of a value; ``?`` if it is unknown, ``-`` if it is empty."""
+    if isinstance(value, Mapping):
+        value = " ".join(f"{name}={cell(amount)}" for name, amount in value.items())
+    if value is None:
+        return UNKNOWN
+    return f"{value:.6g}" if type(value) is float else str(value) or NONE
+
+
 def print_screen(
     title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, everything: bool
 ) -> None:
     """Print a title and labelled texts, one screen of them unless ``everything``.
 
-    A label stands once above texts that share it.
+    A label stands once above texts that share it; words longer than a line stay whole.
     """
-    lines = screen(title, rows)
+    lines, last = _wrapped(title, "", "  "), ""
+    for label, text in rows:
+        head = f"{'' if label == last else label:<{_LABEL}}{_GAP}"
+        last = label
+        lines += _wrapped(text, head, " " * len(head)) or [f"{head}-"]
     if not everything and len(lines) > LINES:
         hidden = len(lines) - (LINES - 1)
         lines = [*lines[: LINES - 1], f"… and {counted(hidden, 'line')} more: --all"]
     to.writelines(f"{line}\n" for line in lines)
-
-
-def screen(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines of a screen, at most `WIDTH` wide; longer words stay whole."""
-    lines = _wrapped(title, "", "  ")
-    last = ""
-    for label, text in rows:
-        head = f"{'' if label == last else label:<{_LABEL}}{_GAP}"
-        last = label
-        lines += _wrapped(text, head, " " * (_LABEL + len(_GAP))) or [f"{head}-"]
-    return lines
 
 
 def print_paragraph(text: str, to: TextIO) -> None:
@@ -118,8 +130,7 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
     )
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int, between: str = " ") -> str:
     """The first ``most`` names, and the number of all if there are more."""
-    if len(names) <= most:
-        return " ".join(names)
-    return f"{' '.join(names[:most])} … ({len(names)} in all)"
+    first = between.join(names[:most])
+    return first if len(names) <= most else f"{first} … ({len(names)} in all)"

@@ -191,6 +191,8 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
     content = as_json.snapshot(
         snapshot(sources=[Source("collector", 1.0, "no answer")]), ("alice",)
     )
+    assert (content["nodes"], content["pending"]) == (None, None)
+    assert {*content["groups"]["alice"].values()} == {None}
     snapshot_tables(content, sys.stdout)
     out = capsys.readouterr().out
     assert "no answer" in out

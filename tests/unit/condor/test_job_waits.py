@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from hypothesis import given
@@ -13,7 +13,6 @@ from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import JobWaits, WaitTimes
 from sharectl.plan.plan import State, decide
-from sharectl.report import as_json
 from sharectl.report.explain import wait_rows
 from sharectl.report.pool import waits_table
 from sharectl.shares.demand import JobWait, job_waits
@@ -79,7 +78,7 @@ def test_the_ledger_keeps_them(tmp_path: Any) -> None:
 
 def test_the_table_begins_with_those_that_wait_longest() -> None:
     to = io.StringIO()
-    waits_table("waits", as_json.waits(WAITS), to)
+    waits_table("waits", [asdict(waits) for waits in WAITS], to)
     _title, _heading, first, second = to.getvalue().splitlines()
     assert " ".join(first.split()) == "cms 8 >= 3 d 11 h 2 d 7 h 40 (sample) 1 min 1 min 1"
     assert " ".join(second.split()) == "cms 1 2 h 1 h 3 ? ? -"

@@ -182,9 +182,9 @@ def test_messages(
     run: Run, tmp_path: Path, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    without = run("explain", "cycle")
-    assert without.code == 1
-    lines = [without.err]
+    without = [run("explain", "cycle"), run("explain", "group", "alcie")]
+    assert [ended.code for ended in without] == [1, 1]
+    lines = [ended.err for ended in without]
     write(tmp_path, law(max_nodes=4), [busy(number) for number in range(3)])
     incomplete(tmp_path, 5)
     for code, words in MISTAKES:

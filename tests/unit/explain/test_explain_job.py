@@ -137,10 +137,11 @@ def test_a_node_counts_by_its_nearest_slot() -> None:
     far = SlotFinding("a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
     free = SlotFinding("b", job_accepts=True, slot_accepts=True)
     why = verdict([far, near, free])
-    assert (why.code, why.total, why.fitting_nodes, why.fitting_if_empty) == ("could-now", 2, 1, 2)
-    (count,) = why.obstacles
-    assert (count.code, count.nodes, count.alone) == ("cpus", 1, 1)
-    assert why.slots == {"total": 3, "refused_by_job": 1, "refusing_job": 1, "matching": 1}
+    assert (why["code"], why["total"]) == ("could-now", 2)
+    assert (why["fitting_nodes"], why["fitting_if_empty"]) == (1, 2)
+    (count,) = why["obstacles"]
+    assert (count["code"], count["nodes"], count["alone"]) == ("cpus", 1, 1)
+    assert why["slots"] == {"total": 3, "refused_by_job": 1, "refusing_job": 1, "matching": 1}
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) 
 
 def page(*findings: SlotFinding, facts: JobFacts = FACTS, use: Optional[Headroom] = None) -> Page:
     why = verdict(findings)
-    return job_page(JobExplanation("6.1", NOW, why.code, facts, why, use))
+    return job_page(JobExplanation("6.1", NOW, why["code"], facts, why, use))
 
 
 def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:

@@ -106,6 +106,15 @@ def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int)
     assert second.would.changed_nodes == changed
 
 
+def test_incomplete_cycles_alone_are_nothing_to_replay(run: Run, tmp_path: Path) -> None:
+    silent = Source("schedd ap-2", 60.0, "no answer")
+    record = CycleRecord(NOW, 61.0, complete=False, sources=(silent,))
+    Ledger(tmp_path / PLACE).record(record, replace(busy(0), sources=(silent,)))
+    for form in ((), ("--json",), ("--csv",)):
+        ended = run("replay", *form)
+        assert (ended.code, ended.out, "nothing to replay" in ended.err) == (1, "", True)
+
+
 MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("--from", "2001-01-01", "--to", "2001-02-01")),
     (2, ("--csv", "--json")),

@@ -53,13 +53,12 @@ def trials(of: Case, decisions: int = 300) -> Trials:
 
 def of_group(of: Case, group: str, code: str) -> list[Change]:
     again = trials(of)
-    return changes(again.flips(group_levers(of, again.decision, group), role(group)), code)
+    return changes(again.flips(group_levers(again, group), role(group)), code)
 
 
 def of_node(of: Case, code: str) -> list[Change]:
     again, node = trials(of), of.snapshot.nodes[0]
-    levers = node_levers(of, again.decision, node)
-    return changes(again.flips(levers, under_target(node.name)), code)
+    return changes(again.flips(node_levers(again, node), under_target(node.name)), code)
 
 
 def of_cycle(of: Case, code: str) -> list[Change]:
@@ -179,11 +178,11 @@ def test_jobs_of_several_memory_sizes_come_and_go_least_memory_first() -> None:
     kinds = ((40_000, 5), (16_384, 2), (2_000, 1))
     waiting = tuple(PendingJobs("cms", 8, jobs, memory_mib) for memory_mib, jobs in kinds)
     of = case(Snapshot(NOW, nodes, held, waiting), "many")
-    (flip,) = trials(of).flips([pending(of, "cms", 8, fewer=True)], under_target("wn-1"))
+    (flip,) = trials(of).flips([pending(of, ("cms", 8), fewer=True)], under_target("wn-1"))
     # Without the three that fit, five are left, and none of them fits.
     assert (flip.value, flip.becomes) == (8.0, 5.0)
     too_large = replace(of, snapshot=replace(of.snapshot, pending=waiting[:1]))
-    assert not trials(too_large).flips([pending(too_large, "cms", 8)], under_target("wn-1"))
+    assert not trials(too_large).flips([pending(too_large, ("cms", 8))], under_target("wn-1"))
 
 
 def test_every_limit_and_every_switch_has_its_code() -> None:

@@ -85,7 +85,7 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
     found = explained(config(strategy, SMALL_OUTPUTS), taken)
     assert codes(found.decision) == ("output-below-node", {"no-call"})
     group = explain_group(found, "alice")
-    (flip,) = [flip for flip in group.flips if flip.code == "output-limit"]
+    (flip,) = [flip for flip in group.flips or () if flip.code == "output-limit"]
     assert (flip.name, flip.value, flip.outcome) == (
         "control.pid.max_output_hs06",
         50.0,

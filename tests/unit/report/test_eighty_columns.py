@@ -98,7 +98,6 @@ def test_every_table_fits(
 def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     groups, node = ("atlas", "cms.production", "lhcb"), "cn-{:03}-05-06"
-    problem = "no answer within 60 s: it is busy"
     taken = Snapshot(
         NOW + PERIOD_SECONDS,
         tuple(
@@ -111,7 +110,7 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
             for group in groups
         ),
         (PendingJobs("atlas", 8, 1_234_567), PendingJobs("other", 1, 7_654_321)),
-        (Source("schedd a-rather-long-name-17.example.org", 0.123, problem),),
+        (Source("schedd a-rather-long-name-17.example.org", 0.123),),
         others=(OtherJobs("belle", 12_345, 1_234_567),),
     )
     to = Terminal(), io.StringIO()

@@ -93,7 +93,8 @@ def test_a_place_that_cannot_be_written_is_named(
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     code, _, problems = run(capsys, config, tmp_path / place)
-    assert (code, str(tmp_path / "file") in problems) == (74, True)
+    assert (code, f"{tmp_path / place}: not written" in problems) == (74, True)
+    assert "in the place of a folder" in problems
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
