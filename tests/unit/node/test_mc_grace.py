@@ -1,11 +1,12 @@
-"""mc_grace: what it publishes, evaluated by HTCondor's own parser, and what it remembers."""
+"""mc_grace: its ad, evaluated by HTCondor's own parser, and its memory. See its laws too."""
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
@@ -16,32 +17,48 @@ from tests.node_fakes import NOW, free, shell_tool, tool_that_prints, words_of
 
 GRACE = 480
 TITLE = mc_grace.STATE_TITLE % 8
-PSLOT = 'PartitionableSlot = True\nSlotType = "Partitionable"\n'
+NO_GRACE = "MC_GRACE = False\n"
 
 
-def options(tmp_path: Path, tool: str, **others: str) -> dict[str, str]:
-    """The options of a run with that tool; ``grace_seconds="0"`` stands for --grace-seconds 0."""
-    given = {"condor_status": tool, "state": str(tmp_path / "state"), **others}
-    values, problems = mc_grace.parse_arguments(words_of(given))
-    assert not problems
-    return values
+class Node:
+    """A node in a folder, with the memory of the job."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+
+    def run(self, tool: str, now: int = NOW, **options: str) -> tuple[str, str]:
+        """Code and ad of a run with that condor_status; ``cpus="4"`` stands for --cpus 4."""
+        argv = words_of({"condor_status": tool, "state": str(self.state), **options})
+        values, problems = mc_grace.parse_arguments(argv)
+        assert not problems
+        return mc_grace.run(values, now)
+
+    def look(self, answer: str, now: int = NOW, **options: str) -> tuple[str, str]:
+        """Code and ad of a look at slots that condor_status prints as ``answer``."""
+        return self.run(tool_that_prints(self.folder / "bin", answer), now, **options)
+
+    def since(self, answer: str, now: int = NOW) -> tuple[str, int]:
+        """Code, and the end of grace in slot 1, less the grace time; 0 if it has ended."""
+        code, ad = self.look(answer, now)
+        seconds = range(now, now + 2 * GRACE)
+        end = next(second for second in seconds if granted(ad, second, pslot(8)) is False)
+        return code, end - GRACE if end > now else 0
 
 
-def look(tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[str, str]:
-    """Code and ad of one look at slots that condor_status prints as ``answer``."""
-    return mc_grace.run(
-        options(tmp_path, tool_that_prints(tmp_path / "bin", answer), **others), now
-    )
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
 
 
-def granted(ad: str, at: int, slot: Optional[str] = "") -> Any:
+def granted(ad: str, at: int, slot: str = "") -> Any:
     """MC_GRACE of ``ad``, merged into the ad of a slot if there is one, at that second."""
-    return classad2.parseOne((slot or "") + ad.replace("time()", str(at))).eval("MC_GRACE")
+    return classad2.parseOne(slot + ad.replace("time()", str(at))).eval("MC_GRACE")
 
 
 def pslot(cores: int, number: int = 1) -> str:
     """A partitionable slot with so many free cores."""
-    return f"SlotID = {number}\nCpus = {cores}\n{PSLOT}"
+    return f"SlotID = {number}\nCpus = {cores}\nPartitionableSlot = True\n"
 
 
 class TestExpression:
@@ -52,49 +69,39 @@ class TestExpression:
         [
             pslot(0),
             pslot(7),
-            'SlotID = 1\nCpus = 8\nDynamicSlot = True\nSlotType = "Dynamic"\n',
-            'SlotID = 2\nCpus = 8\nSlotType = "Static"\n',
+            "SlotID = 1\nCpus = 8\nDynamicSlot = True\n",
+            "SlotID = 2\nCpus = 8\n",
         ],
     )
-    def test_no_other_slot_is_in_grace(self, tmp_path: Path, slot: str) -> None:
-        _, ad = look(tmp_path, free(1, 8) + free(2, 8, total=0))
+    def test_no_other_slot_is_in_grace(self, node: Node, slot: str) -> None:
+        _, ad = node.look(free(1, 8) + free(2, 8, total=0))
         assert granted(ad, NOW + 1, slot) is False
+        assert granted(ad, NOW + 1, pslot(8)) is True
 
-    def test_it_begins_by_itself_when_cores_become_free_between_two_runs(
-        self, tmp_path: Path
-    ) -> None:
-        _, ad = look(tmp_path, free(1, 7))
-        assert granted(ad, NOW + 10, pslot(7)) is False
-        assert granted(ad, NOW + 10, pslot(8)) is True
-        assert granted(ad, NOW + GRACE - 1, pslot(8)) is True
-        assert granted(ad, NOW + GRACE, pslot(8)) is False
-
-    def test_each_partitionable_slot_has_its_own_value(self, tmp_path: Path) -> None:
-        look(tmp_path, free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
-        _, ad = look(tmp_path, free(1, 8) + free(2, 8, changed=NOW + 200) + free(3, 3), NOW + 200)
+    def test_each_partitionable_slot_has_its_own_value(self, node: Node) -> None:
+        node.look(free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
+        _, ad = node.look(free(1, 8) + free(2, 8, changed=NOW + 200) + free(3, 3), NOW + 200)
         late = NOW + GRACE + 10  # over for slot 1, not for slot 2, and slot 3 was taken 200 s later
-        assert [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)] == [
-            False,
-            True,
-            True,
-            False,
-        ]
+        values = [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)]
+        assert values == [False, True, True, False]
         assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
 
-    @pytest.mark.parametrize(("cores", "value"), [(8, "True"), (7, "False"), (7.9, "False")])
-    def test_without_a_slot_it_says_what_the_last_look_found(
-        self, tmp_path: Path, cores: float, value: str
+    @pytest.mark.parametrize(("cores", "value"), [(8, True), (7, False), (7.9, False)])
+    def test_without_a_slot_it_is_the_value_of_the_last_look(
+        self,
+        node: Node,
+        cores: float,
+        value: bool,  # noqa: FBT001
     ) -> None:
-        _, ad = look(tmp_path, f"1 64 {cores} {NOW}\n")
-        assert str(granted(ad, NOW)) == value
-        assert granted(ad, NOW + GRACE) is False
+        _, ad = node.look(f"1 64 {cores} {NOW}\n")
+        assert (granted(ad, NOW), granted(ad, NOW + GRACE)) == (value, False)
 
-    def test_the_clock_is_the_evaluators(self, tmp_path: Path) -> None:
+    def test_the_clock_is_the_evaluators(self, node: Node) -> None:
         now = int(time.time())
-        _, young = look(tmp_path / "young", free(1, 8, changed=now - GRACE + 60), now)
-        _, old = look(tmp_path / "old", free(1, 8, changed=now - GRACE - 1), now)
-        assert classad2.parseOne(pslot(8) + young).eval("MC_GRACE") is True
-        assert classad2.parseOne(pslot(8) + old).eval("MC_GRACE") is False
+        for changed, value in ((now - GRACE + 60, True), (now - GRACE - 1, False)):
+            _, ad = node.look(free(1, 8, changed=changed), now)
+            assert classad2.parseOne(pslot(8) + ad).eval("MC_GRACE") is value
+            node.state.unlink()
 
     @pytest.mark.parametrize(
         ("answer", "grace_seconds", "code"),
@@ -106,28 +113,32 @@ class TestExpression:
             (free(0, 0, total=0), "480", "nothing-to-guard"),
         ],
     )
-    def test_no_grace(self, tmp_path: Path, answer: str, grace_seconds: str, code: str) -> None:
-        found = look(tmp_path, answer, grace_seconds=grace_seconds)
-        assert found == (code, "MC_GRACE = False\n")
+    def test_no_grace(self, node: Node, answer: str, grace_seconds: str, code: str) -> None:
+        assert node.look(answer, grace_seconds=grace_seconds) == (code, NO_GRACE)
 
     def test_more_slots_than_fit_let_jobs_in(
-        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+        self, node: Node, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        code, ad = look(tmp_path, "".join(free(number, 8) for number in range(1, 65)))
+        code, ad = node.look("".join(free(number, 8) for number in range(1, 65)))
         assert (code, granted(ad, NOW, pslot(8, 64))) == ("ok", True)
         answer = "".join(free(number, 8) for number in range(1, 200))
-        assert look(tmp_path, answer) == ("internal-error", "MC_GRACE = False\n")
+        assert node.look(answer) == ("internal-error", NO_GRACE)
         assert "bytes" in capfd.readouterr().err
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            2**63, -(2**63) - 1, float("nan"), float("inf"), 1.5, None, b"a\nb", "a\nb", "a\tb",
+            'a"b', "a\\b", "caf\u00e9", ["ok", "\x7f"], {"a": 1}, object(), "x" * 9000,
+        ],
+    )  # fmt: skip
+    def test_a_value_that_a_classad_would_misread_is_refused(self, value: object) -> None:
+        with pytest.raises(ValueError, match=r"no ClassAd literal|bytes"):
+            mc_grace.render_ad({"X": value})
 
 
 class TestMemory:
-    """Since when cores are free."""
-
-    def since(self, tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[str, int]:
-        """Code, and the end of grace in slot 1, less the grace time; 0 if it has ended."""
-        code, ad = look(tmp_path, answer, now, **others)
-        ends = [end for end in range(now, now + 2 * GRACE) if granted(ad, end, pslot(8)) is True]
-        return code, ends[-1] + 1 - GRACE if ends else 0
+    """The second since when cores are free, from run to run."""
 
     @pytest.mark.parametrize(
         "looks",
@@ -145,40 +156,35 @@ class TestMemory:
         ],
     )
     def test_since_when_cores_are_free(
-        self, tmp_path: Path, looks: list[tuple[int, int, int, int]]
+        self, node: Node, looks: list[tuple[int, int, int, int]]
     ) -> None:
         for cores, changed, now, since in looks:
-            found = self.since(tmp_path, free(1, cores, changed=changed), now)
-            assert cores == 0 or found == ("ok", since)
+            seen = node.since(free(1, cores, changed=changed), now)
+            assert cores == 0 or seen == ("ok", since)
 
     @pytest.mark.parametrize("kind", ["link", "fifo"])
     def test_another_thing_in_the_place_of_the_state_is_replaced(
-        self, tmp_path: Path, kind: str
+        self, node: Node, kind: str
     ) -> None:
-        state, other = tmp_path / "state", tmp_path / "precious"
+        other = node.folder / "precious"
         other.write_text("mine")
-        writer = None
-        if kind == "link":
-            state.symlink_to(other)
-        else:
-            os.mkfifo(state)
-            writer = os.open(state, os.O_RDWR)
-        try:
-            assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
-        finally:
-            if writer is not None:
-                os.close(writer)
-        assert other.read_text() == "mine"
-        assert not state.is_symlink()
+        (node.folder / "state.new").symlink_to(other)  # of a run that was killed
+        with ExitStack() as opened:
+            if kind == "link":
+                node.state.symlink_to(other)
+            else:
+                os.mkfifo(node.state)
+                opened.callback(os.close, os.open(node.state, os.O_RDWR))
+            assert node.since(free(1, 8)) == ("fresh-start", NOW)
+        assert (other.read_text(), node.state.is_symlink()) == ("mine", False)
 
-    def test_the_file_is_written_only_when_something_changes(self, tmp_path: Path) -> None:
-        look(tmp_path, free(1, 8))
-        first = (tmp_path / "state").stat()
-        look(tmp_path, free(1, 9), NOW + 60)
-        assert (tmp_path / "state").stat().st_ino == first.st_ino
-        look(tmp_path, free(1, 1), NOW + 120)
-        assert (tmp_path / "state").stat().st_ino != first.st_ino
-        assert {path.name for path in tmp_path.iterdir()} == {"bin", "state"}
+    def test_the_file_is_written_only_when_something_changes(self, node: Node) -> None:
+        files = []
+        for cores, now in ((8, NOW), (9, NOW + 60), (1, NOW + 120)):
+            node.look(free(1, cores), now)
+            files.append(node.state.stat().st_ino)
+        assert (files[0] == files[1], files[1] == files[2]) == (True, False)
+        assert {path.name for path in node.folder.iterdir()} == {"bin", "state"}
 
     @pytest.mark.parametrize(
         "text",
@@ -191,88 +197,29 @@ class TestMemory:
         ],
     )
     def test_a_file_of_no_use_is_a_fresh_start(
-        self, tmp_path: Path, text: str, capfd: pytest.CaptureFixture[str]
+        self, node: Node, text: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        (tmp_path / "state").write_text(text, encoding="utf-8")
-        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        node.state.write_text(text, encoding="utf-8")
+        assert node.since(free(1, 8)) == ("fresh-start", NOW)
         assert "fresh-start" in capfd.readouterr().err
-        assert self.since(tmp_path, free(1, 8), NOW + 60) == ("ok", NOW)
+        assert node.since(free(1, 8), NOW + 60) == ("ok", NOW)
 
-    def test_what_a_killed_run_has_left_is_replaced(self, tmp_path: Path) -> None:
-        (tmp_path / "state.new").symlink_to(tmp_path / "precious")
-        assert self.since(tmp_path, free(1, 8)) == ("ok", NOW)
-        assert not (tmp_path / "precious").exists()
-
-    @pytest.mark.parametrize("place", ["missing/state", "folder"])
+    @pytest.mark.parametrize("place", ["missing/state", "bin"])
     def test_without_memory_there_is_no_grace(
-        self, tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]
+        self, node: Node, place: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        (tmp_path / "folder").mkdir()
-        found = look(tmp_path, free(1, 8), state=str(tmp_path / place))
-        assert found == ("no-state", "MC_GRACE = False\n")
+        seen = node.look(free(1, 8), state=str(node.folder / place))
+        assert seen == ("no-state", NO_GRACE)
         assert place in capfd.readouterr().err
 
-    def test_clock_jumps_never_add_more_than_one_grace_time(self, tmp_path: Path) -> None:
-        self.since(tmp_path, free(1, 8, changed=NOW), NOW)
-        back = NOW - 86400
-        assert self.since(tmp_path, free(1, 8, changed=NOW), back) == ("fresh-start", back)
-        assert self.since(tmp_path, free(1, 8, changed=NOW), back + GRACE) == ("ok", 0)
 
-
-class TestAnswers:
-    """What condor_status prints, or does not."""
-
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            "1 64 8\n",
-            "1 64 8 0 0\n",
-            "one 64 8 0\n",
-            "1 64 undefined 0\n",
-            "1 64 inf 0\n",
-            "x\n",
-        ],
-    )
-    def test_an_answer_that_makes_no_sense(self, tmp_path: Path, answer: str) -> None:
-        assert look(tmp_path, answer) == ("startd-garbled", "MC_GRACE = False\n")
-
-    def test_it_asks_the_startd_that_runs_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        tool = shell_tool(tmp_path / "bin", f'echo "$2" >> {tmp_path}/asked; echo 1 64 8 0')
-        monkeypatch.setenv("CONDOR_INHERIT", "17 <10.0.0.1:9618?sock=startd_1&alias=a> 0 0")
-        mc_grace.run(options(tmp_path, tool), NOW)
-        mc_grace.run(options(tmp_path, tool, startd="slot1@other"), NOW)
-        monkeypatch.delenv("CONDOR_INHERIT")
-        mc_grace.run(options(tmp_path, tool), NOW)
-        asked = (tmp_path / "asked").read_text().split("\n")
-        name = os.uname().nodename
-        assert asked == ["<10.0.0.1:9618?sock=startd_1&alias=a>", "slot1@other", name, ""]
-
-
-class TestMain:
-    """The program as a whole, in this process."""
-
-    def test_a_run(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        tool = tool_that_prints(tmp_path / "bin", free(1, 8))
-        before = int(time.time())
-        status = mc_grace.main(["--condor-status", tool, "--state", str(tmp_path / "state")])
-        ad = classad2.parseOne(capfd.readouterr().out)
-        assert status == 0
-        assert ad.eval("MC_GRACE") is True
-        assert ad["t1_McGraceReason"] == "ok"
-        assert before <= ad["t1_McGraceTime"] <= time.time()
-
-    def test_every_wrong_option_is_named_at_once(self, capfd: pytest.CaptureFixture[str]) -> None:
-        argv = ["--cpu", "8", "--grace-seconds", "-1", "--timeout-seconds", "0", "--state"]
-        assert mc_grace.main(argv) == 2
-        printed = capfd.readouterr()
-        for words in (
-            "--cpu'",
-            "--grace-seconds '-1'",
-            "--timeout-seconds '0'",
-            "'--state' has no",
-        ):
-            assert words in printed.err
-        ad = classad2.parseOne(printed.out)
-        assert (ad["MC_GRACE"], ad["t1_McGraceReason"]) == (False, "bad-arguments")
+def test_it_asks_the_startd_that_runs_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = shell_tool(node.folder / "bin", f'echo "$2" >> {node.folder}/asked; echo 1 64 8 0')
+    monkeypatch.setenv("CONDOR_INHERIT", "17 <10.0.0.1:9618?sock=startd_1&alias=a> 0 0")
+    node.run(tool)
+    node.run(tool, startd="slot1@other")
+    monkeypatch.delenv("CONDOR_INHERIT")
+    node.run(tool)
+    asked = (node.folder / "asked").read_text().split("\n")
+    own = "<10.0.0.1:9618?sock=startd_1&alias=a>"
+    assert asked == [own, "slot1@other", os.uname().nodename, ""]

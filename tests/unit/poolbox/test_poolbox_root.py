@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
@@ -16,10 +15,10 @@ import pytest
 from poolbox.errors import CannotBuildError, PoolboxError
 from poolbox.machine import check_can_build, check_can_run, check_has_subordinate_ids
 from poolbox.root import cached_root, htcondor_version, installation_around, remove_tree
+from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[3]
-# Writes the first half of a root, waits for a file to appear, writes the rest; notes that it was
-# called.
+# Notes its call, writes the first half of a root, waits for a file to go, writes the rest.
 MMDEBSTRAP = """\
 #!{python} -IS
 import io, os, sys, tarfile, time
@@ -77,20 +76,21 @@ def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     It heeds an interrupt even where these tests run in the background, with interrupts ignored.
     """
     started: list[subprocess.Popen[str]] = []
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+    )
 
     def start() -> subprocess.Popen[str]:
-        program = (
-            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
-        argv = [sys.executable, "-c", program]
-        environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-        started.append(
-            subprocess.Popen(
-                argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
-        )
-        return started[-1]
+        started.append(process)
+        return process
 
     yield start
     (home / "wait").unlink(missing_ok=True)
@@ -100,39 +100,33 @@ def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
 
 
 def anything_goes() -> None:
-    """A machine that has all it takes."""
+    """A machine that can build."""
 
 
 def appears(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.01)
+    wait_for(path.exists, 20, f"{path} is there")
 
 
 def calls(home: Path) -> list[str]:
     return (home / "calls").read_text().splitlines()
 
 
+def cached(home: Path) -> list[str]:
+    return sorted(entry.name for entry in (home / "cache" / "sharectl" / "poolbox").iterdir())
+
+
 def test_a_root_is_built_once_and_found_again(home: Path) -> None:
+    assert htcondor_version("trixie") == ""
     path = cached_root("trixie", anything_goes)
     assert path == cached_root("trixie", anything_goes)
     assert (path / "usr/sbin/condor_master").stat().st_size == 200000
     assert not (path / "dev").exists()
-    assert len(calls(home)) == 1
-    assert calls(home)[0].endswith("trixie -")
-
-
-def test_testing_is_taken_past_the_date_of_its_index_and_kept_apart(home: Path) -> None:
-    assert cached_root("forky", anything_goes) != cached_root("trixie", anything_goes)
-    assert ['Check-Valid-Until "false"' in call for call in calls(home)] == [True, False]
-
-
-def test_the_version_is_that_of_the_package(home: Path) -> None:
-    assert htcondor_version("trixie") == ""
-    cached_root("trixie", anything_goes)
-    assert (home / "calls").exists()
     assert htcondor_version("trixie") == "23.9.6"
+    (call,) = calls(home)
+    assert call.endswith("trixie -")
+    assert path != cached_root("forky", anything_goes)
+    past_its_date = ['Check-Valid-Until "false"' in call for call in calls(home)]
+    assert past_its_date == [False, True], "testing is taken past the date of its index"
 
 
 def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
@@ -143,15 +137,12 @@ def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     appears(home / "half")
     first.send_signal(signal.SIGKILL)
     first.wait()
-    cache = home / "cache" / "sharectl" / "poolbox"
-    assert [
-        path.name for path in cache.iterdir() if not path.name.startswith(".") and path.is_dir()
-    ] == []
+    assert [name for name in cached(home) if name[0] != "." and not name.endswith(".lock")] == []
     (home / "wait").unlink()
     path = cached_root("trixie", anything_goes)
     assert (path / "var/lib/dpkg/status").exists()
     assert len(calls(home)) == 2
-    assert sorted(entry.name for entry in cache.iterdir()) == [path.name, f"{path.name}.lock"]
+    assert cached(home) == [path.name, f"{path.name}.lock"]
 
 
 def test_an_interrupted_builder_cleans_up_after_itself(
@@ -162,8 +153,7 @@ def test_an_interrupted_builder_cleans_up_after_itself(
     appears(home / "half")
     first.send_signal(signal.SIGINT)
     first.wait(20)
-    cache = home / "cache" / "sharectl" / "poolbox"
-    assert [entry.suffix for entry in cache.iterdir()] == [".lock"]
+    assert [Path(name).suffix for name in cached(home)] == [".lock"]
 
 
 def test_two_who_ask_at_once_get_one_root_built_by_one(
@@ -173,20 +163,15 @@ def test_two_who_ask_at_once_get_one_root_built_by_one(
     both = [builder(), builder()]
     appears(home / "half")
     (home / "wait").unlink()
-    said = {process.communicate(timeout=60)[0] for process in both}
-    assert len(said) == 1
-    assert len(calls(home)) == 1
+    roots = {process.communicate(timeout=60)[0] for process in both}
+    assert (len(roots), len(calls(home))) == (1, 1)
 
 
-def test_a_failed_build_says_why_and_leaves_nothing(home: Path) -> None:
+def test_a_failed_build_gives_the_reason_and_leaves_nothing(home: Path) -> None:
     (home / "fail").touch()
-    with pytest.raises(
-        PoolboxError, match=r"(?s)the trixie root could not be built.*E: no such suite"
-    ):
+    with pytest.raises(PoolboxError, match=r"(?s)the trixie root could not be built.*E: no such"):
         cached_root("trixie", anything_goes)
-    assert [entry.suffix for entry in (home / "cache" / "sharectl" / "poolbox").iterdir()] == [
-        ".lock"
-    ]
+    assert [Path(name).suffix for name in cached(home)] == [".lock"]
 
 
 def test_missing_programs_are_named_as_packages_all_at_once(

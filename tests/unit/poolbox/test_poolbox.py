@@ -1,0 +1,215 @@
+"""The poolbox without a pool: command line, configuration, sandbox, waits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path, PurePath
+from typing import Callable
+
+import pytest
+
+from poolbox.__main__ import main
+from poolbox.background import runtime_directory
+from poolbox.configuration import Installation, host_configurations
+from poolbox.errors import BoxFailedError, CommandError, DeadlineError, PoolboxError, SpecError
+from poolbox.root import Root
+from poolbox.sandbox import command, expose, system_files
+from poolbox.spec import BoxSpec, ExecutePoint
+from poolbox.waiting import wait_for
+
+CHECKOUT = Path(__file__).parents[3]
+A_POOL_TEST = "tests/pool/test_box.py::test_everything_listens_on_the_loopback_only"
+HERE = Installation(
+    *(Path(path) for path in ("/usr", "/usr/libexec/condor", "/usr/lib/condor", "/usr/sbin"))
+)
+
+
+class TestCommand:
+    @pytest.fixture(autouse=True)
+    def _runtime(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("up --suite sid", "invalid choice"),
+            ("up --nodes 0", "0: write a number of at least 1"),
+            ("up --group cms", "cms: write NAME=CORES or NAME=SHARE"),
+            ("up --group cms=many", "cms=many: write NAME=CORES or NAME=SHARE"),
+            ("submit", "required"),
+            ("", "required"),
+        ],
+    )
+    def test_usage_errors_exit_with_2(
+        self, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit) as raised:
+            main(arguments.split())
+        assert raised.value.code == 2
+        assert message in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("status", "no pool named 'default' (there is: none); start it"),
+            ("status --name ../x", "name '../x': write letters"),
+            ("up --config /no/such.config", "/no/such.config: cannot be read"),
+            ("up --group c-m-s=0.4", "group 'c-m-s': write letters"),
+        ],
+    )
+    def test_failures_exit_with_1_and_one_message(
+        self, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(arguments.split()) == 1
+        printed = capsys.readouterr()
+        assert (printed.out, printed.err[:9]) == ("", "poolbox: ")
+        assert message in printed.err
+
+    def test_a_runtime_folder_of_others_is_refused(self, tmp_path: Path) -> None:
+        runtime_directory().chmod(0o777)
+        with pytest.raises(PoolboxError, match="not a folder that only you can write to"):
+            runtime_directory()
+        (tmp_path / "poolbox").rename(tmp_path / "elsewhere")
+        (tmp_path / "elsewhere").chmod(0o700)
+        (tmp_path / "poolbox").symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(PoolboxError, match="not a folder that only you can write to"):
+            runtime_directory()
+
+
+@pytest.mark.parametrize(
+    ("required", "outcome", "exit_code"), [("0", "1 skipped", 0), ("1", "1 error", 1)]
+)
+def test_a_pool_test_is_skipped_unless_a_pool_is_required(
+    required: str, outcome: str, exit_code: int, tmp_path: Path
+) -> None:
+    bare = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "POOL_REQUIRED": required}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", A_POOL_TEST],
+        env={**os.environ, **bare},
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == exit_code, done.stdout
+    assert outcome in done.stdout
+    assert "Install: apt install bubblewrap mmdebstrap uidmap" in done.stdout
+
+
+class TestConfiguration:
+    @pytest.mark.parametrize(
+        ("spec", "problem"),
+        [
+            (BoxSpec(suite="bookworm"), "suite 'bookworm': write one of trixie, forky"),
+            (BoxSpec(access_points=()), "access_points: at least one is needed"),
+            (BoxSpec(access_points=("AP 1",)), "host 'AP 1': write a lower-case host name"),
+            (BoxSpec(access_points=("../ap",)), "host '../ap': write a lower-case host name"),
+            (
+                BoxSpec(access_points=("cm-1.example.org",)),
+                "host 'cm-1.example.org': named 2 times",
+            ),
+            (BoxSpec((ExecutePoint(cores=0),)), "execute point wn-001.example.org: cores and"),
+            (BoxSpec((ExecutePoint(memory_mib=-1),)), "execute point wn-001.example.org: cores"),
+            (BoxSpec(groups={"c m": 1}), "group 'c m': write letters"),
+            (BoxSpec(groups={"cms": 1.5}), "group cms: quota 1.5: write cores as an int, or a"),
+            (BoxSpec(groups={"cms": -1}), "group cms: quota -1"),
+            (BoxSpec(groups={"cms": True}), "group cms: quota True"),
+            (BoxSpec(groups={"cms": float("nan")}), "group cms: quota nan"),
+        ],
+    )
+    def test_an_impossible_pool_is_refused_by_name(self, spec: BoxSpec, problem: str) -> None:
+        with pytest.raises(SpecError) as raised:
+            spec.check()
+        (message,) = raised.value.problems
+        assert message.startswith(problem)
+
+    def test_all_problems_are_named_at_once(self) -> None:
+        nodes = (ExecutePoint(cores=0),)
+        with pytest.raises(SpecError) as raised:
+            BoxSpec(nodes, access_points=(), suite="sid", groups={"": 2.0}).check()
+        assert len(raised.value.problems) == 5
+
+    def configuration(self, spec: BoxSpec, host: str) -> dict[str, str]:
+        return host_configurations(spec, host, PurePath("/box/hosts") / host, 20001, HERE)
+
+    def test_configuration_of_the_box_comes_before_the_roles_and_the_nodes_own(self) -> None:
+        node = ExecutePoint(config="node\n")
+        spec = BoxSpec(
+            (node,), config="box\n", execute_config="execute\n", access_config="access\n"
+        )
+        texts = self.configuration(spec, node.name)
+        names = sorted(name for name in texts if name.startswith("config.d"))
+        assert [texts[name] for name in names] == ["box\n", "execute\n", "node\n"]
+        access_point = self.configuration(spec, "ap-1.example.org")
+        assert access_point["config.d/20-role.config"] == "access\n"
+
+    def test_an_int_is_a_quota_in_cores_and_a_float_a_share(self) -> None:
+        spec = BoxSpec(groups={"cms": 40, "atlas": 0.5, "all": 1.0})
+        lines = self.configuration(spec, "cm-1.example.org")["condor_config"].splitlines()
+        assert "GROUP_NAMES = cms, atlas, all" in lines
+        quotas = {"cms = 40", "DYNAMIC_atlas = 0.5", "DYNAMIC_all = 1.0"}
+        assert {f"GROUP_QUOTA_{quota}" for quota in quotas} <= set(lines)
+
+
+class TestSandbox:
+    @pytest.fixture
+    def tree(self, tmp_path: Path) -> Path:
+        for folder in ("usr/bin", "usr/src", "etc", "home", "dev", "proc", "tmp"):
+            (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / "etc/hosts").touch()
+        (tmp_path / "bin").symlink_to("usr/bin")
+        return tmp_path
+
+    def test_only_a_folder_that_lacks_a_guest_is_shown_entry_by_entry(self, tree: Path) -> None:
+        """Links stay links, and the kernel's own folders are left out."""
+        folders = {"/bin": "usr/bin", "/etc": "--ro-bind", "/home": "--ro-bind"}
+        whole = {**folders, "/usr": "--ro-bind"}
+        entries = {**folders, "/usr/bin": "--ro-bind"}
+        for guests, wanted in {
+            (): whole,
+            ("/etc/hosts", "/usr/src"): whole,
+            ("/srv/checkout",): whole,
+            ("/usr/src/app/checkout",): entries,
+        }.items():
+            rows = expose(tree, Path("/"), [Path(guest) for guest in guests])
+            shown = {to: how if how != "--symlink" else source for how, source, to in rows}
+            assert shown == wanted, guests
+
+    def test_nothing_but_the_box_can_be_written(self, tree: Path, tmp_path: Path) -> None:
+        argv = command(Root(tree, HERE, Path("/usr/bin/python3")), tmp_path)
+        writable = [argv[place + 2] for place, option in enumerate(argv) if option == "--bind"]
+        assert writable == [str(tmp_path)]
+
+    def test_every_host_has_a_name_and_one_ordinary_user_lives_there(self) -> None:
+        files = system_files(BoxSpec(), Path("/box/home"))
+        names = [line.split()[1] for line in files["hosts"].splitlines()]
+        assert names == ["localhost", *BoxSpec().hosts]
+        assert [line.split(":")[2] for line in files["passwd"].splitlines()] == ["0", "1000"]
+
+
+def raising(error: Exception) -> Callable[[], bool]:
+    def ask() -> bool:
+        raise error
+
+    return ask
+
+
+class TestWaiting:
+    def test_the_first_true_value_is_the_answer(self) -> None:
+        answers = iter([[], None, ["seen"]])
+        assert wait_for(lambda: next(answers), 10, "an answer") == ["seen"]
+
+    def test_at_the_deadline_it_names_the_condition_and_the_last_failure(self) -> None:
+        with pytest.raises(DeadlineError, match=r"^waited 0 s in vain: pigs fly$"):
+            wait_for(lambda: False, 0, "pigs fly")
+        failing = raising(CommandError(["condor_q"], 1, "", "no schedd"))
+        with pytest.raises(DeadlineError, match=r"(?s)pigs fly\ncondor_q exited with 1: no schedd"):
+            wait_for(failing, 0, "pigs fly")
+
+    @pytest.mark.parametrize("error", [BoxFailedError("the box has ended"), ZeroDivisionError()])
+    def test_any_other_error_ends_the_wait(self, error: Exception) -> None:
+        with pytest.raises(type(error)):
+            wait_for(raising(error), 600, "pigs fly")
