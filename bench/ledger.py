@@ -157,7 +157,7 @@ def fill(path: Path, copies: int) -> None:
         "start": "start + :seconds",
         "day": "day + 1",
     }
-    tables = ("cycles", "nodes", "group_cycles")
+    tables = ("cycles", "nodes")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         for number in range(1, copies):
@@ -168,10 +168,10 @@ def fill(path: Path, copies: int) -> None:
                 _copy(connection, name, shifted, f"{key} <= {SLICE}", values)
             # Two hours of sums to the slice, and one day of them to twelve.
             end = BEGIN + SLICE * PERIOD_SECONDS
-            _copy(connection, "group_sums", shifted, f"level = 3600 AND start < {end}", values)
+            _copy(connection, "sums", shifted, f"level = 3600 AND start < {end}", values)
             if values["seconds"] % DAY == 0:
                 where = f"level = {DAY} AND start = {BEGIN}"
-                _copy(connection, "group_sums", shifted, where, values)
+                _copy(connection, "sums", shifted, where, values)
                 where = "day = (SELECT max(day) FROM remaining_times)"
                 _copy(connection, "remaining_times", shifted, where, {})
             connection.execute("COMMIT")

@@ -15,9 +15,9 @@ from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.files.packed import sources
 from sharectl.ledger import export
-from sharectl.ledger.data import TABLES
 from sharectl.ledger.imports import bring_in, forget_imported, imported
 from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.tables import TABLES
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
@@ -209,7 +209,7 @@ def _forget(arguments: argparse.Namespace) -> int:
     ledger, removes = _ledger(arguments), not arguments.dry_run
     act = forget_imported if removes else imported
     done = act(ledger, arguments.since, arguments.until)
-    result = {"path": str(ledger.path), "removed": removes, **asdict(done)}
+    result = {"path": str(ledger.path), "removed": removes, **done._asdict()}
     removed = "removed" if removes else "would be removed"
     rows, cycles = counted(done.rows, "imported row"), counted(done.cycles, "cycle")
     _show(arguments, "ledger-forget", result, f"{rows} {removed}, of {cycles}")

@@ -16,7 +16,7 @@ from sharectl.config.groups import GroupConfig, SubgroupConfig, tree_of
 from sharectl.control.laws import GAP_SECONDS, Control
 from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
-from sharectl.ledger.data import Keep
+from sharectl.ledger.retention import Keep
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits
 from sharectl.plan.nodes import ALL_NODES, Controlled
 from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp

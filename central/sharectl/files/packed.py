@@ -8,17 +8,21 @@ import gzip
 import io
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Callable, Optional, TypeVar, cast
 
 from sharectl.errors import InputError
 from sharectl.files import files
 
+T = TypeVar("T")
 STANDARD_INPUT = Path("-")
 MOST_BYTES = 2**30
 """Most bytes of a pipe: it may have no end."""
+
+MOST_PROBLEMS = 20
+"""Invalid rows of a file that are named."""
 
 _PACKED = b"\x1f\x8b"
 _PIECE_BYTES = 2**20
@@ -101,3 +105,33 @@ def text_errors(name: str) -> Iterator[None]:
     except (OSError, EOFError, zlib.error) as error:
         reason = _REMEDIES.get(getattr(error, "errno", None) or 0, str(error))
         raise InputError([f"{name}: cannot be read: {reason}"]) from error
+
+
+def rows_of(
+    lines: Iterable[str],
+    name: str,
+    parse: Callable[[str], Optional[T]],
+    needs: str,
+    problems: list[str],
+) -> Iterator[tuple[int, T]]:
+    """Number of each line from 1, and its value; invalid lines are added to ``problems``.
+
+    Parameters
+    ----------
+    parse
+        Value of a line, None of one to pass over. Raises ValueError or IndexError.
+    needs
+        Form of a row, for the messages.
+    """
+    most = len(problems) + MOST_PROBLEMS
+    for number, line in enumerate(lines, start=1):
+        try:
+            value = parse(line)
+        except (ValueError, IndexError):
+            text = line.strip()[:200]
+            problems.append(f"{name}:{number}: {needs}; found {text!r}; remove the row")
+            if len(problems) == most:
+                return
+        else:
+            if value is not None:
+                yield number, value

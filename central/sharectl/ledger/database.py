@@ -1,4 +1,4 @@
-"""The ledger's SQLite file: its tables, how it is opened, and its errors with their remedies."""
+"""The ledger's SQLite file: its tables and documents, and its errors with their remedies."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import json
 import os
 import sqlite3
 import stat
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from sharectl.errors import NoLedgerError, StateError
 from sharectl.files import files
 
-PLACE = Path("ledger", "ledger.sqlite")
-"""Place of the file in ``state_directory``."""
 BUSY_SECONDS = 5.0
 APPLICATION_ID = 0x73686C67
 """``shlg``: by this number `file` and sharectl recognize a ledger."""
@@ -28,36 +26,17 @@ _TABLES = """
 CREATE TABLE cycles (
     number INTEGER PRIMARY KEY AUTOINCREMENT, taken_at INTEGER NOT NULL, seconds REAL,
     complete INTEGER NOT NULL, imported INTEGER NOT NULL, covered_seconds INTEGER NOT NULL,
-    idle_cores INTEGER, idle_target_cores INTEGER, idle_grace_cores INTEGER, targets INTEGER,
-    record BLOB NOT NULL
+    groups INTEGER NOT NULL, idle_cores INTEGER, idle_target_cores INTEGER,
+    idle_grace_cores INTEGER, targets INTEGER, record BLOB NOT NULL
 );
 CREATE INDEX cycles_by_time ON cycles (taken_at);
 CREATE TABLE nodes (cycle INTEGER PRIMARY KEY, taken_at INTEGER NOT NULL, detail BLOB NOT NULL);
 CREATE INDEX nodes_by_time ON nodes (taken_at);
-CREATE TABLE group_cycles (
-    cycle INTEGER NOT NULL, name TEXT NOT NULL, pledge_hs06 REAL NOT NULL,
-    power_hs06 REAL NOT NULL, setpoint_hs06 REAL NOT NULL, control_error_hs06 REAL NOT NULL,
-    output_hs06 REAL, held_back_nodes INTEGER, helped_nodes INTEGER, unplaceable_jobs INTEGER,
-    cores_by_size TEXT NOT NULL, pending_by_size TEXT NOT NULL,
-    PRIMARY KEY (cycle, name)
-) WITHOUT ROWID;
-CREATE VIEW group_moments AS SELECT
-    taken_at AS start, name, 1 AS cycles, pledge_hs06, power_hs06, setpoint_hs06,
-    control_error_hs06, control_error_hs06 * control_error_hs06 AS control_error_squares,
-    output_hs06, output_hs06 IS NOT NULL AS output_cycles,
-    power_hs06 * covered_seconds AS work_hs06_seconds,
-    pledge_hs06 * covered_seconds AS pledge_hs06_seconds,
-    held_back_nodes, helped_nodes, held_back_nodes IS NOT NULL AS target_cycles,
-    unplaceable_jobs, cores_by_size, pending_by_size
-FROM cycles JOIN group_cycles ON cycle = number;
-CREATE TABLE group_sums (
-    level INTEGER NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL, cycles INTEGER,
-    pledge_hs06 REAL, power_hs06 REAL, setpoint_hs06 REAL, control_error_hs06 REAL,
-    control_error_squares REAL, output_hs06 REAL, output_cycles INTEGER,
-    work_hs06_seconds REAL, pledge_hs06_seconds REAL, held_back_nodes INTEGER,
-    helped_nodes INTEGER, target_cycles INTEGER, unplaceable_jobs INTEGER,
-    cores_by_size TEXT, pending_by_size TEXT,
-    PRIMARY KEY (level, start, name)
+CREATE TRIGGER nodes_go AFTER DELETE ON cycles
+BEGIN DELETE FROM nodes WHERE cycle = OLD.number; END;
+CREATE TABLE sums (
+    level INTEGER NOT NULL, start INTEGER NOT NULL, groups BLOB NOT NULL,
+    PRIMARY KEY (level, start)
 ) WITHOUT ROWID;
 CREATE TABLE remaining_times (
     day INTEGER NOT NULL, name TEXT NOT NULL, bin INTEGER NOT NULL,
@@ -189,16 +168,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def insert(connection: sqlite3.Connection, table: str, values: Mapping[str, object]) -> int:
-    """Add a row, of ``values`` the columns of the table; returns its row number."""
-    columns = [
-        column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description
-    ]
-    cursor = connection.execute(
-        f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})",
-        [values[column] for column in columns],
-    )
-    return int(cursor.lastrowid or 0)
+def packed(content: object) -> bytes:
+    """Document of plain data, records and tuples. Raises ValueError for what is no number."""
+    text = json.dumps(content, default=vars, allow_nan=False, separators=(",", ":"))
+    return zlib.compress(text.encode("ascii"))
+
+
+def unpacked(document: bytes) -> bytes:
+    """JSON of a document. Raises ValueError."""
+    try:
+        return zlib.decompress(document)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
 
 
 def set_aside(path: Path, now: int) -> Path:
@@ -215,21 +196,6 @@ def set_aside(path: Path, now: int) -> Path:
     return aside
 
 
-class _SumBySize:
-    """SQL aggregate: the sum of JSON objects, key by key."""
-
-    def __init__(self) -> None:
-        self.sums: Counter[str] = Counter()
-
-    def step(self, sizes: str) -> None:
-        """Add one object."""
-        self.sums.update(json.loads(sizes))
-
-    def finalize(self) -> str:
-        """Sum as JSON."""
-        return json.dumps(self.sums, sort_keys=True)
-
-
 @contextlib.contextmanager
 def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(path))}?mode={mode}"
@@ -237,7 +203,6 @@ def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.C
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.row_factory = sqlite3.Row
-        connection.create_aggregate("sum_by_size", 1, _SumBySize)  # type: ignore[arg-type]
         yield connection
     except sqlite3.Error:
         connection.close()
@@ -277,7 +242,7 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     with transaction(connection):
         # Another process may have made them while this one waited.
         if not _is_begun(connection, path):
-            for statement in filter(None, map(str.strip, _TABLES.split(";"))):
+            for statement in filter(None, map(str.strip, _TABLES.split(";\n"))):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")

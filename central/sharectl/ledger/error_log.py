@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from sharectl.files import files
-from sharectl.files.packed import LogSource, opened
+from sharectl.files.packed import LogSource, opened, rows_of
 from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupError, GroupUsage
 from sharectl.shares.groups import GROUP_NAME
@@ -16,7 +16,6 @@ HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
 _NAMES = HEADER.split()[1:]
 _FIGURES = _NAMES[2:]
 _MAX_LINE = 1000
-_MAX_PROBLEMS = 20
 _MOST_TIME = 253_402_300_799
 _MOST_NUMBER = 2**53
 _SIGNED = frozenset({"DC", "DHS", "DPHS"})
@@ -58,29 +57,21 @@ def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
 
 
 def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
-    """Rows of a log one by one; invalid rows are added to ``problems``, at most `_MAX_PROBLEMS`.
+    """Rows of a log one by one; invalid rows are added to ``problems``, at most 20.
 
-    A header without its ``#`` is passed over too. Raises InputError if the log cannot be read.
+    Raises InputError if the log cannot be read.
     """
-    before = len(problems)
     with opened(source) as file:
-        for number, line in enumerate(files.lines_of(file, _MAX_LINE), start=1):
-            words = line.split()
-            if words and not line.startswith("#") and words != _NAMES:
-                try:
-                    row = LogRow(number, *_error(words))
-                except (ValueError, IndexError):
-                    problems.append(
-                        f"{source.name}:{number}: {_NEEDS}; found {line.rstrip()[:200]!r}; "
-                        "remove the row"
-                    )
-                else:
-                    yield row
-            if len(problems) - before == _MAX_PROBLEMS:
-                break
+        lines = files.lines_of(file, _MAX_LINE)
+        for number, (taken_at, error) in rows_of(lines, source.name, _row, _NEEDS, problems):
+            yield LogRow(number, taken_at, error)
 
 
-def _error(words: list[str]) -> tuple[int, GroupError]:
+def _row(line: str) -> Optional[tuple[int, GroupError]]:
+    """Unix seconds and error of a row; None of a comment, and of a header without its ``#``."""
+    words = line.split()
+    if not words or line.startswith("#") or words == _NAMES:
+        return None
     taken_at, group, numbers = int(words[0]), words[1], dict(zip(_FIGURES, map(int, words[2:])))
     if (
         len(words) != len(_NAMES)
@@ -94,7 +85,7 @@ def _error(words: list[str]) -> tuple[int, GroupError]:
         numbers.values()
     )
     return taken_at, GroupError(
-        group=group,
+        group=group.lower(),
         pledge_hs06=float(pledge),
         error_cores=float(cores),
         error_hs06=float(hs06),

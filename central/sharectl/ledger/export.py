@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.errors import MissingExtraError, StateError
 from sharectl.files import files
 from sharectl.ledger import error_log
-from sharectl.ledger.data import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
 from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.tables import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
+from sharectl.plan.records import CycleRecord
 
 _ROWS_A_TIME = 20_000
 _SURE = 4
 """Columns that an earlier export of a table begins with."""
-
-
-@dataclass
-class Counted:
-    """Counter of the rows that pass."""
-
-    rows: int = 0
-
-    def of(self, rows: Iterable[Any]) -> Iterator[Any]:
-        """``rows``, unchanged."""
-        for row in rows:
-            self.rows += 1
-            yield row
 
 
 def write(
@@ -42,52 +28,46 @@ def write(
 ) -> int:
     """Replace a file by an export as csv, parquet or log; returns the number of its rows.
 
-    It goes to standard output if ``path`` is None. Raises as `write_parquet`.
+    It goes to standard output if ``path`` is None. Raises as `_write_parquet`.
     """
-    passed = Counted()
-    if form == "log":
-        pieces = log_of(passed.of(log_rows(ledger, since, until)))
+    read: Callable[[CycleRecord], Iterator[Any]] = _log_rows if form == "log" else table.rows
+    records = ledger.cycles(since, until, with_nodes=table.needs_nodes)
+    passed = count()
+    # `zip` takes no number when there is no row any more.
+    rows = (row for row, _ in zip(chain.from_iterable(map(read, records)), passed))
+    if form == "parquet" and path is not None:
+        _write_parquet(path, table, rows)
     else:
-        rows = passed.of(rows_of(ledger, table, since, until))
-        if form == "parquet" and path is not None:
-            write_parquet(path, table, rows)
-            return passed.rows
-        pieces = csv_of(table, rows)
-    if path is None:
-        sys.stdout.writelines(pieces)
-    else:
-        files.replace(path, pieces, mode=0o640)
-    return passed.rows
+        lines = chain([f"{error_log.HEADER}\n"], rows) if form == "log" else _csv(table, rows)
+        if path is None:
+            sys.stdout.writelines(lines)
+        else:
+            files.replace(path, lines, mode=0o640)
+    return next(passed)
 
 
-def rows_of(ledger: Ledger, table: Table, since: int, until: int) -> Iterator[tuple[Value, ...]]:
-    """Rows of a table from ``since`` until before ``until``, Unix seconds, the oldest first."""
-    for record in ledger.cycles(since, until, with_nodes=table.needs_nodes):
-        yield from table.rows(record)
-
-
-def csv_of(table: Table, rows: Iterable[tuple[Value, ...]]) -> Iterator[str]:
-    """Pieces of a CSV file (RFC 4180 but for the line ends)."""
-    yield _csv_lines([tuple(column.name for column in table.columns)])
-    rows = iter(rows)
-    while part := list(islice(rows, _ROWS_A_TIME)):
-        yield _csv_lines(tuple(map(plain, row)) for row in part)
-
-
-def log_rows(ledger: Ledger, since: int, until: int) -> Iterator[str]:
-    """Rows of a shares_Error.log."""
-    for record in ledger.cycles(since, until):
-        yield from error_log.rows(record.taken_at, [control.error for control in record.groups])
-
-
-def log_of(rows: Iterable[str]) -> Iterator[str]:
-    """Lines of a shares_Error.log with these rows."""
-    yield f"{error_log.HEADER}\n"
-    for row in rows:
+def _log_rows(record: CycleRecord) -> Iterator[str]:
+    for row in error_log.rows(record.taken_at, [control.error for control in record.groups]):
         yield f"{row}\n"
 
 
-def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -> None:
+class _Line:
+    """File for `csv.writer`, which then returns its lines."""
+
+    @staticmethod
+    def write(line: str) -> str:
+        return line
+
+
+def _csv(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+    """Lines of a CSV file (RFC 4180 but for the line ends)."""
+    writer: Any = csv.writer(_Line(), lineterminator="\n")
+    yield writer.writerow(column.name for column in table.columns)
+    for row in rows:
+        yield writer.writerow(map(plain, row))
+
+
+def _write_parquet(path: Path, table: Table, rows: Iterator[Sequence[Value]]) -> None:
     """Replace a Parquet file whole or not at all, row group by row group.
 
     Raises
@@ -112,7 +92,6 @@ def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -
         ]
     )
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    rows = iter(rows)
     try:
         with parquet.ParquetWriter(str(beside), schema, compression="zstd") as writer:
             while part := list(islice(rows, _ROWS_A_TIME)):
@@ -139,9 +118,3 @@ def refuse_foreign(path: Path, form: str, table: Table) -> None:
         "log": f"{error_log.HEADER}\n",
     }
     files.refuse_foreign(path, begins[form], f"earlier {form} export of the same columns")
-
-
-def _csv_lines(rows: Iterable[tuple[str, ...]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()

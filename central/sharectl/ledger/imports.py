@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.errors import InputError
 from sharectl.files.packed import LogSource
@@ -14,6 +14,7 @@ from sharectl.ledger import cycles, sums
 from sharectl.ledger.database import transaction
 from sharectl.ledger.error_log import LogRow, stream
 from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.retention import shrink
 from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
 from sharectl.model import GroupControl, GroupError
 from sharectl.plan.records import CycleRecord
@@ -44,12 +45,11 @@ class Imported:
     """Names of files without rows."""
 
 
-@dataclass
-class Forgotten:
+class Forgotten(NamedTuple):
     """Amount of imported rows that were removed, or would be."""
 
-    cycles: int = 0
-    rows: int = 0
+    cycles: int
+    rows: int
 
 
 def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
@@ -67,7 +67,7 @@ def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported
     if done.rows_too_old < done.rows:
         with ledger.writing() as connection:
             for source in sources:
-                young = (row for row in _rows(source, []) if row.taken_at >= horizon)
+                young = (row for row in stream(source, []) if row.taken_at >= horizon)
                 while batch := list(islice(young, _ROWS_A_TIME)):
                     with transaction(connection):
                         _add(connection, batch, done)
@@ -76,8 +76,7 @@ def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported
 
 def imported(ledger: Ledger, since: int, until: int) -> Forgotten:
     """Amount of imported rows from ``since`` until before ``until``, Unix seconds."""
-    query = f"""SELECT count(DISTINCT number), count(cycle)
-        FROM cycles LEFT JOIN group_cycles ON cycle = number WHERE {_IMPORTED}"""
+    query = f"SELECT count(*), coalesce(sum(groups), 0) FROM cycles WHERE {_IMPORTED}"
     with ledger.reading() as connection:
         return Forgotten(*connection.execute(query, (since, until)).fetchone())
 
@@ -90,9 +89,9 @@ def forget_imported(ledger: Ledger, since: int, until: int) -> Forgotten:
         with ledger.writing() as connection:
             while rows := connection.execute(query, (since, until, _CYCLES_A_TIME)).fetchall():
                 with transaction(connection):
-                    cycles.remove(connection, (number for number, _ in rows))
-                    _renew(connection, (taken_at for _, taken_at in rows))
-            ledger.shrink(connection)
+                    _remove(connection, [number for number, _ in rows])
+                    _renew(connection, [taken_at for _, taken_at in rows])
+            shrink(connection, ledger.keep)
     return done
 
 
@@ -103,7 +102,7 @@ def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
     for source in sources:
         before = done.rows
         try:
-            for row in _rows(source, problems):
+            for row in stream(source, problems):
                 if row.taken_at > now + CLOCK_ERROR_SECONDS:
                     problems.append(
                         f"{source.name}:{row.line}: T0 {row.taken_at} is in the future: now it is "
@@ -126,49 +125,39 @@ def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
     return done
 
 
-def _rows(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
-    for row in stream(source, problems):
-        yield row._replace(error=replace(row.error, group=row.error.group.lower()))
-
-
 def _add(connection: sqlite3.Connection, batch: Sequence[LogRow], done: Imported) -> None:
+    """Add groups that are not there, to the imported cycle of their time if there is one."""
     times = []
-    query = "SELECT name FROM cycles JOIN group_cycles ON cycle = number WHERE taken_at = ?"
     for taken_at, rows in groupby(batch, key=lambda row: row.taken_at):
-        there = {name for (name,) in connection.execute(query, (taken_at,))}
+        there = list(cycles.read(connection, "WHERE taken_at = ?", (taken_at,), with_nodes=False))
+        names = {control.group for record in there for control in record.groups}
         fresh: dict[str, GroupError] = {}
         for row in rows:
-            if row.error.group in there:
-                done.rows_known += 1
-            else:
-                there.add(row.error.group)
-                fresh[row.error.group] = row.error
+            fresh.setdefault(row.error.group, row.error)
+            done.rows_known += row.error.group in names or fresh[row.error.group] is not row.error
+        for name in names & fresh.keys():
+            del fresh[name]
         if fresh:
             times.append(taken_at)
             done.rows_added += len(fresh)
-            done.cycles_added += _write(connection, taken_at, list(fresh.values()))
+            earlier = [record for record in there if record.imported]
+            done.cycles_added += not earlier
+            _remove(connection, [record.number for record in earlier])
+            cycles.write(connection, _record(taken_at, earlier, fresh.values()))
     _renew(connection, times)
 
 
-def _write(connection: sqlite3.Connection, taken_at: int, errors: Sequence[GroupError]) -> bool:
-    """Add groups to the imported cycle of that time; returns whether it is new."""
-    rows = cycles.read(connection, "WHERE taken_at = ? AND imported", (taken_at,), with_nodes=False)
-    earlier = next(rows, None)
-    record = earlier or CycleRecord(taken_at, 0.0, complete=True, strategy="", imported=True)
+def _record(
+    taken_at: int, earlier: Sequence[CycleRecord], errors: Iterable[GroupError]
+) -> CycleRecord:
+    record = CycleRecord(taken_at, 0.0, complete=True, strategy="", imported=True)
+    record, errors = next(iter(earlier), record), list(errors)
     held = {
         error.group: {1: error.usage.single_cores, UNKNOWN_SIZE: error.usage.multi_cores}
         for error in errors
     }
-    record = replace(
-        record,
-        groups=(*record.groups, *map(_control, errors)),
-        cores_by_size={**record.cores_by_size, **held},
-    )
-    if earlier is None:
-        cycles.write(connection, record)
-    else:
-        cycles.rewrite(connection, record)
-    return earlier is None
+    groups = (*record.groups, *map(_control, errors))
+    return replace(record, groups=groups, cores_by_size={**record.cores_by_size, **held})
 
 
 def _control(error: GroupError) -> GroupControl:
@@ -176,7 +165,12 @@ def _control(error: GroupError) -> GroupControl:
     return GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
 
 
+def _remove(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    query = "DELETE FROM cycles WHERE number = ?"
+    connection.executemany(query, ((number,) for number in numbers))
+
+
 def _renew(connection: sqlite3.Connection, times: Iterable[int]) -> None:
-    for _, of_day in groupby(sorted(times), key=lambda time: time // DAY_SECONDS):
-        day = list(of_day)
-        sums.renew(connection, day[0], day[-1])
+    for _, day in groupby(sorted(times), key=lambda time: time // DAY_SECONDS):
+        first, *others = day
+        sums.renew(connection, first, others[-1] if others else first)

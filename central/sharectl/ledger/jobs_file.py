@@ -9,11 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 from sharectl.errors import InputError
 from sharectl.files import files
+from sharectl.files.packed import rows_of
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     DEFAULT_NODE_HS06,
@@ -30,8 +32,6 @@ IDLE, RUNNING = 1, 2
 
 MAX_CORES = 1_000_000
 MAX_SECONDS = 10**10
-MAX_PROBLEMS = 20
-"""Problems that one error message lists."""
 MAX_LINE = 2**20
 """Characters of a line that are looked at."""
 
@@ -44,7 +44,6 @@ _ROW = re.compile(
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """Line that ``condor_q -global`` prints where there is no job."""
-_ROWS_A_CHUNK = 1000
 _MOST_POWER = 1e6
 _NEEDS = (
     f"needs 6 columns: JobStatus, node or {PENDING_NODE}, group, seconds running, cores and HS06 "
@@ -77,7 +76,7 @@ def read_jobs(path: Path, groups: Collection[str]) -> JobRows:
     Raises
     ------
     InputError
-        If it cannot be read, or has invalid rows: the first `MAX_PROBLEMS` are named.
+        If it cannot be read, or has invalid rows: the first 20 are named.
     """
     try:
         with files.open_text(path, errors="replace") as file:
@@ -90,29 +89,19 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     """Jobs of the rows of a file ``name``. Raises as `read_jobs`."""
     running: list[RunningJobs] = []
     pending: Counter[tuple[str, int]] = Counter()
-    ignored = defaulted = invalid = 0
+    ignored = defaulted = 0
     problems: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#") or text == _SILENCE:
-            continue
-        try:
-            status, job = _job(text, groups)
-        except ValueError:
-            invalid += 1
-            if invalid <= MAX_PROBLEMS:
-                problems.append(f"{name}:{number}: {_NEEDS}; found {text[:200]!r}; remove the row")
-            continue
+    for _, row in rows_of(lines, name, partial(_row, groups=groups), _NEEDS, problems):
+        status, job, by_default = row
         if status == RUNNING and job.node != PENDING_NODE:
             running.append(job)
-            defaulted += not _NO_VALUE.isdisjoint(text.split()[-2:])
+            defaulted += by_default
         elif status == IDLE:
             pending[job.group, job.cores] += 1
         else:
             ignored += 1
     if problems:
-        rest = invalid - len(problems)
-        raise InputError([*problems, f"… and {rest} more like these"] if rest else problems)
+        raise InputError(problems)
     waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
     return JobRows(tuple(running), waiting, ignored, defaulted)
 
@@ -142,8 +131,11 @@ def as_snapshot(
     return Snapshot(taken_at, tuple(nodes), rows.running, rows.pending)
 
 
-def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
-    """JobStatus and the job of a row. Raises ValueError."""
+def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs, bool]]:
+    """JobStatus, the job, and True if its cores or power have no value. Raises ValueError."""
+    text = line.strip()
+    if not text or text.startswith("#") or text == _SILENCE:
+        return None
     row = _ROW.fullmatch(text)
     if row is None or not HOST_NAME.fullmatch(row["node"]):
         raise ValueError
@@ -156,15 +148,15 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
             raise ValueError
     else:
         cores, power = _requested(row["cores"]), _DEFAULT_POWER
-    seconds = _whole(row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)
-    return status, RunningJobs(
+    job = RunningJobs(
         node=PENDING_NODE if node in (PENDING_NODE, *_NO_VALUE) else node.lower(),
         group=group_of(None if group in _NO_VALUE else group, groups),
         cores=cores,
         hs06_per_core=power,
         # A node's clock may be a little ahead of the schedd's.
-        seconds=max(0, seconds),
+        seconds=max(0, _whole(row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)),
     )
+    return status, job, bool(_NO_VALUE & {row["cores"], row["power"]})
 
 
 def _valued(text: str, default: float) -> Union[str, float]:
@@ -191,15 +183,7 @@ def _lines(snapshot: Snapshot) -> Iterator[str]:
     for job in snapshot.running:
         power = f"{job.hs06_per_core:.12g}"
         row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {power}\n"
-        yield from _repeated(row, job.jobs)
+        yield row * job.jobs
     for jobs in snapshot.pending:
         row = f"{IDLE} {PENDING_NODE} {jobs.group} 0 {jobs.cores} {_DEFAULT_POWER:.12g}\n"
-        yield from _repeated(row, jobs.jobs)
-
-
-def _repeated(row: str, times: int) -> Iterator[str]:
-    """``row`` so many times, in chunks: a group may have 100,000 pending jobs."""
-    chunks, rest = divmod(times, _ROWS_A_CHUNK)
-    for _ in range(chunks):
-        yield row * _ROWS_A_CHUNK
-    yield row * rest
+        yield row * jobs.jobs

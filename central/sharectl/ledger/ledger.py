@@ -12,10 +12,8 @@ from typing import Any, Optional
 
 from sharectl.errors import StateError
 from sharectl.ledger import cycles, database, run_times, sums
-from sharectl.ledger.data import Keep
 from sharectl.ledger.database import (
     BUSY_SECONDS,
-    PLACE,
     UNREADABLE,
     CorruptError,
     errors_of,
@@ -23,19 +21,18 @@ from sharectl.ledger.database import (
     set_aside,
     transaction,
 )
-from sharectl.ledger.series import DAY_SECONDS, Series
+from sharectl.ledger.retention import Keep, prune, shrink
+from sharectl.ledger.series import Series
 from sharectl.model import Snapshot, Target
 from sharectl.plan.plan import Known
 from sharectl.plan.records import CycleRecord
 
-__all__ = ["PLACE", "Keep", "Ledger"]
-
+PLACE = Path("ledger", "ledger.sqlite")
+"""Place of the file in ``state_directory``."""
 MOST_PROBLEMS = 20
 LAST_CYCLES = 200
 """Cycles that `problems` reads unless it reads all."""
 
-_PAGES_A_TIME = 16384
-"""Pages that a cycle gives back to the disk at most."""
 _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
 _BROKEN = (
     "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, "
@@ -48,14 +45,11 @@ _COUNTS = {
     "imported_cycles": "SELECT count(*) FROM cycles WHERE imported",
     "first_at": "SELECT min(taken_at) FROM cycles",
     "last_at": "SELECT max(taken_at) FROM cycles",
-    "groups": "SELECT count(DISTINCT name) FROM group_sums",
     "first_cycle_with_nodes": "SELECT min(cycle) FROM nodes",
     "schema_version": "PRAGMA user_version",
     "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     "free_bytes": "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size",
 }
-
-
 KEEP_DEFAULT = Keep()
 
 
@@ -156,6 +150,7 @@ class Ledger:
             counts = {
                 name: connection.execute(query).fetchone()[0] for name, query in _COUNTS.items()
             }
+            counts["groups"] = len(sums.groups(connection))
             newest = connection.execute("SELECT max(cycle) FROM nodes").fetchone()[0]
             counts["nodes"] = len(cycles.nodes(connection, newest or 0))
         broken = self.path.parent.glob(f"{self.path.name}.broken-*")
@@ -189,16 +184,6 @@ class Ledger:
         """Connection in one transaction; ``at_once`` as for `database.reading`."""
         return database.reading(self.path, self.busy_seconds, at_once=at_once)
 
-    def shrink(self, connection: sqlite3.Connection) -> None:
-        """Give free pages back to the disk if the file is too large or an eighth of it is free.
-
-        New cycles use free pages. A full VACUUM would write the whole file again.
-        """
-        pages, free, size = _pages(connection)
-        if free and (pages * size > self.keep.max_bytes or free * 8 > pages):
-            # `execute` would make one step of this statement, which gives back one page.
-            connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
-
     def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
         with self.writing() as connection:
             with transaction(connection):
@@ -206,57 +191,13 @@ class Ledger:
                 if record.complete:
                     run_times.learn(connection, snapshot)
                 sums.renew(connection, record.taken_at, record.taken_at)
-                self._prune(connection)
-            self.shrink(connection)
+                prune(connection, self.keep)
+            shrink(connection, self.keep)
             return number
 
     def _first(self, where: str, *values: int) -> Optional[CycleRecord]:
         with self.reading() as connection:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
-
-    def _prune(self, connection: sqlite3.Connection) -> None:
-        """Remove what is too old or too much, within a transaction."""
-        newest = "SELECT taken_at FROM cycles ORDER BY number DESC LIMIT ?"
-        query, doubted = f"SELECT min(taken_at) FROM ({newest})", self.keep.doubted_cycles
-        now = connection.execute(query, (doubted,)).fetchone()[0]
-        oldest_day = now // DAY_SECONDS - run_times.WINDOW_DAYS
-        connection.execute("DELETE FROM remaining_times WHERE day < ?", (oldest_day,))
-        self._remove_cycles(connection, now - self.keep.days * DAY_SECONDS)
-        self._remove_nodes(connection, now - self.keep.nodes_days * DAY_SECONDS)
-        if used_bytes(connection) > self.keep.max_bytes:
-            removed = self._remove_nodes(connection, now)
-            if removed < self.keep.cycles_a_time and used_bytes(connection) > self.keep.max_bytes:
-                self._remove_cycles(connection, now)
-
-    def _remove_nodes(self, connection: sqlite3.Connection, before: int) -> int:
-        """Number of cycles that lost their nodes."""
-        return connection.execute(
-            "DELETE FROM nodes WHERE cycle IN (SELECT cycle FROM nodes WHERE taken_at < ? ORDER BY "
-            "taken_at LIMIT ?)",
-            (before, self.keep.cycles_a_time),
-        ).rowcount
-
-    def _remove_cycles(self, connection: sqlite3.Connection, before: int) -> None:
-        rows = connection.execute(
-            "SELECT number FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
-            (before, self.keep.cycles_a_time),
-        ).fetchall()
-        if rows:
-            cycles.remove(connection, (number for (number,) in rows))
-            oldest = connection.execute("SELECT min(taken_at) FROM cycles").fetchone()[0]
-            sums.remove_before(connection, oldest)
-
-
-def used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file without its free pages."""
-    pages, free, size = _pages(connection)
-    return (pages - free) * size
-
-
-def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
-    pages, free, size = connection.execute(query).fetchone()
-    return pages, free, size
 
 
 def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator[str]:  # noqa: FBT001

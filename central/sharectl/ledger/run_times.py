@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Optional
 
+from sharectl.ledger.database import packed, unpacked
+from sharectl.ledger.retention import WINDOW_DAYS
 from sharectl.ledger.series import DAY_SECONDS
 from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.plan import Known
@@ -16,8 +17,6 @@ from sharectl.plan.waits import RemainingTimes, Row, observed
 
 HALF_LIFE_DAYS = 14
 """The newest day has weight 1, a day two weeks before it a half."""
-WINDOW_DAYS = 90
-"""Older days have no weight."""
 
 
 def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> Known:
@@ -48,17 +47,17 @@ def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
             ((day, name, *row) for row in table.as_rows()),
         )
     connection.execute(
-        "INSERT OR REPLACE INTO last_jobs VALUES (1, ?, ?)", (current.taken_at, _packed(current))
+        "INSERT OR REPLACE INTO last_jobs VALUES (1, ?, ?)",
+        (current.taken_at, packed(_kinds(current))),
     )
 
 
-def _packed(snapshot: Snapshot) -> bytes:
+def _kinds(snapshot: Snapshot) -> list[tuple[object, ...]]:
     """Jobs of a snapshot; those alike in node, group, cores and start are one row."""
     jobs: Counter[tuple[str, str, int, int]] = Counter()
     for held in snapshot.running:
         jobs[held.node, held.group, held.cores, held.seconds] += held.jobs
-    rows = [(*kind, count) for kind, count in jobs.items()]
-    return zlib.compress(json.dumps(list(zip(*rows))).encode("ascii"), 1)
+    return [(*kind, count) for kind, count in jobs.items()]
 
 
 def _last(connection: sqlite3.Connection) -> Optional[Snapshot]:
@@ -68,9 +67,9 @@ def _last(connection: sqlite3.Connection) -> Optional[Snapshot]:
     try:
         running = tuple(
             RunningJobs(node, group, cores, 1.0, seconds, jobs)
-            for node, group, cores, seconds, jobs in zip(*json.loads(zlib.decompress(row[1])))
+            for node, group, cores, seconds, jobs in json.loads(unpacked(row[1]))
         )
-    except (zlib.error, ValueError, TypeError):
+    except (ValueError, TypeError):
         # Without it the next look learns nothing, and the one after it does again.
         return None
     nodes = {jobs.node: Node(jobs.node, jobs.node, 0, 1.0, controlled=False) for jobs in running}

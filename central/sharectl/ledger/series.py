@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 UNKNOWN_SIZE = 0
 """Cores of a multicore job of unknown size, in rows of an imported shares_Error.log."""
@@ -102,8 +102,7 @@ class Series:
         return tuple(sorted({name for bucket in self.buckets for name in bucket.groups}))
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Buckets of a series."""
 
     since: int

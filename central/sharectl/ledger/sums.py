@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import sqrt
-from typing import Optional
 
-from sharectl.ledger.database import insert
+from sharectl.ledger import cycles
+from sharectl.ledger.database import UNREADABLE, packed, unpacked
 from sharectl.ledger.series import (
     DAY_SECONDS,
     HOUR_SECONDS,
@@ -23,49 +25,42 @@ from sharectl.ledger.series import (
     Series,
     layout,
 )
+from sharectl.plan.records import CycleRecord
 
-_SUMMED = (
-    "cycles",
-    "pledge_hs06",
-    "power_hs06",
-    "setpoint_hs06",
-    "control_error_hs06",
-    "control_error_squares",
-    "output_hs06",
-    "output_cycles",
-    "work_hs06_seconds",
-    "pledge_hs06_seconds",
-    "held_back_nodes",
-    "helped_nodes",
-    "target_cycles",
-    "unplaceable_jobs",
-)
-_SIZES = ("cores_by_size", "pending_by_size")
+Sums = Mapping[str, Mapping[str, float]]
+"""Group -> name of a figure -> its sum."""
+
 _BELOW = {HOUR_SECONDS: 0, DAY_SECONDS: HOUR_SECONDS}
 """Level of sums, its width in seconds -> level that it is summed from; 0: cycles."""
-_BUCKET = ":since + ({column} - :since) / :width * :width"
-_GROUPS = f"""
-SELECT {_BUCKET.format(column="start")} AS start, name,
-    {", ".join(f"sum({column}) AS {column}" for column in _SUMMED)},
-    {", ".join(f"sum_by_size({column}) AS {column}" for column in _SIZES)}
-FROM {{source}} WHERE start >= :since AND start < :until GROUP BY 1, 2
-"""
-_POOL = f"""
-SELECT {_BUCKET.format(column="taken_at")}, count(*), sum(complete), sum(covered_seconds),
-    avg(idle_cores), avg(targets), avg(seconds), avg(idle_target_cores), avg(idle_grace_cores)
+_CORES, _PENDING = "cores ", "pending "
+"""Begins of figures with the cores of a job behind them."""
+_MEANS = {
+    **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
+    **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "outputs"),
+    **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
+}
+"""Mean of a `GroupPoint` -> number of the cycles that know it."""
+_POOL = """
+SELECT :since + (taken_at - :since) / :width * :width, count(*), sum(complete),
+    sum(covered_seconds), avg(idle_cores), avg(targets), avg(seconds), avg(idle_target_cores),
+    avg(idle_grace_cores)
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
 
 def series(connection: sqlite3.Connection, since: int, until: int, points: int) -> Series:
     """About ``points`` buckets from ``since`` to ``until``, Unix seconds."""
-    chosen = layout(since, until, points)
-    since, until, width = chosen.since, chosen.until, chosen.bucket_seconds
-    groups: dict[int, dict[str, GroupPoint]] = {}
-    for row in _group_sums(connection, since, until, width, chosen.level_seconds):
-        groups.setdefault(row["start"], {})[row["name"]] = _group(row)
+    since, until, width, level = layout(since, until, points)
+    groups = _added(connection, level, since, until, width)
     pool = connection.execute(_POOL, {"since": since, "until": until, "width": width})
-    buckets = (Bucket(start, PoolPoint(*row), groups.get(start, {})) for start, *row in pool)
+    buckets = (
+        Bucket(
+            start,
+            PoolPoint(*row),
+            {name: _point(sums) for name, sums in groups.get(start, {}).items()},
+        )
+        for start, *row in pool
+    )
     return Series(since, until, width, tuple(buckets))
 
 
@@ -85,53 +80,95 @@ def renew(connection: sqlite3.Connection, first: int, last: int) -> None:
     )
     for level, below in _BELOW.items():
         since, until = first // level * level, (last // level + 1) * level
-        connection.execute(
-            "DELETE FROM group_sums WHERE level = ? AND start >= ? AND start < ?",
-            (level, since, until),
+        where = "level = ? AND start >= ? AND start < ?"
+        connection.execute(f"DELETE FROM sums WHERE {where}", (level, since, until))
+        connection.executemany(
+            "INSERT INTO sums VALUES (?, ?, ?)",
+            (
+                (level, start, packed(sums))
+                for start, sums in _added(connection, below, since, until, level).items()
+            ),
         )
-        for row in list(_group_sums(connection, since, until, level, below)):
-            insert(connection, "group_sums", {"level": level, **dict(row)})
 
 
-def remove_before(connection: sqlite3.Connection, since: int) -> None:
-    """Remove sums of the days before that of ``since``, Unix seconds."""
-    day = since // DAY_SECONDS * DAY_SECONDS
-    connection.execute("DELETE FROM group_sums WHERE start < ?", (day,))
+def groups(connection: sqlite3.Connection) -> set[str]:
+    """Groups of all cycles."""
+    return {name for _, sums in _rows(connection, DAY_SECONDS, 0, 2**62) for name in sums}
 
 
-def _group_sums(
-    connection: sqlite3.Connection, since: int, until: int, width: int, level: int
-) -> Iterator[sqlite3.Row]:
-    """Sums of each bucket and group."""
-    source = f"(SELECT * FROM group_sums WHERE level = {level})" if level else "group_moments"
-    return connection.execute(
-        _GROUPS.format(source=source), {"since": since, "until": until, "width": width}
-    )
+def _added(
+    connection: sqlite3.Connection, level: int, since: int, until: int, width: int
+) -> dict[int, dict[str, Counter[str]]]:
+    """Begin of a bucket -> sums of its groups."""
+    buckets: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
+    for start, sums in _rows(connection, level, since, until):
+        bucket = buckets[since + (start - since) // width * width]
+        for name, figures in sums.items():
+            bucket.setdefault(name, Counter()).update(figures)
+    return buckets
 
 
-def _group(row: sqlite3.Row) -> GroupPoint:
-    cycles = row["cycles"]
-    means = {name: row[name] / cycles for name in ("pledge_hs06", "power_hs06", "setpoint_hs06")}
+def _rows(
+    connection: sqlite3.Connection, level: int, since: int, until: int
+) -> Iterator[tuple[int, Sums]]:
+    """Time and sums of each row of a level."""
+    if level:
+        query = "SELECT start, groups FROM sums WHERE level = ? AND start >= ? AND start < ?"
+        for start, document in connection.execute(query, (level, since, until)):
+            yield start, json.loads(unpacked(document))
+    else:
+        query = "SELECT number, covered_seconds FROM cycles WHERE taken_at >= ? AND taken_at < ?"
+        for number, covered_seconds in connection.execute(query, (since, until)):
+            # `problems` names a cycle that cannot be read; the next one is recorded all the same.
+            with suppress(*UNREADABLE):
+                where = "WHERE number = ?"
+                (record,) = cycles.read(connection, where, (number,), with_nodes=False)
+                yield record.taken_at, _figures(record, covered_seconds)
+
+
+def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
+    """Figures of one cycle; one that is not known is left out, with its count."""
+    figures: dict[str, dict[str, float]] = {}
+    for control in record.groups:
+        group, error, usage = control.group, control.error, control.error.usage
+        figures[group] = sums = {
+            "cycles": 1,
+            "pledge_hs06": error.pledge_hs06,
+            "power_hs06": usage.power_hs06,
+            "setpoint_hs06": control.setpoint_hs06,
+            "error_hs06": control.control_error_hs06,
+            "error_squares": control.control_error_hs06**2,
+            "work_hs06_seconds": usage.power_hs06 * covered_seconds,
+            "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,
+        }
+        for begin, amounts in (
+            (_CORES, record.cores_by_size.get(group, {})),
+            (_PENDING, usage.pending_by_cores),
+        ):
+            sums.update({f"{begin}{size}": amount for size, amount in amounts.items()})
+        if not record.imported:
+            unplaceable = sum(usage.unplaceable_by_cores.values())
+            sums.update(outputs=1, output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
+        if group in record.target_nodes:
+            held_back, helped = record.target_nodes[group]
+            sums.update(targets=1, held_back_nodes=held_back, helped_nodes=helped)
+    return figures
+
+
+def _point(sums: Mapping[str, float]) -> GroupPoint:
+    cycles = int(sums["cycles"])
+    means = {name: sums[name] / sums[n] if n in sums else None for name, n in _MEANS.items()}
+    by_size: dict[str, dict[int, float]] = {_CORES: {}, _PENDING: {}}
+    for name, amount in sums.items():
+        begin, _, size = name.rpartition(" ")
+        if begin and amount:
+            by_size[f"{begin} "][int(size)] = amount / cycles
     return GroupPoint(
-        **means,
         cycles=cycles,
-        error_hs06=row["control_error_hs06"] / cycles,
-        error_rms_hs06=sqrt(row["control_error_squares"] / cycles),
-        output_hs06=_mean(row["output_hs06"], row["output_cycles"]),
-        work_hs06_seconds=row["work_hs06_seconds"],
-        pledge_hs06_seconds=row["pledge_hs06_seconds"],
-        cores_by_size=_means(row["cores_by_size"], cycles),
-        pending_by_size=_means(row["pending_by_size"], cycles),
-        held_back_nodes=_mean(row["held_back_nodes"], row["target_cycles"]),
-        helped_nodes=_mean(row["helped_nodes"], row["target_cycles"]),
-        unplaceable_jobs=_mean(row["unplaceable_jobs"], row["output_cycles"]),
+        error_rms_hs06=sqrt(sums["error_squares"] / cycles),
+        work_hs06_seconds=sums["work_hs06_seconds"],
+        pledge_hs06_seconds=sums["pledge_hs06_seconds"],
+        cores_by_size=dict(sorted(by_size[_CORES].items())),
+        pending_by_size=dict(sorted(by_size[_PENDING].items())),
+        **means,  # type: ignore[arg-type]
     )
-
-
-def _mean(total: Optional[float], count: int) -> Optional[float]:
-    return total / count if total is not None and count else None
-
-
-def _means(sums: str, cycles: int) -> dict[int, float]:
-    sizes = sorted((int(cores), amount) for cores, amount in json.loads(sums).items())
-    return {cores: amount / cycles for cores, amount in sizes if amount}

@@ -15,10 +15,10 @@ import pytest
 from sharectl.errors import InputError
 from sharectl.files.packed import file_source, sources
 from sharectl.ledger import cycles, error_log
-from sharectl.ledger.data import Keep
 from sharectl.ledger.database import transaction
 from sharectl.ledger.imports import CLOCK_ERROR_SECONDS, bring_in
 from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.retention import Keep
 from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
 from sharectl.plan.records import CycleRecord
 from tests.fakes import NOW

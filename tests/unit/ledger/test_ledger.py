@@ -280,6 +280,7 @@ def test_a_cycle_that_cannot_be_read_is_an_error_and_the_others_are_read(
     with pytest.raises(StateError, match="what is in it cannot be read"):
         ledger.cycle(1)
     assert ledger.cycle(2) == as_kept(made(1)[0], 2)
+    assert ledger.record(*made(2)) == 3
 
 
 def test_pending_jobs_that_no_node_could_run_are_added_up(ledger: Ledger) -> None:

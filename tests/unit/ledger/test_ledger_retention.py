@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.ledger.data import Keep
 from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.retention import Keep
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
 
 DAY = 86400

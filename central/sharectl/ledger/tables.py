@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Union
 
-from sharectl.settings import setting
-
 if TYPE_CHECKING:
     from sharectl.plan.records import CycleRecord
 
@@ -272,19 +270,3 @@ TABLES = {
     "targets": Table("one row a target and cycle", _TARGETS, _targets, needs_nodes=True),
 }
 """Name -> table."""
-
-
-@dataclass(frozen=True)
-class Keep:
-    """Retention in `ledger/ledger.sqlite` (docs/ledger.md)."""
-
-    days: int = setting(730, least=1, most=36500, key="keep_days")
-    """Age at which cycles are removed."""
-    nodes_days: int = setting(60, least=1, most=36500, key="keep_nodes_days")
-    """Age at which nodes, jobs and targets are removed; figures of groups stay."""
-    max_bytes: int = setting(2 * 2**30, least=2**20, most=2**44)
-    """Largest file: beyond it the oldest node details go, then cycles."""
-    cycles_a_time: int = 200
-    """Cycles that go at most when one is added."""
-    doubted_cycles: int = 50
-    """Age counts from the cycle so many before the newest: a wrong clock removes nothing."""

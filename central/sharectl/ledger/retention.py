@@ -1,0 +1,80 @@
+"""Retention of the ledger: what goes when a cycle is added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharectl.ledger.series import DAY_SECONDS
+from sharectl.settings import setting
+
+if TYPE_CHECKING:
+    import sqlite3
+
+WINDOW_DAYS = 90
+"""Run times of older days have no weight."""
+_PAGES_A_TIME = 16384
+"""Pages that a cycle gives back to the disk at most."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Retention in `ledger/ledger.sqlite` (docs/ledger.md)."""
+
+    days: int = setting(730, least=1, most=36500, key="keep_days")
+    """Age at which cycles are removed."""
+    nodes_days: int = setting(60, least=1, most=36500, key="keep_nodes_days")
+    """Age at which nodes, jobs and targets are removed; figures of groups stay."""
+    max_bytes: int = setting(2 * 2**30, least=2**20, most=2**44)
+    """Largest file: beyond it the oldest node details go, then cycles."""
+    cycles_a_time: int = 200
+    """Cycles that go at most when one is added."""
+    doubted_cycles: int = 50
+    """Age counts from the cycle so many before the newest: a wrong clock removes nothing."""
+
+
+def prune(connection: sqlite3.Connection, keep: Keep) -> None:
+    """Remove what is too old or too much, within a transaction."""
+    newest = "SELECT taken_at FROM cycles ORDER BY number DESC LIMIT ?"
+    query = f"SELECT min(taken_at) FROM ({newest})"
+    now = connection.execute(query, (keep.doubted_cycles,)).fetchone()[0]
+    _remove(connection, keep, "cycles", now - keep.days * DAY_SECONDS)
+    _remove(connection, keep, "nodes", now - keep.nodes_days * DAY_SECONDS)
+    if _used_bytes(connection) > keep.max_bytes:
+        removed = _remove(connection, keep, "nodes", now)
+        if removed < keep.cycles_a_time and _used_bytes(connection) > keep.max_bytes:
+            _remove(connection, keep, "cycles", now)
+    day = f"(SELECT min(taken_at) FROM cycles) / {DAY_SECONDS} * {DAY_SECONDS}"
+    connection.execute(f"DELETE FROM sums WHERE start < {day}")
+    oldest_day = now // DAY_SECONDS - WINDOW_DAYS
+    connection.execute("DELETE FROM remaining_times WHERE day < ?", (oldest_day,))
+
+
+def _remove(connection: sqlite3.Connection, keep: Keep, table: str, before: int) -> int:
+    """Number of the rows that went, the oldest first."""
+    oldest = f"SELECT rowid FROM {table} WHERE taken_at < ? ORDER BY taken_at, rowid LIMIT ?"
+    query = f"DELETE FROM {table} WHERE rowid IN ({oldest})"
+    return connection.execute(query, (before, keep.cycles_a_time)).rowcount
+
+
+def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
+    """Give free pages back to the disk if the file is too large or an eighth of it is free.
+
+    New cycles use free pages. A full VACUUM would write the whole file again.
+    """
+    pages, free, size = _pages(connection)
+    if free and (pages * size > keep.max_bytes or free * 8 > pages):
+        # `execute` would make one step of this statement, which gives back one page.
+        connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file without its free pages."""
+    pages, free, size = _pages(connection)
+    return (pages - free) * size
+
+
+def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    pages, free, size = connection.execute(query).fetchone()
+    return pages, free, size
