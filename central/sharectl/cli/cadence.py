@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from functools import partial
 from math import nan
@@ -13,11 +12,11 @@ from typing import Any, Callable
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Knobs, Terms, compare
 from sharectl.cadence.run_times import Facts, Load, parse
-from sharectl.cli.options import say
+from sharectl.cli import options
 from sharectl.condor.negotiator import KNOBS
 from sharectl.config.load import load
 from sharectl.config.model import PoolConfig
-from sharectl.report import as_json, cadence
+from sharectl.report import cadence
 from sharectl.words import printable
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
@@ -73,7 +72,6 @@ _HELP = {
         25%% (default: %(default)g)""",
     "--tolerance": """the longest interval is recommended that loses at most this share of the
         cores' time more than the best, such as 0.01 or 1%% (default: %(default)g)""",
-    "--json": "print JSON, with a schema version",
     "--plot": "draw the saw-tooth of the formula over run times into FILE.svg",
 }
 
@@ -95,9 +93,7 @@ def _number(least: float, most: float, *, whole: bool = False) -> Callable[[str]
             value = nan
         if not least <= value <= most or (whole and value != int(value)):
             kind = "a whole number" if whole else "a number"
-            raise argparse.ArgumentTypeError(
-                f"{text[:20]!r}: write {kind} from {least:.10g} to {most:.10g}"
-            )
+            raise ValueError(f"{text[:20]!r}: write {kind} from {least:.10g} to {most:.10g}")
         return int(value) if whole else value
 
     return parsed
@@ -119,22 +115,14 @@ def _share(text: str) -> float:
 def _plot_file(text: str) -> Path:
     path = Path(text)
     if path.suffix.lower() != ".svg":
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: write a name that ends in .svg")
+        raise ValueError(f"{text[:80]!r}: write a name that ends in .svg")
     return path
-
-
-def _law(text: str) -> tuple[str, Any]:
-    """A law with its name."""
-    try:
-        return text, parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 _FILE = {"metavar": "FILE", "type": Path}
 _SHARE = {"metavar": "SHARE", "type": _share}
 _SOURCE: Mapping[str, dict[str, Any]] = {
-    "--run-time": {"metavar": "LAW", "type": _law, "action": "append"},
+    "--run-time": {"metavar": "LAW", "type": lambda text: (text, parse(text)), "action": "append"},
     "--history": _FILE,
     "--swf": _FILE,
     "--live": {"action": "store_true"},
@@ -153,30 +141,22 @@ _COSTS: Mapping[str, dict[str, Any]] = {
     "--most-negotiating": {**_SHARE, "default": 0.25},
     "--tolerance": {**_SHARE, "default": 0.01},
 }
-_OUTPUT: Mapping[str, dict[str, Any]] = {
-    "--json": {"action": "store_true"},
-    "--plot": {"metavar": "FILE", "type": _plot_file},
-}
 """Options of each group -> keywords of argparse besides their `_HELP`."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    parser.set_defaults(usage_error=parser.error)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
+def _add(parser: argparse.ArgumentParser) -> None:
     run_times = parser.add_argument_group("run times", _SOURCES)
     for group, table in (
         (run_times.add_mutually_exclusive_group(), _SOURCE),
         (run_times, _RUN_TIMES),
         (parser.add_argument_group("what it costs"), _COSTS),
-        (parser.add_argument_group("output"), _OUTPUT),
+        (parser, {"--plot": {"metavar": "FILE", "type": _plot_file}}),
     ):
         for option, keywords in table.items():
             group.add_argument(option, help=_HELP[option], **keywords)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     _refuse_idle_options(arguments)
     if arguments.plot:
@@ -202,11 +182,9 @@ def run(arguments: argparse.Namespace) -> int:
     if interval is not None and delay is not None and shortest is not None:
         now = Knobs(interval, delay, shortest)
     comparison = compare(facts.loads, terms, now)
-    if arguments.json:
-        print(as_json.dumps("cadence", cadence.as_content(comparison, facts)))
-    else:
-        cadence.print_findings(comparison, facts, sys.stdout)
-    say(map(printable, facts.problems))
+    text = partial(cadence.print_findings, comparison, facts)
+    options.show(arguments, "cadence", cadence.as_content(comparison, facts), text)
+    options.say(map(printable, facts.problems))
     return 75 if facts.problems else 0
 
 
@@ -236,15 +214,15 @@ def _facts(arguments: argparse.Namespace) -> Facts:
 
 def _refuse_idle_options(arguments: argparse.Namespace) -> None:
     """Usage error of options that would change nothing."""
-
-    def is_set(option: str) -> bool:
-        return getattr(arguments, option[2:].replace("-", "_")) is not None
-
+    chosen = {name for name, value in vars(arguments).items() if value is not None}
     idle = [
         f"{option} does nothing with {source}; leave {option} out"
         for source, without_effect in _WITHOUT_EFFECT.items()
         for option in without_effect
-        if is_set(source) and is_set(option)
+        if {name[2:].replace("-", "_") for name in (source, option)} <= chosen
     ]
     if idle:
         arguments.usage_error("; ".join(idle))
+
+
+VERBS = {"cadence": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

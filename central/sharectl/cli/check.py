@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
-from sharectl.cli.options import DEFAULT_CONFIG
+from sharectl.cli import options
 from sharectl.errors import ConfigError
-from sharectl.report import as_json
 from sharectl.words import counted, printable
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)(?:=(.*\S.*))?", re.DOTALL)
@@ -22,54 +21,18 @@ def attribute(text: str) -> tuple[str, str]:
     """Name and value of ``NAME`` or ``NAME=VALUE``; the default value is True."""
     match = _ATTRIBUTE.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True"
-        )
+        raise ValueError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
     return match[1], (match[2] or "True").strip()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    from sharectl.check.snippets import CHECKS
-
-    checks = parser.add_subparsers(title="checks", dest="check", metavar="CHECK", required=True)
-    config, snippets = (
-        checks.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        for name, summary in (
-            ("config", "validate the YAML file and print it with the defaults filled in"),
-            ("snippets", "what files of config.d make of a node, in HTCondor's own parser"),
-        )
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    named = parser.add_mutually_exclusive_group()
+    named.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE", help=f"default: {options.DEFAULT_CONFIG}"
     )
-    named = config.add_mutually_exclusive_group()
-    text = f"default: {DEFAULT_CONFIG}"
-    named.add_argument("file", type=Path, nargs="?", metavar="FILE", help=text)
-    text = "the same, as other verbs have it"
-    named.add_argument("--config", type=Path, metavar="FILE", help=text)
-    text = "print JSON: the configuration, or what is wrong with it"
-    config.add_argument("--json", action="store_true", help=text)
-    snippets.add_argument(
-        "directory",
-        nargs="?",
-        type=Path,
-        metavar="DIR",
-        help="check the files of this folder, on top of HTCondor's defaults (default: all that "
-        "this machine's HTCondor reads)",
-    )
-    snippets.add_argument(
-        "--published",
-        action="append",
-        default=[],
-        type=attribute,
-        metavar="NAME[=VALUE]",
-        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a "
-        "healthy node (default: True); may be repeated",
-    )
-    add_check_arguments(snippets, CHECKS, "DIR")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the check that was named."""
-    return _config(arguments) if arguments.check == "config" else _snippets(arguments)
+    same = "the same, as other verbs have it"
+    named.add_argument("--config", type=Path, metavar="FILE", help=same)
+    options.add(parser, "--json", help="print JSON: the configuration, or what is wrong with it")
 
 
 def _config(arguments: argparse.Namespace) -> int:
@@ -78,28 +41,50 @@ def _config(arguments: argparse.Namespace) -> int:
     from sharectl.config.load import load
     from sharectl.config.text import as_data, render
 
-    file = arguments.config or arguments.file or Path(DEFAULT_CONFIG)
+    file = arguments.config or arguments.file or Path(options.DEFAULT_CONFIG)
     try:
         config = load(file)
     except ConfigError as error:
         if not arguments.json:
             raise
-        refused = {"valid": False, "problems": list(error.problems), "recommendations": []}
-        print(as_json.dumps("config", {**refused, "config": None}))
+        refused = {"valid": False, "problems": error.problems, "recommendations": []}
+        options.show(arguments, "config", {**refused, "config": None}, ())
         return error.exit_code
     problems, recommendations = findings(config, file)
-    if arguments.json:
-        report = {"valid": True, "problems": problems, "recommendations": recommendations}
-        print(as_json.dumps("config", {**report, "config": as_data(config)}))
-        return 1 if problems else 0
-    print(render(config), end="", flush=True)
-    for line in (*problems, *(f"recommended: {line}" for line in recommendations)):
-        print(f"sharectl: {line}", file=sys.stderr, flush=True)
-    # A comment of YAML: what was printed can be used as a configuration.
-    advice = f", {len(recommendations)} recommended" if recommendations else ""
-    refusal = f"not ok: {counted(len(problems), 'problem')} on this machine"
-    print(f"# {refusal if problems else 'ok'}{advice}")
+    report = {"valid": True, "problems": problems, "recommendations": recommendations}
+    content = {**report, "config": as_data(config)}
+    options.show(arguments, "config", content, render(config).splitlines())
+    if not arguments.json:
+        sys.stdout.flush()
+        options.say([*problems, *(f"recommended: {line}" for line in recommendations)])
+        # A comment of YAML: what was printed can be used as a configuration.
+        advice = f", {len(recommendations)} recommended" if recommendations else ""
+        refusal = f"not ok: {counted(len(problems), 'problem')} on this machine"
+        print(f"# {refusal if problems else 'ok'}{advice}")
     return 1 if problems else 0
+
+
+def _add_snippets(parser: argparse.ArgumentParser) -> None:
+    from sharectl.check.snippets import CHECKS
+
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="check the files of this folder, on top of HTCondor's defaults (default: all that "
+        "this machine's HTCondor reads)",
+    )
+    parser.add_argument(
+        "--published",
+        action="append",
+        default=[],
+        type=attribute,
+        metavar="NAME[=VALUE]",
+        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a "
+        "healthy node (default: True); may be repeated",
+    )
+    add_check_arguments(parser, CHECKS, "DIR")
 
 
 def _snippets(arguments: argparse.Namespace) -> int:
@@ -112,7 +97,7 @@ def _snippets(arguments: argparse.Namespace) -> int:
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
     content = {"files": list(report.files), "made": dict(report.made)}
-    return show("snippets", content, lines, CHECKS, report.findings, json=arguments.json)
+    return show(arguments, "snippets", content, lines, CHECKS, report.findings)
 
 
 def add_check_arguments(
@@ -124,7 +109,6 @@ def add_check_arguments(
         action="store_true",
         help=f"put {folders} on top of what this machine's HTCondor reads instead",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(len(check.id) for check in checks)
     listed = "\n".join(f"  {check.id:{width}}  {check.holds}" for check in checks)
@@ -132,19 +116,32 @@ def add_check_arguments(
 
 
 def show(
+    arguments: argparse.Namespace,
     kind: str,
     content: Mapping[str, Any],
     lines: Iterable[str],
     checks: Sequence[Check[Any]],
     findings: Sequence[Finding],
-    *,
-    json: bool,
 ) -> int:
     """Print the findings after what was read; 1 if any of them is more than advice."""
-    if json:
-        print(as_json.dumps(kind, {**content, **as_content(findings, checks)}))
-    else:
-        # Files are outside text: nothing in them reaches a terminal's control.
-        for line in (*lines, *as_lines(findings, checks)):
-            print(printable(line.replace("\n", " ").replace("\t", " ")))
+    # Files are outside text: nothing in them reaches a terminal's control.
+    text = (
+        printable(line.replace("\n", " ").replace("\t", " "))
+        for line in (*lines, *as_lines(findings, checks))
+    )
+    options.show(arguments, kind, {**content, **as_content(findings, checks)}, text)
     return 1 if has_errors(findings) else 0
+
+
+_CHECKS = {
+    "config": options.Verb(
+        _config, _add_config, (), "validate the YAML file and print it with the defaults filled in"
+    ),
+    "snippets": options.Verb(
+        _snippets,
+        _add_snippets,
+        ("--json",),
+        "what files of config.d make of a node, in HTCondor's own parser",
+    ),
+}
+VERBS = {"check": options.with_actions("check", _CHECKS)}

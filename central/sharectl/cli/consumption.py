@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Callable, TextIO
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
+from sharectl.cli import options
 from sharectl.cli.check import add_check_arguments, show
 from sharectl.condor.ad_files import AdOfFile, read, text_of
 from sharectl.condor.negotiator import groups_of
@@ -24,14 +24,11 @@ from sharectl.consumption.asks import Jobs, PoolAds
 from sharectl.consumption.policy import Consumption, attribute_of
 from sharectl.consumption.render import line_of, notes, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
-from sharectl.report import as_json, match_cost
+from sharectl.report import match_cost
 from sharectl.shares.quotas import Group
 from sharectl.words import counted, printable
 
 _RENDERED = "the rendered text"
-_EXAMPLES_EPILOG = (
-    "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
-)
 _RENDER_EPILOG = """\
 The file is YAML, such as `sharectl consumption examples` prints; docs/consumption.md has all keys.
 
@@ -59,7 +56,6 @@ columns of --group, in weighted slots:
   past quota    usage beyond the quota that leftovers allow
 
 {_CAPACITY_EPILOG}"""
-_JSON = "print JSON, with a schema version"
 _STANDARD = ("cpus", "memory", "disk")
 _AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,15}(?:\.\d+)?)\s*")
 _WHOLE = r"[1-9][0-9]{0,14}"
@@ -70,31 +66,26 @@ _REQUEST = re.compile(rf"(?:{_WHOLE}(?:,{_WHOLE}){{0,2}})?(?:(?:^|,)[A-Za-z_]\w*
 
 
 def _examples_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES_EPILOG
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="print this one, as YAML for `render`"
     )
-    parser.add_argument("--json", action="store_true", help=_JSON)
 
 
 def _examples(arguments: argparse.Namespace) -> int:
     name, purposes = arguments.name, file.examples()
     if name is None:
         width = max(map(len, purposes))
-        text = "".join(f"{key:{width}}  {purpose}\n" for key, purpose in purposes.items())
-        printed = as_json.dumps("consumption_examples", {"examples": purposes})
+        lines = [f"{key:{width}}  {purpose}" for key, purpose in purposes.items()]
+        options.show(arguments, "consumption_examples", {"examples": purposes}, lines)
     else:
         text = file.example(name)
-        printed = as_json.dumps("consumption_example", {"name": name, "yaml": text})
-    print(f"{printed}\n" if arguments.json else text, end="")
+        content = {"name": name, "yaml": text}
+        options.show(arguments, "consumption_example", content, text.splitlines())
     return 0
 
 
 def _render_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _RENDER_EPILOG
     parser.add_argument("file", metavar="FILE", help="policies in YAML; - for standard input")
-    parser.add_argument("--json", action="store_true", help=f"{_JSON}: the text, its notes")
 
 
 def _render(arguments: argparse.Namespace) -> int:
@@ -107,14 +98,12 @@ def _render(arguments: argparse.Namespace) -> int:
         for policy in consumption.policies
         for note in notes(policy, consumption.declared)
     ]
-    if arguments.json:
-        print(as_json.dumps("consumption_snippet", {"snippet": text, "notes": rows}))
-        return 0
-    print(text, end="")
-    for row in rows:
+    content = {"snippet": text, "notes": rows}
+    options.show(arguments, "consumption_snippet", content, text.splitlines())
+    for row in () if arguments.json else rows:
         number = row["slot_type"]
         where = "startd" if number is None else f"slot type {number}"
-        print(f"sharectl: {where}: {row['note']}", file=sys.stderr)
+        options.say([f"{where}: {row['note']}"])
     return 0
 
 
@@ -141,7 +130,7 @@ def _size(text: str) -> dict[str, float]:
     matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
     amounts = {match[1].lower(): float(match[2]) for match in matches if match}
     if len(amounts) != len(matches):
-        raise argparse.ArgumentTypeError(
+        raise ValueError(
             f"{text!r}: write amounts of assets, each once, in HTCondor's units (Memory MiB, Disk "
             "KiB), such as cpus=64,memory=256000,gpus=4"
         )
@@ -191,14 +180,8 @@ def _check(arguments: argparse.Namespace) -> int:
         lines += [f"  {asset}: {text}" for asset, text in slot["policies"].items()]
     if not slots:
         lines.append("no slot with a consumption policy was there to check")
-    return show(
-        "consumption_check",
-        {"configurations": list(report.configurations), "slots": slots},
-        lines,
-        CHECKS,
-        report.findings,
-        json=arguments.json,
-    )
+    content = {"configurations": list(report.configurations), "slots": slots}
+    return show(arguments, "consumption_check", content, lines, CHECKS, report.findings)
 
 
 # ---- cost and capacity
@@ -211,7 +194,7 @@ def _request(text: str) -> Jobs:
     pairs = [*zip(_STANDARD, words), *((name, amount) for name, amount in named if name)]
     amounts = dict(pairs)
     if not text or not _REQUEST.fullmatch(text) or len(amounts) < len(pairs):
-        raise argparse.ArgumentTypeError(
+        raise ValueError(
             f"{text[:60]!r}: write cores, MiB and KiB such as 8,16000,1000000, others by name such "
             "as 8,gpus=1; each is a whole number from 1 on, of 15 digits at most"
         )
@@ -221,7 +204,6 @@ def _request(text: str) -> Jobs:
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _COST_EPILOG
     parser.add_argument(
         "--group",
         action="store_true",
@@ -231,13 +213,11 @@ def _cost_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _CAPACITY_EPILOG
     parser.add_argument("--pending", action="store_true", help="also claims for jobs that pend")
     _add_common(parser, "also claims for jobs of this file", "also claims for jobs of this request")
 
 
 def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add, file_of = parser.add_argument, "ads of condor_status -long or -json"
     of_file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
     add("--jobs", **of_file, help=f"{of_jobs}: ads of condor_q -all -long or -json")
@@ -260,7 +240,6 @@ def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) 
     add("--leftovers", choices=("on", "off"), help=leftovers)
     config = "sharectl's configuration, for its section pool (default: this machine's pool)"
     add("--config", **of_file, help=config)
-    add("--json", action="store_true", help=_JSON)
 
 
 def _cost(arguments: argparse.Namespace) -> int:
@@ -378,37 +357,45 @@ class _Inputs:
         content["notes"] = [*content["notes"], *self._notes]
         content["empty"], content["missing"] = self._arguments.empty, self._missing
         content["job_constraint"] = self._arguments.job_constraint
-        if self._arguments.json:
-            print(as_json.dumps(name, content))
-        else:
-            tables(content, sys.stdout)
-        for problem in self._missing:
-            print(f"sharectl: {printable(problem)}", file=sys.stderr)
+        options.show(self._arguments, name, content, partial(tables, content))
+        options.say(map(printable, self._missing))
         return PoolUnavailableError.exit_code if self._missing else 0
 
 
-_Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int], str]
-_VERBS: dict[str, _Verb] = {
-    "examples": (_examples_arguments, _examples, "list the ready policies, or print one"),
-    "render": (_render_arguments, _render, "print HTCondor's configuration for a file of policies"),
-    "check": (_check_arguments, _check, "find faults of policies, before or after they are used"),
-    "cost": (_cost_arguments, _cost, "what jobs take of slots and cost their groups, how many fit"),
-    "capacity": (_capacity_arguments, _capacity, "how many claims slots and groups can have now"),
+_VERBS = {
+    "examples": options.Verb(
+        _examples,
+        _examples_arguments,
+        ("--json",),
+        "list the ready policies, or print one",
+        "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -",
+    ),
+    "render": options.Verb(
+        _render,
+        _render_arguments,
+        ("--json",),
+        "print HTCondor's configuration for a file of policies",
+        _RENDER_EPILOG,
+    ),
+    "check": options.Verb(
+        _check,
+        _check_arguments,
+        ("--json",),
+        "find faults of policies, before or after they are used",
+    ),
+    "cost": options.Verb(
+        _cost,
+        _cost_arguments,
+        ("--json",),
+        "what jobs take of slots and cost their groups, how many fit",
+        _COST_EPILOG,
+    ),
+    "capacity": options.Verb(
+        _capacity,
+        _capacity_arguments,
+        ("--json",),
+        "how many claims slots and groups can have now",
+        _CAPACITY_EPILOG,
+    ),
 }
-"""Name -> arguments, what runs, summary."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    verbs = parser.add_subparsers(title="verbs", dest="consumption", metavar="VERB", required=True)
-    for name, (add, _, summary) in _VERBS.items():
-        described = verbs.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-        )
-        add(described)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the verb that was named."""
-    _, verb, _ = _VERBS[arguments.consumption]
-    return verb(arguments)
+VERBS = {"consumption": options.with_actions("verb", _VERBS)}

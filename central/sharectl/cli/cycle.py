@@ -15,7 +15,6 @@ from sharectl.config.model import Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
-from sharectl.files.files import only_one
 from sharectl.plan.plan import REASONS
 from sharectl.publish.audit import digest
 from sharectl.publish.text import render
@@ -27,20 +26,13 @@ _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 _DIGEST_DIGITS = 12
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    options.add_common(parser)
-    options.add_dry_run(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
     config, dry_run = options.config_of(arguments), arguments.dry_run
     if not dry_run:
         refuse_clashes(config, arguments.config)
     ports = wiring.ports_of(config)
-    lock = only_one(config.state_directory / "lock", config.lock_wait_seconds)
-    with contextlib.nullcontext() if dry_run else lock:
+    with contextlib.nullcontext() if dry_run else wiring.lock_of(config):
         now, began = int(time.time()), time.monotonic()
         pledged = wiring.pledges_of(config, keep=not dry_run).resolve(now)
         how = Circumstances(
@@ -55,15 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
         if not dry_run:
             _note_for_status(config, record, result)
     done = result.publication
-    if arguments.json:
-        print(as_json.dumps("cycle", record))
-    elif dry_run and done.plan is not None:
+    if dry_run and done.plan is not None and not arguments.json:
         print(render(done.plan, wiring.seal_of(config)), end="")
         options.say_limits(done.plan)
         if done.disabled is not None:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
     else:
-        print(_line(result, record))
+        options.show(arguments, "cycle", record, [_line(result, record)])
     options.say_warnings(result.warnings)
     if done.enabled_again is not None:
         words = disabled_words(done.enabled_again)
@@ -156,3 +146,6 @@ def _reason(result: CycleResult) -> str:
         return REASONS[done.plan.reason]
     words = unanswered_words([source.name for source in result.snapshot.problems])
     return f"{words}: targets were withdrawn" if done.plan else words
+
+
+VERBS = {"cycle": options.Verb(_run, shared=(*options.COMMON, "--dry-run"))}

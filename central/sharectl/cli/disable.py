@@ -19,7 +19,6 @@ from sharectl.files.files import only_one
 from sharectl.model import Disabled
 from sharectl.publish.audit import who_runs
 from sharectl.publish.switch import MAX_REASON
-from sharectl.report import as_json
 from sharectl.report.pool import disabled_words
 from sharectl.times import parse_span, shown
 
@@ -31,6 +30,11 @@ _INSTEAD = (
     "or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. `touch disabled` in "
     "state_directory keeps cycles from publishing once the file is mended"
 )
+_EPILOG = (
+    "Targets are withdrawn at once, by every transport that is configured, whether or not the pool "
+    "answers. Where this command cannot run, `touch disabled` in state_directory does the same at "
+    "the next cycle. Nodes: /etc/sharectl/disabled, or SHARECTL_ENABLED = False."
+)
 _NOT_SET = "the switch could not be set"
 _STOP = (
     "cycles go on publishing unless it was set before: run this as the user of the service or as "
@@ -38,12 +42,7 @@ _STOP = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of either verb."""
-    options.add_common(parser)
-    if parser.prog.endswith(" enable"):
-        parser.epilog = "The next cycle publishes targets again."
-        return
+def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reason",
         required=True,
@@ -59,16 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again "
         "(default: until `sharectl enable`)",
     )
-    parser.epilog = (
-        "Targets are withdrawn at once, by every transport that is configured, whether or not the "
-        "pool answers. Where this command cannot run, `touch disabled` in state_directory does the "
-        "same at the next cycle. Nodes: /etc/sharectl/disabled, or SHARECTL_ENABLED = False."
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Switch sharectl on, or off, which is 0 only if every transport took the withdrawal."""
-    return _enable(arguments) if arguments.verb == "enable" else _disable(arguments)
 
 
 def _enable(arguments: argparse.Namespace) -> int:
@@ -79,18 +68,17 @@ def _enable(arguments: argparse.Namespace) -> int:
     if was is not None:
         with failures:
             wiring.audit_of(config, "enable").switched(was, int(time.time()), on=True)
-    if arguments.json:
-        print(as_json.dumps("enabled", {"was": asdict(was) if was else None}))
-    elif was is None:
-        print("sharectl was not disabled")
-    else:
+    reply = "sharectl was not disabled"
+    if was is not None:
         words = disabled_words(was)
-        print(f"enabled: the next cycle publishes targets again; was disabled {words}")
+        reply = f"enabled: the next cycle publishes targets again; was disabled {words}"
+    options.show(arguments, "enabled", {"was": asdict(was) if was else None}, [reply])
     failures.raise_any()
     return 0
 
 
 def _disable(arguments: argparse.Namespace) -> int:
+    """0 only if every transport took the withdrawal."""
     config = _config_of(arguments)
     now = int(time.time())
     until = None if arguments.for_seconds is None else now + arguments.for_seconds
@@ -115,18 +103,16 @@ def _disable(arguments: argparse.Namespace) -> int:
     if not is_set:
         problems.append(f"{_NOT_SET}; {_effect(done)}; {_STOP}")
     places = [*done.places, *done.emptied]
-    if arguments.json:
-        content = {
-            "disabled": asdict(off) if is_set else None,
-            "was": asdict(was) if was else None,
-            "published": places,
-            "problems": problems,
-        }
-        print(as_json.dumps("disabled", content))
-    else:
-        print(*_reply(off, was, done, is_set=is_set), sep="\n")
-        for place in places:
-            print(f"no targets at {place}")
+    content = {
+        "disabled": asdict(off) if is_set else None,
+        "was": asdict(was) if was else None,
+        "published": places,
+        "problems": problems,
+    }
+    reply = _reply(off, was, done, is_set=is_set)
+    options.show(
+        arguments, "disabled", content, [*reply, *(f"no targets at {place}" for place in places)]
+    )
     if problems:
         if is_set:
             problems.append("sharectl is disabled all the same: cycles publish no targets")
@@ -196,16 +182,18 @@ def _effect(done: Publication) -> str:
 
 def _reason(text: str) -> str:
     if not text.strip() or not text.isprintable() or len(text) > MAX_REASON:
-        raise argparse.ArgumentTypeError(
-            f"write one line of 1 to {MAX_REASON} characters that can be seen"
-        )
+        raise ValueError(f"write one line of 1 to {MAX_REASON} characters that can be seen")
     return text
 
 
 def _duration(text: str) -> int:
     seconds = parse_span(text) or 0
     if not 1 <= seconds <= MAX_FOR_SECONDS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d"
-        )
+        raise ValueError(f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d")
     return seconds
+
+
+VERBS = {
+    "disable": options.Verb(_disable, _add, epilog=_EPILOG),
+    "enable": options.Verb(_enable, epilog="The next cycle publishes targets again."),
+}

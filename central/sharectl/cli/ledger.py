@@ -6,11 +6,11 @@ import argparse
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sharectl.cli import options, wiring
-from sharectl.cli.options import moment, no_cycle, refuse_no_period
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.files.packed import sources
@@ -18,67 +18,23 @@ from sharectl.ledger import export
 from sharectl.ledger.imports import bring_in, forget_imported, imported
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.tables import TABLES
-from sharectl.report import as_json
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted
 
 _GROUPS = "groups"
 _FORMATS = ("csv", "parquet", "log")
-_ACTIONS = {
-    "info": "how much is in it, since when, and how large it is",
-    "export": "write it as CSV, Parquet or rows of shares_Error.log: the data set to learn from",
-    "import": "add the rows of shares_Error.log files, none of them twice",
-    "forget": "remove rows again that were imported; nothing that a cycle recorded",
-    "check": "look whether the file and its cycles are in order",
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
-    add = {"export": _add_export, "import": _add_import, "forget": _add_forget, "check": _add_check}
-    for name, summary in _ACTIONS.items():
-        described = actions.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-        )
-        options.add_common(described)
-        described.set_defaults(usage_error=described.error)
-        if name in add:
-            add[name](described)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Do what was named."""
-    act = {"info": _info, "export": _export, "import": _import, "forget": _forget, "check": _check}
-    return act[arguments.action](arguments)
 
 
 def _ledger(arguments: argparse.Namespace) -> Ledger:
     return wiring.ledger_of(options.config_of(arguments))
 
 
-def _add_period(parser: argparse.ArgumentParser) -> None:
-    keywords: dict[str, Any] = {"type": moment(int(time.time())), "metavar": "TIME"}
-    parser.add_argument("--from", dest="since", default=0, help=FORMS, **keywords)
-    parser.add_argument("--to", dest="until", default=MAX_SECONDS, help="not included", **keywords)
-
-
-def _show(arguments: argparse.Namespace, kind: str, content: dict[str, Any], text: str) -> None:
-    """Print the content as JSON or, if there is one, the text."""
-    if arguments.json:
-        print(as_json.dumps(kind, content))
-    elif text:
-        print(text)
-
-
 def _info(arguments: argparse.Namespace) -> int:
     info = _ledger(arguments).info()
-    if arguments.json:
-        print(as_json.dumps("ledger", info))
-    else:
-        rows = [(name.replace("_", " "), _shown(name, value)) for name, value in info.items()]
-        print_table("ledger", ("what", "is"), rows, sys.stdout)
+    rows = [(name.replace("_", " "), _shown(name, value)) for name, value in info.items()]
+    table = partial(print_table, "ledger", ("what", "is"), rows)
+    options.show(arguments, "ledger", info, table)
     return 0
 
 
@@ -90,6 +46,14 @@ def _shown(name: str, value: Any) -> str:
     if name.endswith("bytes"):
         return f"{value / 1e6:.1f} MB"
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _add_period(parser: argparse.ArgumentParser) -> None:
+    options.add(parser, "--from", default=0, help=FORMS)
+    options.add(parser, "--to", default=MAX_SECONDS, help="not included")
+
+
+# ---- export
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -114,11 +78,6 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     )
     columns = "print what each column means, and no data"
     parser.add_argument("--columns", action="store_true", help=columns)
-    parser.epilog = (
-        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not "
-        "installed, 74 the ledger cannot be read or FILE not be written or replaced, "
-        "78 configuration; other than with 0, FILE is as it was"
-    )
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -128,7 +87,7 @@ def _export(arguments: argparse.Namespace) -> int:
             f"--format log has rows of groups alone: leave --what {name} out, or write csv or "
             "parquet"
         )
-    refuse_no_period(arguments)
+    options.refuse_no_period(arguments)
     if arguments.columns:
         return _print_columns(arguments, name)
     if output is None and (arguments.json or form == "parquet"):
@@ -142,24 +101,24 @@ def _export(arguments: argparse.Namespace) -> int:
         refuse_output(output, config, arguments.config, [home])
         export.refuse_foreign(output, form, table)
     if next(ledger.cycles(*period), None) is None:
-        raise AbsentError(f"{no_cycle(ledger.span())}; nothing was written")
+        raise AbsentError(f"{options.no_cycle(ledger.span())}; nothing was written")
     rows = export.write(output, form, table, ledger, *period)
-    if arguments.json:
-        result = {"file": str(output), "what": name, "format": form, "rows": rows}
-        print(as_json.dumps("ledger-export", result))
-    elif output is not None:
+    result = {"file": str(output), "what": name, "format": form, "rows": rows}
+    options.show(arguments, "ledger-export", result, ())
+    if output is not None and not arguments.json:
         options.say([f"{output}: {counted(rows, 'row')} of {name}"])
     return 0
 
 
 def _print_columns(arguments: argparse.Namespace, name: str) -> int:
     columns, heading = TABLES[name].columns, ("name", "type", "meaning")
-    if arguments.json:
-        rows = [dict(zip(heading, column)) for column in columns]
-        print(as_json.dumps("ledger-columns", {"what": name, "columns": rows}))
-    else:
-        print_table(name, ("column", *heading[1:]), list(columns), sys.stdout)
+    content = {"what": name, "columns": [dict(zip(heading, column)) for column in columns]}
+    table = partial(print_table, name, ("column", *heading[1:]), list(columns))
+    options.show(arguments, "ledger-columns", content, table)
     return 0
+
+
+# ---- import, forget, check
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -170,11 +129,6 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a shares_Error.log, also one that was rotated or packed by gzip; in any order; - "
         "for standard input",
-    )
-    parser.epilog = (
-        "exit codes: 0 ok; 1 all rows are older than ledger.keep_days; "
-        "65 a row or file is not as it should be, and nothing was added. "
-        "`sharectl ledger forget --imported` takes rows out again."
     )
 
 
@@ -188,7 +142,7 @@ def _import(arguments: argparse.Namespace) -> int:
         f"{counted(done.cycles_added, 'new cycle')}; {done.rows_known} there already; "
         f"{done.rows_too_old} older than ledger.keep_days ({ledger.keep.days})"
     )
-    _show(arguments, "ledger-import", {"path": str(ledger.path), **asdict(done)}, text)
+    options.show(arguments, "ledger-import", {"path": str(ledger.path), **asdict(done)}, [text])
     options.say(f"{name}: has no rows" for name in done.without_rows)
     if done.keep_days_needed is not None:
         too_old = counted(done.rows_too_old, "row")
@@ -201,24 +155,19 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
     rows = "rows that `import` added: what a cycle recorded is never removed"
     parser.add_argument("--imported", action="store_true", required=True, help=rows)
     _add_period(parser)
-    parser.add_argument("--dry-run", action="store_true", help="say how many, and remove none")
+    options.add(parser, "--dry-run", help="say how many, and remove none")
 
 
 def _forget(arguments: argparse.Namespace) -> int:
-    refuse_no_period(arguments)
+    options.refuse_no_period(arguments)
     ledger, removes = _ledger(arguments), not arguments.dry_run
     act = forget_imported if removes else imported
     done = act(ledger, arguments.since, arguments.until)
     result = {"path": str(ledger.path), "removed": removes, **done._asdict()}
     removed = "removed" if removes else "would be removed"
     rows, cycles = counted(done.rows, "imported row"), counted(done.cycles, "cycle")
-    _show(arguments, "ledger-forget", result, f"{rows} {removed}, of {cycles}")
+    options.show(arguments, "ledger-forget", result, [f"{rows} {removed}, of {cycles}"])
     return 0
-
-
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    every = "read every cycle with its nodes, not the last 200 only"
-    parser.add_argument("--all", action="store_true", help=every)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -226,6 +175,41 @@ def _check(arguments: argparse.Namespace) -> int:
     ledger = _ledger(arguments)
     problems = ledger.problems(every_cycle=arguments.all)
     content = {"path": str(ledger.path), "problems": problems}
-    _show(arguments, "ledger-check", content, "" if problems else f"{ledger.path}: in order")
+    lines = [] if problems else [f"{ledger.path}: in order"]
+    options.show(arguments, "ledger-check", content, lines)
     options.say(problems)
     return 1 if problems else 0
+
+
+_ACTIONS = {
+    "info": options.Verb(_info, summary="how much is in it, since when, and how large it is"),
+    "export": options.Verb(
+        _export,
+        _add_export,
+        summary="write it as CSV, Parquet or rows of shares_Error.log: the data set to learn from",
+        epilog="exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not "
+        "installed, 74 the ledger cannot be read or FILE not be written or replaced, "
+        "78 configuration; other than with 0, FILE is as it was",
+    ),
+    "import": options.Verb(
+        _import,
+        _add_import,
+        summary="add the rows of shares_Error.log files, none of them twice",
+        epilog="exit codes: 0 ok; 1 all rows are older than ledger.keep_days; 65 a row or file is "
+        "not as it should be, and nothing was added. `sharectl ledger forget --imported` takes "
+        "rows out again.",
+    ),
+    "forget": options.Verb(
+        _forget,
+        _add_forget,
+        summary="remove rows again that were imported; nothing that a cycle recorded",
+    ),
+    "check": options.Verb(
+        _check,
+        lambda parser: options.add(
+            parser, "--all", help="read every cycle with its nodes, not the last 200 only"
+        ),
+        summary="look whether the file and its cycles are in order",
+    ),
+}
+VERBS = {"ledger": options.with_actions("action", _ACTIONS)}

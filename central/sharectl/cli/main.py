@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import exit_codes
+from sharectl.cli.options import add_verb, exit_codes
 from sharectl.errors import INTERNAL, INTERRUPTED, SharectlError, StateError
 from sharectl.words import near, printable
 
@@ -127,11 +127,18 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that takes times such as ``-2d`` for values, as argparse takes negative numbers."""
+    """Parser for which ``-2d`` is a value as -2 is, and that prints what a type's error says."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"-[0-9]")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        kind: Any = self._registry_get("type", action.type, action.type)
+        try:
+            return kind(arg_string)
+        except ValueError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
 
 
 def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
@@ -149,16 +156,13 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
         required=True,
         prog=parser.prog,  # else argparse loads shutil and compressors to format it
     )
-    of_verb = parser
+    of_verb: argparse.ArgumentParser = parser
     for name, summary in VERBS.items():
-        described = verbs.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-        )
+        row = None
         if name == verb:
-            module = import_module(f"sharectl.cli.{_MODULES.get(name, name)}")
-            module.add_arguments(described)
-            described.set_defaults(run=module.run)
-            of_verb = described
+            row = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
+        described = add_verb(verbs, name, summary, row)
+        of_verb = described if row is not None else of_verb
     return parser, of_verb
 
 

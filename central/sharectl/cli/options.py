@@ -1,65 +1,123 @@
-"""Options that several verbs share, and the looks at a pool that they choose."""
+"""Rows of verbs, options that several of them share, and the one way to print."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO, Union
 
 from sharectl import times
-from sharectl.errors import EXIT_CODES, ConfigError, PoolUnavailableError
+from sharectl.errors import EXIT_CODES, InputError
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
-    from sharectl.condor.pool import CondorPool
     from sharectl.config.model import Config
-    from sharectl.model import Plan, Snapshot
+    from sharectl.model import Plan
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
+COMMON = ("--config", "--json")
+LOOK = (*COMMON, "--jobs", "--taken-at")
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add ``--config`` and ``--json``."""
-    add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+class Verb(NamedTuple):
+    """A verb, or one of its actions."""
+
+    run: Callable[[argparse.Namespace], int]
+    """Runs it, and returns the exit code."""
+    add_arguments: Optional[Callable[[argparse.ArgumentParser], None]] = None
+    shared: Sequence[str] = COMMON
+    """Options of `_SHARED`."""
+    summary: str = ""
+    """Of an action; `sharectl.cli.main` has those of verbs."""
+    epilog: str = ""
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add ``--config``."""
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=Path(DEFAULT_CONFIG),
-        metavar="FILE",
-        help="default: %(default)s",
+def add_verb(verbs: Any, name: str, summary: str, verb: Optional[Verb]) -> argparse.ArgumentParser:
+    """Add a verb to the subparsers ``verbs``; its arguments only if ``verb`` is known."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
     )
+    if verb is not None:
+        parser.set_defaults(run=verb.run, usage_error=parser.error)
+        parser.epilog = verb.epilog.replace("%", "%%")
+        if "\n" in verb.epilog:
+            parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        if verb.add_arguments is not None:
+            verb.add_arguments(parser)
+        add(parser, *verb.shared)
+    return parser
 
 
-def add_look(parser: argparse.ArgumentParser) -> None:
-    """Add ``--jobs`` and ``--taken-at``: decide from a file instead of from the live pool."""
-    parser.add_argument(
-        "--jobs",
-        type=Path,
-        metavar="FILE",
-        help="work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or "
+def with_actions(noun: str, actions: Mapping[str, Verb]) -> Verb:
+    """Verb whose second word is one of ``actions``; ``noun`` is what they are."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        words = parser.add_subparsers(
+            title=f"{noun}s", dest=noun, metavar=noun.upper(), required=True
+        )
+        for name, action in actions.items():
+            add_verb(words, name, action.summary, action)
+
+    return Verb(next(iter(actions.values())).run, add, shared=())
+
+
+# ---- options
+
+
+def moment(text: str) -> int:
+    """Type of an argument that is a time: its Unix seconds."""
+    return times.parse(text, int(time.time()))
+
+
+def _unix_seconds(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{text!r}: write whole seconds since 1970, such as 1627101243")
+    return int(text)
+
+
+_SHARED: Mapping[str, dict[str, Any]] = {
+    "--config": {
+        "type": Path,
+        "default": Path(DEFAULT_CONFIG),
+        "metavar": "FILE",
+        "help": "default: %(default)s",
+    },
+    "--json": {"action": "store_true", "help": "print JSON, with a schema version"},
+    "--all": {"action": "store_true", "help": "more than one screen: everything in full"},
+    "--dry-run": {
+        "action": "store_true",
+        "help": "write nothing; print what a real run would publish",
+    },
+    "--set": {"dest": "settings", "action": "append", "default": [], "metavar": "KEY=VALUE"},
+    "--from": {"dest": "since", "type": moment, "metavar": "TIME"},
+    "--to": {"dest": "until", "type": moment, "metavar": "TIME"},
+    "--jobs": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or "
         "PEND, group, seconds running, cores, HS06 per core; docs/method.md has the condor_q "
         "command) instead of asking the pool; a pipe may be silent for 60 s",
-    )
-    parser.add_argument(
-        "--taken-at",
-        type=_unix_seconds,
-        metavar="UNIX_SECONDS",
-        help="with --jobs: when the file was made (default: its time of modification)",
-    )
+    },
+    "--taken-at": {
+        "type": _unix_seconds,
+        "metavar": "UNIX_SECONDS",
+        "help": "with --jobs: when the file was made (default: its time of modification)",
+    },
+}
 
 
-def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    """Add ``--dry-run``."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="write nothing; print what a real run would publish"
-    )
+def add(parser: argparse.ArgumentParser, *options: str, **changes: Any) -> None:
+    """Add shared options; ``changes`` go before their keywords of argparse."""
+    for option in options:
+        parser.add_argument(option, **{**_SHARED[option], **changes})
+
+
+def refuse_no_period(arguments: argparse.Namespace) -> None:
+    """Usage error of an action whose ``--from`` is not before its ``--to``."""
+    if arguments.since >= arguments.until:
+        arguments.usage_error("--from is not before --to: write the earlier time first")
 
 
 def exit_codes(codes: Iterable[int] = EXIT_CODES, meanings: Mapping[int, str] = {}) -> str:
@@ -75,90 +133,43 @@ def config_of(arguments: argparse.Namespace) -> Config:
     return load(arguments.config)
 
 
-def pool_of(config: Config) -> CondorPool:
-    """Live pool."""
-    from sharectl.condor.pool import CondorPool, PoolAccess
+def content_of(name: str, most_bytes: int) -> bytes:
+    """Up to so many bytes, and one more, of a file, or of standard input (``-``).
 
-    return CondorPool(
-        PoolAccess(
-            groups=config.tree.names,
-            controlled=config.nodes.controlled,
-            collector=config.pool.collector,
-            mode=config.pool.mode,
-            demand=config.pool.demand,
-            schedds=config.pool.schedds,
-            collector_deadline_seconds=config.pool.collector_deadline_seconds,
-            schedd_deadline_seconds=config.pool.schedd_deadline_seconds,
-            default_node_hs06=config.pool.default_node_hs06,
-            default_node_cores=config.pool.default_node_cores,
-            multicore_cores=config.control.limits.multicore_cores,
-            reserved=config.nodes.reserved,
-            true_sizes=config.control.strategy == "many",
-            job_ctl_stale_seconds=config.nodes.job_ctl_stale_seconds,
-        )
-    )
-
-
-def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:
-    """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If a daemon did not answer: errors and plans need them all.
-    ConfigError
-        If the configuration needs more than the file has, for errors or, if it ``decides``, plans.
+    Raises InputError if it cannot be read, or is empty.
     """
-    if arguments.jobs is not None:
-        return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
-    snapshot = pool_of(config).snapshot(int(time.time()))
-    if not snapshot.complete:
-        raise PoolUnavailableError(
-            "\n".join(f"{source.name}: {source.problem}" for source in snapshot.problems)
-            + "\nthe snapshot is incomplete, and missing jobs are not zero jobs: nothing is decided"
-        )
-    return snapshot
+    from sharectl.files.files import open_bytes
+
+    try:
+        with sys.stdin.buffer if name == "-" else open_bytes(Path(name)) as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise InputError([f"{name}: cannot be read: {error.strerror or error}"]) from error
+    if not content.strip():
+        place = "standard input" if name == "-" else name
+        raise InputError([f"{place}: is empty; give what `sharectl plan --json` printed"])
+    return content
 
 
-def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bool) -> Snapshot:
-    from sharectl.ledger import jobs_file
-    from sharectl.plan.nodes import ControlledConstraint, controlled_machines
+# ---- output
 
-    chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}
-    problems = [
-        f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
-        "none; name hosts or a share in a copy of the configuration to replay this file"
-        for name, nodes in chosen.items()
-        if isinstance(nodes, ControlledConstraint)
-    ]
-    if decides and config.control.entitlement.setpoint == "present":
-        problems.append(
-            "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs "
-            "has only jobs; write `in_use` or `pledge` in a copy of the configuration to decide on "
-            "this file"
-        )
-    if problems:
-        raise ConfigError(problems)
-    rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
-    if not rows.running and not rows.pending:
-        say([f"{path}: no job is in it: if the pool was not empty, it is no list of jobs"])
-    if rows.ignored_rows:
-        count = f"{rows.ignored_rows} rows left out"
-        say([f"{path}: {count}: the jobs neither run in a slot nor wait"])
-    if rows.defaulted_rows:
-        count = f"{rows.defaulted_rows} running jobs count by default"
-        say([f"{path}: {count}: cores or power is undefined"])
-    machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
-    controlled, reserved = (
-        frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
-        for nodes in chosen.values()
-    )
-    return jobs_file.as_snapshot(
-        rows,
-        taken_at if taken_at is not None else int(path.stat().st_mtime),
-        {machine: machine in controlled for machine in machines},
-        reserved,
-    )
+
+def show(
+    arguments: argparse.Namespace,
+    kind: str,
+    content: Mapping[str, Any],
+    text: Union[Iterable[str], Callable[[TextIO], object]],
+) -> None:
+    """Print the content as JSON if ``--json`` is set; else the lines of ``text``, or call it."""
+    from sharectl.report import as_json
+
+    if arguments.json:
+        print(as_json.dumps(kind, content))
+    elif callable(text):
+        text(sys.stdout)
+    else:
+        for line in text:
+            print(line)
 
 
 def say(lines: Iterable[str]) -> None:
@@ -177,32 +188,6 @@ def say_limits(plan: Plan) -> None:
     from sharectl.plan.limits import LIMITS
 
     say(f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits)
-
-
-def _unix_seconds(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: write whole seconds since 1970, such as 1627101243"
-        )
-    return int(text)
-
-
-def moment(now: int) -> Callable[[str], int]:
-    """Type of an argument that is a time: its Unix seconds, at Unix time ``now``."""
-
-    def read(text: str) -> int:
-        try:
-            return times.parse(text, now)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read
-
-
-def refuse_no_period(arguments: argparse.Namespace) -> None:
-    """Usage error of an action whose ``--from`` is not before its ``--to``."""
-    if arguments.since >= arguments.until:
-        arguments.usage_error("--from is not before --to: write the earlier time first")
 
 
 def no_cycle(span: Optional[tuple[int, int]]) -> str:

@@ -9,14 +9,12 @@ from sharectl.errors import ConfigError
 from sharectl.shares.quotas import central_manager_configuration
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
+def _add(parser: argparse.ArgumentParser) -> None:
     target = "central-manager: accounting groups and their quotas"
     parser.add_argument("target", choices=("central-manager",), help=target)
-    options.add_config(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print the configuration: the same text for the same pledges."""
     config = options.config_of(arguments)
     if config.pledges.source == "negotiator":
@@ -24,3 +22,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError([f"pledges.from: negotiator: {problem}"])
     print(central_manager_configuration(wiring.tree_with_pledges(config)), end="")
     return 0
+
+
+VERBS = {"render": options.Verb(_run, _add, shared=("--config",))}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from sharectl.cli import options, wiring
-from sharectl.cli.explain import complete_before, recorded
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, load, tried
 from sharectl.control.laws import LAWS
 from sharectl.errors import AbsentError
@@ -16,8 +15,8 @@ from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
-from sharectl.report import as_json, plans
-from sharectl.times import FORMS
+from sharectl.report import plans
+from sharectl.times import FORMS, MAX_SECONDS
 
 _PAGE_SECONDS = 86_400
 """The ledger is read in pages, so that cycles can write to it meanwhile."""
@@ -28,26 +27,16 @@ known today and jobs' ages are rounded in the ledger, so decisions can differ wh
 changed. TIME is {FORMS}."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    when = options.moment(int(time.time()))
-    options.add_common(parser)
-    parser.add_argument(
-        "--from", dest="since", type=when, metavar="TIME", help="default: the first cycle"
-    )
-    parser.add_argument(
-        "--to", dest="until", type=when, metavar="TIME", help="before it; default: now"
-    )
+def _add(parser: argparse.ArgumentParser) -> None:
+    options.add(parser, "--from", default=0, help="default: the first cycle")
+    options.add(parser, "--to", default=MAX_SECONDS, help="before it; default: now")
     parser.add_argument(
         "--law", choices=LAWS, help="as --set control.law=…, for all groups without their own"
     )
     parser.add_argument("--strategy", choices=("many", "pair"), help="as --set control.strategy=…")
-    parser.add_argument(
+    options.add(
+        parser,
         "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
         help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be "
         f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})"
         ", and with --pledges configured what says the pledges",
@@ -65,17 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pledges that each cycle went by (default), or those of the configuration",
     )
     parser.add_argument("--csv", action="store_true", help="print CSV, a row a cycle")
-    parser.add_argument(
-        "--all", action="store_true", help="a row for each cycle, not only for those that differ"
-    )
-    parser.epilog = _EPILOG
-    parser.set_defaults(usage_error=parser.error)
+    options.add(parser, "--all", help="a row for each cycle, not only for those that differ")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
     if arguments.csv and arguments.json:
         arguments.usage_error("--csv and --json are two forms of the same: choose one")
+    options.refuse_no_period(arguments)
     config = options.config_of(arguments)
     own_pledges = arguments.pledges == "configured"
     shorthands = {"control.law": arguments.law, "control.strategy": arguments.strategy}
@@ -84,12 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     decides = tried(base, [*settings, *arguments.settings], own_pledges=own_pledges)
     law = wiring.plan_config(decides, None if own_pledges else wiring.UNASKED)
     ledger = wiring.ledger_of(config)
-    first, last = ledger.span() or (recorded(ledger).taken_at, 0)
-    since = first if arguments.since is None else arguments.since
-    until = int(time.time()) + 1 if arguments.until is None else arguments.until
-    if until <= since:
-        arguments.usage_error("--from is not before --to: write the earlier time first")
-    before = complete_before(ledger, since)
+    first, last = ledger.span() or (0, 0)
+    since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
+    before = ledger.last_complete(0, since)
     withdraws = decides.control.incomplete == "withdraw"
     how = Replay(law, wiring.known_of(config), own_pledges=own_pledges, withdraws=withdraws)
     records = _pages(ledger, since, min(until, last + 1))
@@ -104,16 +87,17 @@ def run(arguments: argparse.Namespace) -> int:
     file = f" of {arguments.other}" if arguments.other else ""
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}{file}"
     words = ", ".join((laws, *arguments.settings))
-    if arguments.json:
-        heading = {"from": since, "to": until, "decides": words, "pledges": arguments.pledges}
-        print(as_json.dumps("replay", plans.replay_data(cycles, heading)))
-    elif arguments.csv:
-        plans.replay_csv(cycles, sys.stdout)
-    else:
-        plans.print_replay(cycles, words, sys.stdout, everything=arguments.all)
+    text = partial(plans.print_replay, cycles, words, everything=arguments.all)
+    if arguments.csv:
+        text = partial(plans.replay_csv, cycles)
+    heading = {"from": since, "to": until, "decides": words, "pledges": arguments.pledges}
+    options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
     return 0
 
 
 def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
     for page in range(since, until, _PAGE_SECONDS):
         yield from ledger.cycles(page, min(page + _PAGE_SECONDS, until), with_nodes=True)
+
+
+VERBS = {"replay": options.Verb(_run, _add, epilog=_EPILOG)}

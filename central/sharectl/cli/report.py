@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 
 from sharectl.cli import options, wiring
-from sharectl.cli.options import moment, no_cycle, refuse_no_period
 from sharectl.config.files import refuse_output
 from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
-from sharectl.report import as_json, page
+from sharectl.report import page
 from sharectl.times import FORMS, shown
 from sharectl.words import counted
 
@@ -32,40 +31,24 @@ exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the l
 or the page not be written, 78 configuration"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    now = int(time.time())
-    options.add_common(parser)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
-    parser.add_argument(
-        "--from",
-        dest="since",
-        type=moment(now),
-        default="-30d",
-        metavar="TIME",
-        help="begin of the period (default: %(default)s, or the first cycle of the ledger if that "
-        "is later)",
-    )
-    end = "its end (default: now)"
-    parser.add_argument(
-        "--to", dest="until", type=moment(now), default="now", metavar="TIME", help=end
-    )
+def _add(parser: argparse.ArgumentParser) -> None:
+    begin = "begin of the period (default: %(default)s, or the first cycle of the ledger if that is"
+    options.add(parser, "--from", default="-30d", help=f"{begin} later)")
+    options.add(parser, "--to", default="now", help="its end (default: now)")
     parser.add_argument(
         "--compare",
         nargs=2,
-        type=moment(now),
+        type=options.moment,
         metavar=("FROM", "TO"),
         help="a second period beside it, on the same axes, and what the two differ in",
     )
     folder = "folder of the page; made if missing"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help=folder)
-    parser.set_defaults(now=now, usage_error=parser.error)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Write the page over an older one; print where it is, or its numbers as JSON."""
-    refuse_no_period(arguments)
+    options.refuse_no_period(arguments)
     wanted = [(arguments.since, arguments.until)]
     if arguments.compare:
         wanted.append(tuple(arguments.compare))
@@ -82,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     spans = [(first if since < first < until else since, until) for since, until in wanted]
     for option, span in zip(("", "--compare: "), spans):
         if next(ledger.cycles(*span), None) is None:
-            raise AbsentError(f"{option}{no_cycle(recorded)}; no page was written")
+            raise AbsentError(f"{option}{options.no_cycle(recorded)}; no page was written")
     spans.sort()
     begin = min(wanted)[0]
     note = (
@@ -90,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     subject = page.Subject(
         config.pool.name or "",
-        arguments.now,
+        int(time.time()),
         config.control.limits.deadband_hs06,
         [note] if begin < first else [],
         spans,
@@ -106,11 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
     files.replace(path, [page.report(periods, subject)])
     content = page.as_content(periods, subject)
-    if arguments.json:
-        print(as_json.dumps("report", {"page": str(path), **content}))
-        return 0
-    for period in content["periods"]:
-        groups = counted(len(period["groups"]), "group")
-        cycles = counted(period["pool"]["cycles"], "cycle")
-        print(f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}")
+    lines = [
+        f"{path}: {shown(period['since'])} to {shown(period['until'])}: "
+        f"{counted(period['pool']['cycles'], 'cycle')}, {counted(len(period['groups']), 'group')}"
+        for period in content["periods"]
+    ]
+    options.show(arguments, "report", {"page": str(path), **content}, lines)
     return 0
+
+
+VERBS = {"report": options.Verb(_run, _add, epilog=_EPILOG)}

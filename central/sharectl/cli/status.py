@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Optional, Union
+from typing import Any, Optional, TextIO, Union
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
@@ -24,7 +23,6 @@ from sharectl.publish import collector, signing, text
 from sharectl.publish.collector import Delivery, Holding
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import SharectlFile
-from sharectl.report import as_json
 from sharectl.report.pool import (
     block_problems,
     block_rows,
@@ -62,14 +60,7 @@ As a monitoring check all codes but 0 want somebody to look.
 {_CODES}"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
-    options.add_common(parser)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
-
-
-def run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
     config = options.config_of(arguments)
     now = int(time.time())
@@ -90,10 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
     problems += [of_future] if of_future else []
-    if arguments.json:
-        print(as_json.dumps("status", {**status, "problems": problems}))
-    else:
-        _print(status, off)
+    content = {**status, "problems": problems}
+    options.show(arguments, "status", content, partial(_print, status, off))
     options.say_warnings((status["last_cycle"] or {}).get("warnings", ()))
     options.say(problems)
     return 1 if problems else 0
@@ -161,16 +150,16 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
 # ---- screen
 
 
-def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
+def _print(status: dict[str, Any], off: Optional[Disabled], to: TextIO) -> None:
     cycle, nodes = status["last_cycle"] or {}, status["nodes"]
     rows: list[tuple[str, object]] = [("disabled", disabled_words(off))] if off else []
     rows += _cycle_rows(cycle, status["now"]) if cycle else []
     rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
     rows += _node_rows(nodes) if nodes["problem"] is None else []
     rows += block_rows(status["blocks"])
-    print_table("status", ("what", "is"), rows, sys.stdout)
+    print_table("status", ("what", "is"), rows, to)
     if cycle.get("errors"):
-        print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), sys.stdout)
+        print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), to)
     if cycle.get("groups"):
         closed = ("closed_nodes", "other_sizes_closed_nodes")
         groups = [
@@ -178,9 +167,9 @@ def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
             for row in cycle["groups"]
         ]
         columns = ("group", "is", "closed nodes", "because")
-        print_table("groups at the last cycle", columns, groups, sys.stdout)
+        print_table("groups at the last cycle", columns, groups, to)
     if cycle.get("waits"):
-        waits_table("waiting times at the last cycle", cycle["waits"], sys.stdout)
+        waits_table("waiting times at the last cycle", cycle["waits"], to)
 
 
 def _cycle_rows(cycle: dict[str, Any], now: int) -> Iterator[tuple[str, object]]:
@@ -354,3 +343,6 @@ def _place(
         "valid_for_seconds": seconds,
         "problem": fault and f"{name}: {fault}",
     }
+
+
+VERBS = {"status": options.Verb(_run, epilog=_EPILOG)}

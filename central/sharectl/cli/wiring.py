@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
-from sharectl.cli.options import pool_of, say
+from sharectl.cli.options import say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import (
@@ -28,9 +30,13 @@ from sharectl.config.text import as_data
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Publisher
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
+from sharectl.explain.what_if import Case
+from sharectl.files.files import only_one
+from sharectl.ledger import jobs_file
 from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import Source
+from sharectl.model import Snapshot, Source
+from sharectl.plan.nodes import ControlledConstraint, controlled_machines
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish import places
@@ -43,7 +49,8 @@ from sharectl.publish.text import FilePublisher, Seal
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged
 
-if TYPE_CHECKING:  # a way that no plan takes is not loaded
+if TYPE_CHECKING:  # a pool that is not asked is not loaded, nor a way that no plan takes
+    from sharectl.condor.pool import CondorPool
     from sharectl.publish.collector import CollectorAccess
     from sharectl.publish.https import ServedAt
 
@@ -89,6 +96,11 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     )
 
 
+def lock_of(config: Config) -> AbstractContextManager[None]:
+    """Lock of cycles, and of all else that publishes or asks for pledges that are kept."""
+    return only_one(config.state_directory / "lock", config.lock_wait_seconds)
+
+
 def ledger_of(config: Config) -> Ledger:
     """Ledger in the state directory."""
     return Ledger(config.state_directory / PLACE, config.ledger)
@@ -128,6 +140,110 @@ def audit_of(config: Config, verb: str) -> AuditFile:
         as_data(config),
         config.history.changes_max_bytes,
         config.history.changes_keep,
+    )
+
+
+# ---- looks at the pool
+
+
+def pool_of(config: Config) -> CondorPool:
+    """Live pool."""
+    from sharectl.condor.pool import CondorPool, PoolAccess
+
+    pool, nodes = config.pool, config.nodes
+    return CondorPool(
+        PoolAccess(
+            groups=config.tree.names,
+            controlled=nodes.controlled,
+            collector=pool.collector,
+            mode=pool.mode,
+            demand=pool.demand,
+            schedds=pool.schedds,
+            collector_deadline_seconds=pool.collector_deadline_seconds,
+            schedd_deadline_seconds=pool.schedd_deadline_seconds,
+            default_node_hs06=pool.default_node_hs06,
+            default_node_cores=pool.default_node_cores,
+            multicore_cores=config.control.limits.multicore_cores,
+            reserved=nodes.reserved,
+            true_sizes=config.control.strategy == "many",
+            job_ctl_stale_seconds=nodes.job_ctl_stale_seconds,
+        )
+    )
+
+
+def case_of(arguments: argparse.Namespace, config: Config) -> Case:
+    """Everything that a plan is made from now; of a file of jobs, without state and run times.
+
+    Raises as `look`, and PoolUnavailableError if the pledges cannot be had.
+    """
+    offline = arguments.jobs is not None
+    snapshot = look(arguments, config, decides=True)
+    now = snapshot.taken_at
+    state = State() if offline else state_to_read(config, now)
+    run_times = NOTHING_KNOWN if offline else known_of(config)
+    return Case(plan_config(config, offline=offline), state, snapshot, now, run_times)
+
+
+def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:
+    """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If a daemon did not answer: errors and plans need them all.
+    ConfigError
+        If the configuration needs more than the file has, for errors or, if it ``decides``, plans.
+    """
+    if arguments.jobs is not None:
+        return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
+    snapshot = pool_of(config).snapshot(int(time.time()))
+    if not snapshot.complete:
+        raise PoolUnavailableError(
+            "\n".join(f"{source.name}: {source.problem}" for source in snapshot.problems)
+            + "\nthe snapshot is incomplete, and missing jobs are not zero jobs: nothing is decided"
+        )
+    return snapshot
+
+
+def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bool) -> Snapshot:
+    chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}
+    problems = [
+        f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
+        "none; name hosts or a share in a copy of the configuration to replay this file"
+        for name, nodes in chosen.items()
+        if isinstance(nodes, ControlledConstraint)
+    ]
+    if decides and config.control.entitlement.setpoint == "present":
+        problems.append(
+            "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs "
+            "has only jobs; write `in_use` or `pledge` in a copy of the configuration to decide on "
+            "this file"
+        )
+    if problems:
+        raise ConfigError(problems)
+    rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
+    remarks = {
+        "no job is in it: if the pool was not empty, it is no list of jobs": not (
+            rows.running or rows.pending
+        ),
+        f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait": (
+            rows.ignored_rows
+        ),
+        f"{rows.defaulted_rows} running jobs count by default: cores or power is undefined": (
+            rows.defaulted_rows
+        ),
+    }
+    say(f"{path}: {remark}" for remark, applies in remarks.items() if applies)
+    machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
+    controlled, reserved = (
+        frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
+        for nodes in chosen.values()
+    )
+    return jobs_file.as_snapshot(
+        rows,
+        taken_at if taken_at is not None else int(path.stat().st_mtime),
+        {machine: machine in controlled for machine in machines},
+        reserved,
     )
 
 

@@ -127,7 +127,9 @@ def rows_of(
     for number, line in enumerate(lines, start=1):
         try:
             value = parse(line)
-        except (ValueError, IndexError):
+        except (ValueError, IndexError) as error:
+            if "\0" in line:
+                raise InputError([f"{name}:{number}: is no text; {needs}"]) from error
             text = line.strip()[:200]
             problems.append(f"{name}:{number}: {needs}; found {text!r}; remove the row")
             if len(problems) == most:

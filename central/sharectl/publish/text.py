@@ -24,17 +24,19 @@ PLAN_MAX_BYTES = 2**26
 """Size of a plan that is still read: some 100,000 targets."""
 
 
-def parse_plan(text: str, name: str) -> Plan:
-    """Plan of the JSON ``text``; ``name`` is its source in messages.
+def parse_plan(content: bytes, name: str) -> Plan:
+    """Plan of the JSON ``content``; ``name`` is its source in messages.
 
     Raises InputError if it is not a plan, or holds a name that must not reach a node; all problems
     at once.
     """
     remedy = "give what `sharectl plan --json` of this sharectl printed"
-    if len(text) > PLAN_MAX_BYTES:
+    if len(content) > PLAN_MAX_BYTES:
         raise InputError([f"{name}: has more than {PLAN_MAX_BYTES} bytes; {remedy}"])
     try:
-        return parsed(text, _plan, SCHEMA_VERSION)
+        return parsed(content.decode(), _plan, SCHEMA_VERSION)
+    except UnicodeDecodeError as error:
+        raise InputError([f"{name}: is no text; {remedy}"]) from error
     except DocumentError as error:
         raise InputError([f"{name}: {problem}; {remedy}" for problem in error.problems]) from error
 

@@ -114,12 +114,12 @@ def test_a_state_file_is_a_state_or_a_state_error(content: bytes) -> None:
             assert isinstance(result, kind) or str(path) in error
 
 
-@given(spoiled(json.dumps(PLAN)).map(lambda content: content.decode("utf-8", "replace")))
-@example(DEEP.decode())
+@given(spoiled(json.dumps(PLAN)))
+@example(DEEP)
 @settings(max_examples=200)
-def test_a_plan_is_fit_to_be_published_or_refused(text: str) -> None:
-    """parse(any text) has only names that may reach a node, or an error names its place."""
-    plan, error = outcome(lambda: plan_json.parse_plan(text, "PLAN"))
+def test_a_plan_is_fit_to_be_published_or_refused(content: bytes) -> None:
+    """parse(any bytes) has only names that may reach a node, or an error names its place."""
+    plan, error = outcome(lambda: plan_json.parse_plan(content, "PLAN"))
     if plan is None:
         assert error.startswith("PLAN: ")
         return

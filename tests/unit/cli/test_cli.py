@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -149,11 +150,40 @@ def test_a_file_of_jobs_is_not_enough_for_every_configuration(
     assert code == (0 if place == "control.setpoint" else 78)
 
 
-def test_a_bad_jobs_file_is_named(run: Run, config: Path, jobs: Path) -> None:
-    jobs.write_text("2 cn-1 alice 60 1\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"2 cn-1 alice 60 1\n", ":1: needs 6 columns"),
+        (b"\x1f\x8b\x08\0\xff\x1b[31m\n" * 30, ":1: is no text"),
+    ],
+)
+def test_a_bad_jobs_file_is_named(
+    run: Run, config: Path, jobs: Path, content: bytes, problem: str
+) -> None:
+    jobs.write_bytes(content)
     code, out, err = run("errors", "--jobs", jobs, "--config", config)
-    assert (code, out) == (65, "")
-    assert f"{jobs}:1: needs 6 columns" in err
+    assert (code, out, len(err.splitlines())) == (65, "", 1)
+    assert f"{jobs}{problem}" in err
+    assert err.rstrip().isprintable()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b" \n", "standard input: is empty"), (b"\x7fELF\0\xff\x1b[31m", "-: is no text")],
+)
+def test_input_that_is_no_plan_is_named(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, problem: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, err = run("publish", "--config", config)
+    assert (code, out, problem in err) == (65, "", True)
+    assert err.rstrip().isprintable()
+
+
+def test_a_setting_is_judged_before_the_pool_is_asked(run: Run, config: Path) -> None:
+    """No pool is there: what is told is the setting."""
+    code, out, err = run("plan", "--diff", "--set", "control.max_node=1", "--config", config)
+    assert (code, out, "max_node" in err, "collector" in err) == (2, "", True, False)
 
 
 @pytest.mark.parametrize("verb", VERBS)

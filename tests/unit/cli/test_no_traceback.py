@@ -171,7 +171,9 @@ def as_soon_as_it_runs(act: Callable[[], object]) -> Callable[[], None]:
     """Call ``act`` once the verb's own function is called."""
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_name == "run" and "cli" in frame.f_code.co_filename:
+        caller = frame.f_back
+        is_verb = "cli" in frame.f_code.co_filename and "main" not in frame.f_code.co_filename
+        if event == "call" and is_verb and caller and caller.f_code.co_name == "_run":
             sys.setprofile(None)
             act()
 

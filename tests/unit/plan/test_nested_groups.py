@@ -117,7 +117,7 @@ def test_what_is_published_is_read_back() -> None:
     assert "# groups: alice,alice.prod,alice.user,cms\n" in text
     assert "\nwn-0 alice.user 56 alice.prod 8\n" in text
     assert plan_json.parse_text(text.encode(), "F").targets == plan.targets
-    assert plan_json.parse_plan(as_json.dumps("plan", as_json.plan(plan)), "F") == plan
+    assert plan_json.parse_plan(as_json.dumps("plan", as_json.plan(plan)).encode(), "F") == plan
 
 
 def test_a_target_of_a_group_with_subgroups_is_refused() -> None:
@@ -126,7 +126,7 @@ def test_a_target_of_a_group_with_subgroups_is_refused() -> None:
     content = json.loads(as_json.dumps("plan", as_json.plan(plan)))
     content["targets"][0]["held_back"] = "alice"
     with pytest.raises(InputError, match="'alice' of a target is steered by the groups within it"):
-        plan_json.parse_plan(json.dumps(content), "F")
+        plan_json.parse_plan(json.dumps(content).encode(), "F")
 
 
 def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:

@@ -108,9 +108,9 @@ def of_plans() -> Iterator[str]:
         {"targets": [{**target, "helped": "A b", "request_cores": 0, "cap_cores": -1}]},
         {"targets": [{**target, "helped": "a"}]},
     ):
-        changed = json.dumps({**plan, **change})
+        changed = json.dumps({**plan, **change}).encode()
         yield message(lambda changed=changed: text.parse_plan(changed, "plan.json"))  # type: ignore[misc]
-    yield message(lambda: text.parse_plan("{", "plan.json"))
+    yield message(lambda: text.parse_plan(b"{", "plan.json"))
 
 
 def of_collectors() -> Iterator[str]:
