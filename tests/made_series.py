@@ -8,6 +8,7 @@ from random import Random
 from typing import Optional
 
 from sharectl.ledger.series import Bucket, GroupPoint, PoolPoint, Series
+from sharectl.report.page import Subject, as_content, report
 
 APRIL = 1617235200
 """2021-04-01, when the seed's left figures begin."""
@@ -171,3 +172,8 @@ def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
         held_back_nodes=None if imported else 45 + swing,
         helped_nodes=None if imported else 20 + swing / 2,
     )
+
+
+def page_of(periods: Sequence[Series], subject: Subject) -> str:
+    """The page of a report."""
+    return report(periods, subject, as_content(periods, subject))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sharectl.ledger.series import GroupPoint, Series
-from sharectl.report.page import Subject, report
+from sharectl.report.page import Subject
 from tests.browser import page_looks as looks
 from tests.browser.chromium import Chromium
-from tests.made_series import APRIL, series, ten_minutes
+from tests.made_series import APRIL, page_of, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL + 40 * 86400, deadband_hs06=3000.0)
 HOSTILE = '<script>document.title="owned"</script>"\'&\u202e\x00<img src=http://127.0.0.1:9/x>'
@@ -56,7 +56,7 @@ LOOKED_AT = {
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, periods in PAGES.items():
-        (folder / f"{name}.html").write_text(report(periods, SUBJECT), encoding="utf-8")
+        (folder / f"{name}.html").write_text(page_of(periods, SUBJECT), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in PAGES}
 
 

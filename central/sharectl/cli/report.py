@@ -87,8 +87,8 @@ def _run(arguments: argparse.Namespace) -> int:
             f"{path.parent}: not written: a file is in the place of a folder; name a folder with -o"
         ) from error
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
-    files.replace(path, [page.report(periods, subject)])
     content = page.as_content(periods, subject)
+    files.replace(path, [page.report(periods, subject, content)])
     lines = [
         f"{path}: {shown(period['since'])} to {shown(period['until'])}: "
         f"{counted(period['pool']['cycles'], 'cycle')}, {counted(len(period['groups']), 'group')}"

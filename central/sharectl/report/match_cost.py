@@ -19,11 +19,10 @@ from sharectl.consumption.cost import (
     leftover_claims,
     reasons_against,
 )
-from sharectl.report.tables import print_table
+from sharectl.report.tables import NONE, cell, print_records
 from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import printable
 
-UNKNOWN, NONE = "?", "-"
 Row = Mapping[str, Any]
 
 # ---- JSON content
@@ -209,12 +208,12 @@ def cost_tables(content: Row, to: TextIO) -> None:
     slots, jobs = content["slots"], content["jobs"]
     if "groups" in content:
         groups = map(_group_cells, content["groups"])
-        _print("groups, in weighted slots", _GROUPS, groups, to)
+        print_records("groups, in weighted slots", _GROUPS, groups, to)
     elif jobs:
         state = "empty slot" if content["empty"] else "slot as it is"
         names = ([_name(row) for row in slots], [_name(row) for row in jobs])
         rows = (_match_cells(match, *names) for match in content["matches"])
-        _print(f"matches, each job with each {state}", _MATCHES, rows, to)
+        print_records(f"matches, each job with each {state}", _MATCHES, rows, to)
         for slot in slots:
             if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
                 reasons = ", ".join(slot["no_policy_because"])
@@ -225,19 +224,19 @@ def cost_tables(content: Row, to: TextIO) -> None:
 def capacity_tables(content: Row, to: TextIO) -> None:
     """Print `capacity` and `shapes`."""
     state = "on empty slots" if content["empty"] else "now"
-    total = f"claims of the smallest request {state}: {_cell(content['claims'])}"
-    _print(total, _TYPES, content["types"], to)
+    total = f"claims of the smallest request {state}: {cell(content['claims'])}"
+    print_records(total, _TYPES, content["types"], to)
     if content["groups"]:
         hidden = {} if content["leftovers"] else {"leftover_claims": NONE}
         rows = [{**group, **hidden, **_past_quota(group)} for group in content["groups"]]
-        _print("by group's quota, in weighted slots", _ROOMS, rows, to)
+        print_records("by group's quota, in weighted slots", _ROOMS, rows, to)
     if content.get("jobs"):
-        _print("jobs that were asked for", _SHAPES, map(_shape_cells, content["jobs"]), to)
+        print_records("jobs that were asked for", _SHAPES, map(_shape_cells, content["jobs"]), to)
     slots = [
         {**row, "name": _name(row), "cost": row["cost"] if row["claims_each"] else NONE}
         for row in content["slots"]
     ]
-    _print("by slot", _SLOTS, slots, to)
+    print_records("by slot", _SLOTS, slots, to)
     _end(content, to)
 
 
@@ -264,7 +263,7 @@ def _match_cells(match: Row, slots: Sequence[str], jobs: Sequence[str]) -> Row:
 def _group_cells(group: Row) -> Row:
     """Figures of the jobs of a group that match a slot; lower bounds are written as such."""
     figures = {
-        key: _cell(group[key]) for key in ("cost", "usage", "smallest_cost", "smallest_weight")
+        key: cell(group[key]) for key in ("cost", "usage", "smallest_cost", "smallest_weight")
     }
     for key in ("cost", "usage"):
         if group[f"{key}_differs"] and group[key] is not None:
@@ -283,24 +282,9 @@ def _shape_cells(jobs: Row) -> Row:
     return {
         **jobs,
         "name": _name(jobs),
-        "cost": " to ".join(map(_cell, ends)),
+        "cost": " to ".join(map(cell, ends)),
         "on_empty": "fits" if jobs["fits_empty_slot"] else "never fits",
     }
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " ".join(f"{name}={_cell(amount)}" for name, amount in value.items()) or NONE
-    if value is None:
-        return UNKNOWN
-    return f"{value:.6g}" if type(value) is float else str(value) or NONE
-
-
-def _print(title: str, columns: str, rows: Iterable[Row], to: TextIO) -> None:
-    """Print a table of columns ``key AS heading``."""
-    pairs = [column.strip().partition(" AS ") for column in columns.split(",")]
-    cells = [[_cell(row[key]) for key, _, _ in pairs] for row in rows]
-    print_table(title, [heading or key for key, _, heading in pairs], cells, to)
 
 
 def _end(content: Row, to: TextIO) -> None:

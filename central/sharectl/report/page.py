@@ -58,16 +58,25 @@ class Subject:
     """The last complete cycle of the later period; None if there is none."""
 
 
-def report(periods: Sequence[Series], subject: Subject) -> str:
-    """The page of one period, or of two side by side, the earlier one first."""
+def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, Any]) -> str:
+    """The page of one period, or of two side by side; ``content`` is that of `as_content`."""
     periods = sorted(periods, key=lambda series: series.since)
-    content = as_content(periods, subject)
     names = ["period A", "period B"] if len(periods) > 1 else [""]
     by_group = [
         {group["group"]: group for group in period["groups"]} for period in content["periods"]
     ]
     every = list(dict.fromkeys(group for groups in reversed(by_group) for group in groups))
-    tops = top_groups(list(by_group[-1]))
+    anchors = {group: f"g{number}" for number, group in enumerate(every, start=1)}
+    tops = top_groups(by_group[-1])
+    sections = {"pool": ("The pool", pool_kinds(every))} if any(s.buckets for s in periods) else {}
+    if tops:
+        sections["all"] = ("All groups", overview_kinds(tops[:GROUPS]))
+    layers = layers_of(periods)
+    # Cores can be counted where the size of every pending job is known.
+    in_cores = not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))
+    for group, anchor in anchors.items():
+        kinds = group_kinds(group, layers, subject.deadband_hs06, in_cores=in_cores)
+        sections[anchor] = (group, kinds)
     style = style_sheet()
     return render(
         "page.html",
@@ -77,10 +86,13 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         titles=[_title(period) for period in content["periods"]],
         names=names,
         by_group=by_group,
-        anchors={group: f"g{number}" for number, group in enumerate(every, start=1)},
+        anchors=anchors,
         tops=tops,
         shown=min(GROUPS, len(tops)),
-        figures=_figures(periods, tops[:GROUPS], every, names, subject.deadband_hs06),
+        figures={
+            key: [drawing for kind in kinds for drawing in drawings(kind, periods, key, of, names)]
+            for key, (of, kinds) in sections.items()
+        },
         numbers={
             group: [
                 (name, numbers(series, group))
@@ -99,31 +111,6 @@ def _title(period: Mapping[str, Any]) -> list[str]:
     since, until = period["since"], period["until"]
     length = 10 if until - since >= _MINUTES_UP_TO_SECONDS else None
     return [minute(since)[:length], minute(until)[:length]]
-
-
-def _figures(
-    periods: Sequence[Series],
-    tops: Sequence[str],
-    groups: Sequence[str],
-    names: Sequence[str],
-    deadband_hs06: float,
-) -> dict[str, list[dict[str, str]]]:
-    """Figures by section: ``all``, ``pool``, and the identifiers of the groups."""
-    layers = layers_of(periods)
-    # Cores can be counted where the size of every pending job is known.
-    in_cores = not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))
-    sections = {}
-    if any(series.buckets for series in periods):
-        sections["pool"] = ("The pool", pool_kinds(groups))
-    if tops:
-        sections["all"] = ("All groups", overview_kinds(tops))
-    for number, group in enumerate(groups, start=1):
-        kinds = group_kinds(group, layers, deadband_hs06, in_cores=in_cores)
-        sections[f"g{number}"] = (group, kinds)
-    return {
-        key: [drawing for kind in kinds for drawing in drawings(kind, periods, key, subject, names)]
-        for key, (subject, kinds) in sections.items()
-    }
 
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:

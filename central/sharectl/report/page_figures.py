@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.ledger.series import Bucket, Series
-from sharectl.report.scale import grouped, minute, percent, short, time_ticks, unit_of
+from sharectl.report.scale import minute, short, time_ticks, unit_of
 from sharectl.report.series import (
     Layers,
     OfBucket,
     Values,
     curves,
     gaps,
-    group_summary,
     mean_of_known,
-    points_of,
     ratio,
     sums,
 )
@@ -34,8 +32,6 @@ class FigureKind(NamedTuple):
     title: str
     unit: str
     values: OfBucket
-    says: Optional[Callable[[Series], str]] = None
-    """Caption."""
     style: str = ""
     """Begin of the lines' styles, which are then numbered; empty: their names."""
     summed: bool = False
@@ -82,41 +78,27 @@ def group_kinds(
         title = f"{key.capitalize()}, by job size"
         return FigureKind(key, title, unit, values, style="layer", stacked=True, whole=True)
 
-    def work_says(series: Series) -> str:
-        done = group_summary(group, points_of([series], group))["work_ratio"]
-        return "" if done is None else f"{percent(done)} of the pledge"
-
-    def error_says(series: Series) -> str:
-        points = points_of([series], group)
-        error = group_summary(group, points)["error_rms_hs06"]
-        return f"RMS error {short(error)} HS06" if points else ""
-
     pending = "cores requested" if in_cores else "jobs"
     work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
-    error = {"error": "error_hs06", "output": "output_hs06"}
-    targets = {"held back": "held_back_nodes", "helped": "helped_nodes"}
+    error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
+    targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
+    deadband = (-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None
+    above = " (above 0: over the setpoint)"
     return [
-        FigureKind(
-            "work", "Work against pledge", "HS06-hours", _of(work, group), work_says, summed=True
-        ),
+        FigureKind("work", "Work against pledge", "HS06-hours", _of(work, group), summed=True),
         by_size("running", "cores_by_size", "cores"),
         by_size("pending", "pending_by_size", pending, as_cores=in_cores),
         FigureKind(
-            "error",
-            "Error and controller output",
-            "HS06",
-            _of(error, group),
-            error_says,
-            between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
-            note=" (above 0: over the setpoint)",
+            "error", "Error and controller output", "HS06", error, between=deadband, note=above
         ),
-        FigureKind("targets", "Targets", "nodes", _of(targets, group), whole=True),
+        FigureKind("targets", "Targets", "nodes", targets, whole=True),
     ]
 
 
-def top_groups(groups: Sequence[str]) -> list[str]:
+def top_groups(groups: Iterable[str]) -> list[str]:
     """Groups whose parent is not among them: others count with their parent."""
-    return [group for group in groups if group.rpartition(".")[0] not in groups]
+    names = list(groups)
+    return [group for group in names if group.rpartition(".")[0] not in names]
 
 
 def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
@@ -135,40 +117,37 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     }
     targets, duration = _of({"targets": "targets"}), _of({"duration": "seconds"})
     return [
-        FigureKind("power", "Power of all groups", "HS06", power, lambda _series: ""),
+        FigureKind("power", "Power of all groups", "HS06", power),
         FigureKind("idle", "Idle cores", "cores", _of(idle), whole=True),
         FigureKind("targets", "Nodes under targets", "nodes", targets, whole=True),
-        FigureKind("cycles", "Duration of cycles", "seconds", duration, _cycles_say, crosses=True),
+        FigureKind("duration", "Duration of cycles", "seconds", duration, crosses=True),
     ]
 
 
 def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Error of groups on one axis, in % of their shares and in HS06."""
 
-    def values(bucket: Bucket, *, of_shares: bool) -> Values:
-        errors: dict[str, Optional[float]] = {}
-        for group in groups if bucket.groups else ():
-            point = bucket.groups.get(group)
-            if point is None or not of_shares:
-                errors[group] = point.error_hs06 if point else None
-            else:
-                part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
-                errors[group] = None if part is None else 100 * part
-        return errors
+    def errors(bucket: Bucket, *, of_shares: bool = False) -> Values:
+        values: dict[str, Optional[float]] = dict.fromkeys(groups) if bucket.groups else {}
+        for group in bucket.groups.keys() & values.keys():
+            point = bucket.groups[group]
+            part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
+            percents = None if part is None else 100 * part
+            values[group] = percents if of_shares else point.error_hs06
+        return values
 
     return [
         FigureKind(
             key,
             f"Error of groups, {unit}",
             unit,
-            partial(values, of_shares=of_shares),
-            partial(_distance_says, groups=groups, of_shares=of_shares),
+            values,
             style="group",
             note=" (above 0: over it)",
         )
-        for key, unit, of_shares in (
-            ("error-share", "% of the share", True),
-            ("error-hs06", "HS06", False),
+        for key, unit, values in (
+            ("error-share", "% of the share", partial(errors, of_shares=True)),
+            ("error-hs06", "HS06", errors),
         )
     ]
 
@@ -219,7 +198,7 @@ def drawings(
             {
                 "key": kind.key,
                 "title": title,
-                "says": kind.says(series) if kind.says else _means(kind, series),
+                "says": "" if kind.summed or kind.style == "group" else _means(kind, series),
                 "svg": svg(figure) if drawable else "",
                 "missing": unknown if series.buckets else "No cycle in this period.",
             }
@@ -248,10 +227,8 @@ def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> st
     for line in lines:
         means = [value.mean for value in line.values if value.mean is not None]
         if means:
-            sentences.append(
-                f"{line.name}: from {short(min(means))} to {short(max(means))}, at the end "
-                f"{short(means[-1])}."
-            )
+            least, most, last = map(short, (min(means), max(means), means[-1]))
+            sentences.append(f"{line.name}: from {least} to {most}, at the end {last}.")
     open_seconds = sum(end - begin for begin, end in gaps(series))
     if open_seconds:
         sentences.append(f"Not recorded: {span(open_seconds)}.")
@@ -262,31 +239,10 @@ def _means(kind: FigureKind, series: Series) -> str:
     """Means over complete cycles, such as ``mean 5 held back, 2 helped``."""
     rows = [(kind.values(bucket), bucket.pool.complete_cycles) for bucket in series.buckets]
     if kind.stacked:
-        unit = kind.unit.partition(" ")[0]
-        rows = [({unit: fsum(value or 0.0 for value in row.values())}, n) for row, n in rows if row]
-    means = {
-        name: mean_of_known((row.get(name), weight) for row, weight in rows)
-        for name in dict.fromkeys(name for row, _weight in rows for name in row)
-    }
-    words = [
-        f"{short(mean)} {kind.unit if name == kind.key else name}"
-        for name, mean in means.items()
-        if mean is not None
-    ]
+        rows = [({kind.key: fsum(filter(None, row.values()))}, n) for row, n in rows if row]
+    words = []
+    for name in dict.fromkeys(name for row, _weight in rows for name in row):
+        mean = mean_of_known((row.get(name), weight) for row, weight in rows)
+        unit = kind.unit.partition(" ")[0] if name == kind.key else name
+        words += [] if mean is None else [f"{short(mean)} {unit}"]
     return f"mean {', '.join(words)}" if words else ""
-
-
-def _distance_says(series: Series, *, groups: Sequence[str], of_shares: bool) -> str:
-    """Mean of the sum of the groups' absolute errors."""
-    points = [point for group in groups for point in points_of([series], group)]
-    cycles = sum(bucket.pool.complete_cycles for bucket in series.buckets)
-    error = sum(abs(point.error_hs06) * point.cycles for point in points)
-    share = sum((point.power_hs06 - point.error_hs06) * point.cycles for point in points)
-    if of_shares:
-        return f"off by {percent(error / share)} of the shares" if share > 0 else ""
-    return f"off by {short(error / cycles)} HS06 in all" if cycles else ""
-
-
-def _cycles_say(series: Series) -> str:
-    lost = sum(bucket.pool.cycles - bucket.pool.complete_cycles for bucket in series.buckets)
-    return f"{grouped(lost)} incomplete" if lost else "all complete" if series.buckets else ""

@@ -11,12 +11,31 @@ from sharectl.explain.replay import ReplayedCycle, summed
 from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
-from sharectl.report.tables import print_paragraph, print_table
+from sharectl.report.tables import UNKNOWN, print_paragraph, print_table
 from sharectl.times import shown
 from sharectl.words import counted, printable
 
 ROWS = 14
 """Changes that one screen has room for."""
+LISTED = 8
+"""Cycles that one screen has room for."""
+OPEN_LOOP = (
+    "open loop: the pool is what it was in each cycle and does not react to what is decided "
+    "here; what such a law would have made of the pool is not told"
+)
+MAY_DIFFER = (
+    "where nothing was changed decisions can differ too: run times are those known today and "
+    "jobs' ages are rounded, so that of nodes about alike another one is chosen, whose target "
+    "then stands in the cycles after (docs/why.md)"
+)
+_FIELDS = ("reason", "targets", "changed_nodes", "pairs", "moved_hs06", "idle_core_seconds")
+COLUMNS = (
+    "cycle",
+    "taken_at",
+    "agreement_ratio",
+    *(f"{side}_{name}" for side in ("was", "would") for name in _FIELDS),
+)
+_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
 def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
@@ -55,8 +74,8 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everyt
     if not changed:
         return
     effect = diff.effect
-    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items()) or "none"
-    print_paragraph(f"power that changes hands, HS06: {power}", to)
+    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items())
+    print_paragraph(f"power that changes hands, HS06: {power or 'none'}", to)
     come, gone = (
         "unknown" if idle is None else f"{idle:.0f}"
         for idle in (effect.idle_core_seconds, effect.spared_idle_core_seconds)
@@ -75,38 +94,22 @@ def target_words(target: Optional[Target]) -> str:
     return f"{target.held_back} <= {target.cap_cores}, {target.helped} by {target.request_cores}"
 
 
-OPEN_LOOP = (
-    "open loop: the pool is what it was in each cycle and does not react to what is decided "
-    "here; what such a law would have made of the pool is not told"
-)
-MAY_DIFFER = (
-    "where nothing was changed decisions can differ too: run times are those known today and "
-    "jobs' ages are rounded, so that of nodes about alike another one is chosen, whose target "
-    "then stands in the cycles after (docs/why.md)"
-)
-LISTED = 8
-"""Cycles that one screen has room for."""
-
-_FIELDS = ("reason", "targets", "changed_nodes", "pairs", "moved_hs06", "idle_core_seconds")
-COLUMNS = (
-    "cycle",
-    "taken_at",
-    "agreement_ratio",
-    *(f"{side}_{name}" for side in ("was", "would") for name in _FIELDS),
-)
-_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
-
-
 def replay_csv(cycles: Iterable[ReplayedCycle], to: TextIO) -> None:
     """Write a row for each cycle; cells of unknown values are empty."""
     rows = csv.writer(to, lineterminator="\n")
     rows.writerow(COLUMNS)
     for cycle in cycles:
         ratio = round(cycle.agreement_ratio, 4) if cycle.would else None
-        values = [
+        figures = (
             getattr(side, name, None) for side in (cycle.was, cycle.would) for name in _FIELDS
-        ]
-        rows.writerow(map(_cell, (cycle.number, cycle.taken_at, ratio, *values)))
+        )
+        rows.writerow(map(_cell, (cycle.number, cycle.taken_at, ratio, *figures)))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.1f}" if isinstance(value, float) and abs(value) > 1 else printable(value)
 
 
 def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,42 +141,36 @@ def print_replay(
     cycles: Sequence[ReplayedCycle], decides: str, to: TextIO, *, everything: bool
 ) -> None:
     """Print the cycles that differ most, or a line for each; then the summary."""
-    if everything:
-        print_table("", _TABLE, map(_row, cycles), to)
-    else:
+    rows, title = list(cycles), ""
+    if not everything:
         differing = (cycle for cycle in cycles if cycle.same_nodes < cycle.either_nodes)
-        most = sorted(differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))[:LISTED]
-        if most:
-            print_table("the cycles that differ most, those first", _TABLE, map(_row, most), to)
+        order = sorted(differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
+        rows, title = order[:LISTED], "the cycles that differ most, those first"
+    if rows:
+        print_table(title, _TABLE, map(_row, rows), to)
     summary = summed(cycles)
-    sides = {"was": summary.was, "would have been": summary.would}
-    number = max(1, summary.compared)
+    number = summary.compared
     print_paragraph(f"decided by {decides}", to)
+    means = []
+    for name, side in (("was", summary.was), ("would have been", summary.would)):
+        counts = (side.targets, side.pairs, side.changed_nodes)
+        moved, idle = round(side.moved_hs06 / number), side.idle_core_seconds
+        idle_each = UNKNOWN if idle is None else round(idle / number)
+        active = f"{side.with_targets / number:.0%}"
+        means.append((name, active, *(f"{n / number:.1f}" for n in counts), moved, idle_each))
     print_table(
-        f"means of {counted(summary.compared, 'complete cycle')} of {summary.cycles}",
+        f"means of {counted(number, 'complete cycle')} of {summary.cycles}",
         ("", "active", "targets", "pairs", "changed", "HS06 to move", "idle core-s"),
-        [
-            (
-                name,
-                f"{side.with_targets / number:.0%}",
-                f"{side.targets / number:.1f}",
-                f"{side.pairs / number:.1f}",
-                f"{side.changed_nodes / number:.1f}",
-                round(side.moved_hs06 / number),
-                "?" if side.idle_core_seconds is None else round(side.idle_core_seconds / number),
-            )
-            for name, side in sides.items()
-        ],
+        means,
         to,
     )
-    if summary.agreement_ratio is not None:
-        print_paragraph(
-            "active: cycles with any target; agree: nodes with the same target in both, of "
-            f"those with one in either: {summary.agreement_ratio:.1%} on average, and all of them "
-            f"in {counted(summary.identical, 'cycle')}",
-            to,
-        )
-    if summary.identical < summary.compared:
+    print_paragraph(
+        "active: cycles with any target; agree: nodes with the same target in both, of "
+        f"those with one in either: {summary.agreement_ratio:.1%} on average, and all of them "
+        f"in {counted(summary.identical, 'cycle')}",
+        to,
+    )
+    if summary.identical < number:
         print_paragraph(MAY_DIFFER, to)
     print_paragraph(OPEN_LOOP, to)
 
@@ -187,9 +184,3 @@ def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
         *(was.targets, was.pairs, round(was.moved_hs06)),
         *((would.targets, would.pairs, round(would.moved_hs06)) if would else "---"),
     )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.1f}" if isinstance(value, float) and abs(value) > 1 else printable(value)

@@ -29,6 +29,7 @@ Layers = Mapping[str, Sequence[int]]
 
 _GROUP_MEANS = ("output_hs06", "unplaceable_jobs", "held_back_nodes", "helped_nodes")
 _POOL_MEANS = ("idle_cores", "idle_target_cores", "idle_grace_cores", "targets")
+_POOL_SUMS = ("cycles", "complete_cycles", "covered_seconds")
 _LAYER_NAMES = {UNKNOWN_SIZE: "multicore", 1: "1 core"}
 
 
@@ -189,23 +190,13 @@ def group_summary(
 def _pool_summary(series: Series) -> dict[str, Any]:
     """Sums, and means; None where no cycle knows."""
     points = [bucket.pool for bucket in series.buckets]
-    idle = [
-        point.idle_cores * point.covered_seconds / HOUR_SECONDS
-        for point in points
-        if point.idle_cores is not None
-    ]
-    return {
-        **{
-            name: sum(getattr(point, name) for point in points)
-            for name in ("cycles", "complete_cycles", "covered_seconds")
-        },
-        **{
-            name: mean_of_known((getattr(point, name), point.complete_cycles) for point in points)
-            for name in _POOL_MEANS
-        },
-        "idle_core_hours": fsum(idle) if idle else None,
-        "cycle_seconds": mean_of_known((point.seconds, point.cycles) for point in points),
-    }
+    numbers: dict[str, Any] = {name: sum(getattr(p, name) for p in points) for name in _POOL_SUMS}
+    for name in _POOL_MEANS:
+        numbers[name] = mean_of_known((getattr(p, name), p.complete_cycles) for p in points)
+    idle = [p.idle_cores * p.covered_seconds for p in points if p.idle_cores is not None]
+    numbers["idle_core_hours"] = fsum(idle) / HOUR_SECONDS if idle else None
+    numbers["cycle_seconds"] = mean_of_known((p.seconds, p.cycles) for p in points)
+    return numbers
 
 
 def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[dict[str, int]]:

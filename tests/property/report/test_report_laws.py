@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from sharectl.ledger.series import Series
 from sharectl.report import series as curves
-from sharectl.report.page import Subject, report
+from sharectl.report.page import Subject
 from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
 from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
 from sharectl.report.tables import print_table
 from sharectl.words import printable
-from tests.made_series import APRIL, series, ten_minutes
+from tests.made_series import APRIL, page_of, series, ten_minutes
 from tests.verbs import Terminal
 
 
@@ -90,7 +90,7 @@ def test_time_ticks(since: int, span: int) -> None:
 def test_escaping(name: str) -> None:
     """A name is text wherever the page has it, whatever is in it."""
     plain, read = (
-        Reader(report([ten_minutes({group: 1.0})], Subject(group, APRIL)))
+        Reader(page_of([ten_minutes({group: 1.0})], Subject(group, APRIL)))
         for group in ("GROUP", name)
     )
     shown = "\u202f".join(printable(part) for part in name.split("\u202f"))
