@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,16 @@ def snippet(*lines: str, **knobs: object) -> str:
     )
 
 
-def publish(box: Box, *lines: str) -> None:
-    """Publish targets by rename, as the central manager does."""
-    fresh = box.shared_directory / "fresh"
+def replace(file: Path, lines: Iterable[str]) -> None:
+    """Write a file by rename, as the central manager does."""
+    fresh = file.with_suffix(".fresh")
     fresh.write_text("".join(f"{line}\n" for line in lines))
-    fresh.replace(box.shared_directory / "sharectl.txt")
+    fresh.replace(file)
+
+
+def publish(box: Box, *lines: str) -> None:
+    """Publish targets to all nodes."""
+    replace(box.shared_directory / "sharectl.txt", lines)
 
 
 def jobs(group: str, cores: int, count: int, seconds: object, *lines: str) -> str:

@@ -7,27 +7,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool import event_log
+from tests.pool import deployed, event_log
+from tests.pool.deployed import on, snippet
 from tests.pool.event_log import EXECUTE
-from tests.pool.sharectl_command import CHECKOUT
 
 CORES = 8
 HELD_BACK, HELPED = "alice", "cms"
-SNIPPET = """\
-include : {checkout}/config.d/60-sharectl-execute-point.conf
-SHARECTL_ACTUATION = {actuation}
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/{node}.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {checkout}/startd_cron/job_ctl.py
-STARTD_CRON_MC_GRACE_EXECUTABLE = {checkout}/startd_cron/mc_grace.py
-SHARECTL_DISABLED_FILE = $(LOCAL_DIR)/../../shared/{node}.disabled
-SHARECTL_DISABLED_PERIOD_SECONDS = 3
-SHARECTL_GRACE_SECONDS = {grace_seconds}
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_MC_GRACE_PERIOD_SECONDS = 3
-# The nodes share this machine: a run may be late.
-SHARECTL_JOB_CTL_STALE_SECONDS = 120
-SHARECTL_MC_GRACE_STALE_SECONDS = 120
-"""
 
 
 def host(node: str) -> str:
@@ -35,8 +20,15 @@ def host(node: str) -> str:
 
 
 def execute_point(node: str, actuation: str, more: str, grace_seconds: int) -> ExecutePoint:
-    text = SNIPPET.format(
-        checkout=CHECKOUT, actuation=actuation, node=node, grace_seconds=grace_seconds
+    text = snippet(
+        source=f"file:$(LOCAL_DIR)/../../shared/{node}.txt",
+        actuation=actuation,
+        disabled_file=f"$(LOCAL_DIR)/../../shared/{node}.disabled",
+        disabled_period_seconds=3,
+        grace_seconds=grace_seconds,
+        # The nodes share this machine: a run may be late.
+        job_ctl_stale_seconds=120,
+        mc_grace_stale_seconds=120,
     )
     return ExecutePoint(host(node), CORES, config=text + more)
 
@@ -48,19 +40,18 @@ def pool_of(points: tuple[ExecutePoint, ...]) -> BoxSpec:
 def publish(box: Box, node: str, until: int, *orders: str, pending: str = "") -> None:
     """Write the node's own document, valid ``until`` that Unix second."""
     now = int(time.time())
-    lines = [
-        "# sharectl: 1",
-        f"# sequence: {now}",
-        f"# generated: {now}",
-        f"# valid_until: {until}",
-        f"# groups: {HELD_BACK},{HELPED}",
-        *([f"# multicore_pending: {pending}"] if pending else []),
-        f"# targets: {len(orders)}",
-        *(f"{node} {order}" for order in orders),
-    ]
-    fresh = box.shared_directory / f"{node}.fresh"
-    fresh.write_text("".join(f"{line}\n" for line in lines))
-    fresh.replace(box.shared_directory / f"{node}.txt")
+    header = {
+        "sharectl": 1,
+        "sequence": now,
+        "generated": now,
+        "valid_until": until,
+        "groups": f"{HELD_BACK},{HELPED}",
+        **({"multicore_pending": pending} if pending else {}),
+        "targets": len(orders),
+    }
+    lines = [f"# {name}: {value}" for name, value in header.items()]
+    lines += [f"{node} {order}" for order in orders]
+    deployed.replace(box.shared_directory / f"{node}.txt", lines)
 
 
 def log_of(box: Box, node: str, name: str) -> Path:
@@ -72,18 +63,10 @@ def submit(
 ) -> None:
     """Jobs of the held-back group that may run on that node alone."""
     leave = box.shared_directory / "leave"
-    runs = (
-        f"executable = /bin/sh\narguments = \"-c 'until test -e {leave}; do sleep 0.2; done'\"\n"
-        if seconds == "until told"
-        else f"executable = /bin/sleep\narguments = {seconds}\n"
-    )
-    box.submit(
-        f"{runs}transfer_executable = False\nrequest_cpus = {cores}\nrequest_memory = "
-        "8\nrequest_disk = 8\n"
-        f"log = {log_of(box, node, name)}\naccounting_group = "
-        f"{HELD_BACK}\naccounting_group_user = bob\n"
-        f'requirements = TARGET.Machine == "{host(node)}"\nqueue {count}\n'
-    )
+    until_told = f"arguments = \"-c 'until test -e {leave}; do sleep 0.2; done'\""
+    lines = [until_told] if seconds == "until told" else []
+    lines += [on(host(node)), f"log = {log_of(box, node, name)}"]
+    box.submit(deployed.jobs(HELD_BACK, cores, count, seconds, *lines))
 
 
 def started(box: Box, node: str, name: str) -> float:
@@ -93,14 +76,9 @@ def started(box: Box, node: str, name: str) -> float:
 
 def known(box: Box, nodes: Collection[str], constraint: str) -> bool:
     """Whether the collector has all these nodes' partitionable slots as ``constraint`` says."""
-    query = [
-        "condor_status",
-        "-constraint",
-        f"PartitionableSlot && ({constraint})",
-        "-af",
-        "Machine",
-    ]
-    return {host(node) for node in nodes} <= set(box.run(query).stdout.split())
+    constraint = f"PartitionableSlot && ({constraint})"
+    seen = box.run(["condor_status", "-constraint", constraint, "-af", "Machine"]).stdout.split()
+    return {host(node) for node in nodes} <= set(seen)
 
 
 def asked(box: Box, node: str, attribute: str) -> str:

@@ -16,6 +16,8 @@ CORES = 24
 MULTICORE, GRACE_SECONDS = 8, 480
 LATCH_ATTRIBUTES = ("t1_McRoomValue", "t1_McRoomTime", "t1_WatchedValue", "t1_WatchedTime")
 LONG_AGO, SOON = "time() - 100000", "time() + 600"
+FUTURE = SOON
+"""Moment at which something was published by a clock that was set back since."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "run out": Target({**OVER, "t1_TargetUntil": "time() - 1"}),
     "job_ctl has stopped": Target({**OVER, "t1_JobCtlTime": LONG_AGO}),
+    "job_ctl of the future": Target({**OVER, "t1_JobCtlTime": FUTURE}),
     "text instead of lists": Target(
         {**OVER, "t1_Targetcores": '"56,8"', "t1_TargetGroups": '"alice,cms"'}
     ),
@@ -198,6 +201,8 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
         "not yet latched, nor the time": Grace(
             latched("0", "undefined", MyCurrentTime="undefined"), active=True
         ),
+        "of the future": Grace(latched("1", FUTURE)),
+        "a copy of the ad of the future": Grace(latched("0", LONG_AGO, MyCurrentTime=FUTURE)),
         "an old copy of the ad": Grace(latched("0", LONG_AGO, MyCurrentTime=_OVER)),
         "startd has just started": Grace(
             latched("1", "time() - 5", t1_WatchedTime="MY.t1_McRoomTime")
@@ -225,6 +230,7 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
         "an expression that ended": Grace(
             {"MC_GRACE": "time() < time() - 1", "t1_McGraceTime": "time()"}
         ),
+        "of the future": Grace({"MC_GRACE": "True", "t1_McGraceTime": FUTURE}),
         "mc_grace has stopped": Grace({"MC_GRACE": "True", "t1_McGraceTime": LONG_AGO}),
         "never published": Grace({}),
         "an error": Grace({"MC_GRACE": "error", "t1_McGraceTime": "error"}),

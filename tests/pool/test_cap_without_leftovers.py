@@ -16,7 +16,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import publish
+from tests.pool.deployed import publish, snippet
 from tests.pool.event_log import TERMINATED
 from tests.pool.test_live_actuation import (
     ACCESS,
@@ -25,7 +25,6 @@ from tests.pool.test_live_actuation import (
     CORES,
     JOBS,
     MULTICORE,
-    configured,
     held_cores,
     ready,
     submit,
@@ -34,7 +33,7 @@ from tests.pool.test_live_actuation import (
 pytestmark = pytest.mark.semantics
 
 LIVE, CRON = "wn-001", "wn-002"
-ENDED = 4 * CORES
+ENDED = 6 * CAP
 """So many jobs have ended before the nodes are no longer watched."""
 
 
@@ -42,7 +41,9 @@ ENDED = 4 * CORES
 def box(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=configured(way) + CONSUMPTION_POLICY)
+            ExecutePoint(
+                f"{node}.example.org", CORES, config=snippet(actuation=way) + CONSUMPTION_POLICY
+            )
             for node, way in ((LIVE, "live"), (CRON, "cron"))
         ),
         access_points=(ACCESS,),
