@@ -7,22 +7,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Optional, TextIO, Union
+from typing import Any, Optional, TextIO
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited, look_at_nodes
-from sharectl.config.model import TARGETS_FILE, CollectorPublisherConfig, Config, PublisherConfig
+from sharectl.config.model import Config
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
-from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
+from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.model import Disabled
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.plan import REASONS, State
-from sharectl.publish import collector, signing, text
-from sharectl.publish.collector import Delivery, Holding
-from sharectl.publish.signing import SigningKey
-from sharectl.publish.text import SharectlFile
+from sharectl.publish.text import Seal
+from sharectl.publish.ways import PlacedTargets
 from sharectl.report.pool import (
     block_problems,
     block_rows,
@@ -226,22 +224,42 @@ def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
 
     ``sequence`` is that of the plan that was published last, 0 if unknown.
     """
-    keys, problem = _keys(config)
-    rows: list[dict[str, Any]] = []
-    for way in config.publish:
-        if way.collector is not None:
-            rows += _in_collectors(config, way.collector, now)
-        else:
-            rows.append(_in_file(config, way, keys, now))
-    for row in rows:
-        row["older"] = (row.get("sequence") or sequence) < sequence
-        if row["older"]:
-            row["problem"] = (
-                f"{row['place']}: an older plan stands there: sequence {row['sequence']}, and "
-                f"{sequence} was published last: a copy put back, or no publishing since; nodes "
-                "that took the newer one refuse it; `sharectl cycle`"
-            )
+    seal, problem = Seal(config.pool.name), None
+    try:
+        seal = wiring.seal_of(config)
+    except ConfigError as error:
+        # Many users have no right to read the keys.
+        problem = None if isinstance(error.__cause__, PermissionError) else str(error)
+    transports = wiring.transports_of(config, seal)
+    rows = [
+        row(held, config.pool.name, now, sequence)
+        for transport in transports
+        for held in transport.look()
+    ]
     return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
+
+
+def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
+    """Facts about targets in a place, and its worst problem."""
+    row = {"way": held.way, "place": held.place, "problem": held.problem}
+    if held.targets is None:
+        return {**row, "older": False}
+    seconds = held.valid_until - now if held.valid_until is not None else None
+    older = (held.sequence or sequence) < sequence
+    if older:
+        row["problem"] = (
+            f"{held.place}: an older plan stands there: sequence {held.sequence}, and {sequence} "
+            "was published last: a copy put back, or no publishing since; nodes that took the "
+            "newer one refuse it; `sharectl cycle`"
+        )
+    elif seconds is not None and seconds <= 0:
+        row["problem"] = f"{held.place}: expired {-seconds} s ago: no node has a target from there"
+    elif held.problem is None and held.pool != pool:
+        row["problem"] = (
+            f"{held.place}: is for pool {held.pool}, and pool.name is {pool}: `sharectl cycle`"
+        )
+    facts = {"targets": held.targets, "sequence": held.sequence, "valid_for_seconds": seconds}
+    return {**row, **facts, **held.more, "older": older}
 
 
 def line(place: dict[str, Any]) -> str:
@@ -256,93 +274,6 @@ def line(place: dict[str, Any]) -> str:
     if place.get("served") is not None:
         words.append("served" if place["served"] else "NOT served")
     return ", ".join(words)
-
-
-def _keys(config: Config) -> tuple[Optional[tuple[SigningKey, ...]], Optional[str]]:
-    """Keys, None if they cannot be read, and the problem with them but for a lack of rights."""
-    if config.signing_key_file is None:
-        return None, None
-    try:
-        return signing.read_keys(config.signing_key_file), None
-    except ConfigError as error:
-        return None, None if isinstance(error.__cause__, PermissionError) else str(error)
-
-
-def _in_file(
-    config: Config, way: PublisherConfig, keys: Optional[tuple[SigningKey, ...]], now: int
-) -> dict[str, Any]:
-    """Content of a file, and that of the URL where a web server serves it."""
-    file = (way.https.file if way.https else way.file) or TARGETS_FILE
-    kind = {"way": "https" if way.https else "file"}
-    try:
-        content = text.content_of(file)
-        read = text.parse_text(content, str(file))
-    except InputError as error:
-        return {**kind, "place": str(file), "problem": str(error)}
-    fault = signing.problem_of(content, keys) if keys is not None else None
-    refused = f"{fault}: nodes with the key refuse it; `sharectl cycle` publishes it again"
-    place = {
-        **kind,
-        **_place(config, now, str(file), read, refused if fault else None),
-        "targets": len(read.targets),
-        "signed_by": read.signature.key_id if read.signature else None,
-        "verified": keys is not None and fault is None,
-    }
-    if way.https is None:
-        return place
-    from sharectl.publish.https import problem_of
-
-    unserved = problem_of(wiring.served_at(way.https), file, content)
-    problem = unserved or place["problem"]
-    return {**place, "place": way.https.url, "served": unserved is None, "problem": problem}
-
-
-def _in_collectors(config: Config, way: CollectorPublisherConfig, now: int) -> list[dict[str, Any]]:
-    try:
-        looks = collector.look(wiring.collector_of(config, way))
-    except PublishError as error:
-        return [{"way": "collector", "place": "collector", "problem": str(error)}]
-    return [
-        in_collector(config, now, f"collector:{address}", look) for address, look in looks.items()
-    ]
-
-
-def in_collector(config: Config, now: int, name: str, look: Delivery) -> dict[str, Any]:
-    """Content of one collector, and its problem."""
-    held, way = look.held or Holding(), {"way": "collector"}
-    others = ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
-    if held.sequence is None:
-        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-        if others:
-            empty = (
-                f"holds no plan of the identity that publish: names, and targets of others: "
-                f"{others}; nodes that go by one of these have targets from there; is identity "
-                "wrong? (docs/transports.md)"
-            )
-        return {**way, "place": name, "problem": f"{name}: {look.problem or empty}"}
-    mixed = (
-        f"holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
-        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
-    )
-    place = _place(config, now, name, held, mixed if others else None)
-    return {**way, **place, "targets": held.targets, "identity": held.identity}
-
-
-def _place(
-    config: Config, now: int, name: str, held: Union[SharectlFile, Holding], fault: Optional[str]
-) -> dict[str, Any]:
-    """Facts about a plan in a place, which has a ``fault`` by what it is."""
-    seconds = held.valid_until - now if held.valid_until is not None else None
-    if seconds is not None and seconds <= 0:
-        fault = f"expired {-seconds} s ago: no node has a target from there"
-    elif fault is None and held.pool != config.pool.name:
-        fault = f"is for pool {held.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
-    return {
-        "place": name,
-        "sequence": held.sequence,
-        "valid_for_seconds": seconds,
-        "problem": fault and f"{name}: {fault}",
-    }
 
 
 VERBS = {"status": options.Verb(_run, epilog=_EPILOG)}

@@ -21,13 +21,10 @@ from sharectl.config.model import (
     CRIC_COPY,
     KNOBS_COPY,
     TARGETS_FILE,
-    CollectorPublisherConfig,
     Config,
-    HttpsPublisherConfig,
-    PublisherConfig,
 )
 from sharectl.config.text import as_data
-from sharectl.cycle.ports import Outlets, Pledges, Ports, Publisher
+from sharectl.cycle.ports import Outlets, Pledges, Ports
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
@@ -39,20 +36,18 @@ from sharectl.model import Snapshot, Source
 from sharectl.plan.nodes import ControlledConstraint, controlled_machines
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import AllPledges, Ask, SteeredGroup, join
-from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
-from sharectl.publish.places import FormerPlacesFile
+from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
+from sharectl.publish.ways import CollectorWay, Transport, Way
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged
 
-if TYPE_CHECKING:  # a pool that is not asked is not loaded, nor a way that no plan takes
+if TYPE_CHECKING:  # a pool that is not asked is not loaded
     from sharectl.condor.pool import CondorPool
-    from sharectl.publish.collector import CollectorAccess
-    from sharectl.publish.https import ServedAt
 
 UNASKED = Pledged(Source(SOURCE_NAME, 0.0, "the source was not asked"))
 """Pledges for plans without targets, which need only the groups' names."""
@@ -83,15 +78,16 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     switch = switch_of(config)
     off = withdraws or in_force(switch.disabled(), int(time.time())) is not None
     seal = seal_of(config, withdraws=off)
+    transports = transports_of(config, seal)
     return Outlets(
-        publishers=[_publisher(config, way, seal) for way in config.publish],
+        publishers=transports,
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
         former=FormerPlacesFile(
             config.state_directory / "places.json",
-            tuple(_place(config, way) for way in config.publish),
-            partial(_former_publisher, seal),
+            tuple(transport.name for transport in transports),
+            partial(_former, seal),
         ),
     )
 
@@ -261,51 +257,32 @@ def seal_of(config: Config, *, withdraws: bool = False) -> Seal:
         if not withdraws:
             raise
         return Seal(config.pool.name, key_problem="; ".join(error.problems))
-    return Seal(config.pool.name, keys[0] if keys else None)
+    return Seal(config.pool.name, keys[0] if keys else None, keys[1:])
 
 
-def _publisher(config: Config, way: PublisherConfig, seal: Seal) -> Publisher:
+def transports_of(config: Config, seal: Seal) -> list[Transport]:
+    """Publisher for each way of the configuration."""
+    return [_transport(way, config.pool.collector, seal) for way in config.publish]
+
+
+def _transport(way: Way, collector: Optional[str], seal: Seal) -> Transport:
     if way.collector is not None:
         from sharectl.publish.collector import CollectorPublisher
 
-        return CollectorPublisher(collector_of(config, way.collector), seal.pool)
+        return CollectorPublisher(way.collector, collector, seal.pool)
     if way.https is not None:
         from sharectl.publish.https import HttpsPublisher
 
-        return HttpsPublisher(way.https.file, served_at(way.https), seal)
+        return HttpsPublisher(way.https, seal)
     return FilePublisher(way.file or TARGETS_FILE, seal)
 
 
-def collector_of(config: Config, way: CollectorPublisherConfig) -> CollectorAccess:
-    """Collectors that get targets."""
-    from sharectl.publish.collector import CollectorAccess
-
-    return CollectorAccess(config.pool.collector, way.identity, way.deadline_seconds)
-
-
-def served_at(way: HttpsPublisherConfig) -> ServedAt:
-    """Place where a web server serves targets."""
-    from sharectl.publish.https import ServedAt
-
-    return ServedAt(way.url, way.ca_file, way.deadline_seconds)
-
-
-def _place(config: Config, way: PublisherConfig) -> str:
-    """Name of the place for `FormerPlacesFile`."""
-    if way.collector is not None:
-        return f"{places.COLLECTOR}{config.pool.collector or ''}"
-    file = way.https.file if way.https is not None else way.file
-    return f"{places.FILE}{file or TARGETS_FILE}"
-
-
-def _former_publisher(seal: Seal, name: str) -> Publisher:
+def _former(seal: Seal, name: str) -> Transport:
     """Publisher for the name of a place that the configuration names no more."""
-    if name.startswith(places.FILE):
-        return FilePublisher(Path(name[len(places.FILE) :]), seal)
-    from sharectl.publish.collector import CollectorAccess, CollectorPublisher
-
-    address = name[len(places.COLLECTOR) :] or None
-    return CollectorPublisher(CollectorAccess(address, None, _FORMER_SECONDS), seal.pool)
+    kind, _, place = name.partition(":")
+    file = Path(place) if kind == "file" else None
+    way = Way(file, collector=None if file else CollectorWay(deadline_seconds=_FORMER_SECONDS))
+    return _transport(way, place or None, seal)
 
 
 # ---- pledges and plans

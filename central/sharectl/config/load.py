@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.config.groups import GroupControlConfig, all_groups, group_faults
-from sharectl.config.model import TARGETS_FILE, Config, HistoryConfig, PublisherConfig
+from sharectl.config.model import TARGETS_FILE, Config, HistoryConfig
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
 from sharectl.control.laws import Control
@@ -18,6 +18,7 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
 from sharectl.files.yaml import Fault, NotYamlError, Tree, ValuePath, problem_lines, text_of
+from sharectl.publish.ways import Way
 from sharectl.shares.pledges import SOURCES
 from sharectl.words import quoted, shown
 
@@ -98,7 +99,7 @@ def _with_files(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"publish": [{"file": targets}], **data, "history": {**own, **history}}
 
 
-def _published_twice(ways: Sequence[PublisherConfig]) -> Iterator[tuple[ValuePath, str]]:
+def _published_twice(ways: Sequence[Way]) -> Iterator[tuple[ValuePath, str]]:
     """Entries that would withdraw each other's ads, or are served at one address."""
     seen: dict[str, int] = {}
     for number, way in enumerate(ways):

@@ -20,6 +20,7 @@ from sharectl.ledger.retention import Keep
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits
 from sharectl.plan.nodes import ALL_NODES, Controlled
 from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
+from sharectl.publish.ways import Way
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES
@@ -159,44 +160,6 @@ class PoolConfig:
 
 
 @dataclass(frozen=True)
-class HttpsPublisherConfig:
-    """File on the site's web server, fetched after writing and in ``status``."""
-
-    file: Path = setting(writes=True)
-    """File below the document root, replaced by rename."""
-    url: str = setting(kind="url")
-    """Address that nodes fetch, `https://HOST[:PORT]/PATH`."""
-    ca_file: Optional[Path] = setting(None)
-    """Trusted certificates, PEM; null: those of this machine."""
-    deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for the server."""
-
-
-@dataclass(frozen=True)
-class CollectorPublisherConfig:
-    """Ads in the pool's collectors, replaced at every cycle."""
-
-    identity: Optional[str] = setting(None, kind="identity")
-    """Identity of sharectl in the collectors, the only one that nodes believe (docs/transports.md);
-    null only reports it."""
-    deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for each collector; they are asked together."""
-
-
-@dataclass(frozen=True)
-class PublisherConfig:
-    """Way of targets to the nodes: one of the keys."""
-
-    file: Optional[Path] = setting(None, writes=True)
-    """File that nodes share, or that is copied to them; replaced by rename. A link is replaced, a
-    device or folder refused."""
-    https: Optional[HttpsPublisherConfig] = setting(None)
-    """File on a web server."""
-    collector: Optional[CollectorPublisherConfig] = setting(None)
-    """Ads in the pool's collectors; `{}` for the defaults."""
-
-
-@dataclass(frozen=True)
 class HistoryConfig:
     """Logs of every cycle."""
 
@@ -229,7 +192,7 @@ class Config:
     """Strength of steering."""
     pool: PoolConfig = setting(PoolConfig())
     """Questions to daemons."""
-    publish: tuple[PublisherConfig, ...] = setting((PublisherConfig(file=TARGETS_FILE),), least=1)
+    publish: tuple[Way, ...] = setting((Way(file=TARGETS_FILE),), least=1)
     """Ways of targets to the nodes."""
     signing_key_file: Optional[Path] = setting(None)
     """Keys that sign `file` and `https` (docs/transports.md); null signs nothing."""
@@ -256,7 +219,7 @@ _PLEDGES = ("pledge_hs06", "pledge_hepscore23")
 ONE_OF: Mapping[type, tuple[int, tuple[str, ...]]] = {
     GroupConfig: (1, _PLEDGES),
     SubgroupConfig: (1, ("share", *_PLEDGES)),
-    PublisherConfig: (1, ("file", "https", "collector")),
+    Way: (1, ("file", "https", "collector")),
     CricPledgesConfig: (0, ("ca_file", "ca_directory")),
     CarryOver: (0, ("pledge_hours", "hs06_hours")),
 }

@@ -12,7 +12,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Callable, Optional
 
@@ -22,6 +22,7 @@ from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.condor.deadline import ask_all
 from sharectl.errors import PublishError
 from sharectl.model import Plan
+from sharectl.publish.ways import CollectorWay, PlacedTargets
 
 TARGET_TYPE, PLAN_TYPE = "SharectlTarget", "SharectlPlan"
 """MyType of a target's ad, and of the ad of the plan as a whole, which no node reads."""
@@ -46,22 +47,6 @@ _MAX_NAMED = 5
 """Ads that one message names."""
 _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear; the rest is for finding out why not."""
-
-
-@dataclass(frozen=True)
-class CollectorAccess:
-    """Collectors that get targets, and the identity that they must know sharectl by."""
-
-    collector: Optional[str]
-    """Addresses; None for COLLECTOR_HOST of this machine's configuration."""
-    identity: Optional[str]
-    """AuthenticatedIdentity; None if any will do."""
-    deadline_seconds: float
-
-    def addresses(self) -> list[str]:
-        """Address of every collector; empty if the configuration names none."""
-        addresses = self.collector or daemons.param("COLLECTOR_HOST")
-        return [address for address in re.split(r"[,\s]+", addresses) if address]
 
 
 @dataclass(frozen=True)
@@ -92,48 +77,91 @@ class Holding:
     """Ads of that plan."""
     foreign: Mapping[str, int] = field(default_factory=dict)
     """Identity of another publisher -> its ads of targets or plans, which no node believes."""
+    problem: Optional[str] = None
+    """Reason why a plan did not arrive whole, or of a missing answer."""
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """Outcome of a plan in one collector."""
-
-    held: Optional[Holding]
-    problem: Optional[str] = None
-
-
 class CollectorPublisher:
-    """Publishes plans as ads in every collector of the pool; see `sharectl.cycle.ports.Publisher`.
+    """Publishes plans as ads in every collector of the pool; see `Transport`.
 
     Not whole or not at all: a failure may leave targets of two plans, which expire by themselves.
     """
 
-    def __init__(self, access: CollectorAccess, pool: Optional[str]) -> None:
-        self.access = access
-        self.pool = pool
+    way: CollectorWay
+    collector: Optional[str]
+    """Addresses; None for COLLECTOR_HOST of this machine's configuration."""
+    pool: Optional[str]
+    """Name of the pool, for nodes that are told one."""
+
+    @property
+    def name(self) -> str:
+        """Name of the place."""
+        return f"collector:{self.collector or ''}"
 
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors."""
-        deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, access=self.access)
-        deliveries = _deliveries(self.access, deliver)
+        deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, way=self.way)
+        held = self._ask(deliver)
         problems = [
-            f"collector {address}: {delivery.problem}"
-            for address, delivery in deliveries.items()
-            if delivery.problem
+            f"collector {address}: {holding.problem}"
+            for address, holding in held.items()
+            if holding.problem
         ]
         if problems:
             raise PublishError("; ".join(problems))
         return ",".join(
-            f"collector:{address}({delivery.held.identity if delivery.held else ''})"
-            for address, delivery in deliveries.items()
+            f"{_name(address)}({holding.identity})" for address, holding in held.items()
         )
 
+    def look(self) -> list[PlacedTargets]:
+        """Look into every collector."""
+        try:
+            held = self._ask(lambda collector: holding(_held_in(collector), self.way.identity))
+        except PublishError as error:
+            return [PlacedTargets("collector", "collector", str(error))]
+        return [placed(_name(address), holding) for address, holding in held.items()]
 
-def look(access: CollectorAccess) -> dict[str, Delivery]:
-    """Address -> ads in that collector, or the reason why it did not answer."""
-    return _deliveries(
-        access, lambda collector: Delivery(holding(_held_in(collector), access.identity))
+    def _ask(self, ask: Callable[[Any], Holding]) -> dict[str, Holding]:
+        """Address -> answer of that collector, or its problem."""
+        host = self.collector or daemons.param("COLLECTOR_HOST")
+        addresses = [address for address in re.split(r"[,\s]+", host) if address]
+        if not addresses:
+            raise PublishError(
+                "collector: no pool is named; set pool.collector, or CONDOR_CONFIG of this process"
+            )
+        seconds = self.way.deadline_seconds
+        answers = ask_all(
+            {address: daemons.collector_question(address, seconds, ask) for address in addresses}
+        )
+        return {
+            address: answer.value or Holding(problem=answer.source.problem)
+            for address, answer in answers.items()
+        }
+
+
+def _name(address: str) -> str:
+    return f"collector:{address}"
+
+
+def placed(name: str, held: Holding) -> PlacedTargets:
+    """Targets in one collector."""
+    others = ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
+    if held.sequence is None:
+        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+        if others:
+            empty = (
+                f"holds no plan of the identity that publish: names, and targets of others: "
+                f"{others}; nodes that go by one of these have targets from there; is identity "
+                "wrong? (docs/transports.md)"
+            )
+        return PlacedTargets("collector", name, f"{name}: {held.problem or empty}")
+    mixed = (
+        f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
+        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
     )
+    facts = held.targets, held.sequence, held.valid_until, held.pool, {"identity": held.identity}
+    return PlacedTargets("collector", name, mixed if others else None, *facts)
 
 
 def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
@@ -228,52 +256,34 @@ def _targets_of(held: Iterable[HeldAd], identity: str) -> list[HeldAd]:
 # ---- questions, and their part in a child
 
 
-def _deliveries(access: CollectorAccess, ask: Callable[[Any], Delivery]) -> dict[str, Delivery]:
-    addresses = access.addresses()
-    if not addresses:
-        raise PublishError(
-            "collector: no pool is named; set pool.collector, or CONDOR_CONFIG of this process"
-        )
-    answers = ask_all(
-        {
-            address: daemons.collector_question(address, access.deadline_seconds, ask)
-            for address in addresses
-        }
-    )
-    return {
-        address: answer.value or Delivery(None, answer.source.problem)
-        for address, answer in answers.items()
-    }
-
-
 def _held_in(collector: Any) -> list[HeldAd]:
     return held_ads(daemons.query(collector, "Any", ALL_OF_OURS, PROJECTION))
 
 
 def _deliver(
-    collector: Any, ads: Sequence[dict[str, Any]], plan: Plan, access: CollectorAccess
-) -> Delivery:
+    collector: Any, ads: Sequence[dict[str, Any]], plan: Plan, way: CollectorWay
+) -> Holding:
     """Send the ads, and look until they and no others are there."""
     # Nodes do not believe ads of a sender that the collector did not authenticate.
     daemons.authenticate(always=True)
-    patience_seconds = _PATIENCE_RATIO * access.deadline_seconds
+    patience_seconds = _PATIENCE_RATIO * way.deadline_seconds
     if not daemons.advertise(collector, _PUBLISHING, ads):
-        return Delivery(None, _why_refused(collector, access.identity))
+        return Holding(problem=_why_refused(collector, way.identity))
     held = _until(collector, lambda held: holding(held).sequence == plan.sequence, patience_seconds)
     sent, sender = holding(held), None
     if sent.sequence != plan.sequence:
         sender = daemons.collector_identity(collector, _PUBLISHING)
-    problem = why_useless(sent, plan.sequence, sender, access.identity)
-    identity = sent.identity
-    if problem is not None or identity is None:
-        return Delivery(sent, problem)
-    names = [stray.name for stray in strays(held, plan, identity)]
-    daemons.withdraw(collector, TARGET_TYPE, other_ads(identity, plan.sequence, names))
-    held = _until(
-        collector, lambda held: why_not_whole(held, plan, identity) is None, patience_seconds / 2
-    )
-    problem = why_not_whole(held, plan, identity) or why_unexpected(identity, access.identity)
-    return Delivery(holding(held), problem)
+    problem, identity = why_useless(sent, plan.sequence, sender, way.identity), sent.identity
+    if problem is None and identity is not None:
+        names = [stray.name for stray in strays(held, plan, identity)]
+        daemons.withdraw(collector, TARGET_TYPE, other_ads(identity, plan.sequence, names))
+        held = _until(
+            collector,
+            lambda held: why_not_whole(held, plan, identity) is None,
+            patience_seconds / 2,
+        )
+        problem = why_not_whole(held, plan, identity) or why_unexpected(identity, way.identity)
+    return replace(holding(held), problem=problem)
 
 
 def _until(

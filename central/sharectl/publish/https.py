@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 from urllib.parse import urljoin, urlsplit
 
@@ -13,6 +12,7 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.errors import PublishError
 from sharectl.model import Plan
 from sharectl.publish.text import TEXT_MAX_BYTES, UNSEALED, FilePublisher, Seal, render
+from sharectl.publish.ways import HttpsWay, PlacedTargets
 
 if TYPE_CHECKING:  # the libraries are loaded by the child that fetches
     import ssl
@@ -24,16 +24,6 @@ _MOST_REDIRECTIONS = 5
 
 
 @dataclass(frozen=True)
-class ServedAt:
-    """A place from which nodes fetch targets."""
-
-    url: str
-    ca_file: Optional[Path] = None
-    """Certificates that vouch for the server; None for those that this machine trusts."""
-    deadline_seconds: float = 20.0
-
-
-@dataclass(frozen=True)
 class Fetched:
     """Answer of a server."""
 
@@ -42,42 +32,60 @@ class Fetched:
     """Reason why there is no content."""
 
 
+@dataclass(frozen=True)
 class HttpsPublisher:
-    """Publishes plans as a file, and makes sure that the server serves it.
+    """Publishes plans as a file, and makes sure that the server serves it; see `Transport`.
 
     A file that is not served stays: the way to the server may be broken, not that to the nodes.
     """
 
-    def __init__(self, path: Path, served_at: ServedAt, seal: Seal = UNSEALED) -> None:
-        self.file = FilePublisher(path, seal)
-        self.served_at = served_at
+    way: HttpsWay
+    seal: Seal = UNSEALED
+
+    @property
+    def file(self) -> FilePublisher:
+        """Publisher of the file."""
+        return FilePublisher(self.way.file, self.seal)
+
+    @property
+    def name(self) -> str:
+        """Name of the place."""
+        return self.file.name
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``, and fetch it; returns its URL."""
         self.file.write(plan)
-        content = render(plan, self.file.seal).encode()
-        problem = problem_of(self.served_at, self.file.path, content)
+        problem = self._unserved(render(plan, self.seal).encode())
         if problem is not None:
             raise PublishError(problem)
-        return self.file.arrived_at(self.served_at.url)
+        return self.file.arrived_at(self.way.url)
+
+    def look(self) -> list[PlacedTargets]:
+        """Look at the file, and at the server that should serve it."""
+        content, held = self.file.content()
+        if held.targets is None:
+            return [replace(held, way="https")]
+        unserved = self._unserved(content)
+        more = {**held.more, "served": unserved is None}
+        problem = unserved or held.problem
+        return [replace(held, way="https", place=self.way.url, problem=problem, more=more)]
+
+    def _unserved(self, content: bytes) -> Optional[str]:
+        """Problem with a server that should serve the ``content`` of the file; None if it does."""
+        url, fetched = self.way.url, fetch(self.way)
+        if fetched.problem is not None:
+            return f"{url}: {fetched.problem}; {self.way.file} stands"
+        if fetched.content != content:
+            return (
+                f"{url}: is not what {self.way.file} holds; let the server serve that file, "
+                "uncached and unchanged"
+            )
+        return None
 
 
-def problem_of(served_at: ServedAt, file: Path, content: bytes) -> Optional[str]:
-    """Problem with a server that should serve the ``content`` of a file; None if it does."""
-    fetched = fetch(served_at)
-    if fetched.problem is not None:
-        return f"{served_at.url}: {fetched.problem}; {file} stands"
-    if fetched.content != content:
-        return (
-            f"{served_at.url}: is not what {file} holds; let the server serve that file, uncached "
-            "and unchanged"
-        )
-    return None
-
-
-def fetch(served_at: ServedAt) -> Fetched:
+def fetch(way: HttpsWay) -> Fetched:
     """Fetch in a child that ends at the deadline: a server may send a byte a second for ever."""
-    question = Question(partial(_fetched, served_at), served_at.deadline_seconds)
+    question = Question(partial(_fetched, way), way.deadline_seconds)
     answer = ask_all({"server": question})["server"]
     if answer.source.problem is not None:
         return Fetched(problem=f"cannot be fetched: {answer.source.problem}")
@@ -85,33 +93,31 @@ def fetch(served_at: ServedAt) -> Fetched:
     return fetched
 
 
-def _fetched(served_at: ServedAt) -> Fetched:
+def _fetched(way: HttpsWay) -> Fetched:
     import ssl
     from http.client import HTTPException
 
-    ca_file = served_at.ca_file
+    ca_file = way.ca_file
     try:
         context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
     except OSError as error:
         return Fetched(problem=f"the certificates in {ca_file} cannot be read: {error}")
     try:
-        return Fetched(_content(served_at, context))
+        return Fetched(_content(way, context))
     except PublishError as error:
         return Fetched(problem=str(error))
     except (OSError, HTTPException, ValueError) as error:
         return Fetched(problem=f"cannot be fetched: {error}")
 
 
-def _content(served_at: ServedAt, context: ssl.SSLContext) -> bytes:
+def _content(way: HttpsWay, context: ssl.SSLContext) -> bytes:
     """Content after redirections on one host, as nodes follow them. No proxy is asked."""
     from http.client import HTTPSConnection, IncompleteRead
 
-    url = served_at.url
+    url = way.url
     for _ in range(_MOST_REDIRECTIONS):
         place = urlsplit(url)
-        connection = HTTPSConnection(
-            place.netloc, timeout=served_at.deadline_seconds, context=context
-        )
+        connection = HTTPSConnection(place.netloc, timeout=way.deadline_seconds, context=context)
         with contextlib.closing(connection):
             connection.request("GET", place._replace(scheme="", netloc="").geturl(), None, _HEADERS)
             response = connection.getresponse()

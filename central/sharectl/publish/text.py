@@ -18,6 +18,7 @@ from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
 from sharectl.publish.signing import Signature, SigningKey
+from sharectl.publish.ways import PlacedTargets
 from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
 
 PLAN_MAX_BYTES = 2**26
@@ -115,11 +116,15 @@ class Seal:
     """Name of the pool, for nodes that are told one."""
     key: Optional[SigningKey] = None
     """Signing key; None leaves the text unsigned."""
+    others: tuple[SigningKey, ...] = ()
+    """Keys that verify besides."""
     key_problem: Optional[str] = None
     """Problem with the key that should sign: only withdrawals are published then, unsigned."""
 
 
 UNSEALED = Seal()
+FILE = "file:"
+"""Begin of the name of a file as a place."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +143,38 @@ class SharectlFile:
 
 @dataclass(frozen=True)
 class FilePublisher:
-    """Publishes plans as a file, on a file system of the nodes or for copies to them."""
+    """Publishes plans as a file, on a file system of the nodes or for copies; see `Transport`."""
 
     path: Path
     seal: Seal = UNSEALED
+
+    @property
+    def name(self) -> str:
+        """Name of the place."""
+        return f"{FILE}{self.path}"
+
+    def look(self) -> list[PlacedTargets]:
+        """Look at the file."""
+        return [self.content()[1]]
+
+    def content(self) -> tuple[bytes, PlacedTargets]:
+        """Bytes of the file, and its targets."""
+        place = str(self.path)
+        try:
+            content = content_of(self.path)
+            held = parse_text(content, place)
+        except InputError as error:
+            return b"", PlacedTargets("file", place, str(error))
+        key, signature, fault = self.seal.key, held.signature, None
+        if key is not None and (fault := signing.problem_of(content, [key, *self.seal.others])):
+            fault = f"{place}: {fault}: nodes with the key refuse it; `sharectl cycle` publishes "
+            fault += "it again"
+        more = {
+            "signed_by": signature.key_id if signature else None,
+            "verified": key is not None and fault is None,
+        }
+        facts = len(held.targets), held.sequence, held.valid_until, held.pool, more
+        return content, PlacedTargets("file", place, fault, *facts)
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path."""

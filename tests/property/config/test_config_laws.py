@@ -17,12 +17,12 @@ from sharectl.config.groups import GroupConfig
 from sharectl.config.load import load, parse
 from sharectl.config.model import (
     ONE_OF,
-    CollectorPublisherConfig,
     Config,
     CricPledgesConfig,
 )
 from sharectl.config.text import flow, render
 from sharectl.errors import ConfigError
+from sharectl.publish.ways import CollectorWay
 from sharectl.shares.groups import GROUP_NAME
 
 PROBLEM = re.compile(r"FILE:(\d+):(?:(\d+):)? \S.*", re.DOTALL)
@@ -104,7 +104,7 @@ subgroups = st.dictionaries(
 publish = st.one_of(
     paths.map(lambda path: {"file": path}),
     paths.map(lambda path: {"https": {"file": path, "url": "https://cm/x.txt"}}),
-    mapping_of(CollectorPublisherConfig).map(lambda way: {"collector": way}),
+    mapping_of(CollectorWay).map(lambda way: {"collector": way}),
 )
 sources = mapping_of(CricPledgesConfig).map(lambda cric: {"from": "cric", "cric": cric})
 data = st.builds(

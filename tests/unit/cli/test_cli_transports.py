@@ -13,7 +13,7 @@ from sharectl.cli.main import main
 from sharectl.config.load import load
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
-from sharectl.publish.collector import Delivery, Holding
+from sharectl.publish.collector import Holding, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
@@ -166,7 +166,7 @@ def test_the_content_of_a_server_is_shown(
     ("held", "problem"),
     [
         (Holding("s@x", 7, NOW + 60, targets=3), None),
-        (None, "holds no plan of sharectl"),
+        (Holding(problem="no answer"), "collector:cm.example.org: no answer"),
         (Holding(), "holds no plan of sharectl"),
         (Holding("s@x", 7, NOW), "expired 0 s ago"),
         (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
@@ -176,11 +176,8 @@ def test_the_content_of_a_server_is_shown(
         ),
     ],
 )
-def test_the_content_of_a_collector_is_shown(
-    tmp_path: Path, held: Optional[Holding], problem: Optional[str]
-) -> None:
-    config = load(configured(tmp_path, "{collector: {}}"))
-    place = status.in_collector(config, NOW, COLLECTOR, Delivery(held))
+def test_the_content_of_a_collector_is_shown(held: Holding, problem: Optional[str]) -> None:
+    place = status.row(placed(COLLECTOR, held), None, NOW, 7)
     if problem is None:
         assert place["problem"] is None
         assert status.line(place) == "3 targets, sequence 7, valid for 60 s, from s@x"

@@ -12,7 +12,7 @@ from sharectl.cycle.ports import Publisher
 from sharectl.errors import PublishError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import text
-from sharectl.publish.places import FormerPlacesFile
+from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.text import FilePublisher, render
 from tests.fakes import NOW, FakePublisher
 

@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sharectl.errors import PublishError, UnsignedError
 from sharectl.model import Plan, Target
-from sharectl.publish.https import HttpsPublisher, ServedAt, fetch
+from sharectl.publish.https import HttpsPublisher, fetch
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import TEXT_MAX_BYTES, Seal, render
+from sharectl.publish.ways import HttpsWay
 from tests.web_server import Answer, WebServer, serving, web_server
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
@@ -24,12 +27,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         yield running
 
 
-def at(server: WebServer, path: str = "/sharectl.txt", deadline_seconds: float = 20.0) -> ServedAt:
-    return ServedAt(server.url(path), server.certificate, deadline_seconds)
+def at(server: WebServer, path: str = "/sharectl.txt", **more: Any) -> HttpsWay:
+    return HttpsWay(Path("x"), server.url(path), server.certificate, **more)
 
 
 def publisher(server: WebServer, folder: Path) -> HttpsPublisher:
-    return HttpsPublisher(folder / "sharectl.txt", at(server), SEAL)
+    return HttpsPublisher(replace(at(server), file=folder / "sharectl.txt"), SEAL)
 
 
 def test_a_plan_that_the_server_serves_is_published(server: WebServer, tmp_path: Path) -> None:
@@ -57,7 +60,8 @@ def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
 ) -> None:
     withdrawal = Plan(8, 1000, 4060, ("alice", "cms"), (), "disabled")
     server.answer = serving(render(withdrawal, Seal("pool-1")).encode())
-    keyless = HttpsPublisher(tmp_path / "x", at(server), Seal("pool-1", key_problem="no key"))
+    way = replace(at(server), file=tmp_path / "x")
+    keyless = HttpsPublisher(way, Seal("pool-1", key_problem="no key"))
     with pytest.raises(UnsignedError) as caught:
         keyless.publish(withdrawal)
     assert caught.value.place == server.url()
@@ -90,10 +94,10 @@ def test_a_server_that_nobody_vouches_for_is_not_believed(
     server: WebServer, tmp_path: Path
 ) -> None:
     server.answer = serving(render(PLAN, SEAL).encode())
-    elsewhere = ServedAt(server.url().replace("localhost", "127.0.0.1"), server.certificate)
-    for place in (ServedAt(server.url()), elsewhere):
+    elsewhere = replace(at(server), url=server.url().replace("localhost", "127.0.0.1"))
+    for place in (replace(at(server), ca_file=None), elsewhere):
         assert "CERTIFICATE_VERIFY_FAILED" in (fetch(place).problem or "")
-    missing = ServedAt(server.url(), tmp_path / "no.pem")
+    missing = replace(at(server), ca_file=tmp_path / "no.pem")
     assert "no.pem cannot be read" in (fetch(missing).problem or "")
 
 
@@ -168,4 +172,4 @@ def test_a_server_without_end_is_read_to_the_limit(server: WebServer, head: byte
 
 
 def test_a_server_that_is_gone_is_named() -> None:
-    assert "refused" in (fetch(ServedAt("https://127.0.0.1:1/x")).problem or "")
+    assert "refused" in (fetch(HttpsWay(Path("x"), "https://127.0.0.1:1/x")).problem or "")

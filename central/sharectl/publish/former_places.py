@@ -20,9 +20,6 @@ from sharectl.model import Plan
 from sharectl.publish import text
 from sharectl.times import shown
 
-FILE, COLLECTOR = "file:", "collector:"
-"""Begin of a place's name: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool's."""
-
 _MAX_BYTES = 2**20
 
 
@@ -97,7 +94,7 @@ class _Emptying:
 
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets."""
-        path = Path(self.name[len(FILE) :]) if self.name.startswith(FILE) else None
+        path = Path(self.name[len(text.FILE) :]) if self.name.startswith(text.FILE) else None
         if path is not None and not os.path.lexists(path):
             self.places.forget(self.name)
             return str(path)
