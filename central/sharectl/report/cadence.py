@@ -52,41 +52,39 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
 
 
 def _cost_content(cost: Cost, comparison: Comparison) -> dict[str, Any]:
-    return {
-        "name": cost.load.name,
-        "jobs": cost.load.jobs,
-        "mean_seconds": cost.load.mean_seconds,
-        "share_of_core_seconds": comparison.share(cost) if cost.load.jobs is not None else None,
-        "intervals": [
+    intervals = []
+    for number, option in enumerate(cost.options):
+        alone, reused = (
+            comparison.idle_hours(cost, number, reused=reused) for reused in (False, True)
+        )
+        intervals.append(
             {
                 "interval_seconds": option.interval_seconds,
                 "kept": None if option.negotiating is None else not option.late,
                 "cycles_begin_seconds_apart": option.period_seconds,
                 "loading_factor": option.alone,
                 "loading_factor_claims_reused": option.loading,
-                "idle_core_hours_per_day": comparison.idle_hours(cost, number, reused=False),
-                "idle_core_hours_per_day_claims_reused": comparison.idle_hours(
-                    cost, number, reused=True
-                ),
+                "idle_core_hours_per_day": alone,
+                "idle_core_hours_per_day_claims_reused": reused,
                 "negotiating_ratio": option.negotiating,
                 "cycles_per_day": option.cycles_per_day,
             }
-            for number, option in enumerate(cost.options)
-        ],
-    }
+        )
+    load = cost.load
+    share = None if load.jobs is None else comparison.share(cost)
+    facts = {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds}
+    return {**facts, "share_of_core_seconds": share, "intervals": intervals}
 
 
 def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str, Any]:
-    cores = comparison.terms.cores
+    cores, option = comparison.terms.cores, choice.option
     return {
         **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
         "by_column": _basis(comparison),
-        "loading_factor": choice.option.loading,
-        "idle_core_hours_per_day": None
-        if cores is None
-        else DAY_HOURS * cores * choice.option.idle,
-        "negotiating_ratio": choice.option.negotiating,
-        "beside_default": asdict(beside(choice.option, choice.default, cores)),
+        "loading_factor": option.loading,
+        "idle_core_hours_per_day": None if cores is None else DAY_HOURS * cores * option.idle,
+        "negotiating_ratio": option.negotiating,
+        "beside_default": asdict(beside(option, choice.default, cores)),
         "why": list(reasons(comparison, choice)),
     }
 
@@ -122,14 +120,14 @@ def _rows(content: dict[str, Any], *, parts: bool) -> Iterator[Sequence[object]]
     loads, choice = content["run_times"], content["recommendation"]
     longest = loads[0]["intervals"][-1]["interval_seconds"]
     shown = choice["NEGOTIATOR_INTERVAL"] if choice else longest
-    for number, load in enumerate(loads):
+    claims = ("", "_claims_reused") if content["claim_worklife_seconds"] else ("",)
+    for load in loads:
+        names = (load["name"], brief(load["mean_seconds"])) if len(loads) > 1 else ()
         for row in load["intervals"]:
-            if parts and number and row["interval_seconds"] != shown:
+            if parts and load is not loads[0] and row["interval_seconds"] != shown:
                 continue
-            cells: list[object] = [brief(row["interval_seconds"])]
-            if len(loads) > 1:
-                cells = [load["name"], brief(load["mean_seconds"]), *cells]
-            for column in ("", "_claims_reused") if content["claim_worklife_seconds"] else ("",):
+            cells: list[object] = [*names, brief(row["interval_seconds"])]
+            for column in claims:
                 loading = row[f"loading_factor{column}"]
                 hours = row[f"idle_core_hours_per_day{column}"]
                 hours = DAY_HOURS * (1 - loading) if hours is None else hours
@@ -216,10 +214,6 @@ def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
         f"{longest} the longest that loses at most {_percent(terms.tolerance)} of the cores' time "
         f"more ({_loss(option, terms.cores)})."
     )
-    yield (
-        f"The negotiator pays {option.negotiating:.1%} of its time for it, in "
-        f"{option.cycles_per_day:.0f} cycles a day."
-    )
     if option.interval_seconds != Knobs.interval_seconds:
         cost = beside(option, choice.default, terms.cores)
         hours = cost.negotiating_hours_per_day
@@ -227,12 +221,6 @@ def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
             f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {Knobs.interval_seconds}, it loses "
             f"{_more_idle(cost)}, and the negotiator negotiates "
             f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}."
-        )
-    busiest = choice.knobs.shortest_period_seconds(duration)
-    if busiest < option.interval_seconds:
-        yield (
-            f"Schedds that call for a cycle after each submission get one every {brief(busiest)} s "
-            f"at the soonest ({duration / busiest:.1%} of the negotiator's time)."
         )
     if comparison.now is not None:
         yield (
@@ -302,25 +290,19 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
 def figure(intervals: Sequence[float]) -> str:
     """SVG file of the saw-tooth over run times, for each interval."""
     longest = 4 * max(intervals)
-    return document(
-        [
-            Figure(
-                key="saw-tooth",
-                title="Loading factor over run time in seconds",
-                description="It is 1 at whole numbers of cycles, and n / (n + 1) just past n.",
-                across=(0.0, longest),
-                ticks=ticks_up_to(longest, 5),
-                up=Limits(0.0, 1.0, 0.25),
-                unit=AxisUnit(1.0, "loading factor"),
-                curves=[
-                    Curve(
-                        f"{interval:g} s",
-                        f"group{number % GROUPS}",
-                        [Value(*corner) for corner in sawteeth(interval, longest)],
-                    )
-                    for number, interval in enumerate(intervals)
-                ],
-                across_words="seconds",
-            )
-        ]
+    teeth = {f"{interval:g} s": sawteeth(interval, longest) for interval in intervals}
+    drawing = Figure(
+        key="saw-tooth",
+        title="Loading factor over run time in seconds",
+        description="It is 1 at whole numbers of cycles, and n / (n + 1) just past n.",
+        across=(0.0, longest),
+        ticks=ticks_up_to(longest, 5),
+        up=Limits(0.0, 1.0, 0.25),
+        unit=AxisUnit(1.0, "loading factor"),
+        curves=[
+            Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
+            for number, (name, corners) in enumerate(teeth.items())
+        ],
+        across_words="seconds",
     )
+    return document([drawing])
