@@ -202,11 +202,6 @@ class Chromium:
             raise BrowserError(f"{script}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def screenshot(self) -> bytes:
-        """PNG of the page."""
-        picture = self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        return base64.b64decode(picture["data"])
-
     def pdf(self) -> bytes:
         """The page on paper (A4), whatever `look` chose last."""
         self.tell("Emulation.setEmulatedMedia", media="print")

@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import defaultdict
 from typing import Any
-
-from PIL import Image
 
 from tests.browser.chromium import Chromium
 
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 """WCAG 2.2: text (1.4.3), and parts of figures (1.4.11)."""
-NO_COLOUR = (-999, -999, -999)
-"""For ``none``: no pixel has it."""
-_REACH = 3
-_NEAR = 0.35
-"""Pixels around a place, and the part of the ground that may be mixed with a colour."""
-_SAMPLES = 40
+GROUND = "getComputedStyle(document.body).backgroundColor"
 _WHOLE = 0.97
 """Part of a figure's width that lines and gaps must fill."""
 
-_CURVES = """
-[...document.querySelectorAll('svg.figure path.line:not(.sample)')].map(path => {
-  const length = path.getTotalLength(), matrix = path.getScreenCTM(), places = [];
-  for (let k = 0; k <= count; k++) {
-    const at = path.getPointAtLength(length * k / count).matrixTransform(matrix);
-    places.push([at.x + scrollX, at.y + scrollY]);
-  }
-  const style = getComputedStyle(path);
-  const steps = [...path.getAttribute('d').matchAll(/[lh](-?[0-9.]+)/g)];
-  return {figure: path.closest('svg').id, name: path.className.baseVal, places,
-          across: steps.reduce((sum, step) => sum + +step[1], 0),
-          stroke: style.stroke, dash: style.strokeDasharray};
+_FIGURES = """
+[...document.querySelectorAll('svg.figure')].map(svg => {
+  const last = list => list[list.length - 1], find = wanted => [...svg.querySelectorAll(wanted)];
+  const seen = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true});
+  const drawn = [
+    ...find('path.line:not(.sample)').filter(e => getComputedStyle(e).stroke !== 'none'),
+    ...find('path.area').filter(e => getComputedStyle(e).fill.startsWith('url('))];
+  const names = new Set(drawn.filter(e => seen(e)).map(e => last(e.classList)));
+  const across = path => [...path.getAttribute('d').matchAll(/[lh](-?[0-9.]+)/g)]
+    .reduce((sum, step) => sum + +step[1], 0);
+  return {id: svg.id, plot: svg.querySelector('path.axis, path.grid').getBBox().width,
+    gaps: find('.gap').reduce((sum, gap) => sum + gap.getBBox().width, 0),
+    lines: find('path.line:not(.sample):not(.dot)').map(e => [last(e.classList), across(e)]),
+    missing: [...find('path.sample'), ...find('rect.swatch')].map(e => last(e.classList))
+      .filter(name => !names.has(name))};
 })"""
 
-_EXTENTS = """
-Object.fromEntries([...document.querySelectorAll('svg.figure')].map(svg => {
-  const last = list => list[list.length - 1];
-  const of = wanted => [...svg.querySelectorAll(wanted)].map(e => last(e.classList));
-  const drawn = new Set([...of('path.line:not(.sample)'), ...of('path.area')]);
-  const gaps = [...svg.querySelectorAll('.gap')];
-  return [svg.id, {plot: svg.querySelector('path.axis, path.grid').getBBox().width,
-    gaps: gaps.reduce((sum, gap) => sum + gap.getBBox().width, 0),
-    missing: [...of('path.sample'), ...of('rect.swatch')].filter(name => !drawn.has(name))}];
-}))"""
-
-_AREAS = """
-[...document.querySelectorAll('svg.figure path.area')].map(path => {
-  const b = path.getBoundingClientRect(), style = getComputedStyle(path);
-  return {figure: path.closest('svg').id, name: path.className.baseVal,
-          fill: style.fill, stroke: style.stroke,
-          box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY]};
+_SIGNS = """
+[...document.querySelectorAll('svg.figure path.line:not(.sample), svg.figure path.area')]
+.map(path => {
+  const style = getComputedStyle(path), url = style.fill.match(/#[^"')]+/);
+  const hatch = url && document.querySelector(url[0])?.querySelector('.hatch')?.getAttribute('d');
+  return {figure: path.closest('svg').id, name: path.className.baseVal, stroke: style.stroke,
+          sign: url ? `hatch ${hatch}` : `dash ${style.strokeDasharray}`};
 })"""
 
 _TEXTS = """
@@ -90,65 +74,16 @@ _AXES = """
 })(document.getElementById(figure))"""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A screenshot of a whole page."""
-
-    image: Image.Image
-
-    def has(
-        self, place: Iterable[float], colour: tuple[int, int, int], reach: int = _REACH
-    ) -> bool:
-        """True if a pixel near a place has about that colour, mixed with the ground."""
-        x, y = (round(part) for part in place)
-        near = _NEAR * _difference(self.at(0, 0), colour)
-        return any(
-            _difference(self.at(x + across, y + down), colour) <= near
-            for across in range(-reach, reach + 1)
-            for down in range(-reach, reach + 1)
-        )
-
-    def at(self, x: int, y: int) -> tuple[int, ...]:
-        """Red, green and blue."""
-        inside = min(max(x, 0), self.image.width - 1), min(max(y, 0), self.image.height - 1)
-        pixel = self.image.getpixel(inside)
-        assert isinstance(pixel, tuple)
-        return pixel[:3]
-
-
-def picture(browser: Chromium) -> Picture:
-    """Screenshot of the page."""
-    return Picture(Image.open(io.BytesIO(browser.screenshot())).convert("RGB"))
-
-
 def missing_curves(browser: Chromium) -> list[str]:
-    """Lines and layers that are incomplete between gaps, or have few pixels of their colour."""
-    seen = picture(browser)
-    extents = browser.evaluate(_EXTENTS)
-    wrong = [
-        f"{figure}: {extent['missing']}" for figure, extent in extents.items() if extent["missing"]
-    ]
-    for curve in browser.evaluate(_CURVES, {"count": _SAMPLES}):
-        hits = sum(seen.has(place, rgb(curve["stroke"])) for place in curve["places"])
-        # Between two dashes there is nothing.
-        least = 0.9 if curve["dash"] == "none" else 0.5
-        extent = extents[curve["figure"]]
-        short = (
-            "dot" not in curve["name"]
-            and curve["across"] + extent["gaps"] < _WHOLE * extent["plot"]
-        )
-        if short or hits < least * len(curve["places"]):
-            wrong.append(
-                f"{curve['figure']} {curve['name']}: {hits} of {len(curve['places'])} places, "
-                f"{curve['across']} wide"
-            )
-    for area in browser.evaluate(_AREAS):
-        left, top, right, bottom = area["box"]
-        middle = ((left + right) / 2, (top + bottom) / 2)
-        if not area["fill"].startswith("url(") or not seen.has(
-            middle, rgb(area["stroke"]), round((bottom - top) / 2) + 4
-        ):
-            wrong.append(f"{area['figure']} {area['name']}: {area['fill']}")
+    """Lines and layers that are not drawn, or are incomplete between gaps."""
+    wrong = []
+    for figure in browser.evaluate(_FIGURES):
+        wrong += [f"{figure['id']}: {name}" for name in figure["missing"]]
+        wrong += [
+            f"{figure['id']}: {name} is {across} wide"
+            for name, across in figure["lines"]
+            if across + figure["gaps"] < _WHOLE * figure["plot"]
+        ]
     return wrong
 
 
@@ -163,16 +98,15 @@ def drawn_end(browser: Chromium, figure: str, name: str) -> float:
 
 def faint(browser: Chromium) -> list[str]:
     """Texts and lines with too little contrast to the ground."""
-    ground = rgb(browser.evaluate("getComputedStyle(document.body).backgroundColor"))
+    ground = rgb(browser.evaluate(GROUND))
     texts = [
         f"{text['text']}: {text['colour']}"
         for text in browser.evaluate(_TEXTS)
         if contrast(rgb(text["colour"]), ground) < TEXT_CONTRAST
     ]
-    curves = [*browser.evaluate(_CURVES, {"count": 1}), *browser.evaluate(_AREAS)]
     return texts + [
         f"{curve['name']}: {curve['stroke']}"
-        for curve in curves
+        for curve in browser.evaluate(_SIGNS)
         if contrast(rgb(curve["stroke"]), ground) < LINE_CONTRAST
     ]
 
@@ -213,19 +147,11 @@ def too_wide(browser: Chromium) -> list[str]:
 
 def alike_without_colour(browser: Chromium) -> list[str]:
     """Curves of one figure that only their colour tells apart."""
-    signs: dict[tuple[str, str], list[str]] = {}
-    for curve in browser.evaluate(_CURVES, {"count": 1}):
+    signs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for curve in browser.evaluate(_SIGNS):
         if "dot" not in curve["name"]:
-            signs.setdefault((curve["figure"], curve["dash"]), []).append(curve["name"])
-    for area in browser.evaluate(_AREAS):
-        hatch = browser.evaluate(
-            "(p => p.querySelector('.hatch') ? p.querySelector('.hatch').getAttribute('d') : "
-            "'none')"
-            "(document.querySelector(fill.match(/#[^\"')]+/)[0]))",
-            {"fill": area["fill"]},
-        )
-        signs.setdefault((area["figure"], hatch), []).append(area["name"])
-    return [f"{figure}: {names}" for (figure, _sign), names in signs.items() if len(set(names)) > 1]
+            signs[curve["figure"], curve["sign"]].add(curve["name"])
+    return [f"{figure}: {names}" for (figure, _), names in signs.items() if len(names) > 1]
 
 
 def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
@@ -259,9 +185,7 @@ def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
 
 def rgb(colour: str) -> tuple[int, int, int]:
     """Parts of ``rgb(1, 2, 3)``."""
-    red, green, blue = (
-        round(float(part)) for part in re.findall(r"[0-9.]+", colour)[:3] or NO_COLOUR
-    )
+    red, green, blue = (round(float(part)) for part in re.findall(r"[0-9.]+", colour)[:3])
     return red, green, blue
 
 
@@ -274,10 +198,6 @@ def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
 def number(label: str) -> float:
     """Number of a label of an axis."""
     return float(label.replace("\u202f", "").replace("\u2212", "-"))
-
-
-def _difference(one: Iterable[int], other: Iterable[int]) -> int:
-    return sum(abs(a - b) for a, b in zip(one, other))
 
 
 def _luminance(colour: tuple[int, int, int]) -> float:

@@ -120,9 +120,3 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
     refuse_loss(piped, shown)
     headings = [len(line) for line in piped.splitlines() if line.startswith("group")]
     assert max(headings) <= WIDTH, "piped tables have a line a row, and their headings fit too"
-
-
-def test_the_check_sees_a_lost_number() -> None:
-    for piped, shown in (("1234 5", "123\n4 5"), ("1", f"1{' ' * WIDTH}")):
-        with pytest.raises(AssertionError):
-            refuse_loss(piped, shown)

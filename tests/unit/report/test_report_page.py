@@ -16,6 +16,7 @@ from sharectl.report.page import Subject, as_content, numbers
 from sharectl.report.scale import (
     AxisUnit,
     Limits,
+    Tick,
     number_ticks,
     rounded_limits,
     significant,
@@ -23,7 +24,7 @@ from sharectl.report.scale import (
     unit_of,
 )
 from sharectl.report.svg import LAYERS
-from tests.made_series import APRIL, PLEDGES, page_of, series, ten_minutes
+from tests.made_series import APRIL, page_of, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL)
 DAY = 86400
@@ -147,26 +148,6 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     golden("report/page.txt", "\n".join([*text, ""]))
 
 
-def test_waits_and_nodes_for_multicore_jobs_are_of_the_last_cycle() -> None:
-    subject = replace(SUBJECT, last=replace(LAST, nodes=NODES, waits=WAITS))
-    content = as_content([series(3)], subject)
-    counts = {"nodes": 2, "cores": 64, "multi_cores": 16, "single_cores": 3, "idle_cores": 45}
-    assert content["multicore_only"] == counts
-    assert [waits["cores"] for waits in content["waits"]] == [1, 8]
-    without = as_content([series(3)], replace(SUBJECT, last=replace(LAST, nodes=NODES[2:])))
-    assert (without["multicore_only"], without["waits"]) == (None, [])
-
-
-def test_all_groups_come_first_in_percent_of_their_shares_and_in_hs06() -> None:
-    page = page_of([series(5), series(3, since=APRIL + 40 * DAY)], SUBJECT)
-    assert page.index('id="all-groups"') < page.index('id="summary"') < page.index('id="pool"')
-    figures = re.findall(r'<svg class="figure"[^>]* id="all-[^"]*".*?</svg>', page, re.DOTALL)
-    assert len(figures) == 4
-    for figure in figures:
-        assert re.findall(r"<title>([a-z]+)</title>", figure) == list(PLEDGES)
-    assert ">% of the share (above 0: over it)<" in figures[0]
-
-
 def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     layers = curves.layers_of([series(1, sizes=tuple(range(1, 11)))])
     assert (len(layers), list(layers)[-1]) == (LAYERS, "others")
@@ -178,90 +159,56 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     ]
 
 
-def test_an_error_in_percent_needs_a_share() -> None:
-    (group, *_) = curves.summary(series(1))["groups"]
-    share = group["power_hs06"] - group["error_hs06"]
-    assert group["error_ratio"] == pytest.approx(group["error_hs06"] / share)
-    (group, *_) = curves.summary(changed(series(1), power_hs06=5.0, error_hs06=5.0))["groups"]
-    assert group["error_ratio"] is None
+def test_the_last_cycle_has_its_waits_and_its_nodes_for_multicore_jobs() -> None:
+    content = as_content(
+        [series(3)], replace(SUBJECT, last=replace(LAST, nodes=NODES, waits=WAITS))
+    )
+    counts = {"nodes": 2, "cores": 64, "multi_cores": 16, "single_cores": 3, "idle_cores": 45}
+    assert content["multicore_only"] == counts
+    assert [waits["cores"] for waits in content["waits"]] == [1, 8]
+    without = as_content([series(3)], replace(SUBJECT, last=replace(LAST, nodes=NODES[2:])))
+    assert (without["multicore_only"], without["waits"]) == (None, [])
 
 
-def test_the_summary_weighs_by_cycles() -> None:
+def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     made = series(1)
-    period = curves.summary(made)
-    by_pledge = sorted(PLEDGES, key=lambda name: -PLEDGES[name])
-    assert [group["group"] for group in period["groups"]] == by_pledge
-    atlas, points = of_group(period, "atlas"), curves.points_of([made], "atlas")
-    cycles = sum(point.cycles for point in points)
-    mean = sum(point.error_hs06 * point.cycles for point in points) / cycles
-    assert atlas["error_hs06"] == pytest.approx(mean)
-    worked = sum(point.work_hs06_seconds for point in points) / 3600
-    assert atlas["work_hs06_hours"] == pytest.approx(worked)
+    atlas, points = of_group(curves.summary(made), "atlas"), curves.points_of([made], "atlas")
+    mean = sum(point.error_hs06 * point.cycles for point in points)
+    assert atlas["error_hs06"] == pytest.approx(mean / sum(point.cycles for point in points))
     assert atlas["over_ratio"] + atlas["under_ratio"] == pytest.approx(1.0)
+    share = atlas["power_hs06"] - atlas["error_hs06"]
+    assert atlas["error_ratio"] == pytest.approx(atlas["error_hs06"] / share)
     atlas = of_group(curves.summary(made, 1e9), "atlas")
     assert (atlas["over_ratio"], atlas["under_ratio"]) == (0, 0)
-
-
-def test_imported_rows_leave_what_they_do_not_know_unknown() -> None:
+    alone = curves.summary(changed(made, power_hs06=5.0, error_hs06=5.0))
+    assert of_group(alone, "atlas")["error_ratio"] is None
     period = curves.summary(series(1, imported=True))
-    unknown = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds")
-    assert [period["pool"][key] for key in unknown] == [None] * 4
-    cms = of_group(period, "cms")
-    assert [cms[key] for key in ("held_back_nodes", "helped_nodes", "unplaceable_jobs")] == [
-        None
-    ] * 3
+    known = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds")
+    assert [period["pool"][key] for key in known] == [None] * 4
+    known = ("held_back_nodes", "helped_nodes", "output_hs06", "unplaceable_jobs")
+    assert [of_group(period, "cms")[key] for key in known] == [None] * 4
 
 
-def held_back(bucket: Bucket) -> curves.Values:
-    return {"cms": bucket.groups["cms"].held_back_nodes} if "cms" in bucket.groups else {}
-
-
-def work(bucket: Bucket) -> curves.Values:
-    return {"cms": bucket.groups["cms"].work_hs06_seconds} if "cms" in bucket.groups else {}
-
-
-def test_targets_of_a_group_begin_where_they_are_known() -> None:
+@pytest.mark.parametrize("knows_group", [True, False])
+def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> None:  # noqa: FBT001
     made = series(2)
     half = len(made.buckets) // 2
-    late = changed(made, 0, half, held_back_nodes=None)
-    drawn = [value for value in curves.curves(late, held_back)["cms"] if value.mean is not None]
-    assert drawn[0].place >= made.buckets[half].start
+    begin, late = made.buckets[half].start, changed(made, 0, half, held_back_nodes=None)
+    if not knows_group:
+        older = [replace(bucket, groups={}) for bucket in made.buckets[:half]]
+        late = replace(made, buckets=(*older, *made.buckets[half:]))
+
+    def lines(bucket: Bucket) -> curves.Values:
+        point = bucket.groups.get("cms")
+        return {"nodes": point.held_back_nodes, "work": point.work_hs06_seconds} if point else {}
+
+    drawn = [value for value in curves.curves(late, lines)["nodes"] if value.mean is not None]
+    assert drawn[0].place >= begin
+    first = curves.sums(late, lines)["work"][0]
+    assert (first.place >= begin - 3600, first.mean) == (not knows_group, 0)
     newer = replace(made, buckets=made.buckets[half:])
-    assert min(value.mean or 0.0 for value in drawn) > 0
     means = [of_group(curves.summary(part), "cms")["held_back_nodes"] for part in (newer, late)]
     assert means[0] == means[1]
-
-
-def test_a_group_that_came_later_begins_where_it_came() -> None:
-    made = series(2)
-    half = len(made.buckets) // 2
-    older = [
-        replace(bucket, groups={"alice": bucket.groups["alice"]}) for bucket in made.buckets[:half]
-    ]
-    late = replace(made, buckets=(*older, *made.buckets[half:]))
-    begin = made.buckets[half].start
-    drawn = [value for value in curves.curves(late, held_back)["cms"] if value.mean is not None]
-    assert drawn[0].place >= begin
-    first = curves.sums(late, work)["cms"][0]
-    assert (first.place >= begin - 3600, first.mean) == (True, 0)
-
-
-def test_a_subgroup_is_counted_with_its_group_only() -> None:
-    page = page_of([series(1, {"alice": 100.0, "alice.prod": 60.0, "cms": 50.0})], SUBJECT)
-    (description,) = re.findall(r'<desc id="pool-power-d">([^<]*)', page)
-    assert "pledge: from 150 to 150" in description
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "labels"),
-    [
-        (APRIL, APRIL + DAY, ["1 Apr", "06:00", "12:00", "18:00", "2 Apr"]),
-        (APRIL, APRIL + 365 * DAY, ["Apr", "Jul", "Oct", "2022", "Apr"]),
-        (APRIL + 3700, APRIL + 5000, ["1 Apr 01:05", "01:10", "01:15", "01:20"]),
-    ],
-)
-def test_ticks_of_times(since: int, until: int, labels: list[str]) -> None:
-    assert [tick.label for tick in time_ticks(since, until, 5)] == labels
 
 
 THOUSANDS = Limits(-40_000, 80_000, 40_000)
@@ -269,15 +216,33 @@ CORES = Limits(0, 1500, 500)
 
 
 @pytest.mark.parametrize(
-    ("limits", "unit", "labels"),
+    ("ticks", "labels"),
     [
-        (THOUSANDS, unit_of(THOUSANDS, "HS06"), ["\u221240", "0", "40", "80"]),
-        (CORES, unit_of(CORES, "cores", whole=True), ["0", "500", "1\u202f000", "1\u202f500"]),
-        (rounded_limits(0, 1, 4), AxisUnit(1, "s"), ["0.00", "0.25", "0.50", "0.75", "1.00"]),
+        (number_ticks(THOUSANDS, unit_of(THOUSANDS, "HS06")), ["\u221240", "0", "40", "80"]),
+        (
+            number_ticks(CORES, unit_of(CORES, "cores", whole=True)),
+            ["0", "500", "1\u202f000", "1\u202f500"],
+        ),
+        (
+            number_ticks(rounded_limits(0, 1, 4), AxisUnit(1, "s")),
+            ["0.00", "0.25", "0.50", "0.75", "1.00"],
+        ),
+        (time_ticks(APRIL, APRIL + DAY, 5), ["1 Apr", "06:00", "12:00", "18:00", "2 Apr"]),
+        (time_ticks(APRIL, APRIL + 365 * DAY, 5), ["Apr", "Jul", "Oct", "2022", "Apr"]),
+        (
+            time_ticks(APRIL + 3700, APRIL + 5000, 5),
+            ["1 Apr 01:05", "01:10", "01:15", "01:20"],
+        ),
     ],
 )
-def test_ticks_of_numbers(limits: Limits, unit: AxisUnit, labels: list[str]) -> None:
-    assert [tick.label for tick in number_ticks(limits, unit)] == labels
+def test_labels_of_ticks(ticks: list[Tick], labels: list[str]) -> None:
+    assert [tick.label for tick in ticks] == labels
+
+
+def test_small_sums_keep_their_digits() -> None:
+    sums = (0, 0.0042, 0.5, 1.234, 12.34, 123.4, 12345)
+    words = "0 0.00420 0.500 1.23 12.3 123 12\u202f345"
+    assert " ".join(map(significant, sums)) == words
 
 
 def test_numbers_are_of_equal_parts_and_unknown_in_a_gap() -> None:
@@ -288,15 +253,11 @@ def test_numbers_are_of_equal_parts_and_unknown_in_a_gap() -> None:
     assert min(part["running_cores"] for _start, part in parts if part) > 0
 
 
-def test_time_after_the_last_cycle_is_a_gap() -> None:
-    made = ten_minutes({"cms": 1.35})
+def test_time_after_the_last_cycle_is_a_gap_and_subgroups_count_once() -> None:
+    made = ten_minutes({"cms": 1.35, "cms.prod": 0.5})
     assert curves.gaps(made) == [(APRIL + 301, APRIL + 600)]
     page = page_of([made], SUBJECT)
     assert page.count('class="gap"') == page.count('class="figure"')
     assert "Not recorded: 4 min 59 s." in page
-
-
-def test_small_sums_keep_their_digits() -> None:
-    assert [significant(value) for value in (0, 0.0042, 0.5, 1.234, 12.34, 123.4, 12345)] == [
-        *("0", "0.00420", "0.500", "1.23", "12.3", "123", "12\u202f345"),
-    ]
+    (description,) = re.findall(r'<desc id="pool-power-d">([^<]*)', page)
+    assert "pledge: from 100 to 100" in description
