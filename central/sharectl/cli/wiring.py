@@ -35,7 +35,7 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Snapshot, Source
 from sharectl.plan.nodes import ControlledConstraint, controlled_machines
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
-from sharectl.pledges.sources import AllPledges, Ask, SteeredGroup, join
+from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
@@ -335,7 +335,7 @@ def pledges_of(
     young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
     pledges, folder, wanted = config.pledges, config.state_directory, list(_wanted(config))
-    ask: Ask = lambda *_: join(wanted, {}, "yaml", {})  # noqa: E731 - as methods of the others
+    ask: Ask = lambda *_: join(wanted, {}, {})  # noqa: E731 - as methods of the others
     if pledges.source == "negotiator":
         from sharectl.pledges.negotiator import NegotiatorPledges
 

@@ -12,23 +12,22 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.config.model import CricPledgesConfig
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import MAX_HS06
-from sharectl.pledges.sources import (
+from sharectl.pledges.join import (
     DAY_SECONDS,
     Joined,
-    SourcePledge,
     SteeredGroup,
     ago,
     copy_in,
@@ -36,7 +35,7 @@ from sharectl.pledges.sources import (
     keep_copy,
     some,
 )
-from sharectl.shares.pledges import Period, jumps, period_at
+from sharectl.shares.pledges import Period, Pledge, jumps, period_at
 from sharectl.words import quoted, shown
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ _MORE_BYTES = 8 * MAX_BYTES
 _NOT_MODIFIED, _OK, _REDIRECTS = 304, 200, range(300, 400)
 _UNITS = frozenset(("hs06", "hepspec06", "hepscore23", "hs23", "hepscore"))
 """All on one scale, as they are compared: lower case, letters and digits."""
+_NAMES = ("name", "accounting_name")
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
@@ -57,8 +57,8 @@ _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def promised(
-    content: str, federations: Sequence[str], vos: Sequence[str], period: Period
-) -> dict[str, SourcePledge]:
+    content: str, federations: Sequence[str], vos: Iterable[str], period: Period
+) -> dict[str, Pledge]:
     """VO → sum of its pledges by ``federations``; a VO without one is absent.
 
     Raises
@@ -67,27 +67,21 @@ def promised(
         With all problems of these federations and VOs.
     """
     try:
-        answer = json.loads(content, parse_constant=_no_number, object_pairs_hook=_once)
-        answer = _mapping(answer, "CRIC")
+        answer = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError([f"CRIC: is not JSON: {shown(str(error))}"]) from error
     problems: list[str] = []
-    parts: dict[str, list[SourcePledge]] = {}
+    parts: dict[str, list[tuple[float, str]]] = {vo: [] for vo in vos}
     for name in federations:
         with _noted(problems):
-            quarter, place = _quarter(answer, name, period)
-            for vo in vos:
-                keys = [key for key in quarter if key.lower() == vo.lower()]
+            quarter, place = _quarter(_mapping(answer, "CRIC"), name, period)
+            for vo in parts:
                 with _noted(problems):
-                    if len(keys) > 1:
-                        raise InputError([f"{place}: has {some(keys)} for {shown(vo)}: ambiguous"])
-                    for key in keys:
-                        powers = _powers(quarter[key], f"{place}.{shown(key)}")
-                        parts.setdefault(vo, []).extend(powers)
+                    parts[vo] += _powers(quarter, place, vo)
     if problems:
         raise InputError(problems)
     return {
-        vo: SourcePledge(fsum(part.hs06 for part in powers), " + ".join(p.place for p in powers))
+        vo: Pledge(vo, fsum(hs06 for hs06, _ in powers), "cric", " + ".join(p for _, p in powers))
         for vo, powers in parts.items()
         if powers
     }
@@ -103,9 +97,15 @@ def _noted(problems: list[str]) -> Iterator[None]:
 
 def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict[str, Any], str]:
     """Pledges of a federation in a period, by VO, and their place."""
-    key = _federation(answer, name)
-    place = f"CRIC.{shown(key)}"
-    where = _mapping(answer[key], place)
+    keys = (
+        [name] if name in answer else [key for key in answer if name.lower() in _names(answer, key)]
+    )
+    if len(keys) != 1:
+        fact = f"{quoted(name)} could be {some(keys)}; write one of them"
+        absent = f"there is no federation {quoted(name)}; see pledges.cric.federations"
+        raise InputError([f"CRIC: {fact if keys else absent}"])
+    place = f"CRIC.{shown(keys[0])}"
+    where = _mapping(answer[keys[0]], place)
     for part in ("pledges", str(period.year), f"Q{period.quarter}"):
         if part not in where:
             there = some(sorted(where)) or "nothing"
@@ -115,41 +115,27 @@ def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict
     return where, place
 
 
-def _federation(answer: Mapping[str, Any], name: str) -> str:
-    """Key of a federation, by its key, name or accounting name."""
-    if name in answer:
-        return name
-    keys = [
-        key
-        for key, federation in answer.items()
-        if name.lower() in map(str.lower, _names(key, federation))
-    ]
-    if len(keys) != 1:
-        fact = f"{quoted(name)} could be {some(keys)}; write one of them"
-        absent = f"there is no federation {quoted(name)}; see pledges.cric.federations"
-        raise InputError([f"CRIC: {fact if keys else absent}"])
-    return keys[0]
+def _names(answer: Mapping[str, Any], key: str) -> set[str]:
+    """Names of a federation, in lower case."""
+    federation = answer[key] if isinstance(answer[key], dict) else {}
+    return {str(name).lower() for name in (key, *map(federation.get, _NAMES))}
 
 
-def _names(key: str, federation: Any) -> Iterator[str]:
-    yield key
-    if isinstance(federation, dict):
-        yield from (str(federation.get(part)) for part in ("name", "accounting_name"))
-
-
-def _powers(pledge: Any, place: str) -> list[SourcePledge]:
-    """Pledge of a VO; empty without one."""
-    content = _mapping(pledge, place)
-    for key, unit in content.items():
-        if key.lower().startswith("cpu") and "unit" in key.lower() and _unit(unit) not in _UNITS:
-            fact = f"{place}.{shown(key)}: {shown(json.dumps(unit))} is not HS06 or HEPscore23"
-            raise InputError([f"{fact}: see pledges.cric.federations"])
-    place = f"{place}.CPU"
-    return [SourcePledge(_hs06(content["CPU"], place), place)] if "CPU" in content else []
-
-
-def _unit(value: Any) -> str:
-    return re.sub(r"[^a-z0-9]", "", str(value).lower())
+def _powers(quarter: Mapping[str, Any], place: str, vo: str) -> Iterator[tuple[float, str]]:
+    """Pledge of a VO, HS06, and its place; nothing without one."""
+    keys = [key for key in quarter if key.lower() == vo.lower()]
+    if len(keys) > 1:
+        raise InputError([f"{place}: has {some(keys)} for {shown(vo)}: ambiguous"])
+    for key in keys:
+        at = f"{place}.{shown(key)}"
+        pledge = _mapping(quarter[key], at)
+        for name, unit in pledge.items():
+            plain = re.sub(r"[^a-z0-9]", "", str(unit).lower())
+            if re.match(r"cpu.*unit", name, re.IGNORECASE) and plain not in _UNITS:
+                fact = f"{at}.{shown(name)}: {shown(json.dumps(unit))} is not HS06 or HEPscore23"
+                raise InputError([f"{fact}: see pledges.cric.federations"])
+        if "CPU" in pledge:
+            yield _hs06(pledge["CPU"], f"{at}.CPU"), f"{at}.CPU"
 
 
 def _hs06(value: Any, place: str) -> float:
@@ -167,19 +153,6 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError([f"{shown(place)}: {shown(json.dumps(value))} is not an object"])
     return value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object of JSON whose keys are all different."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{max(keys, key=keys.count)!r} is twice in one object")
-    return content
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
 
 
 # ---- the server
@@ -270,32 +243,28 @@ class Copy:
     """Unix seconds at which the server last sent the answer, or said that it holds."""
     answer: str
     etag: Optional[str] = None
-    accepted: Mapping[str, SourcePledge] = field(default_factory=dict)
+    accepted: Mapping[str, Pledge] = field(default_factory=dict)
     """Group → its pledge in use, with the time of the answer that it is from."""
 
 
+@dataclass(frozen=True)
 class CricPledges:
     """Pledges of federations, as CRIC has them."""
 
-    def __init__(
-        self,
-        access: CricPledgesConfig,
-        copy_file: Path,
-        wanted: Sequence[SteeredGroup],
-        *,
-        keep: bool = True,
-        refresh: bool = False,
-        confirm: bool = False,
-    ) -> None:
-        self.access = access
-        self.document = Document(copy_file, 2 * MAX_BYTES)
-        self.wanted = tuple(wanted)
-        self.keep = keep
-        """Write the copy; a dry run does not."""
-        self.refresh = refresh
-        """Ask the server however young the copy is."""
-        self.confirm = confirm
-        """Take pledges however much they differ from those in use."""
+    access: CricPledgesConfig
+    copy_file: Path
+    wanted: Sequence[SteeredGroup]
+    keep: bool = True
+    """Write the copy; a dry run does not."""
+    refresh: bool = False
+    """Ask the server however young the copy is."""
+    confirm: bool = False
+    """Take pledges however much they differ from those in use."""
+
+    @property
+    def document(self) -> Document:
+        """The copy in its file."""
+        return Document(self.copy_file, 2 * MAX_BYTES)
 
     def ask(self, now: int, warnings: list[str]) -> Joined:
         """Pledges of the quarter that ``now`` is in, for `AllPledges`."""
@@ -309,9 +278,10 @@ class CricPledges:
             and 0 <= now - before.asked_at < self.access.refresh_seconds
         )
         problems: list[str] = []
-        for get in (self._old,) if is_young and not self.refresh else (self._fresh, self._old):
+        fresh, old = partial(self._fresh, url=url), self._old
+        for get in (old,) if is_young and not self.refresh else (fresh, old):
             try:
-                copy = get(before, url, now)
+                copy = get(before, now=now)
                 offers = self._offers(copy, period)
                 break
             except (InputError, PoolUnavailableError) as error:
@@ -332,7 +302,7 @@ class CricPledges:
         accepted = before.accepted if before is not None else {}
         return Copy(self.access.url, url, now, content or "", etag, accepted)
 
-    def _old(self, before: Optional[Copy], url: str, now: int) -> Copy:  # noqa: ARG002 - as _fresh
+    def _old(self, before: Optional[Copy], now: int) -> Copy:
         """Copy of this configuration that is not too old."""
         if before is None or before.template != self.access.url:
             raise InputError([f"there is no copy of it in {self.document.path}"])
@@ -342,24 +312,22 @@ class CricPledges:
             raise InputError([f"{fact}, older than pledges.cric.max_age_days ({most:g})"])
         return before
 
-    def _offers(self, copy: Copy, period: Period) -> dict[str, SourcePledge]:
+    def _offers(self, copy: Copy, period: Period) -> dict[str, Pledge]:
         """Group → its pledge in an answer."""
         vos = sorted({group.name_in_source for group in self.wanted} - {""})
         powers = promised(copy.answer, self.access.federations, vos, period)
         ratio = self.access.federation_ratio
         return {
-            group.group: replace(power, hs06=power.hs06 * ratio)
+            group.group: replace(power, group=group.group, hs06=power.hs06 * ratio)
             for group in self.wanted
             if (power := powers.get(group.name_in_source)) is not None
         }
 
-    def _used(
-        self, copy: Copy, offers: dict[str, SourcePledge], now: int, warnings: list[str]
-    ) -> Joined:
+    def _used(self, copy: Copy, offers: dict[str, Pledge], now: int, warnings: list[str]) -> Joined:
         """Pledges of a good answer, but for those that jump."""
         names, period = " + ".join(self.access.federations), period_at(now)
         absent: dict[str, str] = {}
-        accepted: dict[str, SourcePledge] = {}
+        accepted: dict[str, Pledge] = {}
         for group in self.wanted:
             name, new, was = group.group, offers.get(group.group), copy.accepted.get(group.group)
             if new is None:
@@ -381,7 +349,7 @@ class CricPledges:
                         warnings.append(f"{group.place}: {jump} stays in use")
                 elif copy.asked_at != now:
                     offers[name] = accepted[name]
-        joined = join(self.wanted, offers, "cric", absent)
+        joined = join(self.wanted, offers, absent)
         if self.keep and (copy.asked_at == now or accepted != copy.accepted):
             keep_copy(self.document, replace(copy, accepted=accepted), warnings)
         return joined

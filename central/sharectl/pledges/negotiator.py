@@ -25,9 +25,8 @@ from sharectl.condor.negotiator import (
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
-from sharectl.pledges.sources import (
+from sharectl.pledges.join import (
     Joined,
-    SourcePledge,
     SteeredGroup,
     ago,
     copy_in,
@@ -57,24 +56,21 @@ class KnobsCopy:
     knobs: tuple[QuotaKnob, ...]
 
 
+@dataclass(frozen=True)
 class NegotiatorPledges:
     """Quotas of the groups that are steered, as HS06."""
 
-    def __init__(
-        self,
-        access: NegotiatorPledgesConfig,
-        pool: PoolConfig,
-        wanted: Sequence[SteeredGroup],
-        copy_file: Path,
-        *,
-        keep: bool = False,
-    ) -> None:
-        self.access = access
-        self.pool = pool
-        self.wanted = tuple(wanted)
-        self.document = Document(copy_file, _MOST_BYTES)
-        self.keep = keep
-        """Whether to write the copy; a dry run does not."""
+    access: NegotiatorPledgesConfig
+    pool: PoolConfig
+    wanted: Sequence[SteeredGroup]
+    copy_file: Path
+    keep: bool = False
+    """Write the copy; a dry run does not."""
+
+    @property
+    def document(self) -> Document:
+        """The copy in its file."""
+        return Document(self.copy_file, _MOST_BYTES)
 
     def ask(self, now: int, warnings: list[str]) -> Joined:
         """Pledges of this moment, for `AllPledges`."""
@@ -91,7 +87,7 @@ class NegotiatorPledges:
         knobs = [knob for knob in copy.knobs if knob.group in ("", *names)]
         quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, weight)}
         said_at = None if copy.asked_at == now else copy.asked_at
-        in_source: dict[str, SourcePledge] = {}
+        in_source: dict[str, Pledge] = {}
         absent: dict[str, str] = {}
         scale = {"": 1.0}
         for wanted in self.wanted:
@@ -103,11 +99,13 @@ class NegotiatorPledges:
                 absent[name] = f"{place} has no quota for {name}" if name in names else unlisted
                 continue
             where, hs06 = f"quota {quota:g} of {name} in {place}", quota * slot_hs06
-            in_source[name] = SourcePledge(hs06 * scale[name], where, said_at, quotas[name].surplus)
+            in_source[name] = Pledge(
+                name, hs06 * scale[name], SOURCE, where, said_at, surplus=quotas[name].surplus
+            )
             # Groups within one whose pledge is written keep their part of it.
             if wanted.written_hs06 is not None and quota:
                 scale[name] = wanted.written_hs06 / hs06
-        pledges, notes = join(self.wanted, in_source, SOURCE, absent)
+        pledges, notes = join(self.wanted, in_source, absent)
         warnings += mixed_scales(pledges)
         return pledges, [*notes, *_unlisted(names, self.wanted, place)]
 

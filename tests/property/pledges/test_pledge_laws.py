@@ -14,8 +14,8 @@ from sharectl.condor.negotiator import Quota, effective_quotas
 from sharectl.errors import InputError
 from sharectl.model import MAX_HS06
 from sharectl.pledges.cric import promised
-from sharectl.pledges.sources import SourcePledge, SteeredGroup, join
-from sharectl.shares.pledges import Period, jumps, period_at
+from sharectl.pledges.join import SteeredGroup, join
+from sharectl.shares.pledges import Period, Pledge, jumps, period_at
 
 words = st.sampled_from(
     ["F", "f", "name", "accounting_name", "pledges", "2026", "Q1", "q1", "cms", "CMS", "CPU"]
@@ -50,7 +50,7 @@ damaged = st.builds(
 @given(answers | damaged)
 def test_any_text_of_a_server_is_pledges_or_an_input_error(content: str) -> None:
     """Any text is finite pledges from 0 on, each with its place, or an InputError that prints."""
-    pledges: dict[str, SourcePledge] = {}
+    pledges: dict[str, Pledge] = {}
     problems: tuple[str, ...] = ()
     try:
         pledges = promised(content, ("F",), ("cms",), Period(2026, 1))
@@ -117,17 +117,17 @@ def test_every_group_has_a_pledge_or_a_problem(
 ) -> None:
     """A written pledge goes first, that of the source is above 0, and no group is passed over."""
     wanted = [SteeredGroup(group, written.get(group), f"groups.{group}") for group in groups]
-    in_source = {group: SourcePledge(hs06, "X") for group, hs06 in offers.items()}
+    in_source = {group: Pledge(group, hs06, "cric", "X") for group, hs06 in offers.items()}
     missing = [
         group for group in groups if written.get(group) is None and not offers.get(group, 0.0) > 0
     ]
     if missing:
         with pytest.raises(InputError) as refused:
-            join(wanted, in_source, "cric", {})
+            join(wanted, in_source, {})
         places = [problem.split(": ")[0] for problem in refused.value.problems]
         assert places == [f"groups.{group}" for group in missing]
         return
-    pledges, _ = join(wanted, in_source, "cric", {})
+    pledges, _ = join(wanted, in_source, {})
     assert {pledge.group: pledge.hs06 for pledge in pledges} == {
         group: offers[group] if written.get(group) is None else written[group] for group in groups
     }

@@ -18,8 +18,8 @@ from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import Source
+from sharectl.pledges.join import AllPledges, SteeredGroup, join
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
-from sharectl.pledges.sources import AllPledges, SteeredGroup, join
 from sharectl.shares.pledges import Pledge, Pledged
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_cycle import UNEVEN, cycle, world
@@ -184,7 +184,7 @@ def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path)
 
 
 def test_written_pledges_are_as_they_are_written() -> None:
-    pledges, notes = join([wanted("cms", 5.0)], {}, "yaml", {})
+    pledges, notes = join([wanted("cms", 5.0)], {}, {})
     assert (pledges, notes) == ((Pledge("cms", 5.0, "yaml", "groups.cms"),), [])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.config.model import CricPledgesConfig
 from sharectl.pledges.cric import MAX_BYTES, CricPledges
-from sharectl.pledges.sources import DAY_SECONDS, AllPledges, SteeredGroup
+from sharectl.pledges.join import DAY_SECONDS, AllPledges, SteeredGroup
 from sharectl.shares.pledges import Pledged
 from tests.web_server import Answer, WebServer, serving, web_server
 

@@ -36,19 +36,6 @@ class SteeredGroup:
     name_in_source: str = ""
 
 
-@dataclass(frozen=True)
-class SourcePledge:
-    """Pledge of one group in a source."""
-
-    hs06: float
-    place: str
-    """Exact place in the source."""
-    said_at: Optional[int] = None
-    """As `Pledge.said_at`."""
-    surplus: Optional[str] = None
-    """As `Pledge.surplus`."""
-
-
 Joined = tuple[tuple[Pledge, ...], list[str]]
 """Pledges of all groups, and notes."""
 Ask = Callable[[int, list[str]], Joined]
@@ -58,20 +45,13 @@ Raises InputError and PoolUnavailableError.
 """
 
 
+@dataclass(frozen=True)
 class AllPledges:
-    """Pledges of groups of all levels.
+    """Pledges of groups of all levels; a `sharectl.cycle.ports.Pledges`."""
 
-    Parameters
-    ----------
-    tree
-        Pledges of the source → those of all groups, each before those within it.
-    """
-
-    def __init__(
-        self, ask: Ask, tree: Callable[[Mapping[str, float]], Mapping[str, float]]
-    ) -> None:
-        self.ask = ask
-        self.tree = tree
+    ask: Ask
+    tree: Callable[[Mapping[str, float]], Mapping[str, float]]
+    """Pledges of the source → those of all groups, each before those within it."""
 
     def resolve(self, now: int) -> Pledged:
         """Pledges of this moment; see `sharectl.cycle.ports.Pledges`."""
@@ -102,10 +82,7 @@ class AllPledges:
 
 
 def join(
-    wanted: Sequence[SteeredGroup],
-    in_source: Mapping[str, SourcePledge],
-    source: str,
-    absent: Mapping[str, str],
+    wanted: Sequence[SteeredGroup], in_source: Mapping[str, Pledge], absent: Mapping[str, str]
 ) -> Joined:
     """Pledges of all groups: a written one goes before that of the source.
 
@@ -130,8 +107,7 @@ def join(
                 instead_of = f"goes before the {offer.hs06:g} of {offer.place}"
                 notes.append(f"{place}: {written:g} HS06 is written, and {instead_of}")
         elif offer is not None and offer.hs06 > 0:
-            figures = (offer.hs06, source, offer.place, offer.said_at, None, offer.surplus)
-            pledges.append(Pledge(name, *figures))
+            pledges.append(offer)
         else:
             why = f"{offer.place} is 0" if offer else absent.get(name, "no pledge")
             problems.append(f"{place}: {why}; write pledge_hs06 there, or remove the group")
