@@ -118,56 +118,35 @@ def test_columns_are_told_with_their_meaning(run: Run, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", [str(PLACE), "ledger/new.csv", "new", "link/ledger.sqlite"])
-def test_nothing_is_exported_into_the_state_directory(
-    run: Run, state: Path, name: str, form: str
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"state/{PLACE}", "state/ledger/new.csv", "state/new", "link/ledger.sqlite"),
+        *("shares_Error.log", "shares_Error.log.1", "empty", "text", "csv", "binary"),
+        *("link to an export", "link to nothing", "fifo"),
+    ],
+)
+def test_nothing_but_an_earlier_export_is_replaced(
+    run: Run, tmp_path: Path, name: str, form: str
 ) -> None:
-    before = (state / PLACE).read_bytes()
-    out = state / name
-    if name.startswith("link"):
-        (state.parent / "link").symlink_to(state / "ledger")
-        out = state.parent / name
-    there = out.exists()
-    assert run("export", "--format", form, "-o", out) == 74
-    assert (out.exists(), (state / PLACE).read_bytes()) == (there, before)
+    (tmp_path / "link").symlink_to(tmp_path / "state" / "ledger")
+    (tmp_path / "empty").touch()
+    for log in ("shares_Error.log", "shares_Error.log.1"):
+        (tmp_path / log).write_text(f"{error_log.HEADER}\n")
+    (tmp_path / "text").write_text("mine\n")
+    (tmp_path / "csv").write_text("cycle,taken_at\n")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\n")
+    assert run("export", "--format", "log", "-o", tmp_path / "earlier") == 0
+    (tmp_path / "link to an export").symlink_to(tmp_path / "earlier")
+    (tmp_path / "link to nothing").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "fifo")
+    before = contents(tmp_path)
+    assert run("export", "--format", form, "-o", tmp_path / name, "--from", NOW + 1) == 74
+    assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["shares_Error.log", "shares_Error.log.1"])
-def test_the_log_that_cycles_write_is_no_export(run: Run, tmp_path: Path, name: str) -> None:
-    log = tmp_path / name
-    log.write_text(f"{error_log.HEADER}\n")
-    assert run("export", "--format", "log", "-o", log) == 74
-    assert log.read_text() == f"{error_log.HEADER}\n"
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("content", [b"", b"mine\n", b"cycle,taken_at\n", b"\xff\xfe\n"])
-def test_a_file_of_somebody_else_is_left_alone(
-    run: Run, tmp_path: Path, content: bytes, form: str
-) -> None:
-    out = tmp_path / "out"
-    out.write_bytes(content)
-    assert run("export", "--format", form, "-o", out) == 74
-    assert out.read_bytes() == content
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "sharectl.yaml", "state"]
-
-
-@pytest.mark.parametrize("kind", ["link", "link to nothing", "fifo", "folder"])
-def test_what_is_no_file_is_left_alone(run: Run, tmp_path: Path, kind: str) -> None:
-    earlier, out = tmp_path / "earlier.csv", tmp_path / "out"
-    assert run("export", "-o", earlier) == 0
-    content = earlier.read_bytes()
-    if kind == "link":
-        out.symlink_to(earlier)
-    elif kind == "link to nothing":
-        out.symlink_to(tmp_path / "nothing")
-    elif kind == "fifo":
-        os.mkfifo(out)
-    else:
-        out.mkdir()
-    assert run("export", "-o", out, "--from", NOW + 1) == 74
-    assert (earlier.read_bytes(), out.is_symlink()) == (content, kind.startswith("link"))
-    assert out.is_file() == (kind == "link")
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -186,25 +165,17 @@ def test_an_earlier_export_is_replaced_and_one_of_another_form_is_not(
     assert out.read_bytes() == before
 
 
-@pytest.mark.parametrize("words", [(), ("--json",)])
-def test_a_time_without_a_cycle_replaces_nothing(
-    run: Run, tmp_path: Path, words: tuple[str, ...], capsys: Capture
+def test_a_time_without_a_cycle_replaces_and_prints_nothing(
+    run: Run, state: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "out.csv"
     assert run("export", "-o", out) == 0
     before = out.read_bytes()
-    capsys.readouterr()
     later = ("export", "--from", NOW + 9 * PERIOD_SECONDS)
-    assert run(*later, "-o", out, *words) == 1
-    assert (capsys.readouterr().out, out.read_bytes()) == ("", before)
-    assert run(*later) == 1
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("form", ["csv", "log"])
-def test_without_a_ledger_nothing_is_printed(
-    run: Run, state: Path, form: str, capsys: Capture
-) -> None:
+    for words in (("-o", out), ("-o", out, "--json"), (), ("--format", "log")):
+        assert run(*later, *words) == 1
     (state / PLACE).unlink()
-    assert run("export", "--format", form) == 1
-    assert capsys.readouterr().out == ""
+    for words in ((), ("--format", "log")):
+        assert run("export", *words) == 1
+    assert run("forget", "--imported") == 1
+    assert (capsys.readouterr().out, out.read_bytes()) == ("", before)

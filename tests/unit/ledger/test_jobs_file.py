@@ -8,7 +8,7 @@ import pytest
 from sharectl.errors import InputError
 from sharectl.files.packed import MOST_PROBLEMS
 from sharectl.ledger import jobs_file
-from sharectl.model import PendingJobs
+from sharectl.model import PendingJobs, RunningJobs
 from tests.fakes import running, snapshot
 
 GROUPS = frozenset(("alice", "cms"))
@@ -22,71 +22,47 @@ def test_what_condor_q_prints_is_read() -> None:
     rows = parse(
         "2 cn-609-05-06 alice 1200 1 10.3\n"
         "2 CN-609-05-06 Alice 1200 8 10\n"
+        "2 wn-1 cms undefined error undefined\n"
+        "2 wn-1 cms 60 0 10\n"
         "1 PEND cms 0 8 10.0\n"
         "1 PEND cms 0 8 10.0\n"
         "5 PEND cms 0 8 10.0\n"
+        "2 PEND cms 60 1 10\n"
         "All queues are empty\n"
     )
-    assert [(job.node, job.group, job.cores, job.hs06_per_core) for job in rows.running] == [
-        ("cn-609-05-06", "alice", 1, 10.3),
-        ("cn-609-05-06", "alice", 8, 10.0),
-    ]
+    assert rows.running == (
+        RunningJobs("cn-609-05-06", "alice", 1, 10.3, 1200),
+        RunningJobs("cn-609-05-06", "alice", 8, 10.0, 1200),
+        RunningJobs("wn-1", "cms", 1, 10.0, 0),
+        RunningJobs("wn-1", "cms", 1, 10.0, 60),
+    )
     assert rows.pending == (PendingJobs("cms", 8, 2),)
-    assert rows.ignored_rows == 1
+    assert (rows.ignored_rows, rows.defaulted_rows) == (2, 1)
 
 
 @pytest.mark.parametrize(
     ("group", "counted_as"),
     [
-        ("cms", "cms"),
-        ("CMS", "cms"),
-        ("cms.prod", "cms"),
-        ("undefined", "other"),
-        ("error", "other"),
-        ("nobody", "other"),
-        ("other", "other"),
-        ('x" || True', "other"),
-        ("my cms", "other"),
-        ("cms2", "other"),
-        ("", "other"),
-        ("  cms  ", "cms"),
+        *((group, "cms") for group in ("cms", "CMS", "cms.prod", "  cms  ")),
+        *((group, "other") for group in ("undefined", "error", "nobody", "other", "my cms", "")),
+        *((group, "other") for group in ('x" || True', "cms2")),
     ],
 )
 def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:
     assert parse(f"1 PEND {group} 0 1 10").pending == (PendingJobs(counted_as, 1, 1),)
 
 
-def test_values_that_condor_q_could_not_evaluate_take_the_seeds_defaults() -> None:
-    (job,) = parse("2 wn-1 cms undefined error undefined").running
-    assert (job.cores, job.hs06_per_core, job.seconds) == (1, 10.0, 0)
-
-
 @pytest.mark.parametrize(
     ("requested", "counted_as"),
     [
-        ("8.0", 8),
-        ("2.5", 2),
-        ("0", 1),
-        ("-5", 1),
-        ("error", 1),
-        ("nan", 1),
-        ("inf", 1_000_000),
-        ("cores", 1),
+        *(("8.0", 8), ("2.5", 2), ("0", 1), ("-5", 1)),
+        *(("error", 1), ("nan", 1), ("inf", 1_000_000), ("cores", 1)),
     ],
 )
 def test_a_user_who_requests_nonsense_does_not_make_the_file_unreadable(
     requested: str, counted_as: int
 ) -> None:
     assert parse(f"1 PEND cms 0 {requested} -3").pending == (PendingJobs("cms", counted_as, 1),)
-
-
-def test_a_job_of_no_core_holds_one() -> None:
-    assert parse("2 wn-1 cms 60 0 10").running == (running("wn-1", "cms", 1),)
-
-
-def test_a_job_that_runs_without_a_slot_uses_no_power_of_the_pool() -> None:
-    rows = parse("2 PEND cms 60 1 10")
-    assert (rows.running, rows.ignored_rows) == ((), 1)
 
 
 BAD_ROWS = (

@@ -118,6 +118,6 @@ def test_free_pages_go_back_to_the_disk(path: Path) -> None:
 def test_sums_of_days_that_are_gone_go_too(path: Path) -> None:
     ledger = Ledger(path, Keep(days=2, doubted_cycles=1))
     record(ledger, range(0, 400, 20))
-    ends = made(380)[0].taken_at
     record(ledger, range(1), later_seconds=380 * PERIOD_SECONDS + 10 * DAY)
-    assert [bucket.pool.cycles for bucket in ledger.series(0, ends + 20 * DAY, 1).buckets] == [1]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM sums").fetchone() == (2,)
