@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -35,5 +36,23 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             path.write_text(text, encoding="utf-8")
         expected = path.read_text(encoding="utf-8") if path.exists() else ""
         assert text == expected, f"run pytest --update-golden and look at {path}"
+
+    return compare
+
+
+@pytest.fixture
+def listing(
+    golden: Callable[[str, str], None],
+) -> Callable[[str, Callable[[str], Iterable[str]]], None]:
+    """Outcomes of the inputs in a golden file, which are lines of it, as JSON strings."""
+
+    def compare(name: str, outcome: Callable[[str], Iterable[str]]) -> None:
+        path = Path(__file__).parent / "golden" / name
+        inputs = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == '"']
+        assert inputs
+        lines = (
+            [text, *(f"  {line}" for line in outcome(json.loads(text))), ""] for text in inputs
+        )
+        golden(name, "\n".join(line for rows in lines for line in rows))
 
     return compare

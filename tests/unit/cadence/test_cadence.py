@@ -6,7 +6,7 @@ from typing import Callable
 
 import pytest
 
-from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
+from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
 from sharectl.cadence.run_times import (
     MOST_ROWS,
     RunTimes,
@@ -114,49 +114,14 @@ def test_the_three_knobs_mean_different_things() -> None:
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
-def cost(interval: float, loading: float, negotiating: float) -> IntervalCost:
-    return IntervalCost(interval, interval, loading, loading, negotiating)
-
-
-DEFAULT = cost(60, 0.9, 0.5)
-
-
-def terms(cores: int | None, duration: float, tolerance: float = 0.01) -> Terms:
-    return Terms((), 0, cores, duration, 0.25, tolerance)
-
-
 def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = [cost(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300)]
-    choice = choose(offered[:3], DEFAULT, terms(10, 30, 0.001))
+    offered = [IntervalCost(seconds, seconds, 0.9, 0.9, 30 / seconds) for seconds in (20, 60, 120)]
+    longest = IntervalCost(300, 300, 0.9, 0.9, 0.1)
+    choice = choose(offered, offered[1], Terms((), 0, 10, 30, 0.25, 0.001))
     assert choice is not None
     assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose(offered, DEFAULT, terms(10, 100, 0.001)) is None
-
-
-@pytest.mark.parametrize(
-    ("cores", "interval"),
-    [
-        # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100
-        # cores, 24 of 1,000.
-        (100, 120),
-        (1000, None),
-        (None, None),
-    ],
-)
-def test_an_interval_that_costs_more_than_it_saves_is_not_recommended(
-    cores: int | None, interval: int | None
-) -> None:
-    choice = choose([cost(120, 0.899, 0.25)], DEFAULT, terms(cores, 30))
-    assert (choice and choice.option.interval_seconds) == interval
-
-
-def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
-    option = cost(30, 0.95, 0.6)
-    saved = beside(option, DEFAULT, 100)
-    assert saved.idle_core_hours_per_day == pytest.approx(-120)
-    assert saved.negotiating_hours_per_day == pytest.approx(2.4)
-    assert not saved.costs_more_than_it_saves
-    assert beside(option, DEFAULT, 1).costs_more_than_it_saves
+    terms = Terms((), 0, 10, 100, 0.25, 0.001)
+    assert choose([*offered, longest], offered[1], terms) is None
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from sharectl.config.text import render
 from sharectl.publish import signing
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
+Listing = Callable[[str, Callable[[str], Iterable[str]]], None]
 SECRET = "0123456789abcdef" * 4
 
 
@@ -52,33 +54,28 @@ def test_a_file_on_a_network_file_system_is_to_be_signed(own: Path, kind: str) -
     (line,) = advice(config(own, f'{{file: "{own}/sh ared/sharectl.txt"}}'), table)
     assert line.startswith("publish[0].file: ")
     assert f"({kind})" in line
-    assert "write signing_key_file: /etc/sharectl/keys" in line
     assert advice(config(own, f"{{file: {own}/sharectl.txt}}"), table) == []
-
-
-def test_of_two_mounts_on_one_place_the_later_counts(own: Path) -> None:
-    local, remote = f"dev {own} ext4 rw 0 0", f"server:/x {own} nfs4 rw 0 0"
+    local = f"dev {own}/sh\\040ared ext4 rw 0 0"
     for lines, is_remote in (((local, remote), True), ((remote, local), False)):
-        why = signing.why_untrusted(own / "sharectl.txt", mounts(own, *lines), [os.geteuid()])
-        assert ("nfs4" in (why or "")) == is_remote
+        file, table = own / "sh ared" / "sharectl.txt", mounts(own, *lines)
+        why = signing.why_untrusted(file, table, [os.geteuid()])
+        assert (kind in (why or "")) == is_remote, "of two mounts on one place the later counts"
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o777, 0o1777])
-def test_so_is_a_file_in_a_folder_that_others_write_to(own: Path, mode: int) -> None:
+def test_so_is_a_file_that_others_can_replace(own: Path, mode: int) -> None:
     (own / "deep").mkdir()
     own.chmod(mode)
     (line,) = advice(config(own, f"{{file: {own}/sharectl.txt}}"), mounts(own))
     assert f"{own} can be written to by others (mode {mode:04o})" in line
     deep = advice(config(own, f"{{file: {own}/deep/sharectl.txt}}"), mounts(own))
     assert bool(deep) == (mode != 0o1777)
-
-
-def test_so_is_a_file_of_another_user(own: Path) -> None:
-    file = own / "sharectl.txt"
+    file = own / "deep" / "sharectl.txt"
     file.touch()
     stranger = os.geteuid() or 4242
     os.chown(file, stranger, -1)
     assert signing.why_untrusted(file, mounts(own), ()) == f"belongs to uid {stranger}"
+    own.chmod(0o755)
     assert signing.why_untrusted(file, own / "no-such-table", [stranger]) is None
 
 
@@ -212,62 +209,9 @@ def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatc
 
 # ---- settings without effect
 
-CMS, ATLAS = "max_lent_hs06: 100", "max_borrowed_hs06: 5"
 
-
-def idle_of(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
-    groups = (f"{name}: {{pledge_hs06: 100, {own}}}" for name, own in (("cms", cms), ("a", atlas)))
-    return idle(parse(f"groups: {{{', '.join(groups)}}}\n{rest}", "F"))
-
-
-@pytest.mark.parametrize(
-    ("cms", "rest", "beginning", "remedy"),
-    [
-        ("max_lent_hs06: 500", "", "groups.cms.max_lent_hs06: 500 bounds nothing", "write less"),
-        (ATLAS, "", "groups.cms.max_borrowed_hs06: has no effect", "write max_lent_hs06 for"),
-        (f"{ATLAS}, {CMS}", "", "groups.cms.max_borrowed_hs06: has no effect", "write"),
-        ("", "control: {carry_over: {repay_seconds: 60}}", "control.carry_over: ", "write pledge"),
-        ("", "control: {pid: {gain: 2}}", "control.pid: has no effect", "write law: pid"),
-        (
-            "control: {ewma: {half_life_seconds: 5}, law: pid}",
-            "control: {law: ewma}",
-            "groups.cms.control.ewma: has no effect",
-            "write law: ewma",
-        ),
-        (
-            "",
-            "control: {dwell_seconds: 7200}\nvalidity_seconds: 60",
-            "control.dwell_seconds: 7200 is above validity_seconds, 60",
-            "write a longer validity_seconds",
-        ),
-    ],
-)
-def test_a_setting_without_effect_is_named(
-    cms: str, rest: str, beginning: str, remedy: str
-) -> None:
-    (line,) = idle_of(cms, rest=rest)
-    assert line.startswith(beginning)
-    assert remedy in line
-
-
-@pytest.mark.parametrize(
-    ("cms", "atlas", "rest"),
-    [
-        (CMS, ATLAS, ""),
-        ("", "", "control: {carry_over: {pledge_hours: 24, repay_seconds: 60}}"),
-        ("", "", "control: {law: pid, pid: {gain: 2}}"),
-        ("control: {law: pid}", "", "control: {pid: {gain: 2}}"),
-        (
-            "groups: {prod: {share: 1, control: {law: ewma}}}",
-            "",
-            "control: {ewma: {half_life_seconds: 5}}",
-        ),
-        ("control: {pid: {gain: 2}}, groups: {p: {share: 1, control: {law: pid}}}", "", ""),
-        ("", "", "control: {dwell_seconds: 60}\nvalidity_seconds: 60"),
-    ],
-)
-def test_a_setting_with_effect_is_not(cms: str, atlas: str, rest: str) -> None:
-    assert idle_of(cms, atlas, rest) == []
+def test_settings_without_effect_are_named_and_others_are_not(listing: Listing) -> None:
+    listing("config/idle.txt", lambda text: idle(parse(text, "F")))
 
 
 def test_defaults_that_are_written_out_are_not_idle() -> None:

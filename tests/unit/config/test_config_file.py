@@ -77,11 +77,6 @@ def test_groups_alone_are_a_configuration() -> None:
     assert steering_of(config) == SEED
 
 
-def test_names_are_folded_and_either_pledge_counts() -> None:
-    config = parse('groups: {CMS: {pledge_hepscore23: 5}, "no": {pledge_hs06: 1}}', "F")
-    assert config.tree.pledge_hs06 == {"cms": 5, "no": 1}
-
-
 def test_names_are_as_they_are_written() -> None:
     text = "groups: {no: {pledge_hs06: 5}, 12: {pledge_hs06: 1}}\npool: {name: 51:00}"
     config = parse(text, "F")
@@ -122,17 +117,6 @@ def test_controlled_nodes_are_hosts_a_share_or_a_constraint(
     assert read_controlled(write_controlled(controlled)) == controlled
 
 
-def test_every_way_to_publish_is_read() -> None:
-    config = parse(PUBLISHED, "F")
-    shared, served, collector = config.publish
-    assert shared.file == Path("/shared/sharectl.txt")
-    assert served.https is not None
-    assert served.https.file == Path("/srv/www/sharectl.txt")
-    assert collector.collector is not None
-    assert collector.collector.identity == "sharectl@example.org"
-    assert (config.signing_key_file, config.pool.name) == (Path("/etc/sharectl/keys"), "pool-1:x")
-
-
 def test_laws_and_loans_arrive() -> None:
     pid = Pid(max_output_hs06=300, gap_seconds=4000)
     carry_over = CarryOver(pledge_hours=12, repay_seconds=7200, gap_seconds=4000)
@@ -149,12 +133,6 @@ def test_laws_and_loans_arrive() -> None:
     config = parse(STEERED, "F")
     assert steering_of(config) == expected
     assert steering_of(parse(render(config), "F")) == expected
-
-
-@pytest.mark.parametrize("amount", ["", "pledge_hours: 0", "hs06_hours: 0", "repay_seconds: 60"])
-def test_nothing_is_carried_over_without_an_amount(amount: str) -> None:
-    config = parse(f"{GROUPS}control: {{carry_over: {{{amount}}}}}", "F")
-    assert not steering_of(config).entitlement.carry_over.carries
 
 
 def test_every_default_is_within_its_bounds() -> None:

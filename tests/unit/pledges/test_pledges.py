@@ -18,9 +18,9 @@ from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import Source
-from sharectl.pledges.join import AllPledges, SteeredGroup, join
+from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
-from sharectl.shares.pledges import Pledge, Pledged
+from sharectl.shares.pledges import Pledged
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_cycle import UNEVEN, cycle, world
 from tests.web_server import WebServer, serving, web_server
@@ -102,9 +102,6 @@ def test_a_group_without_a_quota_is_named(tmp_path: Path, group: str, why: str) 
 )
 def test_a_faulty_file_is_a_problem(tmp_path: Path, knobs: str, place: str) -> None:
     assert place in problem_of(from_knobs(tmp_path, wanted("cms"), knobs=knobs))
-
-
-def test_an_absent_file_is_a_problem(tmp_path: Path) -> None:
     access = NegotiatorPledgesConfig(tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
     source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")], tmp_path / "copy")
     assert str(tmp_path / "none") in problem_of(resolved(source))
@@ -181,11 +178,6 @@ def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path)
 
 
 # ---- cycles
-
-
-def test_written_pledges_are_as_they_are_written() -> None:
-    pledges, notes = join([wanted("cms", 5.0)], {}, {})
-    assert (pledges, notes) == ((Pledge("cms", 5.0, "yaml", "groups.cms"),), [])
 
 
 def test_a_cycle_without_pledges_changes_no_target() -> None:
@@ -267,15 +259,6 @@ def test_quotas_are_not_rendered_from_themselves(
 ) -> None:
     assert main(["render", "central-manager", "--config", configured(tmp_path, "{cms: {}}")]) == 78
     assert "pledges.from: negotiator: " in capsys.readouterr().err
-
-
-def test_check_config_names_the_absent_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = configured(tmp_path, "{cms: {}}")
-    (tmp_path / "knobs").unlink()
-    assert main(["check", "config", path]) == 1
-    assert f"pledges.negotiator.file: there is no {tmp_path}/knobs" in capsys.readouterr().err
 
 
 # ---- the command and CRIC

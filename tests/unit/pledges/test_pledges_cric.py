@@ -211,18 +211,12 @@ def test_what_a_server_may_do_ends_in_the_copy_or_in_no_pledges_and_is_said(
     assert source.copy_file.read_bytes() == kept
 
 
-def test_a_server_that_is_gone(source: Source, tmp_path: Path) -> None:
-    with web_server(tmp_path, serving(RECORDED)) as running:
-        url = running.url("/x")
-    source.changed(url=url)
-    assert "refused" in (source.look().source.problem or "")
-
-
-def test_a_certificate_of_another_name_or_of_another_authority(
+def test_a_server_that_is_gone_or_not_the_one_that_is_trusted(
     source: Source, server: WebServer, tmp_path: Path
 ) -> None:
     with web_server(tmp_path, serving(RECORDED), "elsewhere.example.org") as running:
-        source.changed(url=running.url("/x"), ca_file=running.certificate)
+        url = running.url("/x")
+        source.changed(url=url, ca_file=running.certificate)
         assert "Hostname mismatch" in problem_of(source.look())
         assert running.asked == [], "nothing is sent to a server that is not trusted"
         for trusted in (running.certificate, None):
@@ -230,6 +224,8 @@ def test_a_certificate_of_another_name_or_of_another_authority(
             assert "CERTIFICATE_VERIFY_FAILED" in problem_of(source.look())
     source.changed(ca_file=tmp_path / "none.pem")
     assert f"{tmp_path}/none.pem" in problem_of(source.look())
+    source.changed(url=url, ca_file=running.certificate)
+    assert "refused" in problem_of(source.look())
 
 
 def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None:
@@ -289,18 +285,18 @@ def test_a_pledge_that_jumped_and_is_not_confirmed_does_not_last_for_ever(source
     assert "the pledge before is of 31.0 days ago, too old to stay" in problem
 
 
-@pytest.mark.parametrize("cms", [0, "0"])
-def test_no_power_is_never_a_pledge(source: Source, cms: object) -> None:
+@pytest.mark.parametrize(
+    ("cms", "vo", "why"),
+    [
+        *((cms, "cms", "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU is 0") for cms in (0, "0")),
+        (1, "belle2", "CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3"),
+    ],
+)
+def test_no_power_is_never_a_pledge(source: Source, cms: object, vo: str, why: str) -> None:
     source.look()
-    problem = problem_of(source.look(NOW + DAY_SECONDS, saying(cms=cms)))
-    assert problem.startswith("groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU is 0; write ")
-
-
-def test_an_unknown_vo_is_named(source: Source) -> None:
-    belle = SteeredGroup("belle", None, "groups.belle", "belle2")
-    problem = problem_of(source.look(wanted=(CMS, belle)))
-    fact = "CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3"
-    assert problem.startswith(f"groups.belle: {fact}; write pledge_hs06 there")
+    wanted = (replace(CMS, name_in_source=vo), ATLAS)
+    problem = problem_of(source.look(NOW + DAY_SECONDS, saying(cms=cms), wanted=wanted))
+    assert problem.startswith(f"groups.cms: {why}; write pledge_hs06 there")
 
 
 def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
@@ -329,26 +325,20 @@ def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
     assert "the copy of the pledges is not kept" in pledged.warnings[0]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"schema_version": 2}', b"\xff" * 9])
-def test_a_broken_copy_is_reported_and_replaced(source: Source, content: bytes) -> None:
-    source.copy_file.write_bytes(content)
-    pledged = source.look()
-    assert pledged.hs06["cms"] == 87100
-    assert pledged.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
-    assert source.look(NOW + 1).warnings == ()
-
-
 @pytest.mark.parametrize(
-    ("key", "value"),
+    "damage",
     [
-        ("asked_at", "x"),
-        ("answer", 5),
-        ("accepted", {"cms": {"hs06": "1"}}),
-        ("url", None),
+        *(b"", b"[]", b"{}", b'{"schema_version": 2}', b"\xff" * 9),
+        *({"asked_at": "x"}, {"answer": 5}, {"url": None}, {"accepted": {"cms": {"hs06": "1"}}}),
     ],
 )
-def test_a_copy_of_another_shape_is_none(source: Source, key: str, value: object) -> None:
+def test_a_broken_copy_is_reported_and_replaced(source: Source, damage: Any) -> None:
     source.look()
     content = json.loads(source.copy_file.read_bytes())
-    source.copy_file.write_text(json.dumps({**content, key: value}), encoding="utf-8")
-    assert "cannot be read" in source.look(NOW + 1).warnings[0]
+    if isinstance(damage, dict):
+        damage = json.dumps({**content, **damage}).encode()
+    source.copy_file.write_bytes(damage)
+    pledged = source.look(NOW + 1)
+    assert pledged.hs06["cms"] == 87100
+    assert pledged.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
+    assert source.look(NOW + 2).warnings == ()
