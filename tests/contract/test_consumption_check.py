@@ -215,7 +215,7 @@ def test_a_type_with_an_invalid_policy_has_that_of_all_types(tmp_path: Path) -> 
     path.write_text(f"{TYPE_1}{GOOD}SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n")
     report = check([path])
     assert kinds(list(report.findings)) == [("knobs", "error")]
-    assert [slot.has_policy for slot in report.nodes[0].slot_types] == [True]
+    assert [slot.has_policy for slot in report.slots] == [True]
 
 
 def test_a_dump_neither_reads_files_nor_runs_commands(found: Found, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_the_command_prints_findings_and_fails(
 )
 def test_the_help_lists_each_check(
     command: tuple[str, str],
-    table: tuple[Check[object], ...],
+    table: list[Check],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

@@ -18,8 +18,8 @@ import mc_grace
 import target
 from sharectl.check.findings import Finding, Level
 from sharectl.check.snippet_rules import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES
-from sharectl.check.snippets import CHECKS, check, report_of
-from sharectl.check.subject import PUBLISHED
+from sharectl.check.snippet_subject import PUBLISHED
+from sharectl.check.snippets import CHECKS, check
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
@@ -194,15 +194,14 @@ def test_each_fault_is_found_and_worded_as_listed(
 ) -> None:
     """All findings are listed: the situation among them in which a trial fails."""
     missed, lines = [], []
-    with CondorProcess() as process:
-        for number, (title, fault) in enumerate(FAULTS.items()):
-            root = tmp_path / str(number)
-            copy = shutil.copytree(SNIPPETS, root / "config.d")
-            break_copy(copy, fault)
-            seen = report_of(ConfigSource(copy), process, {}).findings
-            check_id, _, name = title.partition(": ")
-            missed += [] if check_id in {finding.id for finding in seen} else [title]
-            lines += [f"> {name}", *(str(finding).replace(f"{root}/", "") for finding in seen)]
+    for number, (title, fault) in enumerate(FAULTS.items()):
+        root = tmp_path / str(number)
+        copy = shutil.copytree(SNIPPETS, root / "config.d")
+        break_copy(copy, fault)
+        seen = found(copy)
+        check_id, _, name = title.partition(": ")
+        missed += [] if check_id in {finding.id for finding in seen} else [title]
+        lines += [f"> {name}", *(str(finding).replace(f"{root}/", "") for finding in seen)]
     assert missed == []
     golden("check/snippets.txt", "\n".join((*lines, "")))
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.check.subject import CRON, LIVE
-from sharectl.check.trials import SLOT_ATTRIBUTES
+from sharectl.check.snippet_subject import CLAUSES, CRON, LIVE, PUBLISHED
 
 Attributes = Mapping[str, str]
 
@@ -18,6 +17,26 @@ LATCH_ATTRIBUTES = ("t1_McRoomValue", "t1_McRoomTime", "t1_WatchedValue", "t1_Wa
 LONG_AGO, SOON = "time() - 100000", "time() + 600"
 FUTURE = SOON
 """Moment at which something was published by a clock that was set back since."""
+OF_THE_SLOT = (*CLAUSES, "t1_TargetActive", "t1_HeldBackSlot", "t1_HeldBackCores", "MC_GRACE")
+"""Expressions that a slot has by STARTD_ATTRS."""
+FORGED = {
+    **dict.fromkeys(PUBLISHED["job_ctl.py"], "0"),
+    **dict.fromkeys(("t1_McGraceTime", "t1_McRoomTime", "MyCurrentTime"), "0"),
+    **dict.fromkeys(("t1_HeldBackCores", "TotalSlotCpus", "Cpus"), "0"),
+    **dict.fromkeys(("t1_TargetActive", "MC_GRACE", "t1_overheat", "t1_HeldBackSlot"), "False"),
+    **dict.fromkeys((*CLAUSES, "t1_Disabled", "t1_McRoom"), "True"),
+    **dict.fromkeys(("Childt1_HeldBackCores", "ChildCpus"), "{}"),
+    "t1_MulticorePending": "False",
+    "t1_MulticorePendingUntil": SOON,
+    "t1_CurrentJobs": '"alice:0"',
+    "t1_TargetGroups": '{"none","none"}',
+    "t1_Targetcores": "{0,0}",
+    "t1_McRoomValue": "1",
+    "t1_WatchedTime": "time()",
+    "PartitionableSlot": "False",
+    "SlotType": '"Static"',
+}
+"""Attributes that a user might write into a job so that it gets in where it should not."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +196,10 @@ TARGETS: Mapping[str, Target] = {
         for word in ("undefined", "error", '"True"')
     },
     "no attributes of the slot": Target(
-        {**OVER, **dict.fromkeys(SLOT_ATTRIBUTES[LIVE], "undefined")}, off=True
+        {**OVER, **dict.fromkeys(OF_THE_SLOT, "undefined")}, off=True
     ),
     "errors for attributes of the slot": Target(
-        {**OVER, **dict.fromkeys(SLOT_ATTRIBUTES[LIVE], "error")}, off=True
+        {**OVER, **dict.fromkeys(OF_THE_SLOT, "error")}, off=True
     ),
 }
 
@@ -262,6 +281,7 @@ GROUPS: Mapping[str, str] = {
     '"3"': "3",
     '"cms"': "cms",
     '"cms.pilot"': "cms",
+    '"cms.pilot.bob"': "cms",
     '"Cms"': "cms",
     '"lhcb"': "lhcb",
     '"alice2"': "",

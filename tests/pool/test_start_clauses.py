@@ -19,12 +19,12 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.check.subject import CRON, LIVE, PUBLISHED
-from sharectl.check.trials import FORGED
+from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
 from sharectl.shares.groups import group_of
 from tests.pool.start_cases import (
     CASES,
     CORES,
+    FORGED,
     GRACES,
     GROUPS,
     JOBS,

@@ -1,15 +1,25 @@
-"""Findings, and tables of the checks that make them."""
+"""Findings, and tables of the checks that make them.
+
+A table is a text file of this folder: codes of checks, and the words of their findings. Rules,
+functions of a subject, say where a fault is and what is inserted into the words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any, Callable, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.condor.library import UnreadableConfigurationError
 
-S = TypeVar("S")
+Rule = TypeVar("Rule", bound=Callable[[Any], Iterator["Finding"]])
+SYNTAX = "syntax"
+"""Check of every table that HTCondor itself makes."""
+MOST_CHARACTERS = 100
+"""Characters of an expression that are shown."""
 
 
 class Level(str, Enum):
@@ -33,7 +43,7 @@ class Finding:
     """Imperative: text to write, or thing to do."""
     level: Level = Level.ERROR
     id: str = ""
-    """`Check` that made it, which fills it in."""
+    """`Check` that made it."""
 
     def __str__(self) -> str:
         kind = f"{self.id}, recommended" if self.level is Level.ADVICE else self.id
@@ -41,29 +51,80 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Check(Generic[S]):
+class Check:
     """A row of a table of checks."""
 
     id: str
     holds: str
     """Claim that is true if nothing is found."""
-    functions: tuple[Callable[[S], Iterator[Finding]], ...] = ()
 
 
-SYNTAX = "syntax"
-"""Check of every table that HTCondor itself makes: it reads every file."""
+class _Words(string.Formatter):
+    """Writes amounts in as few digits as they have, lists and ads with commas; ``:short``."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Mapping):
+            value = [f"{key} = {self.format_field(part, '')}" for key, part in value.items()]
+        if isinstance(value, (tuple, list)):
+            return ", ".join(value)
+        if format_spec == "short":
+            return one_line(value)
+        if isinstance(value, float) and not format_spec:
+            return plain(value)
+        return format(value, format_spec)
 
 
-def findings(checks: Iterable[Check[S]], subject: S) -> list[Finding]:
-    """Findings in the order of the table, each once."""
-    return list(
-        dict.fromkeys(
-            replace(finding, id=check.id)
-            for check in checks
-            for function in check.functions
-            for finding in function(subject)
-        )
-    )
+class Checks(list[Check]):
+    """Table of checks, causes before their consequences.
+
+    Parameters
+    ----------
+    name
+        Text file of this folder.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.words: dict[str, tuple[str, str, str]] = {}
+        """Name of a finding → check, fault and remedy."""
+        self._rules: list[Callable[[Any], Iterable[Finding]]] = []
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for part in text.split("\n# ")[1:]:
+            title, *lines = part.rstrip().splitlines()
+            check_id, _, holds = title.partition(": ")
+            self.append(Check(check_id, holds))
+            for number in range(0, len(lines), 3):
+                kind, fault, remedy = map(str.strip, lines[number : number + 3])
+                self.words[kind] = (check_id, fault, remedy)
+
+    def finding(
+        self, kind: str, place: str, /, *, level: Level = Level.ERROR, **inserted: Any
+    ) -> Finding:
+        """Finding of that name."""
+        check_id, *words = self.words[kind]
+        fault, remedy = (_Words().vformat(text, (), inserted) for text in words)
+        return Finding(place, fault, remedy, level, check_id)
+
+    def rule(
+        self, parts_of: Optional[Callable[[Any], Iterable[Any]]] = None
+    ) -> Callable[[Rule], Rule]:
+        """Decorate a rule of the subject, or of each of its parts."""
+
+        def add(rule: Rule) -> Rule:
+            def of_parts(subject: Any) -> Iterator[Finding]:
+                for part in [subject] if parts_of is None else parts_of(subject):
+                    yield from rule(part)
+
+            self._rules.append(of_parts)
+            return rule
+
+        return add
+
+    def findings(self, subject: Any) -> list[Finding]:
+        """Findings in the order of the table, each once."""
+        order = [check.id for check in self]
+        every = dict.fromkeys(result for rule in self._rules for result in rule(subject))
+        return sorted(every, key=lambda result: order.index(result.id))
 
 
 def refusal(error: UnreadableConfigurationError, name: str) -> Finding:
@@ -81,7 +142,7 @@ def has_errors(results: Iterable[Finding]) -> bool:
     return any(finding.level is Level.ERROR for finding in results)
 
 
-def as_lines(results: Sequence[Finding], checks: Sequence[Check[Any]]) -> list[str]:
+def as_lines(results: Sequence[Finding], checks: Sequence[Check]) -> list[str]:
     """Findings one a line, then their number."""
     errors = sum(finding.level is Level.ERROR for finding in results)
     advice = len(results) - errors
@@ -89,15 +150,19 @@ def as_lines(results: Sequence[Finding], checks: Sequence[Check[Any]]) -> list[s
     return [*map(str, results), f"{total}, {advice} recommended" if advice else total]
 
 
-def as_content(results: Sequence[Finding], checks: Sequence[Check[Any]]) -> dict[str, Any]:
+def as_content(results: Sequence[Finding], checks: Sequence[Check]) -> dict[str, Any]:
     """The table and the findings, for JSON."""
-    return {
-        "checks": [{"id": check.id, "holds": check.holds} for check in checks],
-        "findings": [asdict(finding) for finding in results],
-    }
+    return {"checks": [asdict(check) for check in checks], "findings": [asdict(f) for f in results]}
 
 
-def one_line(text: str, most: int = 100) -> str:
+def plain(amount: Optional[float]) -> str:
+    """Amount in as few digits as it has."""
+    if amount is None:
+        return "no number"
+    return str(int(amount)) if float(amount).is_integer() else repr(float(amount))
+
+
+def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
     """The text on one line, shortened."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[: most - 2]} …"

@@ -1,19 +1,28 @@
-"""Map of users to accounting groups on an access point: its rules, as HTCondor reads them."""
+"""Checks of groups: who may use which on an access point, and quotas of the central manager."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from sharectl.check.findings import Finding
+from sharectl.check.findings import Finding, Level
+from sharectl.check.snippet_subject import (
+    CHECKS,
+    GROUP_MAP_IN_USE,
+    TRANSFORM,
+    SnippetSubject,
+    finding,
+)
 from sharectl.condor.configuration import MAX_BYTES, Configuration
 from sharectl.condor.library import CondorProcess
 from sharectl.files import files
-from sharectl.shares.groups import NESTED_GROUP_NAME
+from sharectl.shares.groups import NESTED_GROUP_NAME, above_of
 
+GROUP_MAP = "SHARECTL_GROUP_MAP"
 MOST_SHOWN = 10
 """Faults of a map that are shown; the others are counted."""
 
@@ -23,11 +32,6 @@ _RULE = re.compile(
     rf"(?P<groups>{_WORD})[ \t]*(?P<rest>.*)"
 )
 _INCLUDE = re.compile(r"[ \t]*@include(?:[ \t]+(?P<path>.*?))?[ \t]*")
-_MAP_FORM = "write * USER GROUPS, such as * alice cms,atlas"
-_GROUPS_FORM = (
-    "write groups of a-z, 0-9, _, - and dots, with commas and without blanks between, such as "
-    "cms,atlas"
-)
 _LIKE_A_PATTERN = re.compile(r"[\^$*+?()\[\]|\\]")
 _SAFE_PATTERN = re.compile(r"(?!.*\\\Z)[ !#-~]{0,1000}")
 """Pattern that can stand in a string of an expression."""
@@ -43,10 +47,6 @@ class GroupMap:
     """User → place and groups of his first line; that of a pattern has its slashes."""
     faults: list[Finding] = field(default_factory=list)
 
-    def fault(self, place: str, text: str, remedy: str) -> None:
-        """Remember a fault."""
-        self.faults.append(Finding(place, text, remedy))
-
     def read(self, path: Path, place: str, *, is_included: bool = False) -> None:
         """Read a file; ``place`` is where it is named."""
         try:
@@ -55,7 +55,7 @@ class GroupMap:
         except (OSError, ValueError) as error:
             content, reason = None, f"cannot be read: {getattr(error, 'strerror', error)}"
         if content is None:
-            self.fault(place, f"{path} {reason}", "write the map into it, or mend path and mode")
+            self.faults.append(finding("unreadable map", place, path=path, why=reason))
             return
         for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
             include = None if is_included else _INCLUDE.fullmatch(line)
@@ -67,7 +67,7 @@ class GroupMap:
     def _include(self, path: Path, name: Optional[str], here: str) -> None:
         included = path.parent / (name or "").strip('"')
         if not name:
-            self.fault(here, "@include names no file", "write @include PATH")
+            self.faults.append(finding("include without file", here))
             return
         folder = sorted(included.iterdir()) if included.is_dir() else [included]
         for file in folder:
@@ -77,31 +77,29 @@ class GroupMap:
     def _read_line(self, line: str, here: str) -> None:
         match = _RULE.fullmatch(line)
         if match is None:
-            self.fault(here, f"{_shown(line)} is no rule, HTCondor ignores it", _MAP_FORM)
+            self.faults.append(finding("no rule", here, line=_shown(line)))
             return
         user, groups = (_unquoted(match[name] or "") for name in ("user", "groups"))
         if match["rest"] and not match["rest"].startswith("#"):
-            fault = f"HTCondor ignores the text after the groups: {_shown(match['rest'])}"
-            self.fault(here, fault, _GROUPS_FORM)
+            self.faults.append(finding("text after groups", here, text=_shown(match["rest"])))
         names = [name for word in groups.split(",") if (name := word.strip(" \t"))]
         # A pattern may take a part of the name.
         parts = [re.sub(r"\\[0-9]", "x", name.lower()) for name in names]
         wrong = [n for n, part in zip(names, parts) if not NESTED_GROUP_NAME.fullmatch(part)]
         if wrong or not names:
-            shown = ", ".join(map(_shown, wrong[:3])) or _shown(groups)
-            self.fault(here, f"{shown}: no group can be called so", _GROUPS_FORM)
+            shown = [_shown(name) for name in (wrong[:3] or [groups])]
+            self.faults.append(finding("invalid group", here, names=shown))
         if user and _LIKE_A_PATTERN.search(user):
             pattern = "/.*/ for all users" if user == "*" else "a pattern, such as /^cms.*$/"
-            fault = f"nobody is called {_shown(user)}: HTCondor takes it as it stands"
-            self.fault(here, fault, f"write {pattern}")
+            fault = finding("user like a pattern", here, user=_shown(user), pattern=pattern)
+            self.faults.append(fault)
         key = user or f"/{match['pattern']}/".replace(r"\/", "/")
         before, _ = self.users.setdefault(key, (here, groups))
         if user and before != here:
-            fault = f"{_shown(user)} has a line before, {before}, and only that one counts"
-            self.fault(here, fault, "write all groups of a user in one line")
+            self.faults.append(finding("second line", here, user=_shown(user), first=before))
 
 
-def findings(
+def map_faults(
     configuration: Configuration, htcondor: CondorProcess, path: Path
 ) -> Iterator[Finding]:
     """Faults that keep users out, or give them invalid groups."""
@@ -112,17 +110,13 @@ def findings(
     values = htcondor.evaluate([f'regexp("{pattern}", "")' for pattern in safe])
     for pattern, rows in zip(safe, values):
         if rows is not None and rows[0][0] == "error":
-            fault = f"HTCondor cannot read the pattern {_shown(pattern)}, and ignores the line"
-            remedy = "write a regular expression of Perl's, such as /^cms.*$/"
-            group_map.fault(patterns[pattern], fault, remedy)
+            place, shown = patterns[pattern], _shown(pattern)
+            group_map.faults.append(finding("unreadable pattern", place, pattern=shown))
     yield from group_map.faults[:MOST_SHOWN]
     if len(group_map.faults) > MOST_SHOWN:
-        fault = f"faults that are not shown: {len(group_map.faults) - MOST_SHOWN}"
-        yield Finding(str(path), fault, "mend those above first")
+        yield finding("more faults", str(path), number=len(group_map.faults) - MOST_SHOWN)
     if not group_map.users:
-        fault = "no line of this map is a rule: the access point refuses every job"
-        remedy = f"{_MAP_FORM}; config.d/examples/accounting-groups.map shows how"
-        yield Finding(str(path), fault, remedy)
+        yield finding("map without rules", str(path))
 
 
 def _unquoted(text: str) -> str:
@@ -131,3 +125,52 @@ def _unquoted(text: str) -> str:
 
 def _shown(text: str, most: int = 60) -> str:
     return ascii(text if len(text) <= most else f"{text[:most]}...")
+
+
+# ---- Checks
+
+
+@CHECKS.rule()
+def groups(subject: SnippetSubject) -> Iterator[Finding]:
+    """Ways for users to choose their group, and a map that cannot be used."""
+    place, assignments = subject.configuration.place, subject.configuration.assignments
+    if not assignments(TRANSFORM):
+        return
+    immutable = {word.lower() for word in subject.configuration.words("IMMUTABLE_JOB_ATTRS")}
+    own = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
+    missing = [name for name in own if name.lower() not in immutable]
+    map_file = subject.text(GROUP_MAP_IN_USE)
+    if map_file and missing:
+        yield finding("job can be changed", place(TRANSFORM), names=missing)
+    elif missing and subject.text(GROUP_MAP):
+        yield finding("map named too late", place(GROUP_MAP), place_of=place(TRANSFORM))
+    elif missing and subject.on_machine:
+        yield finding("no map", place(TRANSFORM), level=Level.ADVICE)
+    if map_file and subject.on_machine and os.access(map_file, os.R_OK):
+        yield from map_faults(subject.configuration, subject.htcondor, Path(map_file))
+    elif map_file and subject.on_machine:
+        knob = GROUP_MAP if assignments(GROUP_MAP) else GROUP_MAP_IN_USE
+        yield finding("missing map", place(knob), path=map_file)
+
+
+@CHECKS.rule()
+def quotas(subject: SnippetSubject) -> Iterator[Finding]:
+    """Quotas of groups that do not exist, and invalid shares."""
+    configuration = subject.configuration
+    names = {name.lower() for name in configuration.words("GROUP_NAMES")}
+    prefix = "group_quota_dynamic_"
+    parts = [p for p in configuration.definitions if p.name.lower().startswith(prefix)]
+    shares: dict[str, dict[str, float]] = {}
+    for part, share in zip(parts, subject.numbers([configuration.text(p.name) for p in parts])):
+        group = part.name[len(prefix) :].lower()
+        if group not in names:
+            yield finding("unknown group", part.place, group=group)
+        if share is None or not 0 <= share <= 1:
+            yield finding("invalid share", part.place, text=part.text)
+        else:
+            shares.setdefault(above_of(group), {})[group] = share
+    for above, level in shares.items():
+        if (total := sum(level.values())) > 1 + 1e-6:
+            whose = f"shares of the groups within {above}" if above else "groups' shares"
+            place = configuration.place("GROUP_NAMES")
+            yield finding("too many shares", place, whose=whose, sum=total)

@@ -101,7 +101,7 @@ def _snippets(arguments: argparse.Namespace) -> int:
 
 
 def add_check_arguments(
-    parser: argparse.ArgumentParser, checks: Sequence[Check[Any]], folders: str
+    parser: argparse.ArgumentParser, checks: Sequence[Check], folders: str
 ) -> None:
     """Add ``--with-local``, ``--json`` and the list of checks; ``folders`` is for the help."""
     parser.add_argument(
@@ -120,7 +120,7 @@ def show(
     kind: str,
     content: Mapping[str, Any],
     lines: Iterable[str],
-    checks: Sequence[Check[Any]],
+    checks: Sequence[Check],
     findings: Sequence[Finding],
 ) -> int:
     """Print the findings after what was read; 1 if any of them is more than advice."""

@@ -164,15 +164,13 @@ def _check(arguments: argparse.Namespace) -> int:
     report = check(arguments.paths, amounts, with_local=arguments.with_local)
     slots: list[dict[str, Any]] = [
         {
-            "configuration": node.configuration.name,
+            "configuration": slot.node.configuration.name,
             "slot_type": slot.number,
             "name": slot.name,
             "policies": {asset: policy.text for asset, policy in slot.policies.items()},
             "weight": slot.weight.text,
         }
-        for node in report.nodes
-        for slot in node.slot_types
-        if slot.has_policy
+        for slot in report.slots
     ]
     lines = [f"read: {name}" for name in report.configurations]
     for slot in slots:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sharectl.check.consumption import CHECKS
 from sharectl.check.consumption_rules import unknown_knob
-from sharectl.check.consumption_subject import ConsumptionSubject, node_of
-from sharectl.check.findings import findings
+from sharectl.check.consumption_subject import CheckedNode, ConsumptionSubject
 from sharectl.condor.configuration import ConfigSource, Configuration, Definition, dumped
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.policy import amount_of
@@ -68,7 +67,7 @@ def subject(knobs: dict[str, str], htcondor: CondorProcess) -> ConsumptionSubjec
     )
     values = {name.lower(): text for name, text in knobs.items()}
     configuration = Configuration("a.conf", ConfigSource(), definitions, values)
-    return ConsumptionSubject((node_of(configuration, htcondor),), htcondor)
+    return ConsumptionSubject((CheckedNode(configuration, htcondor, {}),), htcondor)
 
 
 @settings(max_examples=30)
@@ -86,18 +85,19 @@ def test_what_passes_takes_and_costs_something_of_any_job(
     """It is a number, not negative, not zero on all assets, and no match pays its user."""
     knobs = {"CONSUMPTION_POLICY": "True", "SLOT_WEIGHT": weight, **knobs}
     checked = subject(knobs, htcondor)
-    seen = {finding.id for finding in findings(CHECKS, checked)}
+    seen = {finding.id for finding in CHECKS.findings(checked)}
     assume(not seen & {"numbers", "zero", "weight"})
-    (trial,) = checked.trials
+    (slot,) = checked.tried
     ads = [{f"Request{asset}": str(amount) for asset, amount in zip(ASSETS, job)} for job in jobs]
-    for job, taken in zip(ads, trial.charges(ASSETS, ads)):
+    for job, taken in zip(ads, slot.charges(ASSETS, ads)):
         amounts = [amount for amount in taken.values() if amount is not None]
         assert len(amounts) == len(ASSETS), job
         assert min(amounts) >= 0, job
         assert max(amounts) > 0, job
     for ad in ads[:3]:
-        costs = trial.costs(trial.states(ASSETS, ad, most=1))
-        assert [cost for cost in costs if cost is not None and cost < 0] == [], ad
+        (taken,) = slot.charges(ASSETS, [ad])
+        fits = all((taken[asset] or 0) <= most for asset, most in ASSETS.items())
+        assert not fits or (slot.cost(ASSETS, taken) or 0) >= 0, ad
 
 
 @given(
@@ -125,7 +125,7 @@ def test_a_knob_with_a_letter_too_few_or_twice_is_named(
     at %= len(knob)
     prefix = "SLOT_TYPE_1_" if of_type and knob != "CLAIM_PARTITIONABLE_LEFTOVERS" else ""
     written = f"{prefix}{knob[:at]}{knob[at] * 2 if twice else ''}{knob[at + 1 :]}"
-    (finding,) = unknown_knob(subject({written: "True"}, htcondor))
+    (finding,) = unknown_knob(subject({written: "True"}, htcondor).nodes[0])
     # A letter too few may fit two knobs: CONSUMPTION_PUS.
     near = [
         name

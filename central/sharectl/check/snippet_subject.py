@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Optional
 
-from sharectl.condor.configuration import Configuration, Definition
-from sharectl.condor.library import CondorProcess
+from sharectl.check.findings import Checks
+from sharectl.condor.configuration import (
+    ConfigSource,
+    Configuration,
+    Definition,
+    expand,
+    read,
+)
+from sharectl.condor.library import CondorProcess, installed_version
+
+CHECKS = Checks("snippets.txt")
+finding = CHECKS.finding
 
 CRON_JOBS = "STARTD_CRON_JOBLIST"
 CRON_KNOBS = ("EXECUTABLE", "ARGS", "MODE", "PERIOD", "KILL", "PREFIX")
@@ -24,8 +34,11 @@ EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
 QUANTIZED = "MODIFY_REQUEST_EXPR_REQUESTCPUS"
 LOGGED = "STARTD_CRON_LOG_NON_ZERO_EXIT"
 MOST_CORES = 1024
-GROUP_MAP_IN_USE = "CLASSAD_USER_MAPFILE_AssignAccountingGroup"
-"""Map that HTCondor's AssignAccountingGroup reads."""
+TRANSFORM, GROUP_MAP_IN_USE = (
+    "JOB_TRANSFORM_SharectlPower",
+    "CLASSAD_USER_MAPFILE_AssignAccountingGroup",
+)
+"""Transform of an access point, and the map that HTCondor's AssignAccountingGroup reads."""
 
 MACROS = (
     *(START, WORKLIFE, CRON_JOBS, LOGGED, QUANTIZED, SUMMED_LIST, *EVALUATED_LISTS),
@@ -41,33 +54,20 @@ EXPRESSIONS = re.compile(
 LIVE, CRON = "live", "cron"
 ACTUATIONS = (LIVE, CRON)
 """Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
+OLDEST_LIVE = (23, 9)
+"""First version of HTCondor on which the live way was seen to work."""
 CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
 """Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
-ROOM, WATCHED = "t1_McRoom", "t1_Watched"
-"""Latches of the live way."""
-SUMMED = "Childt1_HeldBackCores"
-"""List of the dynamic slots' t1_HeldBackCores in the partitionable slot."""
-QUIET: Mapping[str, Mapping[str, str]] = {
-    "job_ctl.py": {
-        "t1_CurrentJobs": '"none:0"',
-        "t1_TargetGroups": '{"none","none"}',
-        "t1_Targetcores": "{0,0}",
-        "t1_TargetUntil": "0",
-        "t1_TargetSequence": "0",
-        "t1_MulticorePending": "undefined",
-        "t1_MulticorePendingUntil": "0",
-        "t1_JobCtlReason": '"no-line"',
-        "t1_JobCtlTime": "time() - 1",
-    },
-    "mc_grace.py": {
-        "MC_GRACE": "False",
-        "t1_McGraceReason": '"ok"',
-        "t1_McGraceTime": "time() - 1",
-    },
-    "SHARECTL_OFF": {"t1_Disabled": "False"},
+PUBLISHED = {
+    "job_ctl.py": (
+        *("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"),
+        *("t1_TargetSequence", "t1_MulticorePending", "t1_MulticorePendingUntil"),
+        *("t1_JobCtlReason", "t1_JobCtlTime"),
+    ),
+    "mc_grace.py": ("MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"),
+    "SHARECTL_OFF": ("t1_Disabled",),
 }
-"""Program, or name of a job that is a line of shell → attributes, and values without a target."""
-PUBLISHED = {program: tuple(attributes) for program, attributes in QUIET.items()}
+"""Program, or name of a job that is a line of shell → attributes that it publishes."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,8 @@ class SnippetSubject:
     htcondor: CondorProcess
     site_attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
-    without_sharectl: Mapping[str, str] = field(default_factory=dict)
-    """START and CLAIM_WORKLIFE, expanded, with SHARECTL_ENABLED = False."""
     invalid_enabled: Optional[str] = None
-    """SHARECTL_ENABLED as the files have it, if that is no boolean; the others see True."""
+    """SHARECTL_ENABLED as the files have it, if that is no boolean; the checks see True."""
     installed: Optional[tuple[int, int]] = None
     """Version of the HTCondor that is to use it; None if unknown."""
 
@@ -116,19 +114,15 @@ class SnippetSubject:
         return bool(self.configuration.assignments("t1_clauses"))
 
     @property
-    def acts(self) -> bool:
-        """True if START is to obey targets: the clauses are there, and not switched off."""
-        return self.has_clauses and self.text(ENABLED).lower() != "false"
-
-    @property
-    def actuation(self) -> str:
-        """Way of the node to act, one of `ACTUATIONS`."""
-        return CRON if self.text(ACTUATION).lower() == CRON else LIVE
+    def is_too_old(self) -> bool:
+        """True if a file sets the way to act, and the HTCondor here is too old for `LIVE`."""
+        is_set = bool(self.configuration.assignments(ACTUATION))
+        return is_set and self.installed is not None and self.installed < OLDEST_LIVE
 
     @property
     def is_live(self) -> bool:
         """True for a node with sharectl's clauses that acts by attributes of the slot."""
-        return self.has_clauses and self.actuation == LIVE
+        return self.has_clauses and self.text(ACTUATION).lower() != CRON
 
     @property
     def multicore_cores(self) -> int:
@@ -150,22 +144,18 @@ class SnippetSubject:
         return frozenset(name.lower() for name in (*names, *self.site_attributes))
 
     @cached_property
-    def constants(self) -> Mapping[str, str]:
-        """Attributes of slot ads whose expressions this configuration, or its operator, gives."""
+    def attributes(self) -> Mapping[str, str]:
+        """Macros that HTCondor publishes as expressions → text."""
         words = [word for macro in EVALUATED_LISTS for word in self.configuration.words(macro)]
-        configured = {word: text for word in words if (text := self.configuration.text(word))}
-        return {**configured, **self.site_attributes}
+        return {word: text for word in words if (text := self.configuration.text(word))}
 
     @cached_property
     def expressions(self) -> Mapping[str, str]:
         """Macros that HTCondor takes for expressions on a node → text; only those a file sets."""
         named = {part.name.upper(): part.name for part in self.configuration.definitions}
-        lists = [self.configuration.words(macro) for macro in EVALUATED_LISTS]
-        attributes = {word.upper() for words in lists for word in words}
-        wanted = [
-            *(name for name in named if EXPRESSIONS.fullmatch(name)),
-            *(name for name in named if name in attributes),
-        ]
+        decide = [name for name in named if EXPRESSIONS.fullmatch(name)]
+        published = {name.upper() for name in self.attributes}
+        wanted = [*decide, *(name for name in named if name in published)]
         return {named[name]: text for name in wanted if (text := self.configuration.text(name))}
 
     @cached_property
@@ -177,12 +167,7 @@ class SnippetSubject:
     def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
         """Value of each expression; None for one that is no number."""
         values = [rows[0][0] if rows else None for rows in self.htcondor.evaluate(expressions)]
-        return [
-            float(value)
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
-            else None
-            for value in values
-        ]
+        return [value if type(value) in (int, float) else None for value in values]
 
     @cached_property
     def our_files(self) -> frozenset[object]:
@@ -197,3 +182,32 @@ class SnippetSubject:
         """True if an assignment is in the file that defines the clauses."""
         clauses = self.configuration.assignments("t1_clauses")
         return definition.file in {part.file for part in clauses}
+
+
+def subject_of(
+    source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
+) -> SnippetSubject:
+    """Configuration as the installed HTCondor takes it, which may be older than the library."""
+    configuration = read(source, MACROS, process)
+    enabled = configuration.text(ENABLED).strip()
+    is_invalid = configuration.assignments(ENABLED) and enabled.lower() not in ("true", "false")
+    overrides = {ENABLED: "True"} if is_invalid else {}
+    programs = Path(configuration.text("BIN").strip() or "/usr/bin")
+    subject = SnippetSubject(
+        configuration,
+        process,
+        site_attributes,
+        invalid_enabled=enabled if is_invalid else None,
+        installed=installed_version(programs) if source.main_file is not None else None,
+    )
+    if subject.is_too_old and subject.is_snippets(configuration.assignments(ACTUATION)[-1]):
+        overrides[ACTUATION] = CRON
+    if overrides:
+        configuration = read(source, MACROS, process, overrides)
+    # A metaknob such as StartdCronPeriodic sets these without a line in any file.
+    jobs = configuration.words(CRON_JOBS)
+    knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
+    by_metaknobs = expand(source, knobs, process, overrides)
+    values = {name.lower(): text for name, text in by_metaknobs.items()}
+    configuration = replace(configuration, values={**values, **configuration.values})
+    return replace(subject, configuration=configuration)

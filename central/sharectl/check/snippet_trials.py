@@ -1,0 +1,197 @@
+"""Checks of snippets by trial: HTCondor evaluates START and CLAIM_WORKLIFE for typical jobs.
+
+A node's START is the site's own expression, and sharectl's clauses, attributes of the slot. Here
+the attributes have every value that they can have; what makes them is as sharectl ships it, which
+is compared as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sharectl.check.findings import Finding, some
+from sharectl.check.slot_ad import saved_ads
+from sharectl.check.snippet_subject import (
+    CHECKS,
+    CLAUSES,
+    ENABLED,
+    EXPRESSIONS,
+    QUANTIZED,
+    START,
+    WORKLIFE,
+    SnippetSubject,
+    finding,
+)
+from sharectl.condor.ads import is_true
+from sharectl.condor.configuration import Definition, definitions_in
+from sharectl.condor.expressions import MY, references
+
+_OF_CLAIMS = ("t1_TargetActive", "t1_HeldBackSlot")
+SITES_OWN = {**dict.fromkeys(CLAUSES, "True"), **dict.fromkeys(_OF_CLAIMS, "False")}
+"""Attributes of a slot without a target."""
+SHIPPED = Path(__file__).with_name("execute-point.conf")
+"""``config.d/60-sharectl-execute-point.conf`` of this version."""
+UNKNOWN = ("undefined", "error")
+
+_CLAUSES = " && ".join(f"MY.{clause} =!= False" for clause in CLAUSES)
+_LAST_OF_CLAIM = " && ".join(f"MY.{name} =?= True" for name in _OF_CLAIMS)
+
+Ad = Mapping[str, str]
+
+
+# ---- Ads: attribute → ClassAd expression
+
+
+def typical_jobs(multicore_cores: int) -> dict[str, Ad]:
+    """Name for people → ad of the job, which has the attributes of a slot without a target."""
+    job = {
+        "MyType": '"Job"',
+        "JobUniverse": "5",
+        "JobStatus": "1",
+        "Owner": '"bob"',
+        "User": '"bob@example.org"',
+        "RequestMemory": "128",
+        "RequestDisk": "1024",
+        **SITES_OWN,
+    }
+    sizes = {"one core": "1", f"{multicore_cores} cores": str(multicore_cores)}
+    jobs: dict[str, Ad] = {"no RequestCpus": job}
+    for name, cores in sizes.items():
+        jobs[name] = {**job, "RequestCpus": cores}
+        for group in ("alice", "cms"):
+            jobs[f"{name} of {group}"] = {**jobs[name], "AccountingGroup": f'"{group}.bob"'}
+    return jobs
+
+
+def slots_with(subject: SnippetSubject, attributes: Ad) -> list[Ad]:
+    """A partitionable and a dynamic slot with these attributes."""
+    cores = str(8 * subject.multicore_cores)
+    common = {
+        **saved_ads()[0],
+        **dict.fromkeys(("Cpus", "TotalSlotCpus", "TotalCpus"), cores),
+        "MyCurrentTime": "time() - 2",
+        "Memory": "1048576",
+        "Disk": "1073741824",
+    }
+    dynamic = {"PartitionableSlot": "undefined", "DynamicSlot": "True", "SlotType": '"Dynamic"'}
+    own = {**subject.attributes, **subject.site_attributes, **attributes}
+    return [{**common, **own}, {**common, **dynamic, **own}]
+
+
+# ---- Checks
+
+
+@CHECKS.rule()
+def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
+    """Typical jobs that START keeps out where no clause is False."""
+    place, text = subject.configuration.place(START), subject.configuration.text(START)
+    without, *unknown = _let_in(
+        subject, text, [SITES_OWN, *(dict.fromkeys(CLAUSES, word) for word in UNKNOWN)]
+    )
+    for word, let_in in zip(UNKNOWN, unknown):
+        if jobs := [job for job in without if job not in let_in]:
+            yield finding("kept out", place, word=word, jobs=_some(jobs), clauses=_CLAUSES)
+    if not without:
+        jobs = list(typical_jobs(subject.multicore_cores))
+        yield finding("takes nothing", place, jobs=_some(jobs))
+
+
+@CHECKS.rule()
+def changed_clauses(subject: SnippetSubject) -> Iterator[Finding]:
+    """Macros of the snippet that another file sets, that somebody edited, or of another version."""
+    changed: dict[Path, dict[str, Definition]] = {}
+    for part in definitions_in([SHIPPED]) if subject.has_clauses else ():
+        written = subject.configuration.assignments(part.name)
+        if part.name.startswith("t1_") and [p.text for p in written[-1:]] != [part.text]:
+            last = (written or subject.configuration.assignments("t1_clauses"))[-1]
+            changed.setdefault(last.file, {})[part.name] = last
+    for parts in changed.values():
+        place = next(iter(parts.values())).place
+        yield finding("not as shipped", place, names=some(list(parts), 6, ", "))
+
+
+@CHECKS.rule()
+def without_clauses(subject: SnippetSubject) -> Iterator[Finding]:
+    """START, or an expression in its place, that lets in jobs that a clause keeps out.
+
+    The jobs have the attributes of the slot too: they gain nothing by them.
+    """
+    situations = [{**SITES_OWN, clause: "False"} for clause in CLAUSES]
+    for macro, text in subject.readable.items() if subject.our_files else ():
+        name = macro.upper()
+        is_ours = name != START or subject.has_clauses
+        if START not in name or not EXPRESSIONS.fullmatch(name) or not is_ours:
+            continue
+        rows = zip(CLAUSES, _let_in(subject, text, situations))
+        let_in = [f"{job} where {clause} is False" for clause, jobs in rows for job in jobs]
+        # Jobs that are not typical may get in, unless the clauses are in its text.
+        asks = {reference.name for reference in references(text) if reference.scope == MY}
+        if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
+            effect = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
+            instead = "" if name == START else ", which HTCondor uses in the place of START,"
+            names: dict[str, Any] = {"effect": effect, "instead": instead, "clauses": _CLAUSES}
+            yield finding(
+                "without clauses", subject.configuration.place(macro), macro=macro, **names
+            )
+
+
+@CHECKS.rule()
+def claims(subject: SnippetSubject) -> Iterator[Finding]:
+    """Claims that outlive a target, or end early without one."""
+    place, text = subject.configuration.place(WORKLIFE), subject.configuration.text(WORKLIFE)
+    words = ("True", "False", *UNKNOWN)
+    pairs = [(active, held) for active in words for held in words]
+    own = [SITES_OWN, *({**SITES_OWN, **dict(zip(_OF_CLAIMS, pair))} for pair in pairs)]
+    slots = [slots_with(subject, attributes)[1] for attributes in own]
+    usual, ended, *lives = (_word(row[0]) for row in _values(subject, text, slots, [{}]))
+    changed = [
+        f"{_OF_CLAIMS[0]} is {active} and {_OF_CLAIMS[1]} is {held} ({life} instead of {usual})"
+        for (active, held), life in zip(pairs[1:], lives)
+        if life != usual
+    ]
+    if changed:
+        yield finding("claims end", place, situations=_some(changed), last=_LAST_OF_CLAIM)
+    if subject.has_clauses and subject.text(ENABLED).lower() != "false" and ended != "0":
+        yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
+
+
+@CHECKS.rule()
+def quantized(subject: SnippetSubject) -> Iterator[Finding]:
+    """Single-core jobs that get the slot of a multicore job, and are kept out of it."""
+    text, cores = subject.configuration.text(QUANTIZED), subject.multicore_cores
+    if not (text and subject.has_clauses):
+        return
+    job = typical_jobs(cores)["one core"]
+    ((granted,),) = _values(subject, text, slots_with(subject, {})[:1], [job])
+    if isinstance(granted, (int, float)) and granted >= cores:
+        place = subject.configuration.place(QUANTIZED)
+        yield finding("large slot", place, granted=granted, cores=cores)
+
+
+def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
+    """Typical jobs that START lets into one of the slots of each situation."""
+    jobs = typical_jobs(subject.multicore_cores)
+    slots = [slot for situation in situations for slot in slots_with(subject, situation)]
+    rows = _values(subject, start, slots, list(jobs.values()))
+    pairs = zip(rows[::2], rows[1::2])
+    return [
+        [name for name, *values in zip(jobs, *pair) if any(map(is_true, values))] for pair in pairs
+    ]
+
+
+def _values(
+    subject: SnippetSubject, expression: str, slots: Sequence[Ad], jobs: Sequence[Ad]
+) -> list[list[Any]]:
+    """Value of an expression in each slot for each job; ``error`` if it cannot be read."""
+    (values,) = subject.htcondor.evaluate([expression], slots, jobs)
+    return values or [["error"] * len(jobs) for _ in slots]
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some(words: Sequence[str]) -> str:
+    return some(words, 3, "; ")

@@ -1,0 +1,123 @@
+"""START of the snippet, by HTCondor's own ClassAds: the cases of tests/pool, and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from sharectl.check.slot_ad import saved_ads
+from sharectl.check.snippet_subject import CRON, LIVE
+from sharectl.condor.configuration import ConfigSource, expand
+from sharectl.condor.library import CondorProcess
+from tests.pool.start_cases import CASES, CORES, FORGED, GRACES, JOBS, OVER, Job, let_in, slots_in
+
+CONFIG = Path(__file__).parents[2] / "config.d"
+LONG_AGO, SOON, LATER = "time() - 100000", "time() + 600", "time() + 3600"
+GRACE = {
+    LIVE: GRACES[LIVE]["grace"].attributes,
+    CRON: GRACES[CRON]["grace"].attributes,
+}
+NOBODY_WAITS = {
+    "t1_MulticorePending": "False",
+    "t1_MulticorePendingUntil": SOON,
+    "t1_JobCtlTime": "time() - 5",
+}
+IN_GRACE: Mapping[str, tuple[Mapping[str, str], bool]] = {
+    # Attributes beside those of grace → whether grace keeps a job of one core out.
+    "nobody knows": ({}, True),
+    "no multicore job waits": (NOBODY_WAITS, False),
+    "a multicore job waits": ({**NOBODY_WAITS, "t1_MulticorePending": "True"}, True),
+    "the plan does not tell": ({**NOBODY_WAITS, "t1_MulticorePending": "error"}, True),
+    "the plan has ended": ({**NOBODY_WAITS, "t1_MulticorePendingUntil": "time() - 1"}, True),
+    "its end is unknown": ({**NOBODY_WAITS, "t1_MulticorePendingUntil": "undefined"}, True),
+    "job_ctl has stopped": ({**NOBODY_WAITS, "t1_JobCtlTime": LONG_AGO}, True),
+    "the clock was set back since job_ctl ran": ({**NOBODY_WAITS, "t1_JobCtlTime": LATER}, True),
+}
+JOB = '"lhcb" asking for 1'
+
+
+@pytest.fixture(scope="module")
+def htcondor() -> Iterator[CondorProcess]:
+    with CondorProcess(deadline_seconds=60) as process:
+        yield process
+
+
+@pytest.fixture(scope="module", params=[LIVE, CRON])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def node(htcondor: CondorProcess, way: str) -> dict[str, str]:
+    """Ad of a partitionable slot with the snippet."""
+    source, own = ConfigSource(CONFIG), {"SHARECTL_ACTUATION": way}
+    lists = expand(source, ["STARTD_ATTRS", "STARTD_LATCH_EXPRS"], htcondor, own)
+    names = " ".join(lists.values()).split()
+    expressions = expand(source, ["START", *names], htcondor, own)
+    saved = {name: text for name, text in saved_ads()[0].items() if not name.startswith("Child")}
+    cores = dict.fromkeys(("Cpus", "TotalSlotCpus"), str(CORES))
+    return {**saved, **cores, **expressions, "MyCurrentTime": "time()"}
+
+
+def started(
+    htcondor: CondorProcess,
+    node: Mapping[str, str],
+    slots: Sequence[Mapping[str, str]],
+    jobs: Sequence[Mapping[str, str]],
+) -> list[list[object]]:
+    """START of each slot for each job."""
+    ads = [{"MyType": '"Job"', "JobUniverse": "5", **job} for job in jobs]
+    (values,) = htcondor.evaluate(["MY.START"], [{**node, **slot} for slot in slots], ads)
+    assert values is not None
+    return values
+
+
+def job_ad(job: Job) -> dict[str, str]:
+    own = {"RequestCpus": job.request, "AccountingGroup": job.accounting_group}
+    return {name: text for name, text in own.items() if text is not None}
+
+
+def test_start_lets_in_whom_the_method_lets_in(
+    htcondor: CondorProcess, node: dict[str, str], way: str
+) -> None:
+    seen = started(htcondor, node, slots_in(way), [job_ad(job) for job in JOBS.values()])
+    expected = [
+        [let_in(job, target, grace, slot, way) for job in JOBS.values()]
+        for _, target, grace, slot in CASES[way]
+    ]
+    wrong = [name for (name, *_), row, right in zip(CASES[way], seen, expected) if row != right]
+    assert wrong == []
+    assert {value for row in seen for value in row} == {True, False}
+
+
+def test_grace_depends_on_who_waits(
+    htcondor: CondorProcess, node: dict[str, str], way: str
+) -> None:
+    slots = [{**GRACE[way], **own} for own, _ in IN_GRACE.values()]
+    seen = started(htcondor, node, slots, [job_ad(JOBS[JOB])])
+    kept_out = {name: row == [False] for name, row in zip(IN_GRACE, seen)}
+    assert kept_out == {name: keeps_out for name, (_, keeps_out) in IN_GRACE.items()}
+
+
+def test_a_dot_in_a_group_is_only_a_dot(htcondor: CondorProcess, node: dict[str, str]) -> None:
+    """Cores of alice_user are not those of alice.user."""
+    slot = {
+        **OVER,
+        "t1_TargetGroups": '{"alice.user","cms"}',
+        "t1_CurrentJobs": '"alice_user:64:lhcb:8"',
+        "Childt1_HeldBackCores": "{0,0,0}",
+    }
+    job = {"RequestCpus": "1", "AccountingGroup": '"alice.user.bob"'}
+    assert started(htcondor, node, [slot], [job]) == [[True]]
+
+
+def test_what_is_written_in_a_job_gains_it_nothing(
+    htcondor: CondorProcess, node: dict[str, str], way: str
+) -> None:
+    slots = [*slots_in(way), *({**GRACE[way], **own} for own, _ in IN_GRACE.values())]
+    jobs = [job_ad(JOBS[name]) for name in JOBS if name.endswith("asking for 1")]
+    honest = started(htcondor, node, slots, jobs)
+    assert started(htcondor, node, slots, [{**FORGED, **job} for job in jobs]) == honest
+    assert {value for row in honest for value in row} == {True, False}
