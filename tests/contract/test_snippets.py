@@ -222,13 +222,6 @@ def test_names_and_modes_by_which_files_are_not_read_are_found(folder: Path) -> 
     ]
 
 
-@pytest.mark.parametrize("line", ["SHARECTL_ENABLED = no", "SHARECTL_ENABLED ="])
-def test_an_invalid_switch_is_the_only_finding(line: str, folder: Path) -> None:
-    add(folder, f"{line}\n")
-    (finding,) = found(folder)
-    assert (finding.id, finding.place) == ("knobs", f"{folder / LATER}:1")
-
-
 def test_a_finding_names_the_line(folder: Path) -> None:
     replace(folder / EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = MC_GRACE")
     lines = (folder / EXECUTE).read_text().splitlines()
@@ -297,34 +290,6 @@ def test_a_map_of_groups_is_advised_and_has_to_be_there(
     findings = check(machine(folder, named.format(folder=tmp_path)), {}).findings
     levels = [finding.level for finding in findings if finding.id == "groups"]
     assert levels == ([] if level is None else [level])
-
-
-def htcondor(folder: Path, version: str) -> str:
-    """Configuration of a machine whose HTCondor says that it is of that version."""
-    folder.mkdir()
-    program = folder / "condor_version"
-    program.write_text(f"#!/bin/sh\necho '$CondorVersion: {version} 2024-01-01 BuildID: 1 $'\n")
-    program.chmod(0o755)
-    return f"BIN = {folder}\n"
-
-
-@pytest.mark.parametrize(
-    ("version", "line", "way", "ids"),
-    [
-        ("23.0.12", "", "cron", []),
-        ("23.0.12", "SHARECTL_ACTUATION = live\n", "live", ["knobs"]),
-        ("23.9.6", "SHARECTL_ACTUATION = live\n", "live", []),
-        ("24.0.1", "", "live", []),
-    ],
-)
-def test_an_old_htcondor_acts_by_cron(
-    version: str, line: str, way: str, ids: list[str], folder: Path, tmp_path: Path
-) -> None:
-    add(folder, line)
-    report = check(machine(folder, htcondor(tmp_path / "bin", version)), {})
-    assert report.made["SHARECTL_ACTUATION"] == way
-    # Nothing is installed, and there is no map.
-    assert [f.id for f in report.findings if f.id not in ("cron", "groups")] == ids
 
 
 @pytest.mark.parametrize("writable", ["file", "folder"])
@@ -404,7 +369,7 @@ def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
     for name in ("job_ctl.py", "target.py"):
         shutil.copy(PROGRAMS / name, installed)
     add(folder, f"STARTD_CRON_JOB_CTL_EXECUTABLE = {installed}/job_ctl.py\n")
-    source = machine(folder, htcondor(tmp_path / "bin", "25.14.1"))
+    source = machine(folder)
     findings = check(source, {}).findings
     places = [finding.place for finding in findings if finding.id == "cron"]
     assert places == [f"{folder / LATER}:1"] * (len(BESIDE) - 1)

@@ -14,16 +14,11 @@ from sharectl.check.slot_ad import startd_publishes
 from sharectl.check.snippet_subject import (
     ACTUATION,
     ACTUATIONS,
-    ATTRIBUTES,
     CHECKS,
     CLAUSES,
     CRON_JOBS,
-    ENABLED,
     EVALUATED_LISTS,
     EXPRESSIONS,
-    LATCHES,
-    LIVE,
-    LOGGED,
     ROLL_UP,
     START,
     SUMMED_LIST,
@@ -38,7 +33,6 @@ from sharectl.publish import signing
 from sharectl.words import near
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
-DISABLED_FILE = "SHARECTL_DISABLED_FILE"
 PROGRAM, COUNTS_FREE_CORES = "job_ctl.py", "mc_grace.py"
 BESIDE = ("target.py", "target_collector.py", "target_https.py")
 """Files that `PROGRAM` runs from its own folder."""
@@ -71,8 +65,12 @@ _NUMBERS = {
 }
 _MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
 _PERIOD = re.compile(r"0*[1-9]\d*\s*[smh]?", re.IGNORECASE)
-_PLAIN_PATH = re.compile(r"/[A-Za-z0-9._/+@%-]+")
-"""Path that means itself in a line of shell and to HTCondor."""
+_WORDS = {
+    # Knob: its finding, and valid texts: a path means itself in a line of shell and to HTCondor.
+    "SHARECTL_ENABLED": ("invalid switch", "true|false"),
+    ACTUATION: ("invalid way", "|".join(ACTUATIONS)),
+    "SHARECTL_DISABLED_FILE": ("invalid path", r"/[A-Za-z0-9._/+@%-]+"),
+}
 _LEFT_OVER = re.compile(
     r".*(\.(bak|backup|orig|old|save|saved|disabled|off|tmp|swp|swo|example|sample|dpkg-new"
     r"|dpkg-bak|ucf-\w+)|_bak)",
@@ -87,8 +85,6 @@ _SOURCES = re.compile(
 _STRINGS = re.compile(r'"(?:\\"|[^"])*"')
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
-ROOM, WATCHED, SUMMED = "t1_McRoom", "t1_Watched", "Childt1_HeldBackCores"
-"""Latches of the live way, and the dynamic slots' t1_HeldBackCores in the partitionable slot."""
 _EFFECTS = {
     "START": "every node that gets it refuses every job",
     "START_EXPR": "a draining node refuses every job",
@@ -167,18 +163,10 @@ def unused_knob(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def invalid_word(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs of sharectl's with an invalid word or path."""
-    place, assignments = subject.configuration.place, subject.configuration.assignments
-    way, written = subject.text(ACTUATION).lower(), assignments(ACTUATION)
-    if subject.invalid_enabled is not None:
-        yield finding("invalid switch", place(ENABLED), text=subject.invalid_enabled)
-    if written and way not in ACTUATIONS:
-        yield finding("invalid way", place(ACTUATION), text=way)
-    if subject.is_too_old and way == LIVE and not subject.is_snippets(written[-1]):
-        here = ".".join(map(str, subject.installed or ()))
-        yield finding("too old for live", place(ACTUATION), here=here)
-    switch = subject.text(DISABLED_FILE)
-    if assignments(DISABLED_FILE) and not _PLAIN_PATH.fullmatch(switch):
-        yield finding("invalid path", place(DISABLED_FILE), text=switch)
+    for knob, (kind, valid) in _WORDS.items():
+        text = subject.text(knob)
+        if subject.configuration.assignments(knob) and not re.fullmatch(valid, text, re.IGNORECASE):
+            yield finding(kind, subject.configuration.place(knob), text=text)
 
 
 @CHECKS.rule()
@@ -256,8 +244,8 @@ def idle_cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         is_spare = part.text.endswith(COUNTS_FREE_CORES) and subject.is_live
         if match and is_idle and not is_spare and subject.configuration.is_judged(part):
             yield finding("never runs", part.place, job=match[1])
-    if subject.ours and not _starts_true(subject.text(LOGGED)):
-        yield finding("silent", subject.configuration.place(LOGGED))
+    if subject.ours and not _starts_true(subject.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
+        yield finding("silent", subject.configuration.place("STARTD_CRON_LOG_NON_ZERO_EXIT"))
 
 
 def _starts_true(text: str) -> bool:
@@ -382,21 +370,19 @@ def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
-    """Attributes of the node that nothing publishes; one finding for each list they could be on."""
-    places: dict[tuple[str, Level], dict[str, str]] = {}
+    """Attributes of the node that nothing publishes."""
+    places: dict[Level, dict[str, str]] = {}
     # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
     for reference, place in _references(subject):
         name = reference.name
         is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
         if reference.scope == MY and not is_published and not startd_publishes(name):
-            is_latch = name.startswith((f"{ROOM}Value", f"{ROOM}Time", f"{WATCHED}Time"))
-            knob = LATCHES if is_latch else SUMMED_LIST if name.startswith("Child") else ATTRIBUTES
             level = Level.ERROR if "t1_" in name else Level.ADVICE
-            places.setdefault((knob, level), {}).setdefault(f"MY.{name}", place)
-    for (knob, level), names in places.items():
+            places.setdefault(level, {}).setdefault(f"MY.{name}", place)
+    for level, names in places.items():
         place = next(iter(names.values()))
-        yield finding("unpublished", place, level=level, names=list(names), knob=knob)
+        yield finding("unpublished", place, level=level, names=list(names))
 
 
 @CHECKS.rule()
@@ -414,14 +400,9 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def slot(subject: SnippetSubject) -> Iterator[Finding]:
-    """Latches that condor_reconfig would mix up, and dynamic slots that are not summed up."""
-    configuration = subject.configuration
-    words = [word.lower() for word in configuration.words(LATCHES)]
-    latches = [word for word in words if word in ("numdynamicslots", ROOM.lower(), WATCHED.lower())]
-    if subject.is_live and ROOM.lower() in words and latches[0] != "numdynamicslots":
-        yield finding("mixed latches", configuration.place(LATCHES))
+    """Dynamic slots whose cores are not summed up."""
     if subject.is_live and subject.text(ROLL_UP).lower().startswith("f"):
-        yield finding("no sums", configuration.place(ROLL_UP))
+        yield finding("no sums", subject.configuration.place(ROLL_UP))
 
 
 def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:

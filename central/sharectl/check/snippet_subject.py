@@ -6,27 +6,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Optional
 
 from sharectl.check.findings import Checks
 from sharectl.condor.configuration import (
     ConfigSource,
     Configuration,
-    Definition,
     expand,
     read,
 )
-from sharectl.condor.library import CondorProcess, installed_version
+from sharectl.condor.library import CondorProcess
 
 CHECKS = Checks("snippets.txt")
 finding = CHECKS.finding
 
 CRON_JOBS = "STARTD_CRON_JOBLIST"
 CRON_KNOBS = ("EXECUTABLE", "ARGS", "MODE", "PERIOD", "KILL", "PREFIX")
-ENABLED, ACTUATION = "SHARECTL_ENABLED", "SHARECTL_ACTUATION"
+ACTUATION, ROLL_UP = "SHARECTL_ACTUATION", "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
 START, WORKLIFE = "START", "CLAIM_WORKLIFE"
-ROLL_UP = "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
 ATTRIBUTES, LATCHES = "STARTD_ATTRS", "STARTD_LATCH_EXPRS"
 SUMMED_LIST = "STARTD_PARTITIONABLE_SLOT_ATTRS"
 EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
@@ -43,7 +41,7 @@ TRANSFORM, GROUP_MAP_IN_USE = (
 MACROS = (
     *(START, WORKLIFE, CRON_JOBS, LOGGED, QUANTIZED, SUMMED_LIST, *EVALUATED_LISTS),
     *("STARTD_JOB_ATTRS", "JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS"),
-    *(GROUP_MAP_IN_USE, "GROUP_NAMES", ENABLED, ACTUATION, ROLL_UP, "BIN"),
+    *(GROUP_MAP_IN_USE, "GROUP_NAMES", "SHARECTL_ENABLED", ACTUATION, ROLL_UP),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 EXPRESSIONS = re.compile(
@@ -54,8 +52,6 @@ EXPRESSIONS = re.compile(
 LIVE, CRON = "live", "cron"
 ACTUATIONS = (LIVE, CRON)
 """Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
-OLDEST_LIVE = (23, 9)
-"""First version of HTCondor on which the live way was seen to work."""
 CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
 """Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
 PUBLISHED = {
@@ -78,10 +74,6 @@ class SnippetSubject:
     htcondor: CondorProcess
     site_attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
-    invalid_enabled: Optional[str] = None
-    """SHARECTL_ENABLED as the files have it, if that is no boolean; the checks see True."""
-    installed: Optional[tuple[int, int]] = None
-    """Version of the HTCondor that is to use it; None if unknown."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro without blanks around it, empty if it is not set."""
@@ -112,12 +104,6 @@ class SnippetSubject:
     def has_clauses(self) -> bool:
         """True if a file defines sharectl's clauses of START."""
         return bool(self.configuration.assignments("t1_clauses"))
-
-    @property
-    def is_too_old(self) -> bool:
-        """True if a file sets the way to act, and the HTCondor here is too old for `LIVE`."""
-        is_set = bool(self.configuration.assignments(ACTUATION))
-        return is_set and self.installed is not None and self.installed < OLDEST_LIVE
 
     @property
     def is_live(self) -> bool:
@@ -178,36 +164,15 @@ class SnippetSubject:
             if "sharectl" in part.name.lower() or any(name in part.text for name in CLAUSES)
         )
 
-    def is_snippets(self, definition: Definition) -> bool:
-        """True if an assignment is in the file that defines the clauses."""
-        clauses = self.configuration.assignments("t1_clauses")
-        return definition.file in {part.file for part in clauses}
-
 
 def subject_of(
     source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
 ) -> SnippetSubject:
-    """Configuration as the installed HTCondor takes it, which may be older than the library."""
+    """Configuration of files, with what metaknobs set in no file."""
     configuration = read(source, MACROS, process)
-    enabled = configuration.text(ENABLED).strip()
-    is_invalid = configuration.assignments(ENABLED) and enabled.lower() not in ("true", "false")
-    overrides = {ENABLED: "True"} if is_invalid else {}
-    programs = Path(configuration.text("BIN").strip() or "/usr/bin")
-    subject = SnippetSubject(
-        configuration,
-        process,
-        site_attributes,
-        invalid_enabled=enabled if is_invalid else None,
-        installed=installed_version(programs) if source.main_file is not None else None,
-    )
-    if subject.is_too_old and subject.is_snippets(configuration.assignments(ACTUATION)[-1]):
-        overrides[ACTUATION] = CRON
-    if overrides:
-        configuration = read(source, MACROS, process, overrides)
-    # A metaknob such as StartdCronPeriodic sets these without a line in any file.
     jobs = configuration.words(CRON_JOBS)
+    # StartdCronPeriodic and its like.
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
-    by_metaknobs = expand(source, knobs, process, overrides)
-    values = {name.lower(): text for name, text in by_metaknobs.items()}
+    values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
     configuration = replace(configuration, values={**values, **configuration.values})
-    return replace(subject, configuration=configuration)
+    return SnippetSubject(configuration, process, site_attributes)

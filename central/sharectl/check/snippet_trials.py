@@ -16,7 +16,6 @@ from sharectl.check.slot_ad import saved_ads
 from sharectl.check.snippet_subject import (
     CHECKS,
     CLAUSES,
-    ENABLED,
     EXPRESSIONS,
     QUANTIZED,
     START,
@@ -153,7 +152,7 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
     ]
     if changed:
         yield finding("claims end", place, situations=_some(changed), last=_LAST_OF_CLAIM)
-    if subject.has_clauses and subject.text(ENABLED).lower() != "false" and ended != "0":
+    if subject.has_clauses and subject.text("SHARECTL_ENABLED").lower() != "false" and ended != "0":
         yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
 
 

@@ -326,7 +326,6 @@ def read(
     source: ConfigSource,
     macros: Sequence[str],
     process: CondorProcess,
-    overrides: Optional[Mapping[str, str]] = None,
 ) -> Configuration:
     """A folder, this machine's configuration, or both.
 
@@ -334,8 +333,6 @@ def read(
     ----------
     macros
         Macros to expand besides those that the files set.
-    overrides
-        Macro → text in the place of its value.
 
     Raises
     ------
@@ -353,7 +350,7 @@ def read(
     local = [Path(word.strip()) for word in first.text(FILES).split(",")]
     files += [path for path in local if path.is_file()]
     whole = replace(first, definitions=definitions_in(dict.fromkeys(files)))
-    return _with_values(whole, (FOLDERS, EXCLUDED, *macros), process, overrides)
+    return _with_values(whole, (FOLDERS, EXCLUDED, *macros), process)
 
 
 def read_text(
@@ -441,7 +438,6 @@ def _with_values(
     configuration: Configuration,
     macros: Iterable[str],
     process: CondorProcess,
-    overrides: Optional[Mapping[str, str]] = None,
 ) -> Configuration:
     """The configuration with its macros expanded; UnreadableConfigurationError for a circle."""
     ring = circle(configuration.definitions)
@@ -451,7 +447,7 @@ def _with_values(
         raise UnreadableConfigurationError(problem, ring[0].place)
     written = (definition.name for definition in configuration.definitions if definition.name)
     names_wanted = tuple(dict.fromkeys((*macros, *written)))
-    values = expand(configuration.source, names_wanted, process, overrides)
+    values = expand(configuration.source, names_wanted, process)
     return replace(configuration, values={name.lower(): text for name, text in values.items()})
 
 
@@ -463,7 +459,7 @@ def expand(
 ) -> dict[str, str]:
     """Macro → expanded text; without those that are not set, or empty.
 
-    Parameters and errors are those of `read`.
+    ``overrides``: macro → text in the place of its value. Errors are those of `read`.
     """
     own = {f"_CONDOR_{name}": text for name, text in (overrides or {}).items()}
     probes = [f"{_PROBE}{name}" for name in macros]

@@ -25,9 +25,7 @@ DEFAULTS = "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n"
 """Configuration that makes HTCondor read no file of this machine."""
 PROCESS_DEADLINE_SECONDS = 20.0
 """An answer takes 1 ms; macros that refer to each other in a circle take for ever."""
-VERSION_DEADLINE_SECONDS = 5.0
 
-_VERSION = re.compile(r"\$CondorVersion:\s+(\d{1,4})\.(\d{1,4})\.")
 _PARTS = re.compile(r"; (?=Config source |Configuration Error |Error: )|\n")
 _PLACE = re.compile(
     r'Config source (?:Error|(?P<warning>Warning)) "(?P<file>[^"]*)", Line (?P<line>\d+)'
@@ -203,21 +201,3 @@ def refusal(text: str, hidden_folder: str) -> Optional[UnreadableConfigurationEr
         line = linecache.getline(file, int(number)).strip()
         reasons = [f"it cannot read {quoted(line)}" if line else "it cannot read that line"]
     return UnreadableConfigurationError("; ".join(reasons), place)
-
-
-def installed_version(
-    programs: Path, deadline_seconds: float = VERSION_DEADLINE_SECONDS
-) -> Optional[tuple[int, int]]:
-    """First two numbers of the version of the HTCondor in that folder; None if unknown."""
-    try:
-        done = subprocess.run(
-            [programs / "condor_version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=deadline_seconds,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = _VERSION.search(done.stdout.decode(errors="replace"))
-    return (int(match[1]), int(match[2])) if match else None
