@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import pi, sin
-from random import Random
-from typing import Optional
 
 from sharectl.ledger.series import Bucket, GroupPoint, PoolPoint, Series
 from sharectl.report.page import Subject, as_content, report
@@ -27,7 +25,6 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     incomplete: Sequence[float] = (),
     sizes: Sequence[int] = SIZES,
     imported: bool = False,
-    better: float = 1.0,
 ) -> Series:
     """A period with a bucket for each cycle, or at most ``points`` wider ones.
 
@@ -36,53 +33,68 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     missing
         From and to, in days since the begin, without any cycle.
     incomplete
-        Days since the begin whose bucket has a cycle that was not complete.
+        Days since the begin whose bucket has no complete cycle.
     imported
         Whether outputs, targets, idle cores and durations are unknown, as in rows of
         shares_Error.log.
-    better
-        Errors are divided by this.
     """
     until = since + round(days * 86400)
-    width = max(-(-(until - since) // points), 60)
-    noise = Random(7)
-    buckets = []
-    reported, waited = float(since), 0
-    for start in range(since, until, width):
-        day = (start - since) / 86400
-        lost = any(abs(day - at) * 86400 < width / 2 for at in incomplete)
-        if any(begin <= day < end for begin, end in missing):
-            reported, waited = start + width, 3600
-            continue
-        cycles = int((start + width - reported) / CYCLE_SECONDS)
-        if not cycles:
-            continue
-        reported += cycles * CYCLE_SECONDS
-        waited += cycles * CYCLE_SECONDS
-        covered = 0 if lost else min(waited, max(cycles * CYCLE_SECONDS, 3600))
-        waited = waited if lost else 0
-        pool = _pool(day, cycles, 0 if lost else cycles, covered, None if imported else noise)
-        groups = (
-            {}
-            if lost
-            else {
-                name: _group(
-                    number, pledge, day, cycles, covered, sizes, noise, better, imported=imported
-                )
+    width = max(-(-(until - since) // points), CYCLE_SECONDS)
+
+    def buckets() -> Iterator[Bucket]:
+        ended = since
+        for start in range(since, until, width):
+            day, cycles = (start - since) / 86400, width // CYCLE_SECONDS + start // width % 2
+            if any(begin <= day < end for begin, end in missing):
+                continue
+            if any(start <= since + at * 86400 < start + width for at in incomplete):
+                yield Bucket(start, PoolPoint(cycles, 0, 0, None, None, 30.0))
+                continue
+            covered = min(start + width - ended, max(width, 3600))
+            ended = start + width
+            swing = sin(2 * pi * day)
+            known = (900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0)
+            pool = PoolPoint(cycles, cycles, covered, *([None] * 5 if imported else known))
+            groups = {
+                name: _group(number, pledge, day, pool, sizes)
                 for number, (name, pledge) in enumerate(pledges.items())
             }
-        )
-        buckets.append(Bucket(start, pool, groups))
-    return Series(since, until, width, tuple(buckets))
+            yield Bucket(start, pool, groups)
+
+    return Series(since, until, width, tuple(buckets()))
 
 
-def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float = 1.6) -> Series:
+def _group(
+    number: int, pledge: float, day: float, pool: PoolPoint, sizes: Sequence[int]
+) -> GroupPoint:
+    setpoint, imported = 0.82 * pledge, pool.targets is None
+    error = setpoint * (0.18 * sin(day / 3 + 2 * number + 1) + 0.05 * sin(2 * pi * day + number))
+    power, swing = setpoint + error, sin(day / 2 + number)
+    parts = {size: 1 + 0.6 * sin(day / 2 + number + size) for size in sizes}
+    return GroupPoint(
+        cycles=pool.complete_cycles,
+        pledge_hs06=pledge,
+        power_hs06=power,
+        setpoint_hs06=setpoint,
+        error_hs06=error,
+        error_rms_hs06=abs(error) * 1.1,
+        output_hs06=None if imported else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
+        work_hs06_seconds=power * pool.covered_seconds,
+        pledge_hs06_seconds=pledge * pool.covered_seconds,
+        cores_by_size={
+            size: power / 10 * part / sum(parts.values()) for size, part in parts.items()
+        },
+        pending_by_size={size: 900 / max(1, size) * (1.2 + swing) for size in sizes},
+        unplaceable_jobs=None if imported else 0.0,
+        held_back_nodes=None if imported else 45 + 12 * swing,
+        helped_nodes=None if imported else 20 + 6 * swing,
+    )
+
+
+def ten_minutes(ratios: Mapping[str, float]) -> Series:
     """Ten minutes of a small pool in buckets of a second: six cycles in the first five minutes.
 
-    Parameters
-    ----------
-    ratios
-        Group -> its work by pledge.
+    ``ratios`` are work by pledge.
     """
     groups = {
         name: GroupPoint(
@@ -97,81 +109,14 @@ def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float 
             pledge_hs06_seconds=6000.0,
             cores_by_size={1: 6.4},
             pending_by_size={1: 0.7},
-            held_back_nodes=targets,
+            held_back_nodes=1.6,
             helped_nodes=0.5,
         )
         for name, ratio in ratios.items()
     }
-    buckets = [
-        Bucket(since + 60 * minute, PoolPoint(1, 1, 60, 2.0, targets, 1.0), groups)
-        for minute in range(6)
-    ]
-    return Series(since, since + 600, 1, tuple(buckets))
-
-
-def _pool(
-    day: float, cycles: int, complete: int, covered: int, noise: Optional[Random]
-) -> PoolPoint:
-    if noise is None:
-        return PoolPoint(cycles, complete, covered, None, None, None)
-    swing = sin(2 * pi * day)
-    return PoolPoint(
-        cycles=cycles,
-        complete_cycles=complete,
-        covered_seconds=covered,
-        idle_cores=900 + 300 * swing + 200 * noise.random() if complete else None,
-        targets=max(0.0, 120 + 80 * sin(day / 2) + 10 * noise.random()),
-        seconds=6 + 2 * noise.random() + (30.0 if noise.random() > 0.99 else 0.0),
-        idle_target_cores=300 + 90 * swing if complete else None,
-        idle_grace_cores=120 - 40 * swing if complete else None,
-    )
-
-
-def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
-    number: int,
-    pledge: float,
-    day: float,
-    cycles: int,
-    covered: int,
-    sizes: Sequence[int],
-    noise: Random,
-    better: float,
-    *,
-    imported: bool,
-) -> GroupPoint:
-    drift = (
-        0.18 * sin(day / 3 + 2 * number)
-        + 0.05 * sin(2 * pi * day + number)
-        + 0.04 * (noise.random() - 0.5)
-    )
-    setpoint = 0.82 * pledge
-    error = setpoint * drift / better
-    power = setpoint + error
-    parts = [
-        1 + (0.7 if place % 2 else 0.4) * sin(day / 2 + number + place)
-        for place in range(len(sizes))
-    ]
-    cores = power / 10
-    swing = 12 * sin(day / 2 + number)
-    return GroupPoint(
-        cycles=cycles,
-        pledge_hs06=pledge,
-        power_hs06=power,
-        setpoint_hs06=setpoint,
-        error_hs06=error,
-        error_rms_hs06=abs(error) * 1.1,
-        output_hs06=None if imported else (0.0 if abs(error) < 0.03 * setpoint else 0.6 * error),
-        work_hs06_seconds=power * covered,
-        pledge_hs06_seconds=pledge * covered,
-        cores_by_size={size: cores * part / sum(parts) for size, part in zip(sizes, parts)},
-        pending_by_size={
-            size: max(0.0, 800 / max(1, size) * (1.1 + sin(day / 4 + number + place)))
-            for place, size in enumerate(sizes)
-        },
-        unplaceable_jobs=None if imported else 0.0,
-        held_back_nodes=None if imported else 45 + swing,
-        helped_nodes=None if imported else 20 + swing / 2,
-    )
+    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0)
+    buckets = tuple(Bucket(APRIL + 60 * minute, pool, groups) for minute in range(6))
+    return Series(APRIL, APRIL + 600, 1, buckets)
 
 
 def page_of(periods: Sequence[Series], subject: Subject) -> str:

@@ -25,7 +25,7 @@ PAGES: Mapping[str, Sequence[Series]] = {
     "month": [series(missing=[GAP_DAYS], incomplete=[3.1, 17.5])],
     "compared": [
         series(30, TWO_GROUPS, missing=[GAP_DAYS]),
-        series(20, TWO_GROUPS, since=JANUARY, better=4),
+        series(20, TWO_GROUPS, since=JANUARY),
     ],
     "sizes": [series(365, TWO_GROUPS, sizes=SIZES)],
     "single": [series(0.0118, TWO_GROUPS, points=1)],

@@ -12,38 +12,34 @@ from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
-from sharectl.plan.records import CycleRecord
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS
 from tests.unit.explain.conftest import Run
 
-LAW = PlanConfig({"alice": 100.0, "cms": 200.0}, PlanLimits(), 3060)
-KINDS = ((40_000, 5), (16_384, 2), (2_000, 1))
+PLEDGES = {"cms": 87_100.0, "atlas": 105_300.0}
+LAW = PlanConfig(PLEDGES, PlanLimits(), 3060)
+LOOKS = 3
+CHOSEN, OTHER = "wn-2", "wn-1"
 
 
-def full(kinds: tuple[tuple[int, int], ...]) -> Snapshot:
-    """Two nodes full of alice's jobs, where 8 of them hold just what one of cms needs."""
-    held = [RunningJobs(f"wn-{n}", "alice", 1, 10.0, 600, 16, 2_560) for n in (1, 2)]
-    nodes = [Node(f"wn-{n}", f"wn-{n}", 16, 10.0, True, 40_960) for n in (1, 2)]  # noqa: FBT003
-    waiting = [PendingJobs("cms", 8, jobs, memory_mib) for memory_mib, jobs in kinds]
-    return Snapshot(NOW, tuple(nodes), tuple(held), tuple(waiting))
-
-
-def kept(folder: Path, taken: Snapshot) -> CycleRecord:
-    decision = decide(LAW, State(), taken, NOW)
-    ledger = Ledger(folder / "ledger.sqlite")
-    number = ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
-    record = ledger.cycle(number)
-    assert record is not None
-    return record
-
-
-@pytest.mark.parametrize("kinds", [KINDS, ((20_480, 2),)])
+@pytest.mark.parametrize("kinds", [((40_000, 5), (16_384, 2), (2_000, 1)), ((20_480, 2),)])
 def test_jobs_with_memory_come_to_the_same_targets(
     tmp_path: Path, kinds: tuple[tuple[int, int], ...]
 ) -> None:
     # 2560 and 20480 MiB: to two digits the jobs that run would hold more than the node has.
-    explained = of_ledger(kept(tmp_path, full(kinds)), None, LAW, NOTHING_KNOWN)
+    taken = Snapshot(
+        NOW,
+        tuple(
+            Node(f"wn-{n}", f"wn-{n}", 16, 10.0, controlled=True, memory_mib=40_960) for n in "12"
+        ),
+        tuple(RunningJobs(f"wn-{n}", "cms", 1, 10.0, 600, 16, 2_560) for n in "12"),
+        tuple(PendingJobs("atlas", 8, jobs, memory_mib) for memory_mib, jobs in kinds),
+    )
+    decision = decide(LAW, State(), taken, NOW)
+    ledger = Ledger(tmp_path / PLACE)
+    ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
+    (record,) = ledger.cycles(NOW, NOW + 1, with_nodes=True)
+    explained = of_ledger(record, None, LAW, NOTHING_KNOWN)
     assert len(explained.decision.plan.targets) == 2
     assert explained.agrees
 
@@ -56,11 +52,6 @@ def test_numbers_of_targets_are_alike_within_a_tenth(were: int, are: int, expect
     assert alike(were, are) is expected
 
 
-PLEDGES = {"cms": 87_100.0, "atlas": 105_300.0}
-LOOKS = 3
-CHOSEN, OTHER = "wn-2", "wn-1"
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Of a ledger in whose first cycle no run times were known: another node is chosen today."""
@@ -70,7 +61,7 @@ def config(tmp_path: Path) -> Path:
         f"state_directory: {tmp_path}\n",
         encoding="utf-8",
     )
-    law, ledger, state = PlanConfig(PLEDGES, PlanLimits(), 3060), Ledger(tmp_path / PLACE), State()
+    ledger, state = Ledger(tmp_path / PLACE), State()
     # Jobs that were old when the first cycle chose, and so were expected to stay, end at once.
     looks = ({OTHER: 14_400, CHOSEN: 600}, {OTHER: 60, CHOSEN: 1620}, {OTHER: 1080, CHOSEN: 2640})
     for number, ages in enumerate(looks):
@@ -81,35 +72,33 @@ def config(tmp_path: Path) -> Path:
             (PendingJobs("atlas", 8, 5),),
         )
         known = ledger.run_times(tuple(PLEDGES)) if number else NOTHING_KNOWN
-        decision = decide(law, state, taken, taken.taken_at, known)
+        decision = decide(LAW, state, taken, taken.taken_at, known)
         assert [target.node for target in decision.plan.targets] == [CHOSEN]
-        ledger.record(record_of(law, taken, decision, decision.plan, ("fake",)), taken)
+        ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
         state = decision.state
     return path
 
 
-@pytest.mark.parametrize("name", [CHOSEN, OTHER])
-@pytest.mark.usefixtures("config")
-def test_changes_of_another_decision_are_left_out(run: Run, name: str) -> None:
-    content = run("explain", "node", name, "--cycle", 1, "--json").json
-    assert (content["agrees"], content["would_change"]) == (False, None)
-    assert content["decided_again"] == ("no target" if name == CHOSEN else "a target")
-    # In the next cycle the target stands already, and deciding again agrees.
-    content = run("explain", "node", name, "--cycle", 2, "--json").json
-    assert content["agrees"]
-    assert content["would_change"] is not None
+OUTCOMES = {
+    ("node", CHOSEN, "--cycle"): ("no target", False),
+    ("node", OTHER, "--cycle"): ("a target", False),
+    ("group", "cms", "--cycle"): ("gives", True),
+    ("cycle",): ("1 target", True),
+}
+"""Subject -> outcome of deciding the first cycle again, and if changes of as many are shown."""
 
 
-@pytest.mark.parametrize(
-    ("subject", "outcome"), [(("group", "cms", "--cycle"), "gives"), (("cycle",), "1 target")]
-)
+@pytest.mark.parametrize("subject", OUTCOMES)
 @pytest.mark.usefixtures("config")
-def test_changes_of_as_many_targets_are_shown(
-    run: Run, subject: tuple[str, ...], outcome: str
-) -> None:
+def test_changes_of_another_decision_are_left_out(run: Run, subject: tuple[str, ...]) -> None:
+    outcome, has_changes = OUTCOMES[subject]
     content = run("explain", *subject, 1, "--json").json
     assert (content["agrees"], content["decided_again"]) == (False, outcome)
-    assert content["would_change"]
+    assert (content["would_change"] is not None) is has_changes
+    # In the next cycle the target stands already, and deciding again agrees.
+    content = run("explain", *subject, 2, "--json").json
+    assert content["agrees"]
+    assert content["would_change"] is not None
 
 
 def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None:
@@ -117,8 +106,7 @@ def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None
     assert run("replay", "--json").json["summary"]["note"]
     ledger = Ledger(config.parent / PLACE)
     with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
-    law = PlanConfig(PLEDGES, PlanLimits(), 3060)
     for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.run_times(tuple(PLEDGES)), 0.0)):
-        cycles = list(replayed(Replay(law, known), with_nodes, None, State()))
+        cycles = list(replayed(Replay(LAW, known), with_nodes, None, State()))
         assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
         assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS

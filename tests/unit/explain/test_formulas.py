@@ -12,19 +12,18 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.formulas import Formula, formulas, number
 from sharectl.model import GroupControl, GroupError, GroupUsage, Snapshot
-from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import busy, law
 
-# The three printed rows of the seed: PLEDGE, DHS, DPHS; power is DPHS + PLEDGE.
-PRINTED = {
+SEED = {
     "cms": (87_100, -3321, -29_403),
     "atlas": (105_300, -489, -32_021),
     "alice": (71_400, 12_594, -8785),
+    "others": (100_000, -8784, -38_727),
 }
-SEED = {**PRINTED, "others": (100_000, -8784, -38_727)}
-"""With the rest of that pool, from which its ratio comes."""
+"""Printed rows (PLEDGE, DHS, DPHS), and the rest of that pool, from which its ratio comes."""
 
 
 def seed_row(group: str) -> GroupControl:
@@ -38,19 +37,15 @@ def of(record: CycleRecord, group: str = "alice") -> dict[str, Formula]:
     return {formula.name: formula for formula in formulas(record, group)}
 
 
-def last(law_of: Control, *looks: Snapshot, **limits: float) -> dict[str, Formula]:
-    """Formulas of alice after some cycles by one law."""
-    config = replace(law(**limits), steering=SteeringConfig(law_of))  # type: ignore[arg-type]
-    return of(records(config, *looks)[-1])
-
-
-def records(config: PlanConfig, *looks: Snapshot) -> list[CycleRecord]:
-    made, state = [], State()
+def last(
+    steering: SteeringConfig, *looks: Snapshot, group: str = "alice", **limits: object
+) -> dict[str, Formula]:
+    """Formulas of a group after some cycles."""
+    config, state = replace(law(**limits), steering=steering), State()  # type: ignore[arg-type]
     for taken in looks:
         decision = decide(config, state, taken, taken.taken_at)
         state = decision.state
-        made.append(record_of(config, taken, decision, decision.plan, ()))
-    return made
+    return of(record_of(config, looks[-1], decision, decision.plan, ()), group)
 
 
 def assert_computed(formula: Formula, within: float) -> None:
@@ -58,7 +53,7 @@ def assert_computed(formula: Formula, within: float) -> None:
     assert value == pytest.approx(formula.value, abs=within)
 
 
-@pytest.mark.parametrize("group", PRINTED)
+@pytest.mark.parametrize("group", ["cms", "atlas", "alice"])
 def test_the_rows_of_the_seed_come_out_as_they_are_printed(group: str) -> None:
     record = CycleRecord(1_627_101_243, 0.0, complete=True, groups=tuple(map(seed_row, SEED)))
     rows = of(record, group)
@@ -69,34 +64,32 @@ def test_the_rows_of_the_seed_come_out_as_they_are_printed(group: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["alice", "cms"])
-def test_setpoints_are_computed(group: str) -> None:
-    loans = Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0})
-    for entitlement in (
-        *map(Entitlement, ("in_use", "present", "pledge")),
-        Entitlement("in_use", loans),
-    ):
-        config = replace(law(), steering=SteeringConfig(entitlement=entitlement))
+@pytest.mark.parametrize("setpoint", ["in_use", "present", "pledge", "lent"])
+def test_setpoints_are_computed(group: str, setpoint: str) -> None:
+    loans, taken = Loans(), busy(1)
+    if lent := setpoint == "lent":
+        setpoint, loans = "in_use", Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0})
         held = [running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)]
-        lent = entitlement.loans == loans
-        (record,) = records(config, snapshot(held, {("cms", 8): 99}) if lent else busy(1))
-        rows = of(record, group)
-        assert_computed(rows["setpoint"], 1)
-        assert_computed(rows["error"], 0.2)
-        assert (" + " in rows["setpoint"].numbers) is (lent and group == "cms")
+        taken = snapshot(held, {("cms", 8): 99})
+    steering = SteeringConfig(entitlement=Entitlement(setpoint, loans))
+    rows = last(steering, taken, group=group)
+    assert_computed(rows["setpoint"], 1)
+    assert_computed(rows["error"], 0.2)
+    assert (" + " in rows["setpoint"].numbers) is (lent and group == "cms")
 
 
 def test_the_average_is_computed_by_its_weights() -> None:
-    control = Control(law="ewma", ewma=Ewma(half_life_seconds=60))
-    assert last(control, busy(0))["average"].numbers == "as recorded"
-    rows = last(control, busy(0), replace(busy(3), taken_at=busy(0).taken_at + 22))
+    steering = SteeringConfig(Control(law="ewma", ewma=Ewma(half_life_seconds=60)))
+    assert last(steering, busy(0))["average"].numbers == "as recorded"
+    rows = last(steering, busy(0), replace(busy(3), taken_at=busy(0).taken_at + 22))
     assert " x 0.7756" in rows["average"].numbers
     assert_computed(rows["average"], 0.3)
     assert (rows["output"].numbers, rows["output"].value) == ("average", rows["average"].value)
 
 
 def test_the_three_terms_come_to_the_output() -> None:
-    control = Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0))
-    rows = last(control, busy(0), busy(1), busy(2))
+    steering = SteeringConfig(Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0)))
+    rows = last(steering, busy(0), busy(1), busy(2))
     assert rows["D"].value != 0
     assert sum(rows[name].value for name in "PID") == pytest.approx(rows["output"].value, abs=0.1)
     assert rows["output"].numbers == "P + I + D"
@@ -104,7 +97,7 @@ def test_the_three_terms_come_to_the_output() -> None:
 
 
 def test_bounds_of_the_output_and_laws_of_another_version_are_named() -> None:
-    bounded = last(Control(), busy(0), deadband_hs06=1e6)["output"]
+    bounded = last(SteeringConfig(), busy(0), deadband_hs06=1e6)["output"]
     assert bounded.numbers == "error = 537.9, and then: deadband"
     control = replace(seed_row("alice"), law="fuzzy", state={"mood": 1.0})
     rows = of(CycleRecord(NOW, 0.0, complete=True, groups=(control,), setpoint="tarot"))
