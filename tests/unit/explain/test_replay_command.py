@@ -81,11 +81,15 @@ def test_the_cycle_that_differs_most_is_first() -> None:
     assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
 
 
+def incomplete(folder: Path, number: int) -> None:
+    silent = (Source("schedd ap-2", 60.0, "no answer"),)
+    record = CycleRecord(NOW + number * PERIOD_SECONDS, 61.0, complete=False, sources=silent)
+    Ledger(folder / PLACE).record(record, replace(busy(number), sources=silent))
+
+
 @pytest.mark.usefixtures("kept")
 def test_an_incomplete_cycle_is_a_row_and_decides_nothing(run: Run, tmp_path: Path) -> None:
-    silent = Source("schedd ap-2", 60.0, "no answer")
-    record = CycleRecord(NOW + CYCLES * PERIOD_SECONDS, 61.0, complete=False, sources=(silent,))
-    Ledger(tmp_path / PLACE).record(record, replace(busy(CYCLES), sources=(silent,)))
+    incomplete(tmp_path, CYCLES)
     content = run("replay", "--json").json
     assert content["cycles"][-1]["would"] is None
     assert (content["summary"]["cycles"], content["summary"]["compared"]) == (CYCLES + 1, CYCLES)
@@ -107,9 +111,7 @@ def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int)
 
 
 def test_incomplete_cycles_alone_are_nothing_to_replay(run: Run, tmp_path: Path) -> None:
-    silent = Source("schedd ap-2", 60.0, "no answer")
-    record = CycleRecord(NOW, 61.0, complete=False, sources=(silent,))
-    Ledger(tmp_path / PLACE).record(record, replace(busy(0), sources=(silent,)))
+    incomplete(tmp_path, 0)
     for form in ((), ("--json",), ("--csv",)):
         ended = run("replay", *form)
         assert (ended.code, ended.out, "nothing to replay" in ended.err) == (1, "", True)
@@ -142,24 +144,16 @@ def test_messages(run: Run, golden: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.usefixtures("kept")
-def test_mistakes_of_settings_come_at_once_and_those_of_files_are_not_usage(
-    run: Run, tmp_path: Path
-) -> None:
+def test_settings(run: Run, tmp_path: Path) -> None:
+    """Mistakes come at once, those of files are not usage, and all keys are accepted."""
     keys = ("foo", "contrl.x\x1b=3", "control.law=pdi")
     ended = run("replay", *(word for key in keys for word in ("--set", key)))
-    assert (ended.code, ended.err.count("\n")) == (2, 4)
-    assert "\x1b" not in ended.err
-    empty = tmp_path / "empty.yaml"
-    empty.write_text("groups: {}\n", encoding="utf-8")
-    for file in (empty, tmp_path / "nowhere.yaml"):
-        assert run("replay", "--with", file, "--set", "control.law=pid").code == 78
-
-
-@pytest.mark.usefixtures("kept")
-def test_all_keys_that_a_replay_takes_are_accepted(run: Run) -> None:
-    keys = ["control.law=ewma", "validity_seconds=600", "groups.cms.max_lent_hs06=5"]
-    keys.append("groups.cms.control.law=pid")
-    settings = [word for key in keys for word in ("--set", key)]
+    assert (ended.code, ended.err.count("\n"), "\x1b" in ended.err) == (2, 4, False)
+    (tmp_path / "empty.yaml").write_text("groups: {}\n", encoding="utf-8")
+    for name in ("empty.yaml", "nowhere.yaml"):
+        assert run("replay", "--with", tmp_path / name, "--set", "control.law=pid").code == 78
+    keys = ("control.law=ewma", "validity_seconds=600", "groups.cms.max_lent_hs06=5")
+    settings = [word for key in (*keys, "groups.cms.control.law=pid") for word in ("--set", key)]
     assert run("replay", *settings).code == 0
     settings += ["--pledges", "configured", "--set", "groups.cms.pledge_hs06=1000"]
     assert run("replay", *settings).code == 0
