@@ -51,50 +51,29 @@ def test_no_more_jobs_than_the_limit_are_looked_at(tmp_path: Path) -> None:
     assert (asks.history_read(history, limit=5).counted.total(), jobs.full) == (5, True)
 
 
-BAD_LOGS = {
-    "wrong lines": HEADER
-    + _swf(60)
-    + "1 2 3\n"
-    + _swf("soon")
-    + _swf(1e12)
-    + _swf("nan")
-    + _swf(5, 10**7),
-    "many of a kind": _swf(60) + "rubbish\n" * 50,
-    "YAML": "; a comment\n\nslot_type: 1\nstartd: {cpus: 2, memory: 3}\n",
-    "a history": json.dumps([{"RemoteWallClockTime": 9}]),
-    "empty": "",
-    "comments only": "; only\n; comments\n",
-}
-BAD_HISTORIES = {
-    "half an object": '[\n{"RemoteWallClockTime": 5,\n',
-    "no JSON": '[\n{"RemoteWallClockTime": five, "Cmd": "long enough"}\n]',
-    "a table": "ID OWNER\n1.0 alice\n",
-    "numbers": "[1, 2]",
-    "nested": '{"a": ' * 100_000,
-    "endless": '[{"Cmd": "' + "x" * 2**24,
-    "digits": '[{"Cmd": ' + "9" * 10_000 + "}]",
-    "no job": "[\n]\n",
-}
-
-
 @pytest.mark.parametrize(
-    ("name", "read", "texts"),
-    [("logs", asks.swf_read, BAD_LOGS), ("histories", asks.history_read, BAD_HISTORIES)],
+    ("name", "read"), [("logs", asks.swf_read), ("histories", asks.history_read)]
 )
 def test_a_fault_of_a_file_is_named_with_its_line(
     tmp_path: Path,
-    golden: Callable[[str, str], None],
+    listing: Callable[[str, Callable[[str], list[str]]], None],
     name: str,
     read: Callable[[Path], object],
-    texts: dict[str, str],
 ) -> None:
-    lines = []
-    for fault, text in texts.items():
+    def problems(text: str) -> list[str]:
         with pytest.raises(InputError) as refused:
             read(_written(tmp_path / "jobs", text))
-        message = str(refused.value).replace(str(tmp_path), "FOLDER").replace("\n", "\n    ")
-        lines.append(f"{fault}\n    {message}\n")
-    golden(f"cadence/{name}.txt", "".join(lines))
+        return str(refused.value).replace(str(tmp_path), "FOLDER").splitlines()
+
+    listing(f"cadence/{name}.txt", problems)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": ' * 100_000, '[{"Cmd": "' + "x" * 2**24], ids=["nested", "endless"]
+)
+def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"jobs:1: .* begins no job, or one that does not end"):
+        asks.history_read(_written(tmp_path / "jobs", text))
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "device", "broken", "no gzip", "no text"])

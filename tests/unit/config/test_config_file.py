@@ -19,7 +19,6 @@ from sharectl.control.laws import Control, Ewma, Pid
 from sharectl.control.setpoints import CarryOver, Entitlement, Loans
 from sharectl.control.steering import SEED, SteeringConfig
 from sharectl.model import PlanLimits
-from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
 LEAST = "groups:\n  cms:   {pledge_hs06: 87100}\n  atlas: {pledge_hs06: 105300}\n"
@@ -91,30 +90,15 @@ def test_files_lie_in_the_state_directory() -> None:
     assert [way.file for way in config.publish] == [Path("/srv/s/sharectl.txt")]
 
 
-@pytest.mark.parametrize(
-    ("value", "controlled"),
-    [
-        ('"*"', ControlledHosts(("*",))),
-        ("wn-1.example.org", ControlledHosts(("wn-1.example.org",))),
-        ("[wn-0*, 'wn-1[0-4]?']", ControlledHosts(("wn-0*", "wn-1[0-4]?"))),
-        ("{hosts: GPU}", ControlledHosts(("GPU",))),
-        ("{hosts: [a, b]}", ControlledHosts(("a", "b"))),
-        ("'29 %'", ControlledShare(0.29)),
-        ("0%", ControlledShare(0.0)),
-        ("33.3%", ControlledShare(0.333)),
-        ("{share: 5%}", ControlledShare(0.05)),
-        ("'regexp(\"^wn-\", Machine)'", ControlledConstraint('regexp("^wn-", Machine)')),
-        ("Cpus > 8 &&\n    Memory > 5", ControlledConstraint("Cpus > 8 && Memory > 5")),
-        ("{constraint: GPU}", ControlledConstraint("GPU")),
-        ("{constraint: 8-4}", ControlledConstraint("8-4")),
-        ('{constraint: "true"}', ControlledConstraint("true")),
-    ],
-)
 def test_controlled_nodes_are_hosts_a_share_or_a_constraint(
-    value: str, controlled: Controlled
+    listing: Callable[[str, Callable[[str], list[str]]], None],
 ) -> None:
-    assert parse(f"{GROUPS}nodes:\n  controlled: {value}\n", "F").nodes.controlled == controlled
-    assert read_controlled(write_controlled(controlled)) == controlled
+    def read(value: str) -> list[str]:
+        controlled = parse(f"{GROUPS}nodes:\n  controlled: {value}\n", "F").nodes.controlled
+        assert read_controlled(write_controlled(controlled)) == controlled
+        return [str(controlled)]
+
+    listing("config/controlled.txt", read)
 
 
 def test_laws_and_loans_arrive() -> None:

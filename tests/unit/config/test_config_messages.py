@@ -20,22 +20,7 @@ TEXTS = tuple(
 )
 """Faulty configurations: a new one is a line of the golden file, as a JSON string."""
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
-NESTED = "groups: {cms: {pledge_hs06: 100, groups: {prod: {share: 0.9}, user: {share: 0.2}}}"
-CRIC = "federations: [IT-INFN-CNAF]"
-TWO_SETS = "ca_file: /a, ca_directory: /b"
-LATER = "nodes.controlled publish[1].collector pool.mode state_directory"
-PUBLISHED = f"{GROUPS}publish: [{{fiel: /x}}, {{collector: {{}}}}, 5, {{collector: {{}}}}]"
-BELOW = "a: {share: 1, max_lent_hs06: 1, groups: {b: {share: 2}}}"
-ALL = """\
-validity_seconds: 17m
-groups:
-  no: {pledge: 5}
-  cms: {pledge_hs06: x}
-nodes: {controlled: 5}
-publish: [{collector: {}}, {collector: {}}]
-pool: {mode: jobs, mode: jobs}
-state_directory: x
-"""
+Listing = Callable[[str, Callable[[str], list[str]]], None]
 
 
 def problems_of(text: str) -> list[str]:
@@ -45,7 +30,7 @@ def problems_of(text: str) -> list[str]:
 
 
 def test_every_message_has_its_line_its_place_and_its_remedy(
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Listing,
 ) -> None:
     listing("config/messages.txt", problems_of)
 
@@ -57,55 +42,8 @@ def test_a_fault_is_one_problem_with_a_remedy(text: str) -> None:
     assert [problem for problem in problems if "; " in problem or "?" in problem]
 
 
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        (
-            ALL,
-            f"validity_seconds groups.no.pledge groups.cms.pledge_hs06 {LATER}",
-        ),
-        (f"{GROUPS}pledges: {{from: cric, cric: 5}}", "pledges.cric"),
-        (
-            f"{GROUPS}pledges: {{from: cric, cric: {{{CRIC}, url: x, {TWO_SETS}}}}}",
-            "pledges.cric pledges.cric.url",
-        ),
-        (f"{NESTED}}}\nvalidity_seconds: 1", "groups.cms.groups validity_seconds"),
-        (f"{NESTED}, b: {{pledge: 5}}}}", "groups.cms.groups groups.b.pledge"),
-        (f"{NESTED}, b: {{pledge_hs06: -5}}}}", "groups.cms.groups groups.b.pledge_hs06"),
-        (
-            f"groups: {{cms: {{pledge_hs06: 1, groups: {{{BELOW}}}}}}}",
-            "groups.cms.groups.a groups.cms.groups.a.groups.b.share",
-        ),
-        (
-            "groups: {cms: {pledge_hs06: 1, x: 5}, b: {share: 1}, c: {pledge_hs06: 0}}",
-            "groups.cms.x groups.b.share",
-        ),
-        (
-            f"{GROUPS}publish: [{{file: /tmp/x, https: {{}}}}]",
-            "publish[0] publish[0].https.file publish[0].https.url",
-        ),
-        (PUBLISHED, "publish[0].fiel publish[2] publish[3].collector"),
-        (
-            f"{GROUPS}publish: [{{collector: {{}}}}, {{collector: {{identity: x}}}}]",
-            "publish[1].collector publish[1].collector.identity",
-        ),
-        (
-            f"{GROUPS}control: {{deadband_hs06: 1_000}}\npublish: [{{file: /x, collector: {{}}}}]",
-            "control.deadband_hs06 publish[0]",
-        ),
-        (
-            f"{GROUPS}control: {{law: p, setpoint: q, ewma: {{a: 1}}, pid: {{gain: x}}}}",
-            "control.law control.setpoint control.ewma.a control.pid.gain",
-        ),
-    ],
-)
-def test_all_faults_come_at_once_and_nothing_that_follows_from_one(text: str, places: str) -> None:
-    assert sorted(problem.split(": ")[1] for problem in problems_of(text)) == sorted(places.split())
-
-
-def test_problems_are_in_the_order_of_the_lines() -> None:
-    lines = [problem.split(": ")[0] for problem in problems_of(ALL)]
-    assert lines == [f"F:{number}" for number in (1, 3, 4, 5, 6, 7, 8)]
+def test_all_faults_come_at_once_and_nothing_that_follows_from_one(listing: Listing) -> None:
+    listing("config/several.txt", problems_of)
 
 
 def test_a_flood_of_problems_is_counted() -> None:
