@@ -287,7 +287,7 @@ class CricPledges:
             except (InputError, PoolUnavailableError) as error:
                 problems += str(error).splitlines()
         else:
-            raise InputError(problems)
+            raise InputError(list(dict.fromkeys(problems)))
         if problems:
             age = ago(now - copy.asked_at)
             warnings.append(f"{'; '.join(problems)}; the copy of {age} is in use")

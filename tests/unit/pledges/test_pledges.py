@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -47,14 +47,6 @@ def resolved(source: NegotiatorPledges, now: int = NOW) -> Pledged:
     return AllPledges(source.ask, lambda hs06: hs06).resolve(now)
 
 
-def from_knobs(
-    folder: Path, *groups: SteeredGroup, knobs: str = KNOBS, cores: float = 100.0
-) -> Pledged:
-    (folder / "knobs").write_text(knobs, encoding="utf-8")
-    access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=cores, weight_hs06=10.0)
-    return resolved(NegotiatorPledges(access, PoolConfig(), groups, folder / "copy"))
-
-
 def problem_of(pledged: Pledged) -> str:
     assert pledged.pledges == ()
     return pledged.source.problem or ""
@@ -63,69 +55,33 @@ def problem_of(pledged: Pledged) -> str:
 # ---- a file of knobs
 
 
-def test_quotas_of_a_file_as_the_negotiator_shares_them_out(tmp_path: Path) -> None:
-    pledged = from_knobs(tmp_path, wanted("cms"), wanted("alice"), wanted("alice.prod"))
-    assert pledged.hs06 == {"cms": 400, "alice": 300, "alice.prod": pytest.approx(210)}
-    assert [pledge.surplus for pledge in pledged.pledges] == ["byquota", "no", "no"]
-    assert pledged.pledges[0].place == f"quota 40 of cms in {tmp_path}/knobs"
-    (note,) = pledged.notes
-    assert note.endswith("are not listed under groups, and so are not steered: lhcb")
+def test_pledges_of_a_file_of_knobs(
+    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]]], None]
+) -> None:
+    """The first line has the groups, with the pledges that are written; a slot has 10 HS06."""
+
+    def outcome(text: str) -> list[str]:
+        groups, _, knobs = text.partition("\n")
+        (tmp_path / "knobs").write_text(knobs, encoding="utf-8")
+        named = (name.partition("=") for name in groups.split())
+        steered = [wanted(name, float(hs06) if hs06 else None) for name, _, hs06 in named]
+        access = NegotiatorPledgesConfig(tmp_path / "knobs", pool_cores=100.0, weight_hs06=10.0)
+        source = NegotiatorPledges(access, PoolConfig(), steered, tmp_path / "copy")
+        pledged = resolved(source)
+        lines = [
+            f"{pledge.group}: {pledge.hs06:g} HS06, {pledge.surplus}, {pledge.place}"
+            for pledge in pledged.pledges
+        ]
+        lines += [*pledged.warnings, *pledged.notes, *filter(None, [pledged.source.problem])]
+        return [line.replace(str(tmp_path), "FOLDER") for line in lines]
+
+    listing("pledges/knobs.txt", outcome)
 
 
-def test_groups_within_one_whose_pledge_is_written_keep_their_part(tmp_path: Path) -> None:
-    pledged = from_knobs(tmp_path, wanted("cms"), wanted("alice", 60.0), wanted("alice.prod"))
-    assert pledged.hs06 == {"cms": 400, "alice": 60, "alice.prod": pytest.approx(42)}
-
-
-@pytest.mark.parametrize(
-    ("group", "why"),
-    [
-        ("atlas", "GROUP_NAMES of FILE has no atlas"),
-        ("ghost", "GROUP_NAMES of FILE has no ghost"),
-        ("alice.user", "FILE has no quota for alice.user"),
-        ("lhcb", "quota 0 of lhcb in FILE is 0"),
-    ],
-)
-def test_a_group_without_a_quota_is_named(tmp_path: Path, group: str, why: str) -> None:
-    problem = problem_of(from_knobs(tmp_path, wanted("cms"), wanted(group)))
-    fact = why.replace("FILE", f"{tmp_path}/knobs")
-    assert problem == f"groups.{group}: {fact}; write pledge_hs06 there, or remove the group"
-
-
-@pytest.mark.parametrize(
-    ("knobs", "place"),
-    [
-        ("GROUP_NAMES = cms\nGROUP_QUOTA_cms = lots\n", "knobs:2: GROUP_QUOTA_cms is 'lots'"),
-        ("what is this\n", "knobs:1: 'what is this' is no knob"),
-        ("", "knobs: no quota in it"),
-    ],
-)
-def test_a_faulty_file_is_a_problem(tmp_path: Path, knobs: str, place: str) -> None:
-    assert place in problem_of(from_knobs(tmp_path, wanted("cms"), knobs=knobs))
+def test_an_absent_file_is_a_problem(tmp_path: Path) -> None:
     access = NegotiatorPledgesConfig(tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
     source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")], tmp_path / "copy")
     assert str(tmp_path / "none") in problem_of(resolved(source))
-
-
-@pytest.mark.parametrize(
-    ("own_quota", "written", "warning"),
-    [
-        ("", 66.0, "the quotas of others come to 66000 to 105300:"),
-        ("", 10_530_000.0, "the quotas of others come to"),
-        ("", 700.0, ""),
-        ("7", 66.0, ""),
-        ("7", 7000.0, "its own quota comes to 70:"),
-    ],
-)
-def test_a_written_pledge_on_another_scale_than_the_quotas_is_warned_of(
-    tmp_path: Path, own_quota: str, written: float, warning: str
-) -> None:
-    knobs = "GROUP_NAMES = atlas, cms, alice\nGROUP_QUOTA_atlas = 10530\nGROUP_QUOTA_cms = 6600\n"
-    knobs += f"GROUP_QUOTA_alice = {own_quota}\n" if own_quota else ""
-    groups = (wanted("atlas"), wanted("cms"), wanted("alice", written))
-    warnings = from_knobs(tmp_path, *groups, knobs=knobs, cores=10_000.0).warnings
-    assert [line.split(": ")[0] for line in warnings] == (["groups.alice"] if warning else [])
-    assert warning in "".join(warnings)
 
 
 # ---- a negotiator that does not answer

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -24,7 +24,6 @@ CMS, ATLAS = (
     SteeredGroup("cms", None, "groups.cms", "cms"),
     SteeredGroup("atlas", None, "groups.atlas", "atlas"),
 )
-HOUR_SECONDS = 3600
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,7 @@ class Source:
         now: int = NOW,
         answer: Answer | None = None,
         wanted: tuple[SteeredGroup, ...] = (CMS, ATLAS),
-        **manner: bool,
+        **manner: Any,
     ) -> Pledged:
         if answer is not None:
             self.server.answer = answer
@@ -83,32 +82,52 @@ def failing(request: BaseHTTPRequestHandler) -> None:
     serving(b"broken", 500)(request)
 
 
-def test_pledges_of_the_quarter_with_their_places(source: Source) -> None:
-    pledged = source.look()
-    assert pledged.source.problem is None
-    assert pledged.hs06 == {"cms": 87100, "atlas": 105300}
-    assert pledged.pledges[0].place == "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU"
-    assert (pledged.pledges[0].source, pledged.pledges[0].said_at, pledged.warnings) == (
-        "cric",
-        None,
-        (),
-    )
-    assert source.server.asked == ["/api/?json&start_year=2025"]
+HOUR = 1 / 24
+GOOD = serving(RECORDED, ETag='"one"')
+WRITTEN = (replace(CMS, written_hs06=5.0), ATLAS)
+UNKNOWN = (replace(CMS, name_in_source="belle2"), ATLAS)
+STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
+    "a young copy": [(0, GOOD, {}), (HOUR, None, {}), (HOUR, None, {"refresh": True})],
+    "other sites deliver the rest": [(0, GOOD, {"federation_ratio": 0.25})],
+    "an old copy": [(0, GOOD, {}), (29, failing, {}), (31, failing, {})],
+    "a copy of another place": [(0, GOOD, {}), (1, failing, {"url": "https://localhost:1/"})],
+    "the next year": [(0, GOOD, {}), (150, GOOD, {"max_age_days": 300})],
+    **{
+        f"a jump to {cms}": [
+            (0, GOOD, {}),
+            (1, saying(cms=cms, atlas=110000), {}),
+            (1 + HOUR, None, {}),
+            (1 + HOUR, None, {"confirm": True, "refresh": True}),
+            (1 + 2 * HOUR, None, {}),
+        ]
+        for cms in (174201, 43549)
+    },
+    "a jump that nobody confirms": [(0, GOOD, {}), (20, saying(cms=1), {}), (31, None, {})],
+    "no power": [(0, GOOD, {}), (1, saying(cms=0), {}), (2, saying(cms="0"), {})],
+    "an unknown VO": [(0, GOOD, {"wanted": UNKNOWN})],
+    "a written pledge": [(0, GOOD, {"wanted": WRITTEN}), (1, saying(cms=1), {"wanted": WRITTEN})],
+    "a dry run": [(0, GOOD, {"keep": False}), (HOUR, failing, {})],
+}
+"""Looks: days, answer of the server if it is another, and how sharectl looks."""
 
 
-def test_a_part_of_them_where_other_sites_deliver_the_rest(source: Source) -> None:
-    source.changed(federation_ratio=0.25)
-    assert source.look().hs06 == {"cms": 21775, "atlas": 26325}
-
-
-def test_a_young_copy_is_used_without_asking(source: Source) -> None:
-    source.look()
-    later = source.look(NOW + HOUR_SECONDS)
-    assert source.server.asked == []
-    assert later.hs06["cms"] == 87100
-    assert (later.pledges[0].said_at, later.warnings) == (NOW, ())
-    assert source.look(NOW + HOUR_SECONDS, refresh=True).pledges[0].said_at is None
-    assert len(source.server.asked) == 1
+def test_stories(server: WebServer, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    lines: list[str] = []
+    for title, looks in STORIES.items():
+        lines.append(f"\n{title}")
+        source = Source(server, tmp_path / title)
+        source.copy_file.parent.mkdir()
+        for days, answer, how in looks:
+            access = {key: value for key, value in how.items() if hasattr(source.access, key)}
+            source.changed(**access)
+            manner = {key: value for key, value in how.items() if key not in access}
+            pledged = source.look(NOW + round(days * DAY_SECONDS), answer, **manner)
+            lines.append(f"  day {days:.3g}, {', '.join(how)}: {server.asked or 'not asked'}")
+            lines += (f"    {pledge}" for pledge in pledged.pledges)
+            told = (*pledged.warnings, *pledged.notes, pledged.source.problem or "")
+            lines += (f"    {line}" for line in told if line)
+    text = "\n".join(lines).strip().replace(str(tmp_path), "FOLDER")
+    golden("pledges/cric_stories.txt", f"{text.replace(server.url(''), 'SERVER')}\n")
 
 
 def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
@@ -123,7 +142,7 @@ def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
     pledged = source.look(NOW + DAY_SECONDS, unchanged)
     assert seen == ['"one"']
     assert (pledged.hs06["cms"], pledged.pledges[0].said_at, pledged.warnings) == (87100, None, ())
-    assert source.look(NOW + DAY_SECONDS + HOUR_SECONDS).pledges[0].said_at == NOW + DAY_SECONDS
+    assert source.look(NOW + DAY_SECONDS + 3600).pledges[0].said_at == NOW + DAY_SECONDS
     source.look(NOW + DAY_SECONDS, refresh=True)
     assert seen[1] is None, "a refresh wants the whole answer"
 
@@ -235,87 +254,6 @@ def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None
     subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
     source.changed(ca_file=None, ca_directory=folder)
     assert source.look().hs06["cms"] == 87100
-
-
-def test_a_copy_is_used_until_it_is_too_old(source: Source) -> None:
-    source.look()
-    assert source.look(NOW + 29 * DAY_SECONDS, failing).hs06["cms"] == 87100
-    old = problem_of(source.look(NOW + 31 * DAY_SECONDS, failing))
-    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in old
-
-
-def test_a_copy_of_another_place_is_not_used(source: Source, server: WebServer) -> None:
-    source.look()
-    source.changed(url=server.url("/elsewhere"))
-    assert source.look(NOW + 1, failing).pledges == ()
-
-
-def test_the_next_year_is_asked_for_and_its_pledges_used(source: Source) -> None:
-    source.look()
-    in_april = NOW + 150 * DAY_SECONDS
-    source.changed(max_age_days=300)
-    problem = problem_of(source.look(in_april, serving(RECORDED)))
-    assert source.server.asked == ["/api/?json&start_year=2026"]
-    assert "has no 2027, which 2027 Q1 needs; there is 2025, 2026" in problem
-
-
-@pytest.mark.parametrize("cms", [174201, 43549])
-def test_a_pledge_that_jumps_waits_for_a_word(source: Source, cms: int) -> None:
-    source.look()
-    later = NOW + DAY_SECONDS
-    pledged = source.look(later, saying(cms=cms, atlas=110000))
-    assert pledged.hs06 == {"cms": 87100, "atlas": 110000}
-    (warning,) = pledged.warnings
-    assert f"CPU is {cms} HS06, after 87100: more than a factor of 2" in warning
-    assert "`sharectl pledges --confirm` takes it; the pledge before stays in use" in warning
-    assert {pledge.group: pledge.said_at for pledge in pledged.pledges} == {
-        "cms": NOW,
-        "atlas": None,
-    }
-    assert source.look(later + HOUR_SECONDS).hs06["cms"] == 87100
-    assert source.look(later + HOUR_SECONDS, confirm=True, refresh=True).hs06["cms"] == cms
-    after = source.look(later + 2 * HOUR_SECONDS)
-    assert (after.hs06["cms"], after.warnings) == (cms, ())
-
-
-def test_a_pledge_that_jumped_and_is_not_confirmed_does_not_last_for_ever(source: Source) -> None:
-    source.look()
-    source.look(NOW + 20 * DAY_SECONDS, saying(cms=1))
-    problem = problem_of(source.look(NOW + 31 * DAY_SECONDS))
-    assert "the pledge before is of 31.0 days ago, too old to stay" in problem
-
-
-@pytest.mark.parametrize(
-    ("cms", "vo", "why"),
-    [
-        *((cms, "cms", "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU is 0") for cms in (0, "0")),
-        (1, "belle2", "CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3"),
-    ],
-)
-def test_no_power_is_never_a_pledge(source: Source, cms: object, vo: str, why: str) -> None:
-    source.look()
-    wanted = (replace(CMS, name_in_source=vo), ATLAS)
-    problem = problem_of(source.look(NOW + DAY_SECONDS, saying(cms=cms), wanted=wanted))
-    assert problem.startswith(f"groups.cms: {why}; write pledge_hs06 there")
-
-
-def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
-    written = replace(CMS, written_hs06=5.0)
-    pledged = source.look(wanted=(written, ATLAS))
-    assert pledged.hs06 == {"cms": 5, "atlas": 105300}
-    assert (pledged.pledges[0].source, pledged.pledges[0].instead_of_hs06) == ("yaml", 87100)
-    assert pledged.notes[0].startswith(
-        "groups.cms: 5 HS06 is written, and goes before the 87100 of "
-    )
-    assert (
-        source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem
-        is None
-    )
-
-
-def test_a_dry_run_keeps_nothing(source: Source) -> None:
-    assert source.look(keep=False).hs06["cms"] == 87100
-    assert not source.copy_file.exists()
 
 
 def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
