@@ -30,7 +30,7 @@ from sharectl.explain.decisions import (  # noqa: E402
 )
 from sharectl.explain.replay import Replay, replayed, summed  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
-from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide  # noqa: E402
+from sharectl.plan.plan import PlanConfig, State, decide  # noqa: E402
 from sharectl.plan.records import CycleRecord  # noqa: E402
 
 PERIOD_SECONDS = 1020
@@ -41,7 +41,7 @@ REPLAY_CYCLES = (50, 400)
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     """Processor seconds of a decision and of explanations, and the number of changes found."""
     config, record = _decided(strategy, nodes, groups)
-    found = of_ledger(record, None, config, NOTHING_KNOWN)
+    found = of_ledger(record, None, config, {})
     decision_seconds, _ = _timed(found.case.decided)
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
     without = next(node for node in record.nodes if node.target is None)
@@ -67,7 +67,7 @@ def replay_of(cycles: int) -> dict[str, Any]:
             yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
 
     began = time.perf_counter()
-    summed(list(replayed(Replay(config, NOTHING_KNOWN), records(), None, State())))
+    summed(list(replayed(Replay(config, {}), records(), None, State())))
     seconds = time.perf_counter() - began
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
 

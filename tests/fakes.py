@@ -11,8 +11,9 @@ from sharectl.cycle.ports import Ports
 from sharectl.errors import StateError
 from sharectl.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
 from sharectl.plan.diff import ChangeRecord
-from sharectl.plan.plan import NOTHING_KNOWN, Known, State
+from sharectl.plan.plan import State
 from sharectl.plan.records import CycleRecord
+from sharectl.plan.waits import RunTimes
 
 NOW = 1_700_000_000
 
@@ -95,7 +96,7 @@ class FakeHistory:
 
     broken: Optional[str] = None
     records: list[CycleRecord] = field(default_factory=list)
-    learnt: Known = NOTHING_KNOWN
+    learnt: RunTimes = field(default_factory=dict)
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
         """Keep the figures."""
@@ -104,7 +105,7 @@ class FakeHistory:
             raise StateError(self.broken)
         self.records.append(record)
 
-    def run_times(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> RunTimes:
         """What it was made with."""
         del groups
         if self.broken:

@@ -34,7 +34,8 @@ from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Snapshot, Source
 from sharectl.plan.nodes import ControlledConstraint, controlled_machines
-from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
+from sharectl.plan.plan import PlanConfig, State
+from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.former_places import FormerPlacesFile
@@ -102,13 +103,13 @@ def ledger_of(config: Config) -> Ledger:
     return Ledger(config.state_directory / PLACE, config.ledger)
 
 
-def known_of(config: Config) -> Known:
+def known_of(config: Config) -> RunTimes:
     """Run times that the ledger knows; none if it cannot be read, with a message."""
     try:
         return ledger_of(config).run_times(config.tree.names)
     except StateError as error:
         say([str(error)])
-        return NOTHING_KNOWN
+        return {}
 
 
 def state_of(config: Config) -> StateFile:
@@ -176,7 +177,7 @@ def case_of(arguments: argparse.Namespace, config: Config) -> Case:
     snapshot = look(arguments, config, decides=True)
     now = snapshot.taken_at
     state = State() if offline else state_to_read(config, now)
-    run_times = NOTHING_KNOWN if offline else known_of(config)
+    run_times: RunTimes = {} if offline else known_of(config)
     return Case(plan_config(config, offline=offline), state, snapshot, now, run_times)
 
 

@@ -18,8 +18,9 @@ from sharectl.cycle.publication import (
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupError, Snapshot
-from sharectl.plan.plan import NOTHING_KNOWN, Decision, PlanConfig, decide, withdrawal
+from sharectl.plan.plan import Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord
+from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
 
 
@@ -74,7 +75,7 @@ def run_cycle(
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
     if snapshot.complete:
-        run_times = NOTHING_KNOWN
+        run_times: RunTimes = {}
         with failures:
             run_times = ports.history.run_times(tuple(config.pledge_hs06))
         decision = decide(config, before, snapshot, now, run_times)

@@ -12,8 +12,9 @@ from typing import Optional, Protocol
 
 from sharectl.model import Disabled, Plan, Snapshot
 from sharectl.plan.diff import ChangeRecord
-from sharectl.plan.plan import Known, State
+from sharectl.plan.plan import State
 from sharectl.plan.records import CycleRecord
+from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
 
 
@@ -65,7 +66,7 @@ class History(Protocol):
     def record(self, record: CycleRecord, snapshot: Snapshot) -> object:
         """Keep a cycle, complete or not, and the jobs of its snapshot."""
 
-    def run_times(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> RunTimes:
         """Lessons of earlier cycles about these groups."""
 
 

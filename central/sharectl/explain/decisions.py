@@ -13,8 +13,9 @@ from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Trials
 from sharectl.model import Standing, Target
 from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff, power_moved_hs06
-from sharectl.plan.plan import Decision, Known, PlanConfig, State
+from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.waits import RunTimes
 from sharectl.shares.groups import GroupTree
 
 _OVERRULED = frozenset({"disabled", "withdrawn"})
@@ -87,7 +88,7 @@ class Since(NamedTuple):
 
 
 def of_ledger(
-    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, run_times: Known
+    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, run_times: RunTimes
 ) -> Explained:
     """A complete cycle, decided again with the configuration of now and its own pledges.
 

@@ -16,8 +16,9 @@ from sharectl.cycle.record import snapshot_of
 from sharectl.explain.decisions import with_pledges_of
 from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
-from sharectl.plan.plan import Known, PlanConfig, State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.waits import RunTimes
 
 
 class DecisionFigures(NamedTuple):
@@ -79,7 +80,7 @@ class Replay:
     """Way in which a replay decides."""
 
     config: PlanConfig
-    run_times: Known
+    run_times: RunTimes
     """Run times as they are known today."""
     own_pledges: bool = False
     """True if the pledges of ``config`` count, not those recorded with each cycle."""

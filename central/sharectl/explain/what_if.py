@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import copysign
 from operator import attrgetter
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Optional, TypeVar
 
 from sharectl.cycle.record import UNWILLING
 from sharectl.model import GroupControl, Kind, Node, PendingJobs, RunningJobs, Snapshot, Target
-from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.waits import RunTimes
 from sharectl.words import counted
 
 _Record = TypeVar("_Record")
@@ -71,7 +72,7 @@ class Case:
     state: State
     snapshot: Snapshot
     now: int
-    run_times: Known = NOTHING_KNOWN
+    run_times: RunTimes = field(default_factory=dict)
 
     def decided(self) -> Decision:
         """Decision on this case."""

@@ -10,8 +10,8 @@ from sharectl.errors import StateError
 from sharectl.ledger import error_log, jobs_file
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import Snapshot
-from sharectl.plan.plan import Known
 from sharectl.plan.records import CycleRecord
+from sharectl.plan.waits import RunTimes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Histories:
             superseded = "".join(error.supersedes for error in problems)
             raise StateError("\n".join(map(str, problems)), superseded)
 
-    def run_times(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> RunTimes:
         """Run times that the ledger has learnt."""
         return self.ledger.run_times(groups)
 

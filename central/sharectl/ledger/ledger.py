@@ -24,8 +24,8 @@ from sharectl.ledger.database import (
 from sharectl.ledger.retention import Keep, prune, shrink
 from sharectl.ledger.series import Series
 from sharectl.model import Snapshot, Target
-from sharectl.plan.plan import Known
 from sharectl.plan.records import CycleRecord
+from sharectl.plan.waits import RunTimes
 
 PLACE = Path("ledger", "ledger.sqlite")
 """Place of the file in ``state_directory``."""
@@ -124,11 +124,11 @@ class Ledger:
                 if node in targets:
                     yield taken_at, targets[node]
 
-    def run_times(self, groups: Iterable[str]) -> Known:
+    def run_times(self, groups: Iterable[str]) -> RunTimes:
         """Run times of these groups; nothing while there is no ledger."""
         with errors_of(self.path):
             if not self.path.exists():
-                return Known()
+                return {}
         with self.reading(at_once=True) as connection:
             return run_times.learnt(connection, groups)
 

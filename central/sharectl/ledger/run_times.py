@@ -12,18 +12,17 @@ from sharectl.ledger.database import packed, unpacked
 from sharectl.ledger.retention import WINDOW_DAYS
 from sharectl.ledger.series import DAY_SECONDS
 from sharectl.model import Node, RunningJobs, Snapshot
-from sharectl.plan.plan import Known
-from sharectl.plan.waits import RemainingTimes, Row, observed
+from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 
 HALF_LIFE_DAYS = 14
 """The newest day has weight 1, a day two weeks before it a half."""
 
 
-def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> Known:
+def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
     """Run times of these groups, as learnt up to the last complete cycle."""
     last = connection.execute("SELECT taken_at FROM last_jobs").fetchone()
     if last is None:
-        return Known()
+        return {}
     newest, wanted = last[0] // DAY_SECONDS, frozenset(groups)
     tables: defaultdict[str, list[Row]] = defaultdict(list)
     for day, name, start, at_risk, ends in connection.execute(
@@ -32,7 +31,7 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> Known:
         if name in wanted:
             weight = 0.5 ** ((newest - day) / HALF_LIFE_DAYS)
             tables[name].append((start, at_risk * weight, ends * weight))
-    return Known({name: RemainingTimes.from_rows(rows) for name, rows in tables.items()})
+    return {name: RemainingTimes.from_rows(rows) for name, rows in tables.items()}
 
 
 def learn(connection: sqlite3.Connection, current: Snapshot) -> None:

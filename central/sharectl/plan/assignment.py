@@ -8,13 +8,13 @@ targets; the sum of values is to be large.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Target
-from sharectl.plan.waits import NO_MEMORY_LIMIT, Wait
+from sharectl.plan.waits import NO_MEMORY_LIMIT, NO_WAIT, Wait
 
 ROUNDING_HS06 = 1e-6
 """An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
@@ -24,9 +24,6 @@ GAP_RATIO = 0.005
 
 FEW = 200
 """Options up to which the best choice is looked for."""
-
-TIME_LIMIT = 1
-"""Status of scipy for a solver that was too slow."""
 
 POWERS = 16
 """Powers of blocks that are told apart; where there are more they are rounded up."""
@@ -45,7 +42,7 @@ class Option(NamedTuple):
     """Power that the helped group gets, > 0."""
     value: float
     """HS06-seconds moved within the horizon, less those that stand idle for it; > 0."""
-    wait: Wait = Wait(0.0, 0.0)
+    wait: Wait = NO_WAIT
     memory_mib: int = NO_MEMORY_LIMIT
     """Most memory that a job may request to fit."""
     helped: Optional[str] = None
@@ -97,40 +94,108 @@ class Choice(NamedTuple):
         return self.helped, self.option.request_cores, self.option.node
 
 
-Jobs = Mapping[int, int]
+Jobs = dict[int, int]
 """Memory that each job requests, MiB, 0 if unknown -> jobs that wait; least memory first."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Budgets:
-    """Bounds of all choices together."""
+    """Bounds of all choices together, or what choices leave of them."""
 
-    excess_hs06: Mapping[str, float]
+    excess_hs06: dict[str, float]
     """Group -> power that may be taken from it."""
-    deficit_hs06: Mapping[str, float]
+    deficit_hs06: dict[str, float]
     """Group -> power that may be given to it."""
-    waiting: Mapping[Kind, Jobs]
-    room: Optional[int] = None
-    """Most options that may be chosen; None for any number."""
+    waiting: dict[Kind, Jobs]
+    room: float = inf
+    """Most options that may be chosen."""
     left_alone: Collection[tuple[str, int, str]] = ()
     """Helped group, cores and node that are not brought together."""
+    _nodes: set[str] = field(default_factory=set, init=False)
+    """Nodes of the choices."""
+    _by_size: defaultdict[int, list[str]] = field(init=False)
+    """Cores that jobs request -> groups of such jobs."""
+    _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
+    """The same, the one that lacks most power first, as long as no choice is used."""
+
+    def __post_init__(self) -> None:
+        """Find the groups of each size."""
+        self._by_size = defaultdict(list)
+        for group, cores in self.waiting:
+            if group in self.deficit_hs06:
+                self._by_size[cores].append(group)
 
     def after(self, chosen: Iterable[Choice]) -> Budgets:
         """Budgets that the choices leave."""
-        rest = _Rest(self)
+        waiting = {kind: dict(jobs) for kind, jobs in self.waiting.items() if jobs}
+        excess, deficit = dict(self.excess_hs06), dict(self.deficit_hs06)
+        rest = Budgets(excess, deficit, waiting, self.room, self.left_alone)
         for choice in chosen:
             rest.use(choice)
-        waiting = {
-            kind: {memory: count for memory, count in jobs.items() if count > 0}
-            for kind, jobs in rest.waiting.items()
-        }
-        return replace(
-            self,
-            excess_hs06=rest.excess,
-            deficit_hs06=rest.deficit,
-            waiting={kind: jobs for kind, jobs in waiting.items() if jobs},
-            room=None if self.room is None else int(rest.room),
-        )
+        return rest
+
+    def use(self, choice: Choice) -> None:
+        """Lower the bounds by a choice."""
+        option, helped, memory_mib = choice
+        self._nodes.add(option.node)
+        self._lacking.clear()
+        self.room -= 1
+        excess, deficit = self.excess_hs06, self.deficit_hs06
+        excess[option.held_back] = excess.get(option.held_back, 0.0) - option.takes_hs06
+        deficit[helped] = deficit.get(helped, 0.0) - option.gives_hs06
+        kind = (helped, option.request_cores)
+        jobs = self.waiting.get(kind, {})
+        if memory_mib in jobs:
+            jobs[memory_mib] -= option.jobs
+            if jobs[memory_mib] <= 0:
+                del jobs[memory_mib]
+            if not jobs:
+                del self.waiting[kind]
+
+    def fitting(self, option: Option) -> Optional[Choice]:
+        """Choice of an option for the group that lacks most, if it fits."""
+        if (
+            option.node in self._nodes
+            or self.room < 1
+            or self.excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
+        ):
+            return None
+        for group in self._most_lacking(option):
+            if self.deficit_hs06.get(group, 0.0) < option.gives_hs06 - ROUNDING_HS06:
+                return None
+            if (group, option.request_cores, option.node) not in self.left_alone:
+                memory = fitting_memory(self._jobs(group, option), option)
+                if memory is not None:
+                    return Choice(option, group, memory)
+        return None
+
+    def fitting_part(self, option: Option) -> Optional[Choice]:
+        """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
+        takes, gives = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
+        excess_hs06 = self.excess_hs06.get(option.held_back, 0.0) + ROUNDING_HS06
+        for group in self._most_lacking(option) if option.node not in self._nodes else ():
+            payable = min(
+                excess_hs06 // takes, (self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06) // gives
+            )
+            waiting = most_alike(self._jobs(group, option), option)
+            jobs = int(min(payable, waiting, option.jobs))
+            part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
+            if part is not None:
+                return part
+        return None
+
+    def _most_lacking(self, option: Option) -> list[str]:
+        if option.helped is not None:
+            return [option.helped]
+        size = option.request_cores
+        if size not in self._lacking:
+            self._lacking[size] = sorted(
+                self._by_size[size], key=lambda group: (-self.deficit_hs06[group], group)
+            )
+        return self._lacking[size]
+
+    def _jobs(self, group: str, option: Option) -> Jobs:
+        return self.waiting.get((group, option.request_cores), {})
 
 
 Order = Callable[[Option], tuple[Any, ...]]
@@ -144,9 +209,6 @@ def by_value(option: Option) -> tuple[float, str, str, int]:
 def by_density(option: Option) -> tuple[float, str, str, int]:
     """Order by worth for each HS06, most first."""
     return (-option.worth / option.gives_hs06, *option.place)
-
-
-ORDERS: tuple[Order, ...] = (by_value, by_density)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -164,8 +226,8 @@ def greedy(options: Sequence[Option], budgets: Budgets) -> list[Choice]:
     Tests hold the sum of values to a part of the best there is.
     """
     plain = [option._replace(bonus=0.0) if option.bonus else option for option in options]
-    plans = {order: filled(plain, budgets, (), order) for order in ORDERS}
-    order = max(ORDERS, key=lambda order: total_worth(plans[order]))
+    plans = {order: filled(plain, budgets, (), order) for order in (by_value, by_density)}
+    order = max(plans, key=lambda order: total_worth(plans[order]))
     return plans[order] if plain == options else filled(options, budgets, (), order)
 
 
@@ -181,29 +243,22 @@ def filled(
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
-    rest = _Rest(budgets)
     choices = list(chosen)
-    for choice in choices:
-        rest.use(choice)
+    rest = budgets.after(choices)
     options = sorted(options, key=order)
-    for option in (*sorted(first, key=order), *options):
-        choices += rest.chosen(option, rest.fitting)
-    for option in options:
-        if option.jobs > 1 and option.helped is None:
-            choices += rest.chosen(option, rest.fitting_part)
+    parts = [option for option in options if option.jobs > 1 and option.helped is None]
+    trials = ((rest.fitting, (*sorted(first, key=order), *options)), (rest.fitting_part, parts))
+    for fit, candidates in trials:
+        for choice in filter(None, map(fit, candidates)):
+            rest.use(choice)
+            choices.append(choice)
     return choices
 
 
 def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
-    return max(
-        (
-            memory
-            for memory, count in jobs.items()
-            if memory <= option.memory_mib and count >= option.jobs
-        ),
-        default=None,
-    )
+    enough = (memory for memory, count in jobs.items() if count >= option.jobs)
+    return max((memory for memory in enough if memory <= option.memory_mib), default=None)
 
 
 def most_alike(jobs: Jobs, option: Option) -> int:
@@ -211,80 +266,8 @@ def most_alike(jobs: Jobs, option: Option) -> int:
     return max((count for memory, count in jobs.items() if memory <= option.memory_mib), default=0)
 
 
-class _Rest:
-    """Budgets while options are chosen."""
-
-    def __init__(self, budgets: Budgets) -> None:
-        self.nodes: set[str] = set()
-        self.room = inf if budgets.room is None else budgets.room
-        self.left_alone = budgets.left_alone
-        self.excess = defaultdict(float, budgets.excess_hs06)
-        self.deficit = defaultdict(float, budgets.deficit_hs06)
-        self.waiting = {kind: dict(jobs) for kind, jobs in budgets.waiting.items()}
-        self.by_size: defaultdict[int, list[str]] = defaultdict(list)
-        for group, cores in budgets.waiting:
-            if group in budgets.deficit_hs06:
-                self.by_size[cores].append(group)
-
-    def use(self, choice: Choice) -> None:
-        option, kind = choice.option, (choice.helped, choice.option.request_cores)
-        self.nodes.add(option.node)
-        self.room -= 1
-        self.excess[option.held_back] -= option.takes_hs06
-        self.deficit[choice.helped] -= option.gives_hs06
-        if choice.memory_mib in self.waiting.get(kind, ()):
-            self.waiting[kind][choice.memory_mib] -= option.jobs
-
-    def chosen(self, option: Option, fit: Callable[[Option], Optional[Choice]]) -> list[Choice]:
-        """Use the option if its node is free and it fits."""
-        choice = fit(option) if option.node not in self.nodes else None
-        if choice is None:
-            return []
-        self.use(choice)
-        return [choice]
-
-    def fitting(self, option: Option) -> Optional[Choice]:
-        """Choice of an option for the group that lacks most, if it fits."""
-        if self.room < 1 or self.excess[option.held_back] < option.takes_hs06 - ROUNDING_HS06:
-            return None
-        for group in self._most_lacking(option):
-            if self.deficit[group] < option.gives_hs06 - ROUNDING_HS06:
-                return None
-            if (group, option.request_cores, option.node) not in self.left_alone:
-                memory = fitting_memory(self._jobs(group, option), option)
-                if memory is not None:
-                    return Choice(option, group, memory)
-        return None
-
-    def fitting_part(self, option: Option) -> Optional[Choice]:
-        """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
-        takes, gives = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
-        for group in self._most_lacking(option):
-            payable = min(
-                (self.excess[option.held_back] + ROUNDING_HS06) // takes,
-                (self.deficit[group] + ROUNDING_HS06) // gives,
-            )
-            waiting = most_alike(self._jobs(group, option), option)
-            jobs = int(min(payable, waiting, option.jobs))
-            part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
-            if part is not None:
-                return part
-        return None
-
-    def _most_lacking(self, option: Option) -> list[str]:
-        groups = self.by_size[option.request_cores] if option.helped is None else [option.helped]
-        return sorted(groups, key=lambda group: (-self.deficit[group], group))
-
-    def _jobs(self, group: str, option: Option) -> Jobs:
-        return self.waiting.get((group, option.request_cores), {})
-
-
 class SolverError(Exception):
-    """HiGHS has no answer; ``code`` is one of `sharectl.plan.limits.LIMITS`."""
-
-    def __init__(self, code: str, why: str) -> None:
-        super().__init__(why)
-        self.code = code
+    """HiGHS has no answer: one of `sharectl.plan.limits.LIMITS`."""
 
 
 def best(
@@ -310,12 +293,12 @@ def best(
     try:
         answer = _solved(options, sorts, servings, budgets, time_limit_seconds, whole=whole)
     except ImportError as error:
-        raise SolverError("solver-missing", str(error)) from error
+        raise SolverError("solver-missing") from error
     except (ValueError, MemoryError, RuntimeError) as error:
-        raise SolverError("solver-failed", str(error)) from error
-    if answer.status == TIME_LIMIT or answer.x is None:
-        slow = answer.status == TIME_LIMIT
-        raise SolverError("solver-slow" if slow else "solver-failed", answer.message)
+        raise SolverError("solver-failed") from error
+    too_slow = answer.status == 1
+    if too_slow or answer.x is None:
+        raise SolverError("solver-slow" if too_slow else "solver-failed")
     if not whole:
         parts = {option: round(float(part), 6) for option, part in zip(options, answer.x)}
         return filled(options, budgets, (), lambda option: (-parts[option], *by_value(option)))
@@ -349,7 +332,7 @@ class _Serving(NamedTuple):
 
 
 def _sorts(options: Sequence[Option], budgets: Budgets) -> list[_Sort]:
-    """Sort of each option."""
+    """Sort of each option; more than `POWERS` powers of alike options are rounded up."""
     memories: defaultdict[int, set[int]] = defaultdict(set)
     for (_, cores), jobs in budgets.waiting.items():
         memories[cores].update(jobs)
@@ -405,51 +388,44 @@ def _solved(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    rows = _Rows()
+    bounds: dict[tuple[str, Any], tuple[float, float]] = {}
+    entries: list[tuple[tuple[str, Any], int, float]] = []
+
+    def add(row: str, of: Any, column: int, value: float, most: float, least: float = -inf) -> None:
+        bounds.setdefault((row, of), (least, most))
+        entries.append(((row, of), column, value))
+
     for column, (option, sort) in enumerate(zip(options, sorts)):
-        rows.add("node", option.node, column, 1, 1)
-        rows.add("sort", sort, column, 1, 0, least=0)
-        rows.add("room", None, column, 1, inf if budgets.room is None else budgets.room)
+        add("node", option.node, column, 1, 1)
+        add("sort", sort, column, 1, 0, least=0)
+        add("room", None, column, 1, budgets.room)
         if option.takes_hs06 > 0:
             # About 1, for the tolerances of the solver; a block that is exactly what is left fits.
             most = budgets.excess_hs06.get(option.held_back, 0.0)
             part = option.takes_hs06 / most if most else 2
-            rows.add("excess", option.held_back, column, part, 1 + 1e-9)
+            add("excess", option.held_back, column, part, 1 + 1e-9)
     for column, (sort, group, memory, _) in enumerate(servings, len(options)):
         kind = (group, sort.request_cores)
         part = sort.gives_hs06 / budgets.deficit_hs06[group]
-        rows.add("sort", sort, column, -1, 0, least=0)
-        rows.add("deficit", group, column, part, 1 + 1e-9)
-        rows.add("jobs", (kind, memory), column, sort.jobs, budgets.waiting[kind][memory])
+        add("sort", sort, column, -1, 0, least=0)
+        add("deficit", group, column, part, 1 + 1e-9)
+        add("jobs", (kind, memory), column, sort.jobs, budgets.waiting[kind][memory])
     most_worth = max(option.worth for option in options)
     cost = np.zeros(len(options) + len(servings))
     cost[: len(options)] = [-option.worth / most_worth for option in options]
-    numbers, columns, values = zip(*rows.entries)
+    rows, columns, values = zip(*entries)
+    numbers = {row: number for number, row in enumerate(bounds)}
     # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers
     # become.
-    places = (np.array(numbers, dtype=np.int32), np.array(columns, dtype=np.int32))
-    matrix = csr_array((values, places), shape=(len(rows.numbers), len(cost)))
+    places = (
+        np.array([numbers[row] for row in rows], dtype=np.int32),
+        np.array(columns, dtype=np.int32),
+    )
+    matrix = csr_array((values, places), shape=(len(bounds), len(cost)))
     return milp(
         cost,
         integrality=[int(whole)] * len(cost),
         bounds=Bounds(0, [1] * len(options) + [serving.most for serving in servings]),
-        constraints=LinearConstraint(matrix, *np.array(rows.bounds).T),
+        constraints=LinearConstraint(matrix, *np.array(list(bounds.values())).T),
         options={"time_limit": time_limit_seconds, "mip_rel_gap": GAP_RATIO},
     )
-
-
-class _Rows:
-    """Constraints of a sparse matrix, entry by entry."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple[str, Any], int] = {}
-        self.bounds: list[tuple[float, float]] = []
-        self.entries: list[tuple[int, int, float]] = []
-
-    def add(
-        self, kind: str, name: Any, column: int, value: float, most: float, least: float = -inf
-    ) -> None:
-        number = self.numbers.setdefault((kind, name), len(self.numbers))
-        if number == len(self.bounds):
-            self.bounds.append((least, most))
-        self.entries.append((number, column, value))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Optional
+from functools import partial
+from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Snapshot, Standing, Target
 from sharectl.plan.settings import IN_A_ROW, NEGOTIATION_SECONDS, GiveUp
@@ -95,11 +96,6 @@ class TakenBlocks:
     deviation_seconds: float
     """Mean deviation from it."""
 
-    @property
-    def long_wait_seconds(self) -> float:
-        """Wait that few of them exceed."""
-        return min(MOST_KNOWN_SECONDS, self.wait_seconds + 2 * self.deviation_seconds)
-
     def after(self, wait_seconds: float) -> TakenBlocks:
         """Figures with one more block."""
         weight = 1 / min(self.blocks + 1, MEMORY_BLOCKS)
@@ -131,17 +127,13 @@ class BlockMemory:
 NO_BLOCKS = BlockMemory()
 
 
-@dataclass(frozen=True)
-class IdleCores:
+class IdleCores(NamedTuple):
     """Idle cores of the pool that are kept from jobs, each with one cause."""
 
-    target: int = 0
+    target: int
     """On nodes that act on a target."""
-    grace: int = 0
+    grace: int
     """On other nodes, in grace."""
-
-
-NO_IDLE_CORES = IdleCores()
 
 
 def idle_cores(nodes: Iterable[NodeCores], standing: Iterable[Standing]) -> IdleCores:
@@ -172,12 +164,6 @@ class BlockLook:
     wait_seconds: Mapping[str, float] = field(default_factory=dict)
     """Node whose block stands free -> how much longer it is expected to wait."""
 
-    @property
-    def nodes(self) -> frozenset[str]:
-        """Nodes whose target goes, or that are left alone."""
-        back = {target.node for target in self.given_back}
-        return frozenset(back | {node for _, _, node in self.left_alone})
-
 
 NOT_LOOKED = BlockLook()
 """Bounds nothing."""
@@ -185,7 +171,9 @@ NOT_LOOKED = BlockLook()
 
 def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0.0) -> float:
     """Expected time until a free block is taken: as it has stood, at least as others waited."""
-    usual = taken.long_wait_seconds if taken is not None else float(NEGOTIATION_SECONDS)
+    usual = float(NEGOTIATION_SECONDS)
+    if taken is not None:
+        usual = min(MOST_KNOWN_SECONDS, taken.wait_seconds + 2 * taken.deviation_seconds)
     return max(usual, stood_seconds)
 
 
@@ -200,8 +188,8 @@ def look_at_blocks(
     """Blocks of the targets that stand, with the memory of the cycle before."""
     before = {block.place: block for block in memory.open}
     taken = {(row.group, row.cores): row for row in memory.taken}
-    takes, takers = Counter[Kind](), set[Place]()
     blocks: dict[Target, OpenBlock] = {}
+    takers: list[Place] = []
     for stood in standing:
         target, kind = stood.target, stood.target.kind
         if target.node in nodes:
@@ -211,48 +199,53 @@ def look_at_blocks(
             for start in starts:
                 row = taken.get(kind, TakenBlocks(*kind, 0, 0.0, 0.0))
                 taken[kind] = row.after(float(max(0, block.free_seconds(start))))
-                takes[kind] += 1
-                takers.add(block.place)
-    pauses = _Pauses(memory.back_offs, now)
-    patience = {
-        kind: give_up.patience_seconds(
-            expected_wait_seconds(taken.get(kind)), pauses.failures(kind)
-        )
-        for kind in {block.kind for block in blocks.values()}
-    }
+                takers.append(block.place)
+    pauses = _paused_at(now, memory.back_offs)
     failed = {
         target: block
         for target, block in blocks.items()
-        if block.free_seconds(now) >= patience[block.kind]
+        if block.free_seconds(now)
+        >= give_up.patience_seconds(
+            expected_wait_seconds(taken.get(block.kind)), _failures(pauses, block.kind)
+        )
     }
     waiting = {jobs.kind for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
-    pauses.succeed(takers)
-    pauses.fail([block for block in failed.values() if block.kind in waiting], takes)
-    alone = {place for place, row in pauses.rows.items() if now < row.until}
+    given_up = [block for block in failed.values() if block.kind in waiting]
+    pauses = _paused_after(pauses, takers, given_up, now)
+    alone = {place for place, row in pauses.items() if now < row.until}
     kinds = {(group, cores) for group, cores, node in alone if node == ALL_NODES}
     staying = {
         target: block
         for target, block in blocks.items()
         if target not in failed and block.kind not in kinds
     }
-    free = [block for block in staying.values() if block.free_since is not None]
+    takes = Counter(place[:2] for place in takers)
+    stand = Counter(block.kind for block in staying.values())
+    free, wait_seconds = Counter[Kind](), dict[str, float]()
+    for block in staying.values():
+        if block.free_since is not None:
+            free[block.kind] += nodes[block.node].idle_cores // block.cores
+            usual = taken.get(block.kind)
+            wait_seconds[block.node] = expected_wait_seconds(usual, block.free_seconds(now))
+    probes = partial(give_up.probes, sum(here.node.cores for here in nodes.values()))
+    most_new = {
+        # Of a kind that failed as a whole, one alone until a job takes it.
+        kind: 1 - stand[kind]
+        if _failures(pauses, kind) >= IN_A_ROW
+        else probes(kind[1]) + takes[kind] - free[kind]
+        for kind in waiting
+    }
     return BlockLook(
         BlockMemory(
             tuple(staying.values()),
-            tuple(pauses.rows[place] for place in sorted(pauses.rows)),
+            tuple(pauses[place] for place in sorted(pauses)),
             tuple(taken[kind] for kind in sorted(taken)),
         ),
-        frozenset(blocks.keys() - staying.keys()),
-        frozenset(place for place in alone if place[2] != ALL_NODES),
-        frozenset(kinds),
-        {
-            kind: _most_new(kind, staying.values(), takes, pauses.failures(kind), nodes, give_up)
-            for kind in waiting
-        },
-        {
-            block.node: expected_wait_seconds(taken.get(block.kind), block.free_seconds(now))
-            for block in free
-        },
+        given_back=frozenset(blocks.keys() - staying.keys()),
+        left_alone=frozenset(place for place in alone if place[2] != ALL_NODES),
+        left_alone_kinds=frozenset(kinds),
+        most_new={kind: max(0, most) for kind, most in most_new.items()},
+        wait_seconds=wait_seconds,
     )
 
 
@@ -279,78 +272,58 @@ def _seen(
     return replace(block, started_at=started_at, free_since=free_since), starts
 
 
-class _Pauses:
-    """Kinds of blocks and places that are left alone."""
-
-    def __init__(self, rows: Iterable[BackOff], now: int) -> None:
-        # Each bounded from now on, whatever the clock was.
-        bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
-        self.now = now
-        self.rows = {
-            (row.group, row.cores, row.node): row
-            for row in bounded
-            if now < row.until + FORGOTTEN_SECONDS
-        }
-
-    def failures(self, kind: Kind, node: str = ALL_NODES) -> int:
-        """Failures of a kind in a row, as a whole or on a node."""
-        row = self.rows.get((*kind, node))
-        return row.failures if row else 0
-
-    def succeed(self, takers: Collection[Place]) -> None:
-        """End the pauses of kinds as a whole and of places, or all of a kind that failed."""
-        kinds = {place[:2] for place in takers}
-        failed = {kind for kind in kinds if self.failures(kind) >= IN_A_ROW}
-        self.rows = {
-            place: row
-            for place, row in self.rows.items()
-            if place[:2] not in kinds
-            or not (place[2] == ALL_NODES or place in takers or place[:2] in failed)
-        }
-
-    def fail(self, blocks: Iterable[OpenBlock], takes: Mapping[Kind, int]) -> None:
-        """Pause places; a whole kind too if no job of it started anywhere."""
-        stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
-        for block in blocks:
-            failures = self.failures(block.kind, block.node) + 1
-            self._pause(block.place, failures, block.free_seconds(self.now))
-            stood_seconds[block.kind].append(block.free_seconds(self.now))
-        for kind, seconds in stood_seconds.items():
-            before = self.failures(kind)
-            place, most = (*kind, ALL_NODES), max(IN_A_ROW, before + 1)
-            failures = min(most, before + len(seconds))
-            if not takes.get(kind, 0) and failures < IN_A_ROW:
-                self.rows[place] = BackOff(*place, failures, seconds=0.0, until=self.now)
-            elif not takes.get(kind, 0):
-                self._pause(place, failures, max(seconds))
-
-    def _pause(self, place: Place, failures: int, stood_seconds: int) -> None:
-        """Leave a place alone for twice as long as the time before."""
-        before = self.rows.get(place)
-        seconds = 2 * before.seconds if before and before.seconds else RETRY_TIMES * stood_seconds
-        seconds = min(float(MOST_SECONDS), float(seconds))
-        self.rows[place] = BackOff(*place, failures, seconds, self.now + int(seconds))
+def _paused_at(now: int, rows: Iterable[BackOff]) -> dict[Place, BackOff]:
+    """Pauses that still count, each bounded from now on, whatever the clock was."""
+    bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
+    return {
+        (row.group, row.cores, row.node): row
+        for row in bounded
+        if now < row.until + FORGOTTEN_SECONDS
+    }
 
 
-def _most_new(
-    kind: Kind,
-    staying: Iterable[OpenBlock],
-    takes: Mapping[Kind, int],
-    failures: int,
-    nodes: Mapping[str, NodeCores],
-    give_up: GiveUp,
-) -> int:
-    """Most new targets: blocks taken, and some to try, less those that stand free.
+def _failures(pauses: Mapping[Place, BackOff], kind: Kind, node: str = ALL_NODES) -> int:
+    """Failures of a kind in a row, as a whole or on a node."""
+    row = pauses.get((*kind, node))
+    return row.failures if row else 0
 
-    Of a kind that failed as a whole, one alone until a job takes it.
+
+def _paused_after(
+    pauses: Mapping[Place, BackOff],
+    takers: Collection[Place],
+    given_up: Iterable[OpenBlock],
+    now: int,
+) -> dict[Place, BackOff]:
+    """Pauses after starts of jobs, which end those of a place, or all of a kind that failed.
+
+    Blocks that are given up pause their place, and the whole kind if no job of it started anywhere.
     """
-    blocks = [block for block in staying if block.kind == kind]
-    if failures >= IN_A_ROW:
-        return max(0, 1 - len(blocks))
-    free = sum(
-        nodes[block.node].idle_cores // block.cores
-        for block in blocks
-        if block.free_since is not None
-    )
-    pool_cores = sum(here.node.cores for here in nodes.values())
-    return max(0, give_up.probes(pool_cores, kind[1]) + takes.get(kind, 0) - free)
+    kinds = {place[:2] for place in takers}
+    failed = {kind for kind in kinds if _failures(pauses, kind) >= IN_A_ROW}
+    after = {
+        place: row
+        for place, row in pauses.items()
+        if place[:2] not in kinds
+        or not (place[2] == ALL_NODES or place in takers or place[:2] in failed)
+    }
+
+    def pause(place: Place, failures: int, stood_seconds: int) -> None:
+        """Leave a place alone for twice as long as the time before."""
+        last = after.get(place)
+        seconds = 2 * last.seconds if last and last.seconds else RETRY_TIMES * stood_seconds
+        seconds = min(float(MOST_SECONDS), float(seconds))
+        after[place] = BackOff(*place, failures, seconds, now + int(seconds))
+
+    stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
+    for block in given_up:
+        stood_seconds[block.kind].append(block.free_seconds(now))
+        failures = _failures(after, block.kind, block.node) + 1
+        pause(block.place, failures, block.free_seconds(now))
+    for kind, seconds in stood_seconds.items():
+        before, place = _failures(after, kind), (*kind, ALL_NODES)
+        failures = min(max(IN_A_ROW, before + 1), before + len(seconds))
+        if kind not in kinds and failures < IN_A_ROW:
+            after[place] = BackOff(*place, failures, seconds=0.0, until=now)
+        elif kind not in kinds:
+            pause(place, failures, max(seconds))
+    return after

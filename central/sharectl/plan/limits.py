@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Optional
+from math import inf
 
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
 from sharectl.plan.nodes import nodes_in_share
@@ -96,9 +96,9 @@ def standing_after(
     return tuple(sorted(stands, key=lambda stood: stood.target.node))
 
 
-def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
-    """How many nodes may be under targets; None for any number."""
-    return min(_rooms(limits, pool_nodes).values(), default=None)
+def room_for_targets(limits: PlanLimits, pool_nodes: int) -> float:
+    """How many nodes may be under targets."""
+    return min(_rooms(limits, pool_nodes).values(), default=inf)
 
 
 def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:

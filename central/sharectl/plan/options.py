@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, fsum
 from typing import NamedTuple, Optional
@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 from sharectl.model import Kind, PendingJobs
 from sharectl.plan.assignment import ROUNDING_HS06, Budgets, Jobs, Option
 from sharectl.plan.settings import Prices
-from sharectl.plan.waits import Leaving, NodeCores, RemainingTimes, Wait, wait_for_cores
+from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 
 MANY = 5_000
@@ -30,10 +30,10 @@ Place = tuple[str, str, int]
 """Node, held-back group and cores that jobs request."""
 
 
-def waiting_jobs(pending: Iterable[PendingJobs], groups: Iterable[str]) -> dict[Kind, Jobs]:
+def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dict[Kind, Jobs]:
     """Demand of ``groups``; memory within a power of two counts as the most of it."""
-    waiting: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
-    for row in pending_alike(pending, frozenset(groups)):
+    waiting: defaultdict[Kind, Jobs] = defaultdict(dict)
+    for row in pending_alike(pending, groups):
         if row.placeable:
             waiting[row.kind][row.memory_mib] = row.jobs
     return dict(waiting)
@@ -65,17 +65,17 @@ def option_of(
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
     due = max(0, here.held_cores[group] - cap)
-    if size == 1:
-        cores = max(1, due)
+    memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
+    jobs, cores = 1, size
+    if size > 1:
+        wait = wait or wait_for_cores(leaving, min(due, max(0, size - idle)), min(idle, size))
+        value = prices.value(size, power, *wait)
+    else:
+        jobs = cores = max(1, due)
         wait = wait or wait_for_cores(leaving, due, 0)
         value = prices.single_core_value(cores, power, *wait)
         # Cores for single-core jobs do not wait for each other.
-        wait = wait._replace(idle_core_seconds=0.0)
-    else:
-        cores = size
-        wait = wait or wait_for_cores(leaving, min(due, max(0, size - idle)), min(idle, size))
-        value = prices.value(size, power, *wait)
-    memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
+        wait = Wait(wait.seconds, 0.0)
     return Option(
         here.node.name,
         *place,
@@ -83,8 +83,8 @@ def option_of(
         gives_hs06=cores * power,
         value=value,
         wait=wait,
-        memory_mib=memory_mib // cores if size == 1 else memory_mib,
-        jobs=cores if size == 1 else 1,
+        memory_mib=memory_mib // jobs,
+        jobs=jobs,
     )
 
 
@@ -99,16 +99,16 @@ class Size(NamedTuple):
     """Least memory that they request."""
 
 
-def sizes_of(budgets: Budgets) -> dict[int, Size]:
+def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) -> dict[int, Size]:
     """Cores that jobs request -> the jobs."""
     sizes: dict[int, Size] = {}
-    for (group, cores), jobs in budgets.waiting.items():
-        size = Size(budgets.deficit_hs06.get(group, 0.0), max(jobs.values()), min(jobs))
-        other = sizes.get(cores, size)
+    for (group, cores), jobs in waiting.items():
+        lacks_hs06 = deficit_hs06.get(group, 0.0)
+        other = sizes.get(cores, Size(lacks_hs06, 0, min(jobs)))
         sizes[cores] = Size(
-            max(size.deficit_hs06, other.deficit_hs06),
-            max(size.jobs, other.jobs),
-            min(size.least_mib, other.least_mib),
+            max(other.deficit_hs06, lacks_hs06),
+            max(other.jobs, *jobs.values()),
+            min(other.least_mib, *jobs),
         )
     return sizes
 
@@ -122,9 +122,8 @@ def freed_cores(
     for the rest. For single-core jobs it gives up to ``block_cores``.
     """
     held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
-    freed = {}
+    gives_hs06, freed = excess_hs06 + ROUNDING_HS06, {}
     for size, jobs in sizes.items():
-        gives_hs06 = excess_hs06 + ROUNDING_HS06
         lacks_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
         if size > 1:
             pays = size * power <= lacks_hs06 and min(size, held) * power <= gives_hs06
@@ -140,27 +139,25 @@ def freed_cores(
 def new_options(
     nodes: Mapping[str, NodeCores],
     budgets: Budgets,
-    remaining: Mapping[str, RemainingTimes],
+    run_times: RunTimes,
     prices: Prices,
     block_cores: int,
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
-    sizes = sizes_of(budgets)
+    sizes = sizes_of(budgets.waiting, budgets.deficit_hs06)
     leaving: dict[tuple[str, str], list[Leaving]] = {}
     glances: dict[Place, tuple[float, int]] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
             freed = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
             if freed:
-                leaving[name, group] = jobs_there = here.leaving(group, remaining)
+                leaving[name, group] = jobs_there = here.leaving(group, run_times)
                 pace = fsum(cores * jobs / seconds for cores, jobs, seconds in jobs_there)
-                glances.update(
-                    ((name, group, size), (cores / pace, cores)) for size, cores in freed.items()
-                )
+                for size, cores in freed.items():
+                    glances[name, group, size] = (cores / pace, cores)
     options = []
     for place in sorted(_worth_a_look(glances, nodes, budgets.excess_hs06, prices, block_cores)):
-        name, group, size = place
-        cores = glances[place][1]
+        (name, group, size), cores = place, glances[place][1]
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
         option = option_of(
             nodes[name], (group, cap, size), leaving[name, group], prices, freed_cores=cores

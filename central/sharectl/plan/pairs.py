@@ -6,8 +6,8 @@ With ``many`` each group over its share can give to each under it, a node to one
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -43,7 +43,7 @@ from sharectl.plan.options import (
     waiting_jobs,
 )
 from sharectl.plan.settings import Assigning, Prices
-from sharectl.plan.waits import NodeCores, RemainingTimes, Wait
+from sharectl.plan.waits import NodeCores, RunTimes, Wait
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,9 @@ class Situation:
     """Targets that stand on them, of configured groups; by node."""
     young: AbstractSet[str]
     """Nodes whose target stays whatever is called for."""
-    room: Optional[int]
-    """Most nodes under targets; None for any number."""
-    remaining: Mapping[str, RemainingTimes]
-    """Group -> how long its jobs still run."""
+    room: float
+    """Most nodes under targets."""
+    run_times: RunTimes
     block_cores: int
     """Most cores that a node is to give to single-core jobs by one target."""
     look: BlockLook = NOT_LOOKED
@@ -93,25 +92,19 @@ class Wanted:
 def one_pair(situation: Situation) -> Wanted:
     """Targets of the original method, beside those on young nodes, which stay anyway."""
     block, look, nodes = situation.block_cores, situation.look, situation.nodes
-    over = min(
-        (control for control in situation.groups if control.output_hs06 > 0),
-        key=lambda control: (-control.output_hs06, control.group),
-        default=None,
-    )
-    if over is None:
+    givers = [control for control in situation.groups if control.output_hs06 > 0]
+    if not givers:
         return Wanted("no-group-over")
-    helpable = {
-        (control.group, size): control
-        for control in situation.groups
-        if control.output_hs06 < 0 and (size := _largest_size(control, block))
-    }
-    kind = min(
-        helpable.keys() - look.left_alone_kinds,
-        key=lambda kind: (helpable[kind].output_hs06, kind),
-        default=None,
-    )
-    if kind is None:
+    over = min(givers, key=lambda control: (-control.output_hs06, control.group))
+    helpable: dict[Kind, GroupControl] = {}
+    for control in situation.groups:
+        sizes = [size for size in control.error.usage.demand_by_cores if size <= block]
+        if control.output_hs06 < 0 and sizes:
+            helpable[control.group, max(sizes)] = control
+    kinds = helpable.keys() - look.left_alone_kinds
+    if not kinds:
         return Wanted("given-up" if helpable else "no-group-under")
+    kind = min(kinds, key=lambda kind: (helpable[kind].output_hs06, kind))
     under, request = helpable[kind], kind[1]
     pair = (over.group, under.group)
     held = {name: here.held_cores[over.group] for name, here in nodes.items()}
@@ -133,7 +126,13 @@ def one_pair(situation: Situation) -> Wanted:
     if not chosen:
         if set(able) <= situation.young:
             return Wanted("no-room", pair=pair)
-        return Wanted(_too_small(over, under, able, situation), pair=pair)
+        # Either the errors are not worth a block, or the controllers' outputs are not.
+        power = min(nodes[name].node.hs06_per_core for name in able)
+        least_hs06 = block * power - ROUNDING_HS06
+        outputs_hs06 = min(over.output_hs06, -under.output_hs06)
+        errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
+        too_small = "output" if outputs_hs06 < least_hs06 <= errors_hs06 else "error"
+        return Wanted(f"{too_small}-below-node", pair=pair)
     return Wanted(
         "targets",
         tuple(
@@ -145,23 +144,6 @@ def one_pair(situation: Situation) -> Wanted:
         (LimitNote("probing", len(later)),) if later else (),
         reasons=dict.fromkeys(later, "probing"),
     )
-
-
-def _largest_size(group: GroupControl, block_cores: int) -> int:
-    """Cores of the largest jobs of its demand that a block holds; 0 without any."""
-    sizes = group.error.usage.demand_by_cores
-    return max((cores for cores in sizes if cores <= block_cores), default=0)
-
-
-def _too_small(
-    over: GroupControl, under: GroupControl, able: Iterable[str], situation: Situation
-) -> str:
-    """Code: the errors are not worth a block, or the controllers' outputs are not."""
-    power = min(situation.nodes[name].node.hs06_per_core for name in able)
-    least_hs06 = situation.block_cores * power - ROUNDING_HS06
-    outputs_hs06 = min(over.output_hs06, -under.output_hs06)
-    errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
-    return "output-below-node" if outputs_hs06 < least_hs06 <= errors_hs06 else "error-below-node"
 
 
 def _affordable_nodes(
@@ -194,18 +176,6 @@ def _affordable_nodes(
     return chosen
 
 
-@dataclass(frozen=True)
-class _Stood:
-    """A target that stands, and the work that it still has."""
-
-    target: Target
-    option: Option
-    due_cores: int
-    """Cores that the held-back group has above the cap."""
-    fulfilled: bool
-    """Whether nothing is due, and a job that it is for has begun since."""
-
-
 def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
     outputs = {control.group: control.output_hs06 for control in situation.groups}
@@ -217,89 +187,92 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         reason = "given-up"
     waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
     prices = for_the_furthest_under(assigning.prices, deficit, waiting)
-    stood = [_stood(standing, situation, prices) for standing in situation.standing]
-    standing = Wanted(
+    stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
+    before = Wanted(
         reason,
-        reasons={old.target.node: "released" for old in stood},
-        waits={old.target: old.option.wait for old in stood},
+        reasons={target.node: "released" for target in stood},
+        waits={target: option.wait for target, option in stood.items()},
     )
     if not waiting or not (excess or stood):
-        return standing
+        return before
+    working = [stood[old.target] for old in situation.standing if not _fulfilled(old, situation)]
     budgets = Budgets(excess, deficit, waiting, situation.room, look.left_alone)
-    bounded = replace(budgets, waiting=_bounded(waiting, look, stood))
+    bounded = replace(budgets, waiting=_bounded(waiting, look, working))
     free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
-    fixed = _going_on((old for old in stood if old.target.node not in free), bounded, prices)
-    room = None if situation.room is None else max(0, situation.room - len(situation.young))
+    fixed = _going_on((old for old in working if old.node not in free), bounded, prices)
+    room = max(0, situation.room - len(situation.young))
     rest = replace(bounded.after(fixed), room=room)
     movable = (
         old
-        for old in stood
-        if old.target.node in free
-        and not (old.target.request_cores == 1 and free[old.target.node].node.multicore_only)
+        for old in working
+        if old.node in free and not (old.request_cores == 1 and free[old.node].node.multicore_only)
     )
     kept, rest = _affordable(_going_on(movable, rest, prices), rest)
     taken = {option.place for option in kept}
-    fresh = new_options(free, rest, situation.remaining, prices, situation.block_cores)
+    fresh = new_options(free, rest, situation.run_times, prices, situation.block_cores)
     options = [*kept, *(option for option in fresh if option.place not in taken)]
     choices, notes = _chosen(options, rest, kept, assigning)
     later: list[str] = []
     if bounded.waiting != waiting:
         unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
-        everyone = filled(options, unbounded, choices)
-        later = [choice.option.node for choice in everyone[len(choices) :]]
+        later = [choice.option.node for choice in filled(options, unbounded, choices)]
+        later = later[len(choices) :]
         notes = (*notes, LimitNote("probing", len(later))) if later else notes
-    sizes = sizes_of(replace(budgets, deficit_hs06=dict.fromkeys(deficit, inf)))
+    sizes = sizes_of(waiting, dict.fromkeys(deficit, inf))
     fits = {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
     if not (fixed or choices) and excess:
         reason = _why_none(fits, free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
-    return _wanted(standing, reason, (fixed, choices), fits, later, notes)
+    return _wanted(before, reason, (fixed, choices), fits, later, notes)
 
 
-def _stood(stood: Standing, situation: Situation, prices: Prices) -> _Stood:
+def _standing_option(stood: Standing, situation: Situation, prices: Prices) -> Option:
     """Target that stands, as an option."""
     target, here = stood.target, situation.nodes[stood.target.node]
     seconds = situation.look.wait_seconds.get(target.node)
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
-    leaving = here.leaving(target.held_back, situation.remaining)
+    leaving = here.leaving(target.held_back, situation.run_times)
     option = option_of(here, place, leaving, prices, wait=wait)
+    return option._replace(helped=target.helped)
+
+
+def _fulfilled(stood: Standing, situation: Situation) -> bool:
+    """True if nothing is due to a target, and a job that it is for has begun since."""
+    target, taken_at = stood.target, situation.snapshot.taken_at
     # A slot may have more cores than its job requests.
-    started = any(
+    return not situation.due_cores(target) and any(
         jobs.group == target.helped
         and jobs.cores >= target.request_cores
-        and situation.snapshot.taken_at - jobs.seconds >= stood.since
-        for jobs in here.running
+        and taken_at - jobs.seconds >= stood.since
+        for jobs in situation.nodes[target.node].running
     )
-    due = situation.due_cores(target)
-    return _Stood(target, option._replace(helped=target.helped), due, due == 0 and started)
 
 
-def _going_on(stood: Iterable[_Stood], budgets: Budgets, prices: Prices) -> list[Choice]:
-    """Standing targets as choices, without those that are fulfilled or that nobody waits for."""
+def _going_on(working: Iterable[Option], budgets: Budgets, prices: Prices) -> list[Choice]:
+    """Standing targets as choices, without those that nobody waits for."""
     choices = []
-    for old in stood:
-        option, target = old.option, old.target
-        jobs = budgets.waiting.get(target.kind, {})
-        if target.request_cores == 1:
+    for old in working:
+        helped, alike = old.helped or "", old
+        jobs = budgets.waiting.get((helped, old.request_cores), {})
+        if old.request_cores == 1:
             # For cores that are not free yet, as far as jobs wait.
-            part = option.for_jobs(max(1, min(option.jobs, most_alike(jobs, option))))
-            option = part._replace(cap_cores=target.cap_cores)
-        memory_mib = fitting_memory(jobs, option)
-        if not old.fulfilled and memory_mib is not None and option.value > 0:
-            option = option._replace(bonus=prices.keep_gain_ratio * option.value)
-            choices.append(Choice(option, target.helped, memory_mib))
+            alike = old.for_jobs(max(1, min(old.jobs, most_alike(jobs, old))))
+        memory_mib = fitting_memory(jobs, alike)
+        if memory_mib is not None and alike.value > 0:
+            bonus = prices.keep_gain_ratio * alike.value
+            option = alike._replace(cap_cores=old.cap_cores, bonus=bonus)
+            choices.append(Choice(option, helped, memory_mib))
     return choices
 
 
 def _bounded(
-    waiting: Mapping[Kind, Jobs], look: BlockLook, stood: Iterable[_Stood]
+    waiting: Mapping[Kind, Jobs], look: BlockLook, working: Iterable[Option]
 ) -> dict[Kind, Jobs]:
     """Jobs for the new targets that may be tried beside those that stand, least memory first."""
-    unfinished = Counter[Kind]()
-    for old in stood:
-        blocks = max(1, old.due_cores) if old.target.request_cores == 1 else 1
-        unfinished[old.target.kind] += 0 if old.fulfilled else blocks
+    unfinished = Counter[tuple[Optional[str], int]]()
+    for option in working:
+        unfinished[option.helped, option.request_cores] += option.jobs
     bounded: dict[Kind, Jobs] = {}
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
@@ -317,24 +290,21 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     While cores wait for each other less power is in use, and the errors fall: the last target that
     a group's error still pays for in part goes on, or cores would be freed in vain.
     """
-    excess = defaultdict(float, budgets.excess_hs06)
-    deficit = defaultdict(float, budgets.deficit_hs06)
+    rest = budgets.after(())
+    excess, deficit = rest.excess_hs06, rest.deficit_hs06
     kept: list[Option] = []
-    for option, helped, _ in sorted(going_on, key=lambda choice: by_density(choice.option)):
-        pays = excess[option.held_back] > ROUNDING_HS06 or option.takes_hs06 <= ROUNDING_HS06
-        if deficit[helped] > ROUNDING_HS06 and pays:
-            excess[option.held_back] -= option.takes_hs06
-            deficit[helped] -= option.gives_hs06
+    for choice in sorted(going_on, key=lambda choice: by_density(choice.option)):
+        option, helped, _ = choice
+        takes = option.takes_hs06 > ROUNDING_HS06
+        pays = not takes or excess.get(option.held_back, 0.0) > ROUNDING_HS06
+        if deficit.get(helped, 0.0) > ROUNDING_HS06 and pays:
+            rest.use(choice)
             kept.append(option)
-    return kept, replace(
-        budgets,
-        excess_hs06=_with_room(budgets.excess_hs06, excess),
-        deficit_hs06=_with_room(budgets.deficit_hs06, deficit),
+    excess, deficit = (
+        {group: own.get(group, 0.0) + max(0.0, -hs06) for group, hs06 in lower.items()}
+        for own, lower in ((budgets.excess_hs06, excess), (budgets.deficit_hs06, deficit))
     )
-
-
-def _with_room(budget: Mapping[str, float], rest: Mapping[str, float]) -> dict[str, float]:
-    return {group: budget.get(group, 0.0) + max(0.0, -hs06) for group, hs06 in rest.items()}
+    return kept, replace(budgets, excess_hs06=excess, deficit_hs06=deficit)
 
 
 def _chosen(
@@ -346,31 +316,30 @@ def _chosen(
     may be off.
     """
     notes: tuple[LimitNote, ...] = ()
-    candidates = [greedy(options, budgets)]
+    choices = greedy(options, budgets)
     if assigning.solver != "greedy":
         exactly = assigning.solver == "highs"
         try:
             solved = best(options, budgets, assigning.solver_seconds, exactly=exactly)
             # To the solver all nodes are alike for a group.
             allowed = [choice for choice in solved if choice.place not in budgets.left_alone]
-            candidates.append(filled(options, budgets, allowed))
+            choices = max(choices, filled(options, budgets, allowed), key=total_worth)
         except SolverError as error:
             # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
             # not.
-            silent = error.code == "solver-missing" and not exactly
-            notes = () if silent else (LimitNote(error.code, max(1, len(candidates[0]))),)
-    choices = max(candidates, key=total_worth)
+            if exactly or str(error) != "solver-missing":
+                notes = (LimitNote(str(error), max(1, len(choices))),)
     if kept:
         going_on = filled(options, budgets, first=kept)
         if total_worth(choices) <= total_worth(going_on) * (1 + 1.5 * GAP_RATIO):
             choices = going_on
     choices = sorted(choices, key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(options, replace(budgets, room=None), choices), notes
+    return filled(options, replace(budgets, room=inf), choices), notes
 
 
 def _wanted(
-    standing: Wanted,
+    before: Wanted,
     reason: str,
     chosen: tuple[Sequence[Choice], Sequence[Choice]],
     fits: Mapping[str, str],
@@ -383,36 +352,26 @@ def _wanted(
     targets = tuple(waits)
     pairs = {(target.held_back, target.helped) for target in targets}
     spare = "not-needed" if targets else "no-call"
+    codes = {FITS: spare, HELD: "no-fit", SMALL: "no-fit"}
     return Wanted(
         "targets" if targets else reason,
         targets,
         pairs.pop() if len(pairs) == 1 else None,
         notes,
-        {**standing.waits, **waits},
+        {**before.waits, **waits},
         {
-            **{name: NODE_CODES.get(fit, spare) for name, fit in fits.items()},
-            **standing.reasons,
-            **{t.node: "kept" if t in standing.waits else "target" for t in targets},
+            **{name: codes.get(fit, fit) for name, fit in fits.items()},
+            **before.reasons,
+            **{t.node: "kept" if t in before.waits else "target" for t in targets},
             **{choice.option.node: "dwell" for choice in fixed},
             **dict.fromkeys(later, "probing"),
         },
     )
 
 
-FITS = "fits"
-"""A group over its share holds there what a job that waits needs."""
-HELD = "held"
-"""It holds the cores, and not the memory."""
-SMALL = "small"
-"""No such job would fit if the node were empty."""
-
-NODE_CODES = {
-    HELD: "no-fit",
-    SMALL: "no-fit",
-    "no-block": "no-block",
-    "multicore-only": "multicore-only",
-}
-"""What keeps a node from helping -> one of `sharectl.plan.plan.NODE_REASONS`."""
+FITS, HELD, SMALL = "fits", "held", "small"
+"""A group over its share holds there what a waiting job needs; its cores, and not the memory; no
+waiting job would fit if the node were empty."""
 
 
 def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
@@ -457,12 +416,12 @@ def _why_none(
     return "output-below-node" if _pays(able, larger) else "error-below-node"
 
 
-def _pays(nodes: Iterable[NodeCores], budgets: Budgets) -> bool:
+def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:
     """True if the power to take and to give is worth a block for which a job waits."""
     return any(
         here.memory_for(group, cores) >= min(jobs)
         for kind, jobs in budgets.waiting.items()
-        for sizes in [sizes_of(replace(budgets, waiting={kind: jobs}))]
+        for sizes in [sizes_of({kind: jobs}, budgets.deficit_hs06)]
         for here in nodes
         for group, hs06 in budgets.excess_hs06.items()
         if here.held_cores[group]

@@ -10,7 +10,6 @@ from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.plan.free_blocks import (
     NO_BLOCKS,
-    NO_IDLE_CORES,
     NOT_LOOKED,
     BlockMemory,
     IdleCores,
@@ -27,7 +26,7 @@ from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.pairs import Situation, Wanted, many_pairs, one_pair
 from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
-from sharectl.plan.waits import RemainingTimes, nodes_of
+from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
@@ -131,17 +130,6 @@ class PlanConfig:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Run times learnt by earlier cycles."""
-
-    remaining: Mapping[str, RemainingTimes] = field(default_factory=dict)
-    """Group -> how long its jobs still run."""
-
-
-NOTHING_KNOWN = Known()
-
-
-@dataclass(frozen=True)
 class Decision:
     """Decision of one cycle, with its reasons."""
 
@@ -152,12 +140,16 @@ class Decision:
     """Outcome of each group's controller, in the order of the pledges."""
     nodes: tuple[NodeRecord, ...]
     """Every node of the snapshot, and absent ones that had a target; by name."""
-    idle: IdleCores = NO_IDLE_CORES
+    idle: IdleCores
     """Idle cores that targets and grace kept from jobs when the pool was looked at."""
 
 
 def decide(
-    config: PlanConfig, state: State, snapshot: Snapshot, now: int, learnt: Known = NOTHING_KNOWN
+    config: PlanConfig,
+    state: State,
+    snapshot: Snapshot,
+    now: int,
+    run_times: RunTimes = NOTHING_KNOWN,
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
     groups = _controls(config, state, snapshot, now)
@@ -185,7 +177,7 @@ def decide(
         standing=may_stay,
         young={target.node for target in dwelling(may_stay, config.limits, now)},
         room=room_for_targets(config.limits, len(nodes)),
-        remaining=learnt.remaining,
+        run_times=run_times,
         block_cores=config.limits.multicore_cores,
         look=look,
     )
@@ -197,7 +189,8 @@ def decide(
     targets, notes = limited(
         standing, may_stay, wanted.targets, config.limits, now, len(nodes), uncertain
     )
-    idle = look.nodes - {target.node for target in targets}
+    idle = {target.node for target in look.given_back} | {node for *_, node in look.left_alone}
+    idle -= {target.node for target in targets}
     given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
     reason = "no-room" if wanted.targets and not targets else wanted.reason
     held_back, helped = wanted.pair or (None, None)

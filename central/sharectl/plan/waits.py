@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, floor, inf, log, sqrt
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from sharectl.model import Node, RunningJobs, Snapshot
 
@@ -121,70 +121,47 @@ def age_bin(age_seconds: float) -> int:
 class RemainingTimes:
     """One group's life table."""
 
-    at_risk_seconds: tuple[float, ...] = (0.0,) * len(EDGES_SECONDS)
-    """By bin: for how long jobs of that age were watched, added up over all jobs."""
-    ends: tuple[float, ...] = (0.0,) * len(EDGES_SECONDS)
-    """By bin: how many of them ended."""
+    bins: tuple[tuple[float, float], ...] = ((0.0, 0.0),) * len(EDGES_SECONDS)
+    """For how long jobs of that age were watched, seconds added up, and how many of them ended."""
 
-    def expected_seconds(self, age_seconds: float) -> float:
-        """Mean time that a job of this age still runs, seconds, > 0.
+    @cached_property
+    def by_bin(self) -> tuple[float, ...]:
+        """Mean time that a job in the middle of a bin still runs, seconds, > 0.
 
         Each bin's rate of ends is what was seen, with one end of the prior added: a job of unknown
         kind is expected to run on for as long as it has run, at least some 17 minutes and at most a
         day.
         """
-        age = max(0.0, age_seconds)
-        number = age_bin(age)
-        rate = self._rates[number]
-        if number + 1 == len(EDGES_SECONDS):
-            return 1 / rate
-        stays = exp(-rate * (EDGES_SECONDS[number + 1] - age))
-        return (1 - stays) / rate + stays * self._from_edge[number + 1]
+        means, from_end = [], 0.0
+        edges = zip(EDGES_SECONDS, (*EDGES_SECONDS[1:], inf), self.bins)
+        for start, end, (seconds, ends) in reversed(list(edges)):
+            rate = (ends + 1) / (seconds + 1 / _prior_rate(start))
+            stays, stays_half = exp(-rate * (end - start)), exp(-rate * (end - start) / 2)
+            means.append((1 - stays_half) / rate + stays_half * from_end)
+            from_end = (1 - stays) / rate + stays * from_end
+        return tuple(reversed(means))
 
     def as_rows(self) -> tuple[Row, ...]:
         """The bins in which something was seen."""
-        rows = zip(EDGES_SECONDS, self.at_risk_seconds, self.ends)
-        return tuple((start, seconds, ends) for start, seconds, ends in rows if seconds or ends)
+        return tuple((start, *seen) for start, seen in zip(EDGES_SECONDS, self.bins) if any(seen))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> RemainingTimes:
         """Table of such rows; a row counts in the bin in which it starts."""
-        seconds, ends = [0.0] * len(EDGES_SECONDS), [0.0] * len(EDGES_SECONDS)
-        for start, at_risk, ended in rows:
+        bins = [(0.0, 0.0)] * len(EDGES_SECONDS)
+        for start, seconds, ends in rows:
             number = age_bin(start)
-            seconds[number] += at_risk
-            ends[number] += ended
-        return cls(tuple(seconds), tuple(ends))
-
-    @cached_property
-    def by_bin(self) -> tuple[float, ...]:
-        """Mean time that a job in the middle of a bin still runs, seconds, by bin."""
-        ends = (*EDGES_SECONDS[1:], EDGES_SECONDS[-1])
-        return tuple(
-            self.expected_seconds((start + end) / 2) for start, end in zip(EDGES_SECONDS, ends)
-        )
-
-    @cached_property
-    def _rates(self) -> tuple[float, ...]:
-        """Ends a second, by bin."""
-        return tuple(
-            (ends + 1) / (seconds + 1 / _prior_rate(start))
-            for start, seconds, ends in zip(EDGES_SECONDS, self.at_risk_seconds, self.ends)
-        )
-
-    @cached_property
-    def _from_edge(self) -> tuple[float, ...]:
-        """Mean time that a job still runs which has just reached the start of a bin, seconds."""
-        means = [1 / self._rates[-1]]
-        widths = [end - start for start, end in zip(EDGES_SECONDS, EDGES_SECONDS[1:])]
-        for rate, width in reversed(list(zip(self._rates, widths))):
-            stays = exp(-rate * width)
-            means.append((1 - stays) / rate + stays * means[-1])
-        return tuple(reversed(means))
+            bins[number] = (bins[number][0] + seconds, bins[number][1] + ends)
+        return cls(tuple(bins))
 
 
 NOTHING_SEEN = RemainingTimes()
 """The prior alone."""
+
+RunTimes = Mapping[str, RemainingTimes]
+"""Group -> how long its jobs still run; of other groups nothing was seen."""
+
+NOTHING_KNOWN: RunTimes = {}
 
 
 def _prior_rate(age_seconds: float) -> float:
@@ -268,18 +245,18 @@ class NodeCores:
         return max(0, self.node.cores - sum(self.held_cores.values()))
 
     @cached_property
-    def _held_mib(self) -> Optional[Mapping[str, int]]:
-        """Group -> memory that its jobs hold; None if some job does not tell."""
+    def _held_mib(self) -> Mapping[str, int]:
+        """Group -> memory that its jobs hold; empty if some job does not tell."""
         held: Counter[str] = Counter()
         for jobs in self.running:
             if jobs.memory_mib <= 0:
-                return None
+                return {}
             held[jobs.group] += jobs.memory_mib * jobs.jobs
         return held
 
     @cached_property
     def _free_mib(self) -> int:
-        return self.node.memory_mib - sum((self._held_mib or {}).values())
+        return self.node.memory_mib - sum(self._held_mib.values())
 
     def memory_for(self, group: str, freed_cores: int) -> int:
         """MiB that a job may request once the group has given back so many cores.
@@ -292,13 +269,21 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(self._free_mib + given_mib)
 
-    def leaving(self, group: str, remaining: Mapping[str, RemainingTimes]) -> list[Leaving]:
-        """The group's jobs by cores and bin of age, with the time that they still run."""
-        alike: Counter[tuple[int, int]] = Counter()
+    @cached_property
+    def _by_group(self) -> Mapping[str, list[RunningJobs]]:
+        by_group: dict[str, list[RunningJobs]] = {}
         for jobs in self.running:
-            if jobs.group == group:
-                alike[jobs.cores, age_bin(jobs.seconds)] += jobs.jobs
-        seconds = remaining.get(group, NOTHING_SEEN).by_bin
+            by_group.setdefault(jobs.group, []).append(jobs)
+        return by_group
+
+    def leaving(self, group: str, run_times: RunTimes) -> list[Leaving]:
+        """The group's jobs by cores and bin of age, with the time that they still run."""
+        # A plain dict: a plan for a large pool makes ten thousand of them.
+        alike: dict[tuple[int, int], int] = {}
+        for jobs in self._by_group.get(group, ()):
+            kind = (jobs.cores, age_bin(jobs.seconds))
+            alike[kind] = alike.get(kind, 0) + jobs.jobs
+        seconds = run_times.get(group, NOTHING_SEEN).by_bin
         return [Leaving(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
 
 

@@ -18,7 +18,7 @@ from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, ReplayedCycle, replayed, summed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, Snapshot, Standing, Target
-from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import PERIOD_SECONDS, SOURCES, law, write
 
@@ -67,7 +67,7 @@ def replay(
         ledger = Ledger(Path(name) / PLACE)
         before = ledger.cycle_at(since - 1) if since > NOW else None
         records = ledger.cycles(since, NOW + 10**6, with_nodes=True)
-        how, state = Replay(config, NOTHING_KNOWN), state_after(before, config.validity_seconds)
+        how, state = Replay(config, {}), state_after(before, config.validity_seconds)
         return list(replayed(how, records, before, state))
 
 

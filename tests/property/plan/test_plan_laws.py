@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
+from math import inf
 from random import Random
 from typing import Optional
 
@@ -246,12 +247,12 @@ budgets_of = st.builds(
         st.builds(lambda jobs: {0: jobs}, st.sampled_from((1, 2, 3, 7))),
         min_size=1,
     ),
-    st.none() | st.integers(1, 3),
+    st.sampled_from((inf, 1, 2, 3)),
 )
 
 
 def fits(budgets: Budgets, chosen: list[Choice]) -> bool:
-    room = len(chosen) if budgets.room is None else budgets.room
+    room = min(len(chosen), budgets.room)
     rest: dict[object, float] = {"room": room, **dict.fromkeys(POWER, 1)}
     rest.update(budgets.excess_hs06)
     rest.update(budgets.deficit_hs06)
@@ -286,7 +287,7 @@ def guaranteed_ratio(options: list[Option], budgets: Budgets) -> float:
     spread = max(power for _, power in powers) / min(power for _, power in powers)
     densities = [value / power for value, power in powers]
     evenness = min(densities) / max(densities)
-    counts = (1 if budgets.room is None else 2) + _jobs_stood_for(options)
+    counts = (1 if budgets.room == inf else 2) + _jobs_stood_for(options)
     return 1 / (counts + 2 * min(2 * spread, (1 + evenness) / evenness**2))
 
 

@@ -11,7 +11,7 @@ from sharectl.explain.decisions import alike, of_ledger
 from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
-from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS
 from tests.unit.explain.conftest import Run
@@ -39,7 +39,7 @@ def test_jobs_with_memory_come_to_the_same_targets(
     ledger = Ledger(tmp_path / PLACE)
     ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
     (record,) = ledger.cycles(NOW, NOW + 1, with_nodes=True)
-    explained = of_ledger(record, None, LAW, NOTHING_KNOWN)
+    explained = of_ledger(record, None, LAW, {})
     assert len(explained.decision.plan.targets) == 2
     assert explained.agrees
 
@@ -71,7 +71,7 @@ def config(tmp_path: Path) -> Path:
             tuple(RunningJobs(name, "cms", 1, 10.0, age, 8) for name, age in ages.items()),
             (PendingJobs("atlas", 8, 5),),
         )
-        known = ledger.run_times(tuple(PLEDGES)) if number else NOTHING_KNOWN
+        known = ledger.run_times(tuple(PLEDGES)) if number else {}
         decision = decide(LAW, state, taken, taken.taken_at, known)
         assert [target.node for target in decision.plan.targets] == [CHOSEN]
         ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
@@ -106,7 +106,7 @@ def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None
     assert run("replay", "--json").json["summary"]["note"]
     ledger = Ledger(config.parent / PLACE)
     with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
-    for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.run_times(tuple(PLEDGES)), 0.0)):
+    for known, agrees in (({}, 1.0), (ledger.run_times(tuple(PLEDGES)), 0.0)):
         cycles = list(replayed(Replay(LAW, known), with_nodes, None, State()))
         assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
         assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS

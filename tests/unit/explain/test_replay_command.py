@@ -14,7 +14,7 @@ from sharectl.cycle.record import record_of
 from sharectl.explain.replay import DecisionFigures, Replay, ReplayedCycle, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source
-from sharectl.plan.plan import NOTHING_KNOWN, State, decide
+from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
@@ -103,7 +103,7 @@ def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int)
     broken = CycleRecord(NOW + PERIOD_SECONDS, 1.0, complete=False)
     decision = decide(config, State(), busy(2), busy(2).taken_at)
     later = record_of(config, busy(2), decision, decision.plan, ())
-    how = Replay(config, NOTHING_KNOWN, withdraws=withdraws)
+    how = Replay(config, {}, withdraws=withdraws)
     first, second = replayed(how, [broken, later], None, stood)
     assert first.would is None
     assert second.would is not None

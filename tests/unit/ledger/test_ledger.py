@@ -38,7 +38,7 @@ def record_aged(ledger: Ledger, number: int, later_seconds: int = 0) -> None:
 
 def at_risk_periods(ledger: Ledger) -> float:
     """Periods for which the jobs of cms were watched, by one job."""
-    return sum(ledger.run_times(["cms"]).remaining["cms"].at_risk_seconds) / PERIOD_SECONDS / 7
+    return sum(seconds for seconds, _ in ledger.run_times(["cms"])["cms"].bins) / PERIOD_SECONDS / 7
 
 
 def test_an_incomplete_cycle_is_kept_and_counts_nowhere_as_zero(ledger: Ledger) -> None:
@@ -73,20 +73,20 @@ def test_newer_days_weigh_more(ledger: Ledger) -> None:
 
 def test_run_times_are_learnt_from_cycle_to_cycle(ledger: Ledger) -> None:
     ledger.record(*made(0, held=40))
-    assert ledger.run_times(["alice"]).remaining == {}
+    assert ledger.run_times(["alice"]) == {}
     record, seen = made(1, held=10)
     older = [replace(jobs, seconds=jobs.seconds + PERIOD_SECONDS) for jobs in seen.running]
     ledger.record(record, replace(seen, running=tuple(older)))
-    learnt = ledger.run_times(["alice"]).remaining
+    learnt = ledger.run_times(["alice"])
     assert set(learnt) == {"alice"}
-    assert sum(learnt["alice"].ends) == 5 * 30 + 5
-    assert ledger.run_times(["nobody"]).remaining == {}
+    assert sum(ends for _, ends in learnt["alice"].bins) == 5 * 30 + 5
+    assert ledger.run_times(["nobody"]) == {}
 
 
 def test_the_file_is_for_the_service_and_its_group_and_reading_leaves_nothing_beside_it(
     ledger: Ledger,
 ) -> None:
-    assert ledger.run_times(["alice"]).remaining == {}
+    assert ledger.run_times(["alice"]) == {}
     with pytest.raises(StateError, match="there is no ledger yet"):
         ledger.latest()
     assert not ledger.path.parent.exists()

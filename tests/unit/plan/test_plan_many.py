@@ -9,7 +9,7 @@ import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
 from sharectl.plan.limits import LIMITS
-from sharectl.plan.plan import Decision, Known, PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import RemainingTimes
 from tests.fakes import NOW, running, snapshot
@@ -73,7 +73,7 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     seen = snapshot(held, {("cms", 8): 1})
     assert reasons(cycle(seen)) == {"wn-1": "not-needed", "wn-2": "target"}
     rows = [(0, 1e9, 1.0), (60, 1e9, 1.0), (85, 1e9, 1.0), (61_440, 1e6, 1e4)]
-    learnt = Known({"alice": RemainingTimes.from_rows(rows)})
+    learnt = {"alice": RemainingTimes.from_rows(rows)}
     assert targeted(decide(config(), BLANK, seen, NOW, learnt)) == ["wn-1"]
 
 

@@ -1,70 +1,72 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isclose
 from random import Random
 
 import pytest
 
 from sharectl.model import RunningJobs, Snapshot
-from sharectl.plan.waits import NOTHING_SEEN, Leaving, RemainingTimes, observed, wait_for_cores
+from sharectl.plan.waits import (
+    EDGES_SECONDS,
+    NOTHING_SEEN,
+    Leaving,
+    RemainingTimes,
+    age_bin,
+    observed,
+    wait_for_cores,
+)
 from tests.fakes import NOW, snapshot
 
 
-def jobs(node: str, *seconds: int, group: str = "alice", cores: int = 1) -> list[RunningJobs]:
-    return [RunningJobs(node, group, cores, 10.0, each) for each in seconds]
+def jobs(node: str, *seconds: int, cores: int = 1) -> list[RunningJobs]:
+    return [RunningJobs(node, "alice", cores, 10.0, each) for each in seconds]
 
 
 def look(at: int, *held: RunningJobs) -> Snapshot:
     return replace(snapshot(held), taken_at=NOW + at)
 
 
-def test_a_job_that_is_gone_has_ended_and_one_that_stays_was_watched() -> None:
-    seen = observed(look(0, *jobs("wn-1", 30, 30, 5000)), look(100, *jobs("wn-1", 132, 5099, 10)))
-    table = seen["alice"]
-    assert sum(table.ends) == 1
-    assert sum(table.at_risk_seconds) == 100 + 100 + 50
-
-
-def test_jobs_are_told_apart_by_node_group_and_cores() -> None:
-    seen = observed(
-        look(0, *jobs("wn-1", 30), *jobs("wn-2", 30)),
-        look(100, *jobs("wn-1", 130), *jobs("wn-2", 130, cores=8)),
-    )
-    assert sum(seen["alice"].ends) == 1
-
-
-def test_a_node_that_is_gone_tells_nothing() -> None:
-    assert observed(look(0, *jobs("wn-1", 30)), look(100, *jobs("wn-2", 130))) == {}
-
-
-@pytest.mark.parametrize("seconds", [0, -5, 86_400])
-def test_looks_too_far_apart_or_out_of_order_tell_nothing(seconds: int) -> None:
-    assert observed(look(0, *jobs("wn-1", 30)), look(seconds, *jobs("wn-1", 30))) == {}
-
-
-def test_rows_are_the_table() -> None:
-    table = observed(look(0, *jobs("wn-1", 30, 700)), look(100, *jobs("wn-1", 130)))["alice"]
+@pytest.mark.parametrize(
+    ("before", "after", "watched"),
+    [
+        # A job that is gone has ended: it was watched for half the time. One of 10 s is new.
+        (jobs("wn-1", 30, 30, 5000), jobs("wn-1", 132, 5099, 10), (100 + 100 + 50, 1)),
+        # Jobs are told apart by node, group and cores.
+        (
+            [*jobs("wn-1", 30), *jobs("wn-2", 30)],
+            [*jobs("wn-1", 130), *jobs("wn-2", 130, cores=8)],
+            (150, 1),
+        ),
+    ],
+)
+def test_jobs_that_are_gone_have_ended_and_others_were_watched(
+    before: list[RunningJobs], after: list[RunningJobs], watched: tuple[float, float]
+) -> None:
+    table = observed(look(0, *before), look(100, *after))["alice"]
+    assert tuple(map(sum, zip(*table.bins))) == watched
     assert RemainingTimes.from_rows(table.as_rows()) == table
 
 
-def test_what_was_seen_outweighs_the_prior() -> None:
-    # Jobs of 600 s on average, whatever their age.
-    table = RemainingTimes.from_rows([(start, 6e8, 1e6) for start, _, _ in _every_bin()])
-    assert all(
-        isclose(table.expected_seconds(age), 600, rel_tol=0.01) for age in (0, 59, 1000, 1e7)
-    )
+@pytest.mark.parametrize(
+    ("seconds", "node"), [(100, "wn-2"), (0, "wn-1"), (-5, "wn-1"), (86_400, "wn-1")]
+)
+def test_nodes_that_are_gone_and_looks_far_apart_or_out_of_order_tell_nothing(
+    seconds: int, node: str
+) -> None:
+    assert observed(look(0, *jobs("wn-1", 30)), look(seconds, *jobs(node, 30))) == {}
 
 
-def _every_bin() -> tuple[tuple[int, float, float], ...]:
-    return RemainingTimes((1.0,) * 32, (1.0,) * 32).as_rows()
+def test_ends_that_were_seen_outweigh_the_prior() -> None:
+    """Jobs of 600 s on average, whatever their age."""
+    table = RemainingTimes.from_rows((start, 6e8, 1e6) for start in EDGES_SECONDS)
+    assert table.by_bin == pytest.approx([600] * len(EDGES_SECONDS), rel=0.01)
 
 
 def test_of_unknown_jobs_the_older_is_expected_to_stay_longer() -> None:
-    expected = [NOTHING_SEEN.expected_seconds(age) for age in (0, 60, 3600, 40_000)]
+    expected = [NOTHING_SEEN.by_bin[age_bin(age)] for age in (0, 60, 3600, 40_000)]
     assert expected == sorted(expected)
     assert 900 < expected[0] < 2000
-    assert isclose(expected[2], 3600, rel_tol=0.2)
+    assert expected[2] == pytest.approx(3600, rel=0.25)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +77,12 @@ def test_of_unknown_jobs_the_older_is_expected_to_stay_longer() -> None:
         ([Leaving(8, 1, 1000.0)], 8),
         ([Leaving(8, 4, 1000.0)], 5),
         ([Leaving(1, 10, 100.0), Leaving(1, 10, 5000.0)], 6),
+        ([Leaving(1, 8, 1000.0)], 0),
     ],
 )
 def test_the_wait_is_that_of_jobs_drawn_at_random(kinds: list[Leaving], needed: int) -> None:
     draw, seconds, idle = Random(1), 0.0, 0.0
-    for _ in range(4000):
+    for _ in range(4000 if needed else 0):
         ends = sorted(
             (draw.expovariate(1 / kind.expected_seconds), kind.cores)
             for kind in kinds
@@ -92,11 +95,7 @@ def test_the_wait_is_that_of_jobs_drawn_at_random(kinds: list[Leaving], needed: 
             if free >= needed:
                 break
         seconds += last
-    found = wait_for_cores(kinds, needed, 0)
-    assert isclose(found.seconds, seconds / 4000, rel_tol=0.15)
+    wait = wait_for_cores(kinds, needed, 0)
+    assert wait.seconds == pytest.approx(seconds / 4000, rel=0.15)
     # Of few large jobs nearly nothing is idle until the one that is enough.
-    assert found.idle_core_seconds == pytest.approx(idle / 4000, rel=0.35, abs=4 * seconds / 4000)
-
-
-def test_what_is_free_already_is_not_waited_for() -> None:
-    assert wait_for_cores([Leaving(1, 8, 1000.0)], 0, 8).seconds == 0
+    assert wait.idle_core_seconds == pytest.approx(idle / 4000, rel=0.35, abs=4 * seconds / 4000)
