@@ -48,6 +48,8 @@ LONGEST = (
     "test_cadence",
 )
 """Files that take minutes: they begin, and none is left last."""
+SHARING = ("test_box", "test_box_command", "test_access_point")
+"""Files of one worker: they have the session's pool."""
 # Boxes that are open now, whose logs belong into the report of a test that fails now.
 OPEN: list[Box] = []
 
@@ -107,7 +109,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     def scope(nodeid: str) -> str:
         words = re.split(r"[\[\]-]", nodeid)
-        return "".join([words[0].partition("::")[0], *(set(words) & set(SUITES))])
+        file = Path(words[0].partition("::")[0]).stem
+        return "".join(["" if file in SHARING else file, *(set(words) & set(SUITES))])
 
     scheduler = scheduling.LoadScopeScheduling(config, log)
     scheduler._split_scope = scope  # noqa: SLF001  # as its subclasses do

@@ -17,8 +17,9 @@ from sharectl.model import Plan, Target
 from sharectl.report import as_json
 from tests.logs import changes_in
 from tests.pool import event_log
+from tests.pool.deployed import jobs, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED, Event
-from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
+from tests.pool.sharectl_command import GROUPS, Sharectl
 
 HELD_BACK, HELPED = "atlas", "cms"
 CORES, MULTICORE = 9, 8
@@ -28,41 +29,21 @@ LOOK_SECONDS = 1.0
 SLACK_SECONDS = 30
 """From a target's end to a job's start: job_ctl, an update, a negotiation cycle."""
 
-DEPLOYED = """\
-include : {checkout}/config.d/60-sharectl-execute-point.conf
-SHARECTL_ACTUATION = live
-SHARECTL_SOURCE = {source}
-SHARECTL_SOURCE_OPTIONS = {options}
-SHARECTL_JOB_CTL_PERIOD_SECONDS = {period}
-SHARECTL_GRACE_SECONDS = 1
-STARTD_CRON_JOB_CTL_EXECUTABLE = {checkout}/startd_cron/job_ctl.py
-"""
-SUPPLY = """\
-executable = /bin/sleep
-transfer_executable = False
-arguments = {seconds}
-request_cpus = {cores}
-request_memory = 8
-request_disk = 8
-accounting_group = {group}
-accounting_group_user = bob
-requirements = {requirements}
-log = {log}
-queue {count}
-"""
-
 
 def shared(name: str) -> str:
     """A file in the shared folder, as a node's configuration names it."""
     return f"$(LOCAL_DIR)/../../shared/{name}"
 
 
-def deployed(
-    source: str, options: str = "", period_seconds: int = PERIOD_SECONDS, more: str = ""
-) -> str:
+def deployed(source: str, options: str = "", period_seconds: int = PERIOD_SECONDS) -> str:
     """Configuration of a node that asks that source."""
-    text = DEPLOYED.format(checkout=CHECKOUT, source=source, options=options, period=period_seconds)
-    return text + more
+    return snippet(
+        actuation="live",
+        source=source,
+        source_options=options,
+        job_ctl_period_seconds=period_seconds,
+        grace_seconds=1,
+    )
 
 
 def spec_of(nodes: Mapping[str, str]) -> BoxSpec:
@@ -164,16 +145,8 @@ class Jobs:
 
     def submit(self, group: str, cores: int, seconds: int, count: int, requirements: str) -> None:
         """Put jobs of a group into the queue."""
-        self.box.submit(
-            SUPPLY.format(
-                seconds=seconds,
-                cores=cores,
-                group=group,
-                requirements=requirements,
-                log=f"{self.log}-{group}",
-                count=count,
-            )
-        )
+        lines = (f"requirements = {requirements}", f"log = {self.log}-{group}")
+        self.box.submit(jobs(group, cores, count, seconds, *lines))
 
     def _events(self, group: str, number: str) -> list[Event]:
         return event_log.events(self.log.with_name(f"{self.log.name}-{group}"), number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -31,14 +32,21 @@ class Event:
 
 def events(path: Path, *numbers: str) -> list[Event]:
     """Events with those numbers, in the order of the file; none if there is no file."""
+    size = path.stat().st_size if path.exists() else 0
+    return [event for event in _read(path, size) if event.number in numbers]
+
+
+@functools.lru_cache
+def _read(path: Path, size: int) -> tuple[Event, ...]:
+    """All events of a file of that size."""
     found = []
-    for block in (path.read_text() if path.exists() else "").split("...\n"):
+    for block in (path.read_text() if size else "").split("...\n"):
         header = _HEADER.match(block)
-        if header and header[1] in numbers:
+        if header:
             slot = _SLOT.search(block)
             at = datetime.fromisoformat(f"{header[3]}T{header[4]}+00:00").timestamp()
             found.append(Event(header[1], header[2], at, slot[1] if slot else ""))
-    return found
+    return tuple(found)
 
 
 def times(path: Path, number: str) -> list[float]:

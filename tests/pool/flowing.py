@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
@@ -20,7 +21,6 @@ from sharectl.publish import text as sharectl_file
 from tests.pool import event_log
 from tests.pool.deployed import snippet
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
-from tests.pool.flow_records import Cycle, Look
 from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
@@ -44,7 +44,7 @@ CONFIGURATION: dict[str, Any] = {
     "validity_seconds": VALIDITY_SECONDS,
     "pool": {"collector_deadline_seconds": 4.0, "schedd_deadline_seconds": 4.0},
 }
-SUPPLY = {"alice": (1, 2000), "atlas": (1, 300), "cms": (8, 150)}
+SUPPLY = {"alice": (1, 800), "atlas": (1, 150), "cms": (8, 60)}
 """Group -> cores of a job, jobs at each access point."""
 
 JOBS = """\
@@ -62,6 +62,7 @@ log = {log}
 {more}
 queue {count}
 """
+SHOWN = ("t1_TargetActive", "t1_TargetUntil", "t1_TargetSequence", "t1_JobCtlReason")
 Seen = TypeVar("Seen")
 Fates = dict[tuple[Path, str], tuple[str, ...]]
 """Event log and job -> numbers of events."""
@@ -71,8 +72,8 @@ def spec() -> BoxSpec:
     """What the pool is."""
     return BoxSpec(
         execute_points=(
-            *(ExecutePoint(name, cores=16, power_hs06=160.0, config=snippet()) for name in STEERED),
-            ExecutePoint(FREE, cores=12, power_hs06=120.0),
+            *(ExecutePoint(name, cores=12, power_hs06=120.0, config=snippet()) for name in STEERED),
+            ExecutePoint(FREE, cores=6, power_hs06=60.0),
         ),
         access_points=(FIRST, SECOND),
         # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes. A claim
@@ -90,12 +91,47 @@ def spec() -> BoxSpec:
     )
 
 
+@dataclass(frozen=True)
+class Cycle:
+    """One run of ``sharectl cycle``, and the published file before and after it."""
+
+    began: float
+    """Unix seconds."""
+    exit_code: int
+    said: str
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True)
+class Look:
+    """A steered node at one moment, as its own startd says."""
+
+    at: int
+    """Unix seconds; so are the other times."""
+    node: str
+    active: bool
+    """Whether START acts on a target."""
+    until: int
+    sequence: int
+    reason: str
+    published_until: int
+    """Until when the last published file is valid."""
+
+    @property
+    def outlived(self) -> bool:
+        """Whether START acts on a target that nobody stands for any more."""
+        return self.active and (
+            self.at >= self.published_until or self.until > self.published_until
+        )
+
+
 class Flow:
     """Jobs, cycles and looks, from `start` to `stop`."""
 
     def __init__(self, box: Box, folder: Path) -> None:
         self.box = box
-        self.sharectl = Sharectl(box, folder)
+        self.sharectl = Sharectl(box, folder, imported=True)
         self.targets = box.shared_directory / "sharectl.txt"
         self.done = box.shared_directory / "done"
         self.clusters: list[tuple[str, str, int, int, Path]] = []
@@ -278,36 +314,17 @@ class Flow:
             if not address.exists():
                 continue
             query = ["condor_status", "-pool", address.read_text().splitlines()[0]]
-            shown = (
-                "time()",
-                "t1_TargetActive",
-                "t1_TargetUntil",
-                "t1_TargetSequence",
-                "t1_JobCtlReason",
-            )
-            slot = ["-constraint", "PartitionableSlot =?= True", "-af", *shown]
+            query += ["-constraint", "PartitionableSlot =?= True", "-af", "time()", *SHOWN]
             try:
-                rows = [
-                    line.split() for line in self.box.run([*query, *slot], 10).stdout.splitlines()
-                ]
+                rows = list(map(str.split, self.box.run(query, 10).stdout.splitlines()))
             except PoolboxError:
                 continue  # it is down
-            until = (
-                (sharectl_file.parse_text(self._published(), "published").valid_until or 0)
-                if rows
-                else 0
-            )
-            for at, active, ends, sequence, reason in rows:
-                look = Look(
-                    at=int(at),
-                    node=node,
-                    active=active == "true",
-                    until=_whole(ends),
-                    sequence=_whole(sequence),
-                    reason=reason,
-                    published_until=until,
-                )
-                self.looks.append(look)
+            published = self._published() if rows else b""
+            until = sharectl_file.parse_text(published, "published").valid_until or 0
+            self.looks += [
+                Look(int(at), node, active == "true", _whole(ends), _whole(sequence), reason, until)
+                for at, active, ends, sequence, reason in rows
+            ]
 
 
 def _whole(text: str) -> int:

@@ -9,16 +9,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
-
-OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
+from poolbox import Box
+from tests.pool.deployed import jobs, on
 
 CHECKOUT = Path(__file__).parents[2]
 GUARDED, OPEN = "ap-1.example.org", "ap-2.example.org"
@@ -68,29 +66,19 @@ else:
 
 
 @pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint(STRONG, cores=8, power_hs06=80.0),
-            ExecutePoint(PLAIN, cores=4, power_hs06=None),
-        ),
-        access_points=(GUARDED, OPEN),
-    )
-    with open_box(spec) as running:
-        (running.shared_directory / "groups.map").write_text(MAP)
-        running.write_config(GUARDED, SNIPPET)
-        running.reconfig(GUARDED)
-        running.wait_until(
-            lambda: (
-                "SharectlPower"
-                in running.run(
-                    ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"], host=GUARDED
-                ).stdout
-            ),
-            30,
-            "the access point has read the snippet",
-        )
-        yield running
+def pool(box: Box) -> Iterator[Box]:
+    (box.shared_directory / "groups.map").write_text(MAP)
+    configure(box, SNIPPET)
+    query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
+    box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, 30, "it is read")
+    yield box
+    configure(box, "")
+    box.remove_jobs()
+
+
+def configure(box: Box, text: str) -> None:
+    box.write_config(GUARDED, text)
+    box.reconfig(GUARDED)
 
 
 def asked(box: Box, user: str, access_point: str, **question: object) -> dict[str, Any]:
@@ -127,77 +115,63 @@ def edited(
     return asked(box, user, access_point, cluster=cluster, edit=name, value=value)
 
 
-def running_on(box: Box, cluster: int, node: str) -> Mapping[str, str]:
-    """Attributes of the job once it runs on that node, as ``condor_q`` prints them."""
+def running_on(box: Box, cluster: int, node: str) -> list[str]:
+    """Power and cores of the node and power of a core, as ``condor_q`` prints them of its job."""
     names = ("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", SEEDS_POWER)
     where = f'ClusterId == {cluster} && JobStatus == 2 && regexp("{node}", RemoteHost)'
-    text = box.wait_until(
-        lambda: (
-            box.run(
-                ["condor_q", "-allusers", "-constraint", where, "-af:V", *names], host=GUARDED
-            ).stdout
-        ),
-        60,
-        f"the job runs on {node}",
-    )
-    return dict(zip(("power", "cores", "per core"), text.split(maxsplit=2)))
+    query = ["condor_q", "-allusers", "-constraint", where, "-af", *names]
+
+    def seen() -> list[str]:
+        return box.run(query, host=GUARDED).stdout.split()
+
+    return box.wait_until(seen, 60, f"it runs on {node}")
 
 
-def test_a_job_carries_the_power_of_its_node_anew_at_every_start(box: Box) -> None:
+def test_a_job_carries_the_power_of_its_node_anew_at_every_start(pool: Box) -> None:
     """On a node without power too; and the seed's own expression gives the power of a core."""
-    cluster = box.submit(
-        "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nrequest_cpus = "
-        "2\nrequest_memory = 8\n"
-        f'request_disk = 8\nrequirements = TARGET.Machine == "{STRONG}"\naccounting_group = cms\n'
-        "+MATCH_t1_wn_hs06 = 9999999\n+MATCH_TotalSlotCpus = 1\n+MATCH_TotalCpus = "
-        "1\n+t1_NodePower = 1\nqueue\n",
-        GUARDED,
-    )
-    try:
-        first = running_on(box, cluster, STRONG)
-        to_bindings = asked(box, "pool", GUARDED, cluster=cluster)["job"]
-        box.run(["condor_hold", str(cluster)], host=GUARDED)
-        box.run(
-            ["condor_qedit", str(cluster), "Requirements", f'TARGET.Machine == "{PLAIN}"'],
-            host=GUARDED,
-        )
-        box.run(["condor_release", str(cluster)], host=GUARDED)
-        second = running_on(box, cluster, PLAIN)
-    finally:
-        box.run(["condor_rm", str(cluster)], host=GUARDED)
-    assert (float(first["power"]), int(first["cores"]), float(first["per core"])) == (80, 8, 10)
+    forged = ("MATCH_t1_wn_hs06 = 9999999", "MATCH_TotalSlotCpus = 1", "t1_NodePower = 1")
+    lines = [on(STRONG), *(f"+{line}" for line in forged)]
+    cluster = pool.submit(jobs("cms", 2, 1, 600, *lines), GUARDED)
+    first = running_on(pool, cluster, STRONG)
+    to_bindings = asked(pool, "pool", GUARDED, cluster=cluster)["job"]
+    for command in (
+        ["condor_hold", str(cluster)],
+        ["condor_qedit", str(cluster), "Requirements", f'TARGET.Machine == "{PLAIN}"'],
+        ["condor_release", str(cluster)],
+    ):
+        pool.run(command, host=GUARDED)
+    assert [float(number) for number in first] == [80, 8, 10]
     assert (to_bindings["MATCH_t1_wn_hs06"], to_bindings["MATCH_TotalSlotCpus"]) == (80, 8)
-    assert (second["power"].strip('"'), int(second["cores"]), float(second["per core"])) == (
-        "400",
-        4,
-        100,
-    )
+    assert [float(number) for number in running_on(pool, cluster, PLAIN)] == [400, 4, 100]
 
 
-def test_without_the_snippet_a_job_carries_nothing(box: Box) -> None:
-    assert "MATCH_TotalSlotCpus" not in submitted(box, "alice", OPEN)["job"]
+def test_what_a_user_writes_there_when_he_submits_is_thrown_away(pool: Box) -> None:
+    """Without the snippet a job carries nothing."""
+    names = ("MATCH_t1_wn_hs06", "MATCH_TotalCpus", "MATCH_TotalSlotCpus")
+    forged = {f"My.{name}": "1" for name in names}
+    assert not {*names} & submitted(pool, "alice", **forged)["job"].keys()
+    assert "MATCH_TotalSlotCpus" not in submitted(pool, "alice", OPEN)["job"]
 
 
 @pytest.mark.parametrize(
-    "name", ["MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", "MATCH_TotalCpus", "t1_NodePower"]
+    ("names", "value", "refusal"),
+    [
+        (
+            ("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", "MATCH_TotalCpus", "t1_NodePower"),
+            "1",
+            "protected",
+        ),
+        (("AcctGroup", "AccountingGroup", "AcctGroupUser"), '"atlas"', "immutable"),
+    ],
+    ids=["power", "group"],
 )
-def test_a_user_cannot_change_what_his_job_counts_for(box: Box, name: str) -> None:
-    guarded, unguarded = (
-        submitted(box, "alice")["cluster"],
-        submitted(box, "alice", OPEN)["cluster"],
-    )
-    assert "protected" in edited(box, "alice", guarded, name, "1")["refused"]
-    assert "refused" not in edited(box, "alice", unguarded, name, "1", OPEN)
-
-
-def test_what_a_user_writes_there_when_he_submits_is_thrown_away(box: Box) -> None:
-    forged = {
-        "My.MATCH_t1_wn_hs06": "9999999",
-        "My.MATCH_TotalCpus": "1",
-        "My.MATCH_TotalSlotCpus": "1",
-    }
-    job = submitted(box, "alice", **forged)["job"]
-    assert not {"MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus"} & job.keys()
+def test_a_user_cannot_change_what_his_job_counts_for(
+    pool: Box, names: tuple[str, ...], value: str, refusal: str
+) -> None:
+    guarded, unguarded = (submitted(pool, "alice", place)["cluster"] for place in (GUARDED, OPEN))
+    for name in names:
+        assert refusal in edited(pool, "alice", guarded, name, value)["refused"]
+        assert "refused" not in edited(pool, "alice", unguarded, name, value, OPEN)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +184,8 @@ def test_what_a_user_writes_there_when_he_submits_is_thrown_away(box: Box) -> No
         ("alice", {"My.AcctGroupUser": '"bob"', "accounting_group_user": "bob"}, "cms"),
     ],
 )
-def test_a_user_gets_his_group(box: Box, user: str, asks_for: dict[str, str], group: str) -> None:
-    job = submitted(box, user, **asks_for)["job"]
+def test_a_user_gets_his_group(pool: Box, user: str, asks_for: dict[str, str], group: str) -> None:
+    job = submitted(pool, user, **asks_for)["job"]
     assert (job["AcctGroup"], job["AccountingGroup"], job["AcctGroupUser"]) == (
         group,
         f"{group}.{user}",
@@ -230,42 +204,30 @@ def test_a_user_gets_his_group(box: Box, user: str, asks_for: dict[str, str], gr
         ("carol", {"accounting_group": "cms"}),
     ],
 )
-def test_a_user_cannot_have_another(box: Box, user: str, asks_for: dict[str, str]) -> None:
-    assert "refused" in submitted(box, user, **asks_for)
-    assert "refused" not in submitted(box, user, OPEN, **asks_for)
+def test_a_user_cannot_have_another(pool: Box, user: str, asks_for: dict[str, str]) -> None:
+    assert "refused" in submitted(pool, user, **asks_for)
+    assert "refused" not in submitted(pool, user, OPEN, **asks_for)
 
 
-@pytest.mark.parametrize("name", ["AcctGroup", "AccountingGroup", "AcctGroupUser"])
-def test_nor_change_it_later(box: Box, name: str) -> None:
-    guarded, unguarded = (
-        submitted(box, "alice")["cluster"],
-        submitted(box, "alice", OPEN)["cluster"],
-    )
-    assert "immutable" in edited(box, "alice", guarded, name, '"atlas"')["refused"]
-    assert "refused" not in edited(box, "alice", unguarded, name, '"atlas"', OPEN)
-
-
-def test_the_example_map_says_what_its_comments_say(box: Box) -> None:
+def test_the_example_map_says_what_its_comments_say(pool: Box) -> None:
     example = (CHECKOUT / "config.d" / "examples" / "accounting-groups.map").read_text()
-    (box.shared_directory / "example.map").write_text(example)
+    (pool.shared_directory / "example.map").write_text(example)
     try:
-        box.write_config(GUARDED, SNIPPET.replace("groups.map", "example.map"))
-        box.reconfig(GUARDED)
+        configure(pool, SNIPPET.replace("groups.map", "example.map"))
         expected = {"alice": "cms", "bob": "atlas", "cmsplt042": "cms.pilot", "atlasprd": "atlas"}
-        box.wait_until(lambda: "job" in submitted(box, "cmsplt042"), 30, "the map is read")
-        assert {user: submitted(box, user)["job"]["AcctGroup"] for user in expected} == expected
+        pool.wait_until(lambda: "job" in submitted(pool, "cmsplt042"), 30, "the map is read")
+        assert {user: submitted(pool, user)["job"]["AcctGroup"] for user in expected} == expected
         assert (
-            submitted(box, "cmsplt1", accounting_group="cms.production")["job"]["AcctGroup"]
+            submitted(pool, "cmsplt1", accounting_group="cms.production")["job"]["AcctGroup"]
             == "cms.production"
         )
-        assert "refused" in submitted(box, "cmsplt")
-        assert "refused" in submitted(box, "mallory")
+        assert "refused" in submitted(pool, "cmsplt")
+        assert "refused" in submitted(pool, "mallory")
     finally:
-        box.write_config(GUARDED, SNIPPET)
-        box.reconfig(GUARDED)
+        configure(pool, SNIPPET)
 
 
-def test_without_a_map_groups_are_as_without_the_snippet(box: Box) -> None:
+def test_without_a_map_groups_are_as_without_the_snippet(pool: Box) -> None:
     """Installing it refuses no job: a job's group is what it asks for, and can be changed."""
     asks: tuple[tuple[str, dict[str, str]], ...] = (
         ("carol", {}),
@@ -275,17 +237,15 @@ def test_without_a_map_groups_are_as_without_the_snippet(box: Box) -> None:
     )
     names = ("AcctGroup", "AccountingGroup", "AcctGroupUser")
     try:
-        box.write_config(GUARDED, WITHOUT_MAP)
-        box.reconfig(GUARDED)
-        box.wait_until(lambda: "job" in submitted(box, "carol"), 30, "the map is forgotten")
+        configure(pool, WITHOUT_MAP)
+        pool.wait_until(lambda: "job" in submitted(pool, "carol"), 30, "the map is forgotten")
         for user, more in asks:
-            guarded, unguarded = (submitted(box, user, where, **more) for where in (GUARDED, OPEN))
+            guarded, unguarded = (submitted(pool, user, where, **more) for where in (GUARDED, OPEN))
             seen = [
                 {name: asked["job"].get(name) for name in names} for asked in (guarded, unguarded)
             ]
             assert seen[0] == seen[1]
-        assert "refused" not in edited(box, "alice", guarded["cluster"], "AcctGroup", '"cms"')
+        assert "refused" not in edited(pool, "alice", guarded["cluster"], "AcctGroup", '"cms"')
     finally:
-        box.write_config(GUARDED, SNIPPET)
-        box.reconfig(GUARDED)
-        box.wait_until(lambda: "refused" in submitted(box, "carol"), 30, "the map is read")
+        configure(pool, SNIPPET)
+        pool.wait_until(lambda: "refused" in submitted(pool, "carol"), 30, "the map is read")

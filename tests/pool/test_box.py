@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
@@ -24,31 +23,10 @@ from poolbox.root import find_root, htcondor_version
 from poolbox.sandbox import expose
 from poolbox.waiting import wait_for
 
-OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
-
 CHECKOUT = Path(__file__).parents[2]
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 BIG, SMALL = "wn-001.example.org", "wn-002.example.org"
 ONE_NODE = BoxSpec(access_points=(FIRST,))
-SLEEPS = """\
-executable = /bin/sleep
-arguments = 300
-request_cpus = {cores}
-accounting_group = {group}
-accounting_group_user = {user}
-queue {count}
-"""
-
-
-@pytest.fixture
-def queues(box: Box) -> Iterator[Box]:
-    """The session's box, its queues empty again afterwards."""
-    yield box
-    box.remove_jobs()
-
-
-def running(box: Box, count: int) -> Callable[[], bool]:
-    return lambda: len(box.jobs("JobStatus == 2")) == count
 
 
 def slots(box: Box, *attributes: str) -> list[list[str]]:
@@ -93,12 +71,12 @@ def test_values_that_are_not_an_interval_are_htcondors_own(box: Box) -> None:
     )
 
 
-def test_the_pool_user_is_not_root_and_owns_its_jobs(queues: Box) -> None:
-    assert queues.run(["id", "-un"]).stdout == "pool\n"
-    queues.submit(SLEEPS.format(cores=1, group="cms", user="alice", count=1))
-    assert queues.jobs(attributes=["Owner", "User"]) == [
-        {"Owner": "pool", "User": "pool@example.org"}
-    ]
+def test_the_pool_user_is_not_root_and_owns_its_jobs(box: Box) -> None:
+    assert box.run(["id", "-un"]).stdout == "pool\n"
+    box.submit("executable = /bin/sleep\narguments = 300\naccounting_group = cms\nqueue\n")
+    owner = {"Owner": "pool", "User": "pool@example.org"}
+    assert box.jobs(attributes=["Owner", "User"]) == [owner]
+    box.remove_jobs()
 
 
 def test_the_checkout_is_seen_inside_and_cannot_be_written(box: Box) -> None:
@@ -165,8 +143,14 @@ def test_a_deadline_shows_what_was_awaited_and_every_log(box: Box) -> None:
 # ---- life and death
 
 
-def test_stop_leaves_no_process_and_no_file(pool_suite: str, box: Box) -> None:
-    with Box(BoxSpec(access_points=(FIRST,), suite=pool_suite)) as other:
+def test_stop_leaves_no_process_and_no_file(
+    pool_suite: str, tmp_path: Path, box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder whose name is longer than the address of a Unix socket."""
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with Box(dataclasses.replace(ONE_NODE, suite=pool_suite)) as other:
         other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
         other.wait_until(
             lambda: "sleep" in {each.program for each in other.processes()}, 30, "a job runs"
@@ -177,43 +161,27 @@ def test_stop_leaves_no_process_and_no_file(pool_suite: str, box: Box) -> None:
     assert box.complete()
 
 
+@pytest.mark.parametrize("complete", [True, False])
 def test_a_starter_killed_by_sigkill_takes_every_daemon_along(
-    pool_suite: str, tmp_path: Path, box: Box
+    pool_suite: str, tmp_path: Path, box: Box, *, complete: bool
 ) -> None:
-    with _elsewhere(
-        pool_suite, tmp_path, "import time; box.start(); say(); time.sleep(600)"
-    ) as starter:
-        seen = _attached_to_what_it_said(starter)
-        assert {"condor_startd", "condor_schedd", "condor_collector"} <= {
-            each.program for each in seen.processes()
-        }
-        starter.kill()
-        starter.wait()
-        wait_for(lambda: not seen.processes(), 10, "the box's processes end")
-    assert box.complete()
-
-
-def test_a_starter_killed_in_the_middle_of_the_start_leaves_no_daemon(
-    pool_suite: str, tmp_path: Path
-) -> None:
+    """Also in the middle of the start."""
     never_complete = (
-        "import dataclasses; box.spec = dataclasses.replace(box.spec, "
-        "execute_config='DAEMON_LIST = MASTER')"
+        "box.spec = dataclasses.replace(box.spec, execute_config='DAEMON_LIST = MASTER')"
     )
-    with _elsewhere(pool_suite, tmp_path, f"{never_complete}; box.start()") as starter:
+    program = f"import dataclasses, time; {'' if complete else never_complete + '; '}box.start()"
+    with _elsewhere(pool_suite, tmp_path, f"{program}; time.sleep(600)") as starter:
         seen = wait_for(
             lambda: [Box.attach(path.parent) for path in tmp_path.glob("*/control")],
             30,
             "it starts",
         )[0]
-        wait_for(
-            lambda: "condor_schedd" in {each.program for each in seen.processes()},
-            30,
-            "daemons run",
-        )
+        last = "condor_startd" if complete else "condor_schedd"
+        wait_for(lambda: last in {each.program for each in seen.processes()}, 30, "daemons run")
         starter.kill()
         starter.wait()
         wait_for(lambda: not seen.processes(), 10, "the box's processes end")
+    assert box.complete()
 
 
 def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) -> None:
@@ -224,18 +192,6 @@ def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) 
         hopeless.start(timeout_seconds=4)
     assert hopeless.processes() == []
     assert not hopeless.directory.exists()
-
-
-def test_a_temporary_folder_with_a_long_name_will_do(
-    open_box: OpenBox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    long = tmp_path / ("long" * 30)
-    long.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(long))
-    with open_box(ONE_NODE) as box:
-        assert len(str(box.directory)) > 108  # more than the address of a Unix socket holds
-        box.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
-        box.wait_until(running(box, 1), 30, "a job runs")
 
 
 def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_path: Path) -> None:
@@ -296,22 +252,15 @@ def _take_bubblewrap_along(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _elsewhere(suite: str, folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program in another process, with ``box`` and ``say()``, which prints its folder."""
-    prologue = f"""
-        from poolbox import Box, BoxSpec
-        box = Box(BoxSpec(access_points=({FIRST!r},), suite={suite!r}))
-        def say():
-            print(box.directory, flush=True)
-    """
-    argv = [sys.executable, "-c", textwrap.dedent(prologue) + program]
+    """Run a program in another process, with ``box``."""
+    prologue = (
+        f"from poolbox import Box, BoxSpec; "
+        f"box = Box(BoxSpec(access_points=({FIRST!r},), suite={suite!r})); "
+    )
+    argv = [sys.executable, "-c", prologue + program]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(folder)}
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, text=True) as process:
+    with subprocess.Popen(argv, env=environment, text=True) as process:
         try:
             yield process
         finally:
             process.kill()
-
-
-def _attached_to_what_it_said(starter: subprocess.Popen[str]) -> Box:
-    assert starter.stdout is not None
-    return Box.attach(Path(starter.stdout.readline().strip()))

@@ -1,4 +1,4 @@
-"""Findings of `sharectl consumption check` in dumps of nodes, and what the daemons do."""
+"""Findings of `sharectl consumption check` in dumps of hosts, and what the daemons do."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ SLOT_WEIGHT = Cpus
 """
 NOTHING = "".join(f"SLOT_TYPE_1_CONSUMPTION_{asset} = 0\n" for asset in ("CPUS", "MEMORY", "DISK"))
 GOOD, TOKENS, ZERO, FRACTION, DIVIDES = "good", "tokens", "zero", "fraction", "divides"
-MISSING, MISSPELT = "missing", "misspelt"
-OWN = {
-    GOOD: "",
-    TOKENS: "MACHINE_RESOURCE_tokens = 3\n",
-    ZERO: NOTHING,
-    FRACTION: "SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
-    DIVIDES: "SLOT_WEIGHT = 8 / Cpus\n",
-    MISSPELT: "SLOT_TYPE_1_SLOTWEIGHT = 3 * Cpus\n",
-    MISSING: "MACHINE_RESOURCE_tokens = 3\nCONSUMPTION_TOKENS = TARGET.RequestTokens\n",
+MISSING, MISSPELT, OF_TYPE, STATIC = "missing", "misspelt", "of-type", "static"
+NODES = {
+    GOOD: POLICY,
+    TOKENS: f"{POLICY}MACHINE_RESOURCE_tokens = 3\n",
+    ZERO: POLICY + NOTHING,
+    FRACTION: f"{POLICY}SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
+    DIVIDES: f"{POLICY}SLOT_WEIGHT = 8 / Cpus\n",
+    MISSPELT: f"{POLICY}SLOT_TYPE_1_SLOTWEIGHT = 3 * Cpus\n",
+    MISSING: f"{POLICY}MACHINE_RESOURCE_tokens = 3\nCONSUMPTION_TOKENS = TARGET.RequestTokens\n",
+    # Booleans that are not valid.
+    OF_TYPE: "SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n",
+    STATIC: "CONSUMPTION_POLICY = 1 == 1\nSLOT_TYPE_1_PARTITIONABLE = Yes\n",
 }
 CORES = 2
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1"
 WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
 QUOTAS = "GROUP_NAMES = cms\nGROUP_QUOTA_DYNAMIC_cms = 0.5\n"
+INVALID = "is not a valid boolean"
 
 
 def host(name: str) -> str:
@@ -44,13 +48,12 @@ def host(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def box(open_box: OpenBox) -> Iterator[Box]:
-    nodes = tuple(
-        ExecutePoint(host(name), cores=CORES, memory_mib=4096, config=POLICY + own)
-        for name, own in OWN.items()
-    )
     spec = BoxSpec(
-        execute_points=nodes,
-        access_points=("ap-1.example.org",),
+        execute_points=tuple(
+            ExecutePoint(host(name), cores=CORES, memory_mib=4096, config=text)
+            for name, text in NODES.items()
+        ),
+        access_points=(host(ACCESS),),
         config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
     )
     with open_box(spec) as running:
@@ -73,6 +76,12 @@ def submit(box: Box, name: str, jobs: int, memory: str = "request_memory = 100")
 
 def running(box: Box, cluster: int) -> int:
     return len(box.jobs(f"ClusterId == {cluster} && JobStatus == 2"))
+
+
+def of_slot(box: Box, name: str, attribute: str) -> str:
+    """Expression of an attribute in the partitionable slot."""
+    constraint = f'Machine == "{host(name)}" && PartitionableSlot'
+    return box.run(["condor_status", "-constraint", constraint, "-af:r", attribute]).stdout.strip()
 
 
 def negotiator(box: Box) -> str:
@@ -131,7 +140,7 @@ def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(
 ) -> None:
     finding = verdict(box, tmp_path, FRACTION)["claims"]
     written = box.local_directory(host(FRACTION)) / "config.d" / "30-host.config"
-    line = written.read_text().splitlines().index(OWN[FRACTION].strip()) + 1
+    line = written.read_text().splitlines().index(NODES[FRACTION].splitlines()[-1]) + 1
     assert finding["place"] == f"{written}:{line}"
     cluster = submit(box, FRACTION, 1)
     box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, 60, "the job is matched again")
@@ -151,12 +160,6 @@ def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
 
 def rejected(box: Box, cluster: int) -> bool:
     return bool(box.jobs(f"ClusterId == {cluster} && LastRejMatchTime > 0"))
-
-
-def of_slot(box: Box, name: str, attribute: str) -> str:
-    """Expression of an attribute in the partitionable slot."""
-    constraint = f'Machine == "{host(name)}" && PartitionableSlot'
-    return box.run(["condor_status", "-constraint", constraint, "-af:r", attribute]).stdout.strip()
 
 
 def test_a_misspelt_knob_has_no_effect(box: Box, tmp_path: Path) -> None:
@@ -203,11 +206,85 @@ def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator
     )
 
 
-def test_an_empty_policy_is_found_and_ends_the_startd(box: Box, tmp_path: Path) -> None:
-    """Last: the node does not come back."""
-    box.write_config(host(ZERO), "SLOT_TYPE_1_CONSUMPTION_MEMORY =\n")
-    assert "expressions" in verdict(box, tmp_path, ZERO)
-    box.stop_host(host(ZERO))
-    box.start_host(host(ZERO))
-    bad = "Bad consumption policy expression"
-    box.wait_until(lambda: bad in box.log_text(host(ZERO), "STARTD"), 60, "the startd ends")
+# ---- booleans that are not valid, and nodes that do not come back
+
+
+def faults(box: Box, folder: Path, name: str) -> list[str]:
+    """Invalid booleans in the dump of a host."""
+    faults = [finding["fault"] for finding in consumption_findings(box, folder, host(name))]
+    return [fault for fault in faults if " is an invalid boolean: " in fault]
+
+
+@pytest.mark.semantics
+def test_a_policy_of_a_type_is_passed_over_and_what_is_partitionable_is_static(
+    box: Box, tmp_path: Path
+) -> None:
+    assert (of_slot(box, OF_TYPE, "ConsumptionCpus"), of_slot(box, STATIC, "Cpus")) == (
+        "undefined",
+        "",
+    ), "the one is partitionable without a policy, the other is not"
+    (of_type,) = faults(box, tmp_path, OF_TYPE)
+    assert of_type.startswith(
+        "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is an invalid boolean: the startd ignores it"
+    )
+    (static,) = faults(box, tmp_path, STATIC)
+    assert static.startswith(
+        "SLOT_TYPE_1_PARTITIONABLE = Yes is an invalid boolean: the startd takes it for False"
+    )
+
+
+@pytest.mark.semantics
+def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
+    box.write_config(host(STATIC), "SLOT_TYPE_1_PARTITIONABLE = 2 > 1\n")
+    restart(box, STATIC)
+    box.wait_until(
+        lambda: "requestcpus" in of_slot(box, STATIC, "ConsumptionCpus").lower(),
+        60,
+        "the slot has a policy",
+    )
+    assert faults(box, tmp_path, STATIC) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "fault", "logged"),
+    [
+        (ZERO, "SLOT_TYPE_1_CONSUMPTION_MEMORY =", "", "Bad consumption policy expression"),
+        (OF_TYPE, "CONSUMPTION_POLICY = Yes", "the startd ends", INVALID),
+        (STATIC, "SLOT_TYPE_3_BACKFILL = t", "the startd ends", INVALID),
+    ],
+    ids=["empty", "policy", "backfill"],
+)
+@pytest.mark.semantics
+def test_the_startd_ends(
+    name: str, written: str, fault: str, logged: str, box: Box, tmp_path: Path
+) -> None:
+    """The node does not come back."""
+    policy = f"SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1_CONSUMPTION_POLICY = {not fault}\n"
+    box.write_config(host(name), f"{policy}{written}\n")
+    if fault:
+        (told,) = faults(box, tmp_path, name)
+        assert told.startswith(f"{written} is an invalid boolean: {fault}")
+    else:
+        assert "expressions" in verdict(box, tmp_path, name)
+    assert logged not in box.log_text(host(name), "STARTD")
+    restart(box, name)
+    box.wait_until(lambda: logged in box.log_text(host(name), "STARTD"), 60, "the startd ends")
+
+
+@pytest.mark.semantics
+def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
+    """Last: no job starts any more."""
+    box.remove_jobs()
+    box.write_config(host(ACCESS), "CLAIM_PARTITIONABLE_LEFTOVERS = Flase\n")
+    (fault,) = faults(box, tmp_path, ACCESS)
+    assert fault.startswith(
+        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: the schedd or startd ends"
+    )
+    box.reconfig(host(ACCESS))
+    submit(box, GOOD, 1)
+    box.wait_until(lambda: INVALID in box.log_text(host(ACCESS), "SCHEDD"), 90, "the schedd ends")
+
+
+def restart(box: Box, name: str) -> None:
+    box.stop_host(host(name))
+    box.start_host(host(name))

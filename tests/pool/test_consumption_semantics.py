@@ -1,23 +1,40 @@
-"""Semantics of HTCondor that `sharectl consumption` relies on: docs/consumption-reference.md."""
+"""Purposes and semantics of consumption policies, on real daemons, from rendered snippets.
+
+Three rounds of jobs: claims, quotas, limits and access points; costs and usage; a negotiator with
+threads. Each claim is held against slots without a policy, or against an access point that splits
+leftovers. docs/consumption-reference.md relies on what is marked as semantics.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from poolbox import BoxSpec, ExecutePoint
+from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.condor.ad_files import AdOfFile, parse, text_of
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered, rendered_example
+from tests.pool.sharectl_command import Sharectl
 
-pytestmark = pytest.mark.semantics
-
+CENTRAL = "cm-1.example.org"
 LIMIT, CLAIMS = 3, 3
 MOST_OFFERED = {"trixie": 30, "forky": 20}
 """Suite -> jobs of one submitter that a schedd offers in a cycle, of 30."""
+MEMORY_CENTRIC = """
+startd:
+  model: expressions
+  assets: {cpus: {request: true}, memory: {request: true, step: 512},
+    disk: {request: true, step: 128}}
+  weight: floor(MY.Memory / 512.0)
+"""
+OF_NO_CORES = (
+    f"{MEMORY_CENTRIC.replace('cpus: {request: true}', 'cpus: {always: 0}')}  num_claims: 8\n"
+)
 OF_THREE_CLAIMS = rendered(
     f"""
 startd:
@@ -26,94 +43,128 @@ startd:
   num_claims: {CLAIMS}
 """
 )
-OF_NO_CORES = rendered(
-    """
-startd:
-  model: expressions
-  assets: {cpus: {always: 0}, memory: {request: true, step: 512},
-    disk: {request: true, step: 128}}
-  weight: floor(MY.Memory / 512.0)
-  num_claims: 8
-"""
-)
 GIVES = f"{OF_THREE_CLAIMS}CLAIM_PARTITIONABLE_LEFTOVERS = True\n"
 BY_CORES = rendered_example("cpu-centric")
-NODES: Mapping[str, tuple[int, int, str, str, Jobs]] = {
-    # node: cores, MiB, configuration, access point, jobs
-    "gives-leftovers": (10, 16384, GIVES, WHOLE, Jobs("gives-leftovers", 8)),
-    "keeps-leftovers": (10, 16384, OF_THREE_CLAIMS, SPLITTING, Jobs("keeps-leftovers", 8)),
-    "no-cores": (4, 4096, OF_NO_CORES, WHOLE, Jobs("no-cores", 8)),
-    "limited": (
-        *(10, 16384, BY_CORES, SPLITTING),
-        Jobs("limited", 6, user="limited", limit="license"),
-    ),
-    "wide": (30, 16384, BY_CORES, WHOLE, Jobs("wide", 30, user="many")),
+NODES: Mapping[str, tuple[int, int, str]] = {
+    # node: cores, MiB, configuration
+    "by-cores": (10, 16384, BY_CORES),
+    "by-memory": (10, 1903, rendered(MEMORY_CENTRIC)),
+    "by-both": (10, 4096, rendered_example("multi-centric")),
+    "plain": (10, 16384, ""),
+    "gives-leftovers": (10, 16384, GIVES),
+    "keeps-leftovers": (10, 16384, OF_THREE_CLAIMS),
+    "no-cores": (4, 4096, rendered(OF_NO_CORES)),
+    "limited": (10, 16384, BY_CORES),
+    "wide": (30, 16384, BY_CORES),
+    "threads": (8, 8000, rendered_example("fixed-claims")),
 }
+GROUPS = {
+    # group of quota 1: access point and node of its two jobs, how many of them run
+    "kept": (WHOLE, "by-cores", 1),
+    "split": (SPLITTING, "by-cores", 2),
+    "plain_split": (SPLITTING, "plain", 2),
+    "plain_kept": (WHOLE, "plain", 1),
+}
+JOBS: Mapping[str, list[Jobs]] = {
+    SPLITTING: [
+        Jobs("by-memory", 1, user="both"),
+        Jobs("keeps-leftovers", 8),
+        Jobs("limited", 6, user="passes", limit="license"),
+    ],
+    WHOLE: [
+        Jobs("by-memory", 2, user="both"),
+        Jobs("by-both", 6, user="limited", limit="licence"),
+        Jobs("gives-leftovers", 8),
+        Jobs("no-cores", 8),
+        Jobs("wide", 30, user="many"),
+    ],
+}
+MOST_RUNNING = (3 + 8 + 6) + (LIMIT + 8 + 6 + 30) + sum(count for _, _, count in GROUPS.values())
+"""Jobs that may run: six of those that take no cores, `LIMIT` of those of one limit."""
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    spec = BoxSpec(
+        execute_points=tuple(
+            ExecutePoint(f"{node}.example.org", cores, memory_mib, None, config)
+            for node, (cores, memory_mib, config) in NODES.items()
+        ),
+        access_points=(SPLITTING, WHOLE),
+        access_config="CLAIM_RECYCLING_CONSIDER_LIMITS = False\n",
+        central_config=f"{pools.NEGOTIATOR_LOGS_COSTS}GROUP_ACCEPT_SURPLUS = False\n"
+        f"LICENSE_LIMIT = {LIMIT}\nLICENCE_LIMIT = {LIMIT}\n",
+        groups=dict.fromkeys(GROUPS, 1),
+    )
+    with open_box(spec) as running:
+        pools.forbid_leftovers(running)
+        yield running
 
 
 class Seen(NamedTuple):
-    """Cycles since the jobs came, and slots after them."""
+    """Cycles since the jobs came, and jobs and slots after them."""
 
     cycles: list[Cycle]
     slots: Mapping[str, Counter[tuple[int, int]]]
     """``slot1@wn`` -> (cores, MiB) of its dynamic slots."""
     free_cores: Mapping[str, int]
     """Node -> Cpus of its partitionable slot."""
+    running: Mapping[str, int]
+    """Group, user or access point -> jobs that run."""
 
     def matches(self, node: str) -> list[int]:
         """Matches of each cycle that matched anything there."""
         counts = [cycle.matches[f"slot1@{node}"] for cycle in self.cycles]
         return [count for count in counts if count]
 
-    def running(self, node: str) -> int:
+    def claims(self, node: str) -> int:
         """Dynamic slots of the node."""
         return self.slots[f"slot1@{node}"].total()
 
 
 @pytest.fixture(scope="module")
-def seen(open_box: OpenBox) -> Iterator[Seen]:
-    spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", cores, memory_mib, None, config)
-            for node, (cores, memory_mib, config, _, _) in NODES.items()
-        ),
-        access_points=(SPLITTING, WHOLE),
-        access_config="CLAIM_RECYCLING_CONSIDER_LIMITS = False\n",
-        central_config=f"{pools.NEGOTIATOR_LOGS_COSTS}LICENSE_LIMIT = {LIMIT}\n",
-    )
-    with open_box(spec) as box:
-        pools.forbid_leftovers(box)
-        wanted: dict[str, list[Jobs]] = {SPLITTING: [], WHOLE: []}
-        for *_, access_point, jobs in NODES.values():
-            wanted[access_point].append(jobs)
-        with pools.submitted_together(box, wanted) as since:
-            pass
-        # All but two of the jobs that take no cores.
-        most = sum(jobs.count for *_, jobs in NODES.values()) - 2
-        box.wait_until(lambda: pools.running(box) >= most, 90, f"{most} jobs run")
-        pools.later_cycles(box, 2)
-        rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
-        free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
-        yield Seen(pools.cycles(box, since), pools.dynamic_slots(box), free)
+def seen(box: Box) -> Seen:
+    wanted = {access_point: list(jobs) for access_point, jobs in JOBS.items()}
+    for group, (access_point, node, _) in GROUPS.items():
+        wanted[access_point].append(Jobs(node, 2, group=group))
+    with pools.submitted_together(box, wanted) as since:
+        pass
+    box.wait_until(lambda: pools.running(box) >= MOST_RUNNING, 90, f"{MOST_RUNNING} jobs run")
+    pools.later_cycles(box, 2)
+    rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
+    free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
+    running = {group: pools.running(box, f'AcctGroup == "{group}"') for group in GROUPS}
+    running["limited"] = pools.running(box, 'AcctGroupUser == "limited"')
+    for access in wanted:
+        running[access] = pools.running(box, 'AcctGroupUser == "both"', access)
+    return Seen(pools.cycles(box, since), pools.dynamic_slots(box), free, running)
 
 
+# ---- claims and leftovers
+
+
+@pytest.mark.semantics
 def test_the_access_point_alone_decides_on_leftovers_of_a_slot_with_policy(seen: Seen) -> None:
     """From 23.7.2 on the startd's own setting, True on one node, False on the other, is nothing."""
     whole = seen.matches("gives-leftovers")
     assert whole[0] == max(whole) == CLAIMS
     assert sum(whole) >= 8, "every job was matched"
     assert seen.matches("keeps-leftovers") == [CLAIMS], "the rest were not"
-    assert seen.running("gives-leftovers") == seen.running("keeps-leftovers") == 8
+    assert seen.claims("gives-leftovers") == seen.claims("keeps-leftovers") == 8
+    without = "slot1@gives-leftovers.example.org has no claim id"
+    assert without in "".join(cycle.text for cycle in seen.cycles), "though more would fit"
 
 
+@pytest.mark.semantics
 def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_limits(
     seen: Seen,
 ) -> None:
     """CLAIM_RECYCLING_CONSIDER_LIMITS, True by default, is about leftovers too."""
     assert seen.matches("limited") == [LIMIT]
-    assert seen.running("limited") == 6
+    assert seen.claims("limited") == 6
 
 
+@pytest.mark.semantics
 def test_a_claim_of_no_cores_takes_one_from_the_startd_beyond_what_there_is(seen: Seen) -> None:
     """The negotiator matches by the policy; the startd gives each a core, to less than none."""
     assert seen.matches("no-cores")[0] == 8
@@ -121,9 +172,150 @@ def test_a_claim_of_no_cores_takes_one_from_the_startd_beyond_what_there_is(seen
     assert seen.free_cores["no-cores"] < 0
 
 
+@pytest.mark.semantics
 def test_jobs_that_a_schedd_offers_in_a_cycle_are_limited_in_the_later_version(
     seen: Seen, pool_suite: str
 ) -> None:
     """MAX_CONCURRENT_UPLOADS_PER_USER: a fifth of MAX_CONCURRENT_UPLOADS, since 25.11.0."""
     assert seen.matches("wide")[0] == MOST_OFFERED[pool_suite]
-    assert seen.running("wide") == 30
+    assert seen.claims("wide") == 30
+
+
+# ---- quotas, limits, access points
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(seen: Seen, group: str) -> None:
+    """The access point decides; the startd's own setting, False on the node, does not count."""
+    assert seen.running[group] == GROUPS[group][2]
+
+
+def test_without_policy_a_slot_is_matched_once_a_cycle_also_beyond_the_quota(
+    seen: Seen,
+) -> None:
+    """A quota below the weight of every slot starves nobody: a submitter may round up once."""
+    assert seen.matches("plain") == [1, 1], "one for each group and access point"
+
+
+def test_concurrency_limit_holds_among_the_jobs_of_one_cycle(seen: Seen) -> None:
+    assert seen.matches("by-both")[0] == seen.running["limited"] == LIMIT
+
+
+def test_one_slot_serves_two_access_points_in_one_cycle(seen: Seen) -> None:
+    assert seen.matches("by-memory")[0] == 3
+    assert (seen.running[SPLITTING], seen.running[WHOLE]) == (1, 2)
+
+
+# ---- costs
+
+SIZES: Mapping[str, list[tuple[int, int]]] = {
+    "by-cores": [(1, 1), (3, 1), (2, 1)],
+    "by-memory": [(1, 600), (1, 100)],
+    "by-both": [(1, 512), (1, 512), (2, 1), (2, 1)],
+}
+"""Node -> (cores, MiB) of the jobs of its user, who has its name."""
+
+
+class Priced(NamedTuple):
+    """Predictions, and figures of negotiator and accountant."""
+
+    predicted: Mapping[str, list[float]]
+    """Node -> cost of each job."""
+    cycle: Cycle
+    charged: Mapping[str, float]
+    """Node -> usage of its user right after the cycle."""
+    later: Mapping[str, float]
+    """And one cycle on."""
+    weights: Mapping[str, float]
+    """Node -> sum of SlotWeight of its dynamic slots."""
+
+
+@pytest.fixture(scope="module")
+def priced(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Priced:
+    wanted = [
+        Jobs(node, 1, cores, memory_mib, user=node)
+        for node, sizes in SIZES.items()
+        for cores, memory_mib in sizes
+    ]
+    with pools.submitted_together(box, {WHOLE: wanted}) as since:
+        predicted = costs(box, tmp_path_factory.mktemp("costs"))
+    charged = pools.usage_after_one_cycle(box, since, [f"{node}@example.org" for node in SIZES])
+    cycle = pools.first_cycle(box, since)
+    box.wait_until(lambda: pools.running(box) == len(wanted), 60, "all of them run")
+    pools.later_cycles(box, 2)
+    return Priced(predicted, cycle, charged, pools.usage(box), pools.dynamic_weights(box))
+
+
+def costs(box: Box, folder: Path) -> dict[str, list[float]]:
+    """Node -> cost of each of its jobs, on the rest that those before it leave, from pool's ads."""
+    slots = parse(box.run(["condor_status", "-long"]).stdout, "slots")
+    queue = parse(box.run(["condor_q", "-name", WHOLE, "-allusers", "-long"]).stdout, "jobs")
+    predicted: dict[str, list[float]] = {node: [] for node in SIZES}
+    for ad in queue:
+        (folder / "slots").write_text("\n\n".join(map(as_long, slots)))
+        (folder / "jobs").write_text(as_long(ad))
+        files = ["--slots", str(folder / "slots"), "--jobs", str(folder / "jobs")]
+        content = Sharectl(box, folder).json("consumption", "cost", *files)
+        (match,) = (match for match in content["matches"] if not match["refused"])
+        (name,) = content["slots"][match["slots"]]["names"]
+        predicted[name.removeprefix("slot1@").partition(".")[0]].append(match["cost"])
+        rest = {asset: str(amount) for asset, amount in match["remaining"].items()}
+        slots = [
+            AdOfFile(slot.place, {**slot.attributes, **rest})
+            if text_of(slot.attributes, "Name") == name
+            else slot
+            for slot in slots
+        ]
+    return predicted
+
+
+def as_long(ad: AdOfFile) -> str:
+    return "\n".join(f"{name} = {text}" for name, text in ad.attributes.items())
+
+
+@pytest.mark.parametrize("node", SIZES)
+def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(
+    priced: Priced, node: str
+) -> None:
+    """By cores, by memory and by both: two cost less than their cores, two more than a share."""
+    assert len(priced.predicted[node]) == len(SIZES[node])
+    logged = Counter(
+        float(cost) for slot, cost in priced.cycle.costs.elements() if slot == f"slot1@{node}"
+    )
+    assert logged == Counter(priced.predicted[node])
+    assert priced.charged[f"{node}@example.org"] == sum(priced.predicted[node])
+
+
+def test_from_the_next_cycle_on_usage_is_the_weight_of_the_dynamic_slots(priced: Priced) -> None:
+    """The costs are forgotten: where the weight is no sum over claims, it is another figure."""
+    for node in SIZES:
+        assert priced.later[f"{node}@example.org"] == priced.weights[node]
+    assert priced.weights["by-cores"] == priced.charged["by-cores@example.org"] == 6
+    assert priced.weights["by-both"] == 4 < priced.charged["by-both@example.org"] == 6
+
+
+# ---- threads
+
+
+def threads(box: Box, number: int) -> None:
+    box.write_config(CENTRAL, f"NEGOTIATOR_NUM_THREADS = {number}\n")
+    box.reconfig(CENTRAL)
+
+
+@pytest.mark.semantics
+def test_with_threads_jobs_are_asked_for_what_they_request_and_not_for_what_they_take(
+    box: Box,
+) -> None:
+    """Four jobs of 2000 MiB fit by the policy, two by what they request.
+
+    No two jobs are alike: what is alike is matched from a list, without threads.
+    """
+    threads(box, 2)
+    jobs = [Jobs("threads", 1, memory_mib=5000 + number) for number in range(4)]
+    with pools.submitted_together(box, {WHOLE: jobs}):
+        pass
+    box.wait_until(lambda: pools.running(box) == 2, 60, "two jobs run")
+    pools.later_cycles(box, 2)
+    assert pools.running(box) == 2
+    threads(box, 1)
+    box.wait_until(lambda: pools.running(box) == 4, 60, "all four run")

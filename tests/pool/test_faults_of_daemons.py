@@ -15,7 +15,6 @@ from poolbox import Box
 from sharectl.publish import text
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
-from tests.pool.flow_records import Cycle
 from tests.pool.flowing import (
     CENTRAL,
     DISCONNECTED,
@@ -25,6 +24,7 @@ from tests.pool.flowing import (
     RECONNECTED,
     SECOND,
     VALIDITY_SECONDS,
+    Cycle,
     Flow,
     spec,
 )
