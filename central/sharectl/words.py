@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Optional
 
@@ -61,54 +61,42 @@ def did_you_mean(word: str, words: Iterable[str], otherwise: str, most: int = 1)
 class Problems:
     """Problems of a file, those that differ in numbers only as one line.
 
-    Parameters
-    ----------
-    most
-        Lines; the rest is counted. Of problems that differ in quoted text only a few are lines.
+    Of problems that differ in quoted text only a few are lines; those after ``most`` are counted.
     """
 
     def __init__(self, most: int = 20) -> None:
         self._most = most
-        self._same: dict[str, _Same] = {}
+        self._first: dict[str, str] = {}
+        self._places: defaultdict[str, list[str]] = defaultdict(list)
+        self._same: Counter[str] = Counter()
         self._alike: Counter[str] = Counter()
         self._rest = 0
 
     def __bool__(self) -> bool:
         """Return whether there is a problem."""
-        return bool(self._same)
+        return bool(self._first)
 
     def add(self, place: str, problem: str) -> None:
         """Add a problem at a place."""
         text = _NUMBER.sub("", problem)
-        alike = _QUOTED.sub("", text)
-        if text in self._same:
-            self._same[text].add(place)
-        elif len(self._same) < self._most and self._alike[alike] < _MOST_ALIKE:
+        alike, number = _QUOTED.sub("", text), _AT_THE_END.search(place)
+        if text in self._first:
+            if number and len(self._places[text]) < _MOST_PLACES:
+                self._places[text].append(number[0])
+            else:
+                self._same[text] += 1
+        elif len(self._first) < self._most and self._alike[alike] < _MOST_ALIKE:
             self._alike[alike] += 1
-            self._same[text] = _Same(f"{place}: {problem}")
+            self._first[text] = f"{place}: {problem}"
         else:
             self._rest += 1
 
     def lines(self) -> list[str]:
         """First problem of each kind, with the other places."""
-        lines = [str(same) for same in self._same.values()]
+        lines = []
+        for text, first in self._first.items():
+            places, same = self._places[text], self._same[text]
+            others = [f"also at {', '.join(places)}"] if places else []
+            others += [f"{same} more like this"] if same else []
+            lines.append(f"{first} ({', and '.join(others)})" if others else first)
         return [*lines, f"… and {self._rest} more problems"] if self._rest else lines
-
-
-class _Same:
-    def __init__(self, first: str) -> None:
-        self.first = first
-        self.places: list[str] = []
-        self.more = 0
-
-    def add(self, place: str) -> None:
-        number = _AT_THE_END.search(place)
-        if number and len(self.places) < _MOST_PLACES:
-            self.places.append(number[0])
-        else:
-            self.more += 1
-
-    def __str__(self) -> str:
-        others = [f"also at {', '.join(self.places)}"] if self.places else []
-        others += [f"{self.more} more like this"] if self.more else []
-        return f"{self.first} ({', and '.join(others)})" if others else self.first

@@ -37,20 +37,13 @@ _CODES = options.exit_codes(
     (0, 1, 2, 74, 78),
     {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
 )
-_EPILOG = f"""A problem is a line on standard error, with what to do:
-  - no cycle has run yet, or the last one had a problem
-  - a published file, URL or collector that cannot be read, has run out, is not signed as the nodes
-    want it, is for another pool, or holds an older plan or ads of somebody else
-  - the collector does not answer
-  - nodes that refuse targets or cannot get them, by code of t1_JobCtlReason; among them nodes
-    without the snippet (not-published), and those where job_ctl never ran (never-ran) or too long
-    ago (stale). no-file and no-ad count only where a node should find a target and has looked since
-  - a block of cores that stands free under a target for longer than control.give_up_seconds, and a
-    group whose jobs took none of several such blocks
-  - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some
-    after nodes.job_ctl_stale_seconds
-  - the last plan, or the time from which sharectl is disabled, is more than {MAX_AHEAD_SECONDS} s
-    in the future: the clock was ahead
+_EPILOG = f"""A problem is a line on standard error, with what to do: no cycle has run, or the last
+one had a problem; a place of targets that cannot be read, has run out, is unsigned, is for another
+pool, or holds an older plan or ads of somebody else; a collector that does not answer; nodes that
+refuse targets or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet;
+never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a target by now); cores
+that stand free under a target for longer than control.give_up_seconds; targets that stay after
+`sharectl disable`; a clock that was more than {MAX_AHEAD_SECONDS} s ahead.
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 

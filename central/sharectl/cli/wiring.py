@@ -147,23 +147,14 @@ def pool_of(config: Config) -> CondorPool:
     """Live pool."""
     from sharectl.condor.pool import CondorPool, PoolAccess
 
-    pool, nodes = config.pool, config.nodes
+    questions = {key: value for key, value in vars(config.pool).items() if key != "name"}
     return CondorPool(
         PoolAccess(
             groups=config.tree.names,
-            controlled=nodes.controlled,
-            collector=pool.collector,
-            mode=pool.mode,
-            demand=pool.demand,
-            schedds=pool.schedds,
-            collector_deadline_seconds=pool.collector_deadline_seconds,
-            schedd_deadline_seconds=pool.schedd_deadline_seconds,
-            default_node_hs06=pool.default_node_hs06,
-            default_node_cores=pool.default_node_cores,
+            **vars(config.nodes),
+            **questions,
             multicore_cores=config.control.limits.multicore_cores,
-            reserved=nodes.reserved,
             true_sizes=config.control.strategy == "many",
-            job_ctl_stale_seconds=nodes.job_ctl_stale_seconds,
         )
     )
 
@@ -184,12 +175,8 @@ def case_of(arguments: argparse.Namespace, config: Config) -> Case:
 def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:
     """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If a daemon did not answer: errors and plans need them all.
-    ConfigError
-        If the configuration needs more than the file has, for errors or, if it ``decides``, plans.
+    Raises PoolUnavailableError if a daemon did not answer, and ConfigError if the configuration
+    needs more than the file has, for errors or, if it ``decides``, plans.
     """
     if arguments.jobs is not None:
         return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
@@ -219,29 +206,20 @@ def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bo
     if problems:
         raise ConfigError(problems)
     rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
-    remarks = {
-        "no job is in it: if the pool was not empty, it is no list of jobs": not (
-            rows.running or rows.pending
-        ),
-        f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait": (
-            rows.ignored_rows
-        ),
-        f"{rows.defaulted_rows} running jobs count by default: cores or power is undefined": (
-            rows.defaulted_rows
-        ),
-    }
-    say(f"{path}: {remark}" for remark, applies in remarks.items() if applies)
+    ignored, defaulted, jobs = rows.ignored_rows, rows.defaulted_rows, rows.running or rows.pending
+    empty = [] if jobs else ["no job is in it: if the pool was not empty, it is no list of jobs"]
+    left_out = [f"{ignored} rows left out: the jobs neither run in a slot nor wait"]
+    default = [f"{defaulted} running jobs count by default: cores or power is undefined"]
+    remarks = [*empty, *left_out[:ignored], *default[:defaulted]]
+    say(f"{path}: {remark}" for remark in remarks)
     machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
     controlled, reserved = (
         frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
         for nodes in chosen.values()
     )
-    return jobs_file.as_snapshot(
-        rows,
-        taken_at if taken_at is not None else int(path.stat().st_mtime),
-        {machine: machine in controlled for machine in machines},
-        reserved,
-    )
+    taken_at = int(path.stat().st_mtime) if taken_at is None else taken_at
+    under_control = {machine: machine in controlled for machine in machines}
+    return jobs_file.as_snapshot(rows, taken_at, under_control, reserved)
 
 
 # ---- publishers
@@ -292,15 +270,11 @@ def _former(seal: Seal, name: str) -> Transport:
 def plan_config(
     config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False
 ) -> PlanConfig:
-    """Configuration of the law.
+    """Configuration of the law, ``offline`` for a list of jobs, which has no blocks of cores.
 
-    Parameters
-    ----------
-    pledged
-        Answer of the pledges' source; None to ask it, which raises PoolUnavailableError if the
-        pledges cannot be had. One with a problem is good for plans without targets only.
-    offline
-        Make plans from a list of jobs, which does not tell what blocks of cores jobs took.
+    ``pledged`` is the answer of the pledges' source; None to ask it, which raises
+    PoolUnavailableError if the pledges cannot be had. One with a problem is good for plans without
+    targets only.
     """
     tree = tree_with_pledges(config, pledged)
     return PlanConfig(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,12 +41,7 @@ class Document:
     def read(self, parse: Callable[[Content], T]) -> Optional[T]:
         """Value that ``parse`` makes of the content; None if there is no file.
 
-        Raises
-        ------
-        DocumentError
-            If the content is invalid, or of another schema version.
-        OSError
-            If the file cannot be read.
+        Raises OSError, and DocumentError if the content is invalid or of another schema version.
         """
         try:
             text, _ = files.read_regular(self.path, self.max_bytes + 1)
@@ -113,17 +108,15 @@ def record(kind: type[T], content: Any) -> T:
 def record_of(kind: type[T], text: Union[str, bytes]) -> T:
     """Dataclass ``kind``, or a type made of such, of JSON: all fields by name and type.
 
-    Raises
-    ------
-    DocumentError
-        If a field is unknown, missing, or of another type.
+    Raises DocumentError with all fields that are unknown, missing, or of another type.
     """
     from pydantic import ValidationError
 
     try:
         value: T = _adapter(cast("Any", kind)).validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
-        raise DocumentError(*(_words(e["loc"], e["msg"]) for e in error.errors())) from error
+        problems = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise DocumentError(*problems) from error
     return value
 
 
@@ -132,10 +125,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
-
-
-def _words(place: Sequence[object], problem: str) -> str:
-    return f"{'.'.join(map(str, place))}: {problem}"
 
 
 def _whole_number(digits: str) -> int:

@@ -44,14 +44,8 @@ _descriptors: set[int] = set()
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
 
-    ``chunks`` are the text in pieces, so that a large one need not be held in memory. ``mode``
-    holds whatever the umask.
-
-    Raises
-    ------
-    StateError
-        If that fails, or a device or folder is there. The old file is untouched then, and nothing
-        is left beside it.
+    ``mode`` holds whatever the umask. Raises StateError if that fails, or a device or folder is
+    there; the old file is untouched then, and nothing stays beside it.
     """
     _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
@@ -96,12 +90,8 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
 
     A write becomes visible page by page, so no line crosses the end of a page: a line of ``filler``
     and blanks, which readers skip, fills the page first. Half a line of a crash or a full disk is
-    cut off. ``lines`` have no newline, and are shorter than a page.
-
-    Raises
-    ------
-    StateError
-        If that fails, or something other than a regular file is there; nothing is added then.
+    cut off. ``lines`` have no newline, and are shorter than a page. Raises StateError if that
+    fails, or something other than a regular file is there; nothing is added then.
     """
     _refuse_all_but(path, (stat.S_IFREG,))
     with _as_state_error(path), _opened(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode) as file:
@@ -240,14 +230,8 @@ def only_one(path: Path, wait_seconds: float, *, is_folder: bool = False) -> Ite
     """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
 
     The folder of a lock file is ``state_directory``, which is made as by `make_state_folder`. With
-    ``is_folder`` the folder ``path`` itself is held.
-
-    Raises
-    ------
-    LockedError
-        If another process still holds it after ``wait_seconds``.
-    StateError
-        If it cannot be opened.
+    ``is_folder`` the folder ``path`` itself is held. Raises LockedError if another process still
+    holds it after ``wait_seconds``, StateError if it cannot be opened.
     """
     folder = path if is_folder else path.parent
     try:
@@ -328,46 +312,32 @@ def open_text(
 def open_bytes(path: Path, patience_seconds: float = PATIENCE_SECONDS) -> io.BufferedReader:
     """Open a regular file or a pipe; reading raises TimeoutError if a pipe is silent for so long.
 
-    Raises
-    ------
-    OSError
-        If it cannot be opened or is something else, such as a device: that may have no end.
+    Raises OSError if it cannot be opened or is something else, such as a device without end.
     """
     # Without O_NONBLOCK, opening waits for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
-        return io.BufferedReader(_Patient(descriptor, patience_seconds))
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
+    file = _Patient(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    mode = os.fstat(file.fileno()).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        file.close()
+        raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
+    file.patience_seconds = patience_seconds
+    return io.BufferedReader(file)
 
 
-class _Patient(io.RawIOBase):
-    """A descriptor whose silence has an end."""
+class _Patient(io.FileIO):
+    """A file whose silence has an end."""
 
-    def __init__(self, descriptor: int, patience_seconds: float) -> None:
-        super().__init__()
-        self.descriptor = descriptor
-        self.patience_seconds = patience_seconds
+    patience_seconds = 0.0
+    # Those of FileIO do not read by `readinto`.
+    read = io.RawIOBase.read  # type: ignore[assignment]
+    readall = io.RawIOBase.readall
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Any) -> Any:
         """Read bytes into ``buffer``; returns their number, 0 at the end."""
         poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN)
+        poll.register(self, select.POLLIN)
         if not poll.poll(1000 * self.patience_seconds):
             raise TimeoutError(
                 errno.ETIMEDOUT, f"nobody wrote into this pipe for {self.patience_seconds:g} s"
             )
-        return os.readv(self.descriptor, [buffer])
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        if not self.closed:
-            os.close(self.descriptor)
-        super().close()
+        return super().readinto(buffer)

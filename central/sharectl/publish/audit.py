@@ -69,32 +69,34 @@ class AuditFile:
 
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
+        plan, seen = record.plan, record.snapshot
         try:
             digests = {
                 "configuration": digest(self.configuration),
-                "snapshot": digest(canonical(record.snapshot)) if record.snapshot else None,
-                "plan": None if record.snapshot else digest(asdict(record.plan)),
+                "snapshot": digest(canonical(seen)) if seen else None,
+                "plan": None if seen else digest(asdict(plan)),
             }
         except ValueError as error:
             path = self.state_directory / PLACE
             raise StateError(f"{path}: not written: {error}; please report this line") from error
-        limits = [note.code for note in record.plan.limits]
+        limits = [note.code for note in plan.limits]
         common = {
             "why": {"reason": record.reason, "text": record.text, "limits": limits},
-            "sequence": record.plan.sequence,
+            "sequence": plan.sequence,
             "recovered": record.recovered,
             "inputs_sha256": digests,
         }
-        changes = (
+        rows = (
             {
                 "change": change.kind,
                 "node": change.node,
                 "before": _target(change.before),
                 "after": _target(change.after),
+                **common,
             }
             for change in record.changes
         )
-        self._append("target", now, ({**change, **common} for change in changes))
+        self._append("target", now, rows)
 
     def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Add one line."""
@@ -103,14 +105,11 @@ class AuditFile:
 
     def _append(self, event: str, now: int, rows: Iterable[Mapping[str, Any]]) -> None:
         path = self.state_directory / PLACE
-        head = {
-            "schema_version": SCHEMA_VERSION,
-            "time": now,
-            "event": event,
-            "who": asdict(self.who),
-        }
+        head = {"schema_version": SCHEMA_VERSION, "time": now, "event": event}
+        who = {"who": asdict(self.who)}
         lines = [
-            json.dumps({**head, **row}, ensure_ascii=False, separators=(",", ":")) for row in rows
+            json.dumps({**head, **who, **row}, ensure_ascii=False, separators=(",", ":"))
+            for row in rows
         ]
         try:
             files.make_folder(path.parent)

@@ -12,9 +12,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor import daemons
 from sharectl.condor.ads import evaluated, text, whole
@@ -39,7 +39,11 @@ PROJECTION = (
     "t1_TargetPool",
 )
 
+Sender = Optional[tuple[str, str]]
+"""Identity that a collector gives sharectl, with the method; None if it is not known."""
+
 _PAGE = "(docs/transports.md)"
+_TOKEN = f"give sharectl a token {_PAGE}"
 _PUBLISHING = "UPDATE_AD_GENERIC"
 _METHODS = "SEC_CLIENT_AUTHENTICATION_METHODS"
 _LOOK_SECONDS = 0.05
@@ -49,8 +53,7 @@ _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear; the rest is for finding out why not."""
 
 
-@dataclass(frozen=True)
-class HeldAd:
+class HeldAd(NamedTuple):
     """An ad as a collector holds it; numbers that it lacks are 0."""
 
     is_plan: bool
@@ -62,8 +65,7 @@ class HeldAd:
     pool: Optional[str]
 
 
-@dataclass(frozen=True)
-class Holding:
+class Holding(NamedTuple):
     """Ads of one publisher in a collector."""
 
     identity: Optional[str] = None
@@ -75,7 +77,7 @@ class Holding:
     pool: Optional[str] = None
     targets: int = 0
     """Ads of that plan."""
-    foreign: Mapping[str, int] = field(default_factory=dict)
+    foreign: Mapping[str, int] = {}
     """Identity of another publisher -> its ads of targets or plans, which no node believes."""
     problem: Optional[str] = None
     """Reason why a plan did not arrive whole, or of a missing answer."""
@@ -283,7 +285,7 @@ def _deliver(
             patience_seconds / 2,
         )
         problem = why_not_whole(held, plan, identity) or why_unexpected(identity, way.identity)
-    return replace(holding(held), problem=problem)
+    return holding(held)._replace(problem=problem)
 
 
 def _until(
@@ -325,38 +327,31 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
 
 
 def why_useless(
-    held: Holding,
-    sequence: int,
-    sender: Optional[tuple[str, str]] = None,
-    expected: Optional[str] = None,
+    held: Holding, sequence: int, sender: Sender = None, expected: Optional[str] = None
 ) -> Optional[str]:
-    """Problem if no node believes the ads of plan ``sequence``.
-
-    ``sender`` is the identity that the collector gives sharectl, with the method, if it is known;
-    ``expected`` the identity that it should give, None if any will do.
-    """
+    """Problem if no node believes the ads of plan ``sequence``; ``expected`` is the identity."""
     if held.sequence != sequence:
-        return f"took the ads and does not show them{_why_not_shown(sender, expected)} {_PAGE}"
+        return f"took the ads and does not show them{_why_not_shown(sender, expected)}"
     if held.identity is None or held.identity.endswith("@unmapped"):
         return (
             f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; "
-            f"give sharectl a token {_PAGE}"
+            f"{_TOKEN}"
         )
     return None
 
 
-def _why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
+def _why_not_shown(sender: Sender, expected: Optional[str]) -> str:
     if sender is not None and expected not in (None, sender[0]):
         return (
             f": it knows sharectl as {sender[0]} (by {sender[1]}), not as {expected}; give "
             f"sharectl the token of {expected} (`condor_token_list`), and see whether {_METHODS} "
-            "here has IDTOKENS"
+            f"here has IDTOKENS {_PAGE}"
         )
     known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender is not None else ""
     return (
         f"{known_as}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity "
         "sends ads of the same names, or the token is not the one that is meant "
-        f"(`condor_token_list`; {_METHODS} here must have IDTOKENS)"
+        f"(`condor_token_list`; {_METHODS} here must have IDTOKENS) {_PAGE}"
     )
 
 
@@ -373,25 +368,17 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
 
 def _why_refused(collector: Any, expected: Optional[str]) -> str:
     """Problem of a collector that takes no ads."""
-    sender = daemons.collector_identity(collector, _PUBLISHING)
-    if sender is not None:
+    if sender := daemons.collector_identity(collector, _PUBLISHING):
         # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
-        return f"does not take the ads{_why_not_shown(sender, expected)} {_PAGE}"
-    sender = daemons.collector_identity(collector, "READ")
-    if sender is not None:
+        return f"does not take the ads{_why_not_shown(sender, expected)}"
+    if sender := daemons.collector_identity(collector, "READ"):
         return (
             f"takes no ads from {sender[0]} (by {sender[1]}): UPDATE_AD_GENERIC needs the level "
             f"DAEMON; add {sender[0]} to COLLECTOR.ALLOW_DAEMON there, and condor_reconfig {_PAGE}"
         )
     # Nobody who says who he is gets an answer.
     daemons.authenticate(always=False)
-    error = daemons.not_located(collector)
-    if error is not None:
-        return (
-            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token "
-            f"{_PAGE}"
-        )
-    return (
-        "does not know sharectl, and takes ads of nobody it does not know; give sharectl a token "
-        f"{_PAGE}"
-    )
+    if error := daemons.not_located(collector):
+        seen = "See whether it runs, and whether READ there needs a token"
+        return f"cannot be asked: {error} {seen} {_PAGE}"
+    return f"does not know sharectl, and takes ads of nobody it does not know; {_TOKEN}"

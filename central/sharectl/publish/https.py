@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.errors import PublishError
 from sharectl.model import Plan
-from sharectl.publish.text import TEXT_MAX_BYTES, UNSEALED, FilePublisher, Seal, render
+from sharectl.publish.text import TEXT_MAX_BYTES, FilePublisher, Seal, render
 from sharectl.publish.ways import HttpsWay, PlacedTargets
 
 if TYPE_CHECKING:  # the libraries are loaded by the child that fetches
@@ -40,7 +40,7 @@ class HttpsPublisher:
     """
 
     way: HttpsWay
-    seal: Seal = UNSEALED
+    seal: Seal
 
     @property
     def file(self) -> FilePublisher:

@@ -91,7 +91,12 @@ def _digest(body: bytes, key: SigningKey) -> str:
     return hmac.new(key.secret, body, hashlib.sha256).hexdigest()
 
 
-# ---- the file of keys of the central manager
+# ---- files of keys, by the rules of startd_cron/target.py
+
+NO_KEY, UNSAFE_KEY, BAD_KEY = "no-key", "unsafe-key", "bad-key"
+"""Codes that nodes publish."""
+
+_IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
@@ -104,30 +109,39 @@ def read_keys(path: Path) -> tuple[SigningKey, ...]:
         problems at once, and never the text of a key.
     """
     try:
-        content, facts = files.read_regular(path, _MAX_BYTES + 1)
+        keys, faults = _inspected(path, {0, os.geteuid()})
     except OSError as error:
         reason = error.strerror or error
         problem = f"{path}: cannot be read: {reason}; signing_key_file names the file of keys"
         raise ConfigError([problem]) from error
-    if content is None:
-        raise ConfigError([f"{path}: is no regular file; write the keys into one"])
-    keys, problems = parsed(content)
-    mode = stat.S_IMODE(facts.st_mode)
-    if mode & _FORBIDDEN_MODE:
-        problems.insert(
-            0, f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
-        )
-    if facts.st_uid not in (0, os.geteuid()):
-        problems.insert(0, f": belongs to uid {facts.st_uid}; let root own it: chown root")
-    if problems:
-        raise ConfigError([f"{path}{problem}" for problem in problems])
+    if faults:
+        raise ConfigError([f"{path}{fault}" for _, fault in faults])
     return keys
+
+
+def _inspected(
+    path: Path, owners: Collection[int]
+) -> tuple[tuple[SigningKey, ...], list[tuple[str, str]]]:
+    """Keys, and faults with the codes of nodes; any owner will do if there are no ``owners``."""
+    content, facts = files.read_regular(path, _MAX_BYTES + 1)
+    if content is None:
+        code = NO_KEY if stat.S_ISDIR(facts.st_mode) else UNSAFE_KEY
+        return (), [(code, ": is no regular file; write the keys into one")]
+    if len(content) > _MAX_BYTES:
+        return (), [(NO_KEY, f": has more than {_MAX_BYTES} bytes, so it is no file of keys")]
+    faults, mode = [], stat.S_IMODE(facts.st_mode)
+    if owners and facts.st_uid not in owners:
+        fault = f": belongs to uid {facts.st_uid}; let root own it: chown root"
+        faults.append((UNSAFE_KEY, fault))
+    if mode & _FORBIDDEN_MODE:
+        fault = f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
+        faults.append((UNSAFE_KEY, fault))
+    keys, problems = parsed(content)
+    return keys, [*faults, *((BAD_KEY, problem) for problem in problems)]
 
 
 def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
     """Keys, and problems, each after the number of its line."""
-    if len(content) > _MAX_BYTES:
-        return (), [f": has more than {_MAX_BYTES} bytes, so it is no file of keys"]
     problems: list[str] = []
     keys: dict[str, SigningKey] = {}
     for number, text in enumerate(content.decode("ascii", "replace").split("\n"), start=1):
@@ -150,15 +164,6 @@ def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
     if not keys and not problems:
         problems.append(f": has no key; {_MAKE}")
     return tuple(keys.values()), problems
-
-
-# ---- the file of keys of a node, by the rules of startd_cron/target.py
-
-NO_KEY, UNSAFE_KEY, BAD_KEY = "no-key", "unsafe-key", "bad-key"
-"""Codes that nodes publish."""
-
-_NODE_MAX_BYTES = 2**20
-_IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 
 class JobsUser(NamedTuple):
@@ -189,46 +194,26 @@ def problem(path: Path, jobs_user: Optional[JobsUser], own_uid: int) -> Optional
     ``jobs_user`` is the user whose jobs read the file, None if unknown; ``own_uid`` that of this
     process. A file that only others can read is no problem.
     """
-    try:
-        content, facts = files.read_regular(path, _NODE_MAX_BYTES + 1)
-    except PermissionError:
-        return None if own_uid else (NO_KEY, f"{path} cannot be reached")
-    except (OSError, ValueError) as error:
-        return NO_KEY, f"{path}: {getattr(error, 'strerror', None) or error}"
-    if content is None:
-        return NO_KEY if stat.S_ISDIR(facts.st_mode) else UNSAFE_KEY, f"{path} is no regular file"
-    if len(content) > _NODE_MAX_BYTES:
-        return NO_KEY, f"{path} is larger than {_NODE_MAX_BYTES >> 20} MiB"
-    wrong_owner = _owner_problem(path, facts, jobs_user, own_uid)
-    if wrong_owner:
-        return wrong_owner
-    _, faults = parsed(content)
-    return (BAD_KEY, "; ".join(f"{path}{fault}" for fault in faults[:3])) if faults else None
-
-
-def _owner_problem(
-    path: Path, facts: os.stat_result, jobs_user: Optional[JobsUser], own_uid: int
-) -> Optional[tuple[str, str]]:
-    mode = f"{stat.S_IMODE(facts.st_mode):04o}"
-    if facts.st_mode & _FORBIDDEN_MODE:
-        return UNSAFE_KEY, f"{path} has mode {mode}"
     # Daemons of an ordinary user run their jobs as that user; root may ask for any user's daemons.
     owners = {0, own_uid, *([jobs_user.uid] if jobs_user else [])}
-    if facts.st_uid not in owners and (jobs_user or own_uid):
-        return UNSAFE_KEY, f"{path} belongs to uid {facts.st_uid}"
-    if jobs_user and not own_uid and not _may_read(path, facts, jobs_user):
-        owner = f"{facts.st_uid}:{facts.st_gid} with mode {mode}"
-        return NO_KEY, f"{path} belongs to {owner}, and the jobs run as uid {jobs_user.uid}"
-    return None
-
-
-def _may_read(path: Path, facts: os.stat_result, user: JobsUser) -> bool:
+    try:
+        _, faults = _inspected(path, owners if jobs_user or own_uid else ())
+        if faults:
+            code, fault = faults[0]
+            return code, f"{path}{fault.partition(';')[0]}"
+        facts = path.stat()
+    except (OSError, ValueError) as error:
+        is_hidden = isinstance(error, PermissionError) and own_uid
+        return None if is_hidden else (NO_KEY, f"{path}: {getattr(error, 'strerror', error)}")
+    if not jobs_user or own_uid or jobs_user.uid in (0, facts.st_uid):
+        return None
     with contextlib.suppress(OSError):
         if "system.posix_acl_access" in os.listxattr(path):  # `getfacl` knows
-            return True
-    if user.uid in (0, facts.st_uid):
-        return user.uid == 0 or bool(facts.st_mode & stat.S_IRUSR)
-    return facts.st_gid in user.gids and bool(facts.st_mode & stat.S_IRGRP)
+            return None
+    if facts.st_gid in jobs_user.gids and facts.st_mode & stat.S_IRGRP:
+        return None
+    owner = f"{facts.st_uid}:{facts.st_gid} with mode {stat.S_IMODE(facts.st_mode):04o}"
+    return NO_KEY, f"{path} belongs to {owner}, and the jobs run as uid {jobs_user.uid}"
 
 
 # ---- trust in the way of a file to the nodes

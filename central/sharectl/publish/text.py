@@ -122,7 +122,6 @@ class Seal:
     """Problem with the key that should sign: only withdrawals are published then, unsigned."""
 
 
-UNSEALED = Seal()
 FILE = "file:"
 """Begin of the name of a file as a place."""
 
@@ -146,7 +145,7 @@ class FilePublisher:
     """Publishes plans as a file, on a file system of the nodes or for copies; see `Transport`."""
 
     path: Path
-    seal: Seal = UNSEALED
+    seal: Seal = Seal()
 
     @property
     def name(self) -> str:
@@ -212,7 +211,7 @@ def target_lines(plan: Plan) -> list[str]:
     ]
 
 
-def render(plan: Plan, seal: Seal = UNSEALED) -> str:
+def render(plan: Plan, seal: Seal = Seal()) -> str:
     """Text of the file for ``plan``: metadata, then targets, then the signature."""
     lines = [f"# sharectl: {FORMAT}", f"# sequence: {plan.sequence}"]
     if seal.pool is not None:
@@ -230,15 +229,12 @@ def render(plan: Plan, seal: Seal = UNSEALED) -> str:
 
 
 def read(path: Path) -> SharectlFile:
-    """Content of the file at ``path``, signed by anybody. Raises as `content_of`, `parse_text`."""
+    """Content of the file at ``path``, signed by anybody. Raises InputError if it is invalid."""
     return parse_text(content_of(path), str(path))
 
 
 def content_of(path: Path) -> bytes:
-    """Bytes of the file at ``path``, for `parse_text`.
-
-    Raises InputError if it cannot be read, or is no regular file.
-    """
+    """Bytes of the file at ``path``; raises InputError if it cannot be read, or is not regular."""
     try:
         content, _ = files.read_regular(path, TEXT_MAX_BYTES + 1)
     except OSError as error:
@@ -285,9 +281,6 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
 
 
 def _metadata_problems(metadata: dict[str, str], rows: int) -> Iterator[str]:
-    pending = metadata.get("multicore_pending", "0")
-    if pending not in ("0", "1"):
-        yield f": # multicore_pending: {pending[:_SHOWN]!r} is neither 0 nor 1"
     invalid = [key for key in _NUMBERS if key in metadata and not _WHOLE.fullmatch(metadata[key])]
     for key in invalid:
         yield f": # {key}: {metadata[key][:_SHOWN]!r} is no number"

@@ -85,7 +85,7 @@ def of_texts(folder: Path) -> Iterator[str]:
     for content in (
         b"x" * (text.TEXT_MAX_BYTES + 1),
         b"# signature: none\n",
-        b"# sharectl: 2\n# targets: 3\nwn-1 a 8 b\n# multicore_pending: 2\nrest",
+        b"# sharectl: 2\n# targets: 3\nwn-1 a 8 b\nrest",
         b"# sequence: seven\n",
         valid.encode().replace(b"wn-1", b"\xff"),
     ):
