@@ -112,10 +112,7 @@ def _group(accounting_group: Optional[str], groups: Groups) -> str:
 def history_read(path: Path, groups: Groups = None, limit: int = FILE_MOST_JOBS) -> JobsRun:
     """First ``limit`` jobs of a file that `COMMAND` made, with ``-jsonl`` too, packed or not.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read or holds something else; the place is named.
+    Raises InputError with the place if it cannot be read or holds something else.
     """
     jobs = JobsRun()
     with packed.opened(packed.file_source(path)) as text:
@@ -171,12 +168,8 @@ def swf_read(path: Path, limit: int = FILE_MOST_JOBS) -> JobsRun:
 
     A job is a line of 18 numbers, -1 where unknown: the fourth is the run time in seconds, the
     fifth the processors allocated, the eighth those requested, the eleventh the status, the
-    thirteenth the group. Comments begin with a semicolon.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or has lines that are no jobs: all of them are named.
+    thirteenth the group. Comments begin with a semicolon. Raises InputError if it cannot be read,
+    or with all lines that are no jobs.
     """
     jobs, problems, seen = JobsRun(), Problems(), 0
     with packed.opened(packed.file_source(path)) as text:

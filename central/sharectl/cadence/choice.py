@@ -186,12 +186,7 @@ class Comparison:
 def compare(loads: Sequence[Load], terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
     """Costs of all intervals, and the choice by the column of claims that are used again.
 
-    Parameters
-    ----------
-    loads
-        All jobs and then their parts, or laws.
-    configured
-        The negotiator's knobs as they are.
+    ``loads`` are all jobs and then their parts, or laws; ``configured`` the knobs as they are.
     """
     costs = tuple(
         Cost(

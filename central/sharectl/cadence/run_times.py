@@ -79,10 +79,7 @@ class RunTimes:
     def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
         """Expected loading factor, above 0 and at most 1.
 
-        Parameters
-        ----------
-        worklife_seconds
-            CLAIM_WORKLIFE. 0: one job a claim; below 0: claims do not age.
+        With a CLAIM_WORKLIFE of 0 a claim has one job; with one below 0 claims do not age.
         """
         if worklife_seconds < 0:
             return 1.0
@@ -212,13 +209,7 @@ def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
 def _binned(
     quantile: Callable[[float], float], up_to: Callable[[float], float], mean_seconds: float
 ) -> RunTimes:
-    """Law as means of bins of equal probability.
-
-    Parameters
-    ----------
-    up_to
-        Seconds -> E[D; D <= seconds].
-    """
+    """Law as means of bins of equal probability; ``up_to`` seconds is E[D; D <= seconds]."""
     edges = (quantile(number / _BINS) for number in range(1, _BINS))
     parts = [0.0, *map(up_to, edges), mean_seconds]
     least = mean_seconds * 1e-12  # differences of small parts are rounded
@@ -239,10 +230,7 @@ _LAWS: Mapping[str, tuple[tuple[str, ...], Callable[..., RunTimes]]] = {
 def parse(text: str) -> RunTimes:
     """Law by its name and parameters in seconds, such as ``normal:255,50``.
 
-    Raises
-    ------
-    ValueError
-        If there is no such law; the message says what to write.
+    Raises ValueError, which says what to write, if there is no such law.
     """
     name, _colon, rest = text.partition(":")
     if name not in _LAWS:

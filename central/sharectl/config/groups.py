@@ -130,10 +130,7 @@ def tree_of(
 ) -> GroupTree:
     """All groups of every level with their pledges, 0 for one that is not known.
 
-    Parameters
-    ----------
-    pledge_hs06
-        Full name → pledge, HS06, of groups for which a source has it.
+    ``pledge_hs06`` has those of a source by full name, HS06.
     """
     pledges = _pledges(groups, pledge_hs06 or {})
     return GroupTree({name: pledge or 0.0 for name, pledge in pledges.items()})

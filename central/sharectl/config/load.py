@@ -35,11 +35,8 @@ _LINE = re.compile(r"\A--set:[0-9]+: ")
 def load(path: Path) -> Config:
     """Configuration in the file at ``path``.
 
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or is wrong: ``problems`` has all of it, in the order of the lines,
-        each as ``FILE:LINE: place: fact; remedy``.
+    Raises ConfigError if it cannot be read, or is wrong: ``problems`` has all of it, in the order
+    of the lines, each as ``FILE:LINE: place: fact; remedy``.
     """
     return parse(text_of(path, _LEAST, " with --config"), str(path))
 
@@ -145,10 +142,7 @@ def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
 def overridden(config: Config, settings: Sequence[str]) -> Config:
     """``config`` with each of ``settings``, such as ``control.law=pid``, judged as a whole.
 
-    Raises
-    ------
-    SettingError
-        With all problems, if a setting or the whole is wrong.
+    Raises SettingError with all problems, if a setting or the whole is wrong.
     """
     if not settings:
         return config
@@ -194,15 +188,8 @@ def _set(data: dict[str, Any], setting: str) -> None:
 def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Config:
     """``config`` with ``settings``, which only a decision on a recorded pool goes by.
 
-    Parameters
-    ----------
-    own_pledges
-        True if it goes by the pledges of the configuration.
-
-    Raises
-    ------
-    SettingError
-        With all problems of the settings; else with those that have no effect on a decision.
+    With ``own_pledges`` it goes by the pledges of the configuration. Raises SettingError with all
+    problems of the settings; else with those that have no effect on a decision.
     """
     changed = overridden(config, settings)
     keys = ", ".join((*REPLAYED, *(f"groups.NAME.{key}" for key in REPLAYED_OF_GROUPS)))

@@ -86,7 +86,7 @@ class Reader:
         for name, key in keys.items():
             at = (*path, name)
             if at in self.tree.refused:
-                values[name] = _nothing(key)
+                values[name] = None
             elif name in value:
                 values[name] = self.value(key, value[name], at)
             elif key.default is MISSING:
@@ -221,11 +221,5 @@ def _folded(path: ValuePath) -> ValuePath:
 
 
 def _unknown(section: type) -> Any:
-    """Record of a section that cannot be read."""
-    return record_of(section, {name: _nothing(key) for name, key in keys_of(section).items()})
-
-
-def _nothing(key: Key) -> Any:
-    """Value of a key that cannot be read."""
-    is_record = key.section is key.hint and not key.optional
-    return _unknown(key.hint) if is_record else None
+    """Record of a section that cannot be read: None in the place of all values."""
+    return record_of(section, dict.fromkeys(keys_of(section)))

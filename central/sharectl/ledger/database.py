@@ -108,12 +108,8 @@ def reading(
     """Connection in one transaction, which changes nothing.
 
     Raises StateError, also if there is no ledger yet, or the body cannot read what is in it.
-
-    Parameters
-    ----------
-    at_once
-        Whether the body ends in a moment. While nobody writes, SQLite then makes no index of the
-        write-ahead log either, for which a full disk has no room.
+    ``at_once`` is for a body that ends in a moment: while nobody writes, SQLite then makes no index
+    of the write-ahead log either, for which a full disk has no room.
     """
     with errors_of(path):
         try:
@@ -215,10 +211,7 @@ def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.C
 def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
     """Tell whether the file has the ledger's tables; False if it has no table.
 
-    Raises
-    ------
-    StateError
-        If they are those of a newer sharectl, or of another program.
+    Raises StateError if they are those of a newer sharectl, or of another program.
     """
     version, owner, tables = (
         int(connection.execute(query).fetchone()[0])

@@ -46,10 +46,7 @@ def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
 def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
     """Add rows to the log, which is rotated first at ``max_bytes``; each file has the header.
 
-    Raises
-    ------
-    StateError
-        If that fails; the log then ends where it ended before.
+    Raises StateError if that fails; the log then ends where it ended before.
     """
     files.rotate(path, max_bytes, keep)
     fresh = not path.exists() or path.stat().st_size == 0

@@ -70,12 +70,7 @@ def _csv(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
 def _write_parquet(path: Path, table: Table, rows: Iterator[Sequence[Value]]) -> None:
     """Replace a Parquet file whole or not at all, row group by row group.
 
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    StateError
-        If the file cannot be written.
+    Raises MissingExtraError without pyarrow, StateError if the file cannot be written.
     """
     try:
         import pyarrow as pa

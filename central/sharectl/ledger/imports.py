@@ -55,12 +55,8 @@ class Forgotten(NamedTuple):
 def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
     """Add the rows of some logs, none of them twice.
 
-    Raises
-    ------
-    InputError
-        If any row of any file is invalid, or no file has a row: then nothing is added.
-    StateError
-        If the ledger cannot be written.
+    Raises InputError, with all invalid rows of all files, or if there is none: then nothing is
+    added. Raises StateError if the ledger cannot be written.
     """
     horizon = now - ledger.keep.days * DAY_SECONDS
     done = _checked(sources, now, horizon)

@@ -71,12 +71,8 @@ def write(path: Path, snapshot: Snapshot) -> None:
 def read_jobs(path: Path, groups: Collection[str]) -> JobRows:
     """Jobs of a file, their groups matched against ``groups``.
 
-    A value that condor_q printed as ``undefined`` or ``error`` takes the seed's default.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has invalid rows: the first 20 are named.
+    A value that condor_q printed as ``undefined`` or ``error`` takes the seed's default. Raises
+    InputError if it cannot be read, or has invalid rows, with the first 20 of these.
     """
     try:
         with files.open_text(path, errors="replace") as file:

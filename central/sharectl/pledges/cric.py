@@ -61,10 +61,7 @@ def promised(
 ) -> dict[str, Pledge]:
     """VO → sum of its pledges by ``federations``; a VO without one is absent.
 
-    Raises
-    ------
-    InputError
-        With all problems of these federations and VOs.
+    Raises InputError with all problems of these federations and VOs.
     """
     try:
         answer = json.loads(content)
@@ -162,14 +159,9 @@ Answered = tuple[Optional[str], Optional[str]]
 
 
 def ask(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
-    """Answer at ``url`` within the deadline.
+    """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
 
     The process that asks is ended then: a server may send a byte a second for ever.
-
-    Raises
-    ------
-    PoolUnavailableError
-        Without an answer.
     """
     get = partial(_get, url, server, etag)
     question = Question(get, server.deadline_seconds, _why, _MORE_BYTES)

@@ -86,15 +86,7 @@ def join(
 ) -> Joined:
     """Pledges of all groups: a written one goes before that of the source.
 
-    Parameters
-    ----------
-    absent
-        Group → why the source has no pledge for it.
-
-    Raises
-    ------
-    InputError
-        With every group that has none.
+    Raises InputError with every group that has none; ``absent`` tells why the source has none.
     """
     pledges, problems, notes = [], [], []
     for group in wanted:
