@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable
 
 from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
@@ -65,45 +65,32 @@ def unit_of() -> Unit:
         ).stdout
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
-    rows = (line.partition("=") for line in shown.splitlines())
-    unit = {name: value for name, _, value in rows}
+    unit = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
     return unit if unit.get("LoadState") == "loaded" else {}
 
 
-def protected(config: Config, unit: Unit) -> list[str]:
+def protected(config: Config, unit: Unit) -> Iterator[str]:
     """Folders that the unit keeps cycles from writing to."""
-    lines = []
-    for folder, places in _folders(config).items():
-        setting = _protection(unit, Path(os.path.realpath(folder)))
-        if setting is not None:
-            by_path = setting.startswith("ProtectSystem")
-            line = f"`systemctl edit {SERVICE}`, and write there [Service] and below it "
-            remedy = f"{line}ReadWritePaths={folder}" if by_path else "name a folder elsewhere"
-            fact = f"{SERVICE} lets cycles write nothing to {folder} that others see ({setting})"
-            lines.append(f"{places}: {fact}; {remedy}")
-    return lines
-
-
-def _protection(unit: Unit, folder: Path) -> Optional[str]:
-    """Setting of a unit that keeps cycles from writing to ``folder``; None if they can."""
-    writable = (path.lstrip("-+") for path in unit.get("ReadWritePaths", "").split())
-    if _is_within(folder, (*writable, *_made(unit))):
-        return None
-    for setting, folders in _HIDDEN.items():
-        if unit.get(setting) == "yes" and _is_within(folder, folders):
-            return f"{setting}=yes"
+    writable = [path.lstrip("-+") for path in unit.get("ReadWritePaths", "").split()]
     system = unit.get("ProtectSystem", "")
-    is_read_only = _is_within(folder, _READ_ONLY.get(system, ()))
-    return f"ProtectSystem={system}" if is_read_only else None
+    settings = {f"{name}=yes": names for name, names in _HIDDEN.items() if unit.get(name) == "yes"}
+    settings[f"ProtectSystem={system}"] = _READ_ONLY.get(system, ())
+    for folder, places in _folders(config).items():
+        real = Path(os.path.realpath(folder))
+        above = {str(path) for path in (real, *real.parents)}
+        if above.isdisjoint((*writable, *_made(unit))):
+            setting = next((name for name, names in settings.items() if above & {*names}), None)
+            if setting is not None:
+                line = f"`systemctl edit {SERVICE}`, and write there [Service] and below it "
+                remedy = f"{line}ReadWritePaths={folder}"
+                remedy = remedy if setting.startswith("ProtectS") else "name a folder elsewhere"
+                fact = f"{SERVICE} lets cycles write nothing to {folder} that others see"
+                yield f"{places}: {fact} ({setting}); {remedy}"
 
 
 def _made(unit: Unit) -> list[str]:
     """Folders that systemd makes before a cycle."""
     return [f"/var/lib/{name}" for name in unit.get("StateDirectory", "").split()]
-
-
-def _is_within(path: Path, folders: Iterable[str]) -> bool:
-    return any(Path(folder) in (path, *path.parents) for folder in folders)
 
 
 def absent(config: Config, unit: Unit) -> list[str]:
@@ -177,16 +164,14 @@ def missing_extras(
 ) -> tuple[list[str], list[str]]:
     """Problems with extras that the configuration needs, and a recommendation of all."""
     missing = {extra: use for extra, (library, use) in _EXTRAS.items() if spec_of(library) is None}
-    if not missing:
-        return [], []
     install = f"`pip install '.[{','.join(missing)}]'` in the checkout"
     uses = "; ".join(f"{extra} ({use})" for extra, use in missing.items())
-    problems = []
     many = config.control.strategy == "many" and config.control.assigning.solver == "highs"
-    if many and "optimise" in missing:
-        needs = "control.solver: `highs` needs scipy, which is not installed"
-        problems = [f"{needs}; {install}, or write auto"]
-    return problems, [f"extras that are not installed: {uses}; {install} brings them"]
+    needs = "control.solver: `highs` needs scipy, which is not installed"
+    return (
+        [f"{needs}; {install}, or write auto"] if many and "optimise" in missing else [],
+        [f"extras that are not installed: {uses}; {install} brings them"] if missing else [],
+    )
 
 
 # ---- signatures
@@ -254,16 +239,13 @@ def _idle_control(config: Config) -> Iterator[str]:
 def _idle_laws(config: Config) -> Iterator[str]:
     """Parameters of laws by which no group is controlled."""
     default, steering = config.control.acting, steering_of(config)
-    groups = dict(all_groups(config.groups))
-    law_of = {name: steering.by_group.get(name, steering.control).law for name in groups}
-    for law, own in (("ewma", default.ewma != Ewma()), ("pid", default.pid != Pid())):
-        places = [("", "control")] if own else []
-        for name, line in groups.items():
-            control = line[-1].control
-            if control is not None and getattr(control, law) is not None:
-                places.append((name, f"{place_of(name)}.control"))
-        for name, place in places:
-            within = [group for group in groups if not name or f"{group}.".startswith(f"{name}.")]
-            if law not in {law_of[group] for group in within}:
+    sections = {name: line[-1].control for name, line in all_groups(config.groups)}
+    law_of = {name: steering.by_group.get(name, steering.control).law for name in sections}
+    for law, usual in (("ewma", Ewma()), ("pid", Pid())):
+        owners = ["", *(name for name, own in sections.items() if own and getattr(own, law))]
+        for owner in owners if getattr(default, law) != usual else owners[1:]:
+            within = (name for name in law_of if not owner or f"{name}.".startswith(f"{owner}."))
+            if law not in {law_of[name] for name in within}:
+                place = f"{place_of(owner)}.control" if owner else "control"
                 fact = "has no effect, because no group is controlled by it"
                 yield f"{place}.{law}: {fact}; write law: {law} beside it, or remove it"

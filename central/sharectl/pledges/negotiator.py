@@ -5,7 +5,7 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -199,11 +199,8 @@ def _power(collector: Any, pool: PoolConfig) -> tuple[float, float]:
     for ad in slots(collector, projection=_PROJECTION):
         if text(evaluated(ad, "Machine")) is not None:
             of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
+            node_hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0) or pool.default_node_hs06
+            node_cores = whole(evaluated(ad, "TotalCpus"), 0) or pool.default_node_cores
             cores += of_slot
-            hs06 += of_slot * _hs06_per_core(ad, pool)
+            hs06 += of_slot * node_hs06 / node_cores
     return cores, hs06
-
-
-def _hs06_per_core(ad: Mapping[str, Any], pool: PoolConfig) -> float:
-    node = number(evaluated(ad, "t1_wn_hs06"), 0.0) or pool.default_node_hs06
-    return node / (whole(evaluated(ad, "TotalCpus"), 0) or pool.default_node_cores)

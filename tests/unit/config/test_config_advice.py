@@ -184,12 +184,12 @@ UNIT = {
 )
 def test_a_folder_that_the_unit_protects_is_named(path: str, setting: str, remedy: str) -> None:
     chosen = parse(f"{GROUPS}history: {{jobs_file: {path}}}", "F")
-    lines = protected(chosen, UNIT)
+    lines = list(protected(chosen, UNIT))
     assert [line.split(": ")[0] for line in lines] == (["history.jobs_file"] if setting else [])
     assert setting in "".join(lines)
     assert "".join(lines).endswith(remedy)
-    assert protected(chosen, {}) == []
-    by_full = protected(chosen, {**UNIT, "ProtectSystem": "full"})
+    assert list(protected(chosen, {})) == []
+    by_full = list(protected(chosen, {**UNIT, "ProtectSystem": "full"}))
     assert by_full == ([] if "ProtectSystem" in setting else lines)
     assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
 
