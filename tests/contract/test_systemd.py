@@ -131,7 +131,7 @@ def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to()
     assert Path("/var/lib", unit["StateDirectory"]) == TARGETS_FILE.parent
     groups = "groups: {cms: {pledge_hs06: 1}}\n"
     assert list(protected(parse(groups, "F"), unit)) == []
-    assert protected(parse(f"{groups}publish: [{{file: /shared/targets}}]", "F"), unit) != []
+    assert list(protected(parse(f"{groups}publish: [{{file: /shared/targets}}]", "F"), unit)) != []
     default = f"file:{TARGETS_FILE}"
     snippet = (UNITS.parent / "config.d" / "60-sharectl-execute-point.conf").read_text()
     assert re.findall(r"^SHARECTL_SOURCE = (.*)$", snippet, re.MULTILINE) == [default]

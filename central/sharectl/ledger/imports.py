@@ -40,7 +40,7 @@ class Imported:
     rows_too_old: int = 0
     """Rows older than what is kept."""
     keep_days_needed: Optional[int] = None
-    """``ledger.keep_days`` with which no row would be too old; None if none is."""
+    """``ledger.keep_days`` with which no row would be too old; None without such."""
     without_rows: list[str] = field(default_factory=list)
     """Names of files without rows."""
 
@@ -55,8 +55,8 @@ class Forgotten(NamedTuple):
 def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
     """Add the rows of some logs, none of them twice.
 
-    Raises InputError, with all invalid rows of all files, or if there is none: then nothing is
-    added. Raises StateError if the ledger cannot be written.
+    Raises InputError with all invalid rows of all files, or without a row: then nothing is added.
+    Raises StateError if the ledger cannot be written.
     """
     horizon = now - ledger.keep.days * DAY_SECONDS
     done = _checked(sources, now, horizon)

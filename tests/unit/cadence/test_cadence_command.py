@@ -108,18 +108,6 @@ def test_an_interval_that_cannot_be_kept_shows_what_happens_instead(cadence: Cad
     assert content["recommendation"]["NEGOTIATOR_CYCLE_DELAY"] == 15, "it brings its delay"
 
 
-def test_jobs_of_a_log_by_group(cadence: Cadence) -> None:
-    _log((300, 8, 10), (30, 1, 2), (-1, 1, 2))
-    options = "--swf log.swf --by group --interval 300"
-    rows = _json(cadence, f"{options} --cores 9")["run_times"]
-    assert [
-        (row["name"], row["jobs"], round(row["intervals"][0]["loading_factor"], 3)) for row in rows
-    ] == [("all", 2, 0.9), ("group 10", 1, 1.0), ("group 2", 1, 0.1)]
-    without = _json(cadence, options)["run_times"][1]["intervals"][0]
-    assert without["idle_core_hours_per_day"] is None
-    assert cadence("--swf none")[0] == 65
-
-
 def test_idle_hours_of_groups_add_up_to_those_of_the_pool(cadence: Cadence) -> None:
     _log(*((30 * group, 1 + group % 3, group) for group in range(1, 26)))
     options = "--swf log.swf --by group --cores 1000 --cycle-duration 3"
