@@ -131,7 +131,7 @@ class Flow:
 
     def __init__(self, box: Box, folder: Path) -> None:
         self.box = box
-        self.sharectl = Sharectl(box, folder, imported=True)
+        self.sharectl = Sharectl(box, folder)
         self.targets = box.shared_directory / "sharectl.txt"
         self.done = box.shared_directory / "done"
         self.clusters: list[tuple[str, str, int, int, Path]] = []

@@ -67,7 +67,7 @@ class Person:
 
     def sharectl(self, folder: Path) -> Sharectl:
         """The command, run by this person."""
-        return Sharectl(self.box, folder, self.environment, imported=True)
+        return Sharectl(self.box, folder, self.environment)
 
 
 def secure(box: Box, more: str = "") -> None:

@@ -14,14 +14,11 @@ from typing import Any, Optional
 import yaml
 
 from poolbox import Box
-from tests.pool import imported_command
 
 CHECKOUT = Path(__file__).parents[2]
 GROUPS = {"cms": 300.0, "atlas": 200.0}
 """Group -> pledge, HS06, unless a test says otherwise."""
 DEADLINE_SECONDS = 90
-# Verbs of which one run at least was of a process that was started as users start it.
-STARTED: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -34,8 +31,6 @@ class Sharectl:
     """Beyond that of the pool's user, such as another CONDOR_CONFIG."""
     within: tuple[str, ...] = ()
     """Command that starts the command, such as nsenter."""
-    imported: bool = False
-    """True: all runs of a verb but the first are forked, which takes a third of the time."""
 
     @property
     def targets(self) -> Path:
@@ -67,17 +62,12 @@ class Sharectl:
         self, *arguments: str, expect: Optional[int] = 0, **configuration: Any
     ) -> subprocess.CompletedProcess[str]:
         """What became of the command; its exit code must be ``expect`` unless that is None."""
-        if self.imported and arguments[0] in STARTED:
-            given = [*arguments, "--config", str(self._configured(configuration))]
-            done = imported_command.run(given, self._environment(), DEADLINE_SECONDS)
-        else:
-            STARTED.add(arguments[0])
-            started = self.start(*arguments, **configuration)
-            try:
-                out, err = started.communicate(timeout=DEADLINE_SECONDS)
-            finally:
-                started.kill()
-            done = subprocess.CompletedProcess(arguments, started.returncode, out, err)
+        started = self.start(*arguments, **configuration)
+        try:
+            out, err = started.communicate(timeout=DEADLINE_SECONDS)
+        finally:
+            started.kill()
+        done = subprocess.CompletedProcess(arguments, started.returncode, out, err)
         said = f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert expect in (None, done.returncode), said
         return done

@@ -53,7 +53,7 @@ def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
     """The command, on a pool where nothing runs before and after."""
-    yield Sharectl(pool, tmp_path, imported=True)
+    yield Sharectl(pool, tmp_path)
     pool.remove_jobs()
     pool.wait_until(
         lambda: weights(pool) == {BY_CORES: 10, BY_MEMORY: 4, PLAIN: 4}, 60, "slots are whole again"

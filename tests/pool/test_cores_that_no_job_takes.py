@@ -63,7 +63,7 @@ class Cycles:
     """Cycles, one after the other, until something is seen."""
 
     def __init__(self, box: Box, folder: Path) -> None:
-        self.sharectl = Sharectl(box, folder, imported=True)
+        self.sharectl = Sharectl(box, folder)
         self.configuration: dict[str, Any] = {
             "groups": {"alice": {"pledge_hs06": 100}, "cms": {"pledge_hs06": 300}},
             "control": {"give_up_seconds": GIVE_UP_SECONDS},

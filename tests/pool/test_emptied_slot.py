@@ -70,7 +70,7 @@ def says(box: Box, name: str) -> list[str]:
 def test_jobs_that_wait_for_the_node_to_empty_are_not_told_never(
     box: Box, tmp_path: Path, node: str
 ) -> None:
-    sharectl, here = Sharectl(box, tmp_path, imported=True), on(f"{node}.example.org")
+    sharectl, here = Sharectl(box, tmp_path), on(f"{node}.example.org")
     clusters = {
         name: box.submit(jobs("lhcb", cores, 1, 900, *lines, here))
         for name, (cores, lines) in {**WAITING, **NEVER}.items()

@@ -123,7 +123,7 @@ def grace(box: Box) -> None:
 
 @pytest.fixture
 def sharectl(waiting: Waiting, tmp_path: Path) -> Sharectl:
-    return Sharectl(waiting.box, tmp_path, imported=True)
+    return Sharectl(waiting.box, tmp_path)
 
 
 def explained(sharectl: Sharectl, waiting: Waiting, name: str) -> dict[str, Any]:

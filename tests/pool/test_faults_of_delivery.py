@@ -477,8 +477,8 @@ def test_without_room_what_stands_stands_or_runs_out(
         sequence = int(said.partition("sequence=")[2].split()[0])
         # Several cycles within a second are ahead of the clock, by which the next plan is numbered.
         box.wait_until(lambda: time.time() > sequence + 1, 40, "the next plan is a newer one")
-        until, _ = publish(command, [STEADY], VALIDITY_SECONDS, **ways)
-        box.wait_until(lambda: acts(watch), VALIDITY_SECONDS - 5, "the node has its target")
+        until, _ = publish(command, [STEADY], 30, **ways)
+        box.wait_until(lambda: acts(watch), 25, "the node has its target")
         stood, lines = servers.elsewhere.read_bytes(), kept_lines(disk)
         codes = []
         # The ledger's log takes hundreds of pages where all that was there before it takes tens.

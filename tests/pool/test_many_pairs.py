@@ -81,7 +81,7 @@ class Steered:
         self.box = box
         self.start = start
         self.steered, self.stop = threading.Event(), threading.Event()
-        self.sharectl = Sharectl(box, folder, imported=True)
+        self.sharectl = Sharectl(box, folder)
         self.configuration: dict[str, Any] = {
             "groups": {group: {"pledge_hs06": 100} for group in GROUPS},
             "control": {"strategy": strategy},

@@ -174,7 +174,7 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
 
 def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_path: Path) -> None:
     """All jobs are of alice, so cores move within alice only."""
-    sharectl, leave = Sharectl(box, tmp_path, imported=True), box.shared_directory / "leave"
+    sharectl, leave = Sharectl(box, tmp_path), box.shared_directory / "leave"
     configuration: dict[str, Any] = {
         "groups": GROUPS,
         "nodes": {"controlled": ["wn-001", "wn-002"]},

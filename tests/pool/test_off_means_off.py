@@ -47,7 +47,7 @@ def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
 
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
-    command = Sharectl(pool, tmp_path, imported=True)
+    command = Sharectl(pool, tmp_path)
     yield command
     (pool.shared_directory / scenario.TARGETS_FILE).unlink(missing_ok=True)
 

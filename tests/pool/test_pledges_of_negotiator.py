@@ -48,7 +48,7 @@ def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator
 
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
-    return Sharectl(pool, tmp_path, imported=True)
+    return Sharectl(pool, tmp_path)
 
 
 def hs06_of(sharectl: Sharectl, **configuration: Any) -> dict[str, float]:

@@ -59,7 +59,7 @@ def test_single_core_jobs_of_a_group_under_its_share_get_cores(
 ) -> None:
     """No core while nothing is under control; then half of the error goes."""
     with open_box(spec()) as box:
-        sharectl = Sharectl(box, tmp_path, imported=True)
+        sharectl = Sharectl(box, tmp_path)
         configuration: dict[str, Any] = {
             "groups": {group: {"pledge_hs06": 160} for group in ("alice", "lhcb")},
             "control": {"strategy": strategy},

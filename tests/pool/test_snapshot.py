@@ -39,7 +39,7 @@ def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
     """The command, on a pool whose queues are empty again afterwards."""
-    yield Sharectl(pool, tmp_path, imported=True)
+    yield Sharectl(pool, tmp_path)
     pool.remove_jobs()
 
 

@@ -31,7 +31,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def sharectl(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> Sharectl:
-    return Sharectl(pool, tmp_path_factory.mktemp("sharectl"), imported=True)
+    return Sharectl(pool, tmp_path_factory.mktemp("sharectl"))
 
 
 @pytest.fixture(scope="module")
