@@ -20,8 +20,7 @@ from sharectl.explain.decisions import Explained, Since
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import OTHER
 from sharectl.plan.records import CycleRecord, NodeRecord
-from sharectl.report.explain import Page, cycle_page, group_page, node_page
-from sharectl.report.explain_job import job_page
+from sharectl.report.explain import Page, cycle_page, group_page, job_page, node_page
 from sharectl.report.tables import listed
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import group_of

@@ -58,8 +58,7 @@ class Otherwise(NamedTuple):
     """Outcome of deciding now; None if that cannot be done."""
     note: str = ""
     """`OVERRULED`, `ALIKE` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
-    tried_all: Optional[bool] = True
-    """None if there is no plan to change."""
+    tried_all: bool = True
 
 
 class Exchange(NamedTuple):

@@ -14,9 +14,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
+from sharectl.explain.formulas import number
 from sharectl.report import scale
 from sharectl.report.scale import NARROW, AxisUnit, Limits, Tick, number_ticks, rounded_limits
-from sharectl.times import span
+from sharectl.report.tables import listed
+from sharectl.times import shown, span
 from sharectl.words import counted, printable
 
 if TYPE_CHECKING:
@@ -158,12 +160,12 @@ def style_sheet() -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("sharectl", "report"),
-        autoescape=True,
+        autoescape=select_autoescape(("html", "svg")),
         undefined=StrictUndefined,
         finalize=_written,
         trim_blocks=True,
@@ -173,8 +175,8 @@ def _environment() -> Environment:
         width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
     )
     environment.globals["style"] = Markup(style_sheet())  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent)
-    for words in (*numbers, scale.minute, span, counted):
+    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent, number)
+    for words in (*numbers, scale.minute, shown, span, counted, listed):
         environment.filters[words.__name__] = words
     return environment
 

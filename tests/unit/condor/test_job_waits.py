@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
+from sharectl.explain.decisions import explain_group, of_now
+from sharectl.explain.what_if import Case
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import JobWaits, WaitTimes
 from sharectl.plan.plan import State, decide
-from sharectl.report.explain import wait_rows
+from sharectl.report.explain import group_page
 from sharectl.report.pool import waits_table
 from sharectl.shares.demand import JobWait, job_waits
 from tests.fakes import NOW
@@ -91,7 +93,7 @@ LONG = (
 
 
 def test_the_words_of_a_group() -> None:
-    assert [f"{label} {text}" for label, text, _ in wait_rows(WAITS)] == [
-        "waits 1-core jobs: longest 2 h, median 1 h",
-        f"waits 8-core jobs: {LONG}",
-    ]
+    explained = of_now(Case(law(), State(), replace(busy(0), waits=WAITS), NOW), "the pool")
+    page = group_page(explained, "cms", explain_group(explained, "cms"))
+    waits = [text for label, text in page.shown(everything=True) if label == "waits"]
+    assert waits[1:] == ["1-core jobs: longest 2 h, median 1 h", f"8-core jobs: {LONG}"]

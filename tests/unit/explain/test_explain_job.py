@@ -25,8 +25,7 @@ from sharectl.explain.job import (
     SlotTarget,
     verdict,
 )
-from sharectl.report.explain import Page
-from sharectl.report.explain_job import job_page
+from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
 
 LIMITS = "(MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory)"
