@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import UNKNOWN_CODE
 from sharectl.plan.plan import Decision, PlanConfig
-from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes, group_reasons
+from sharectl.plan.records import OF_NODE, CycleRecord, NodeRecord, TargetNodes, group_reasons
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
 
@@ -107,38 +107,19 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
     their target and no cores, are left out. Nodes that were unwilling refuse again.
     """
     present = [node for node in record.nodes if node.cores > 0]
-    return Snapshot(
-        taken_at=record.taken_at,
-        nodes=tuple(
-            Node(
-                name=node.node,
-                machine=node.node,
-                cores=node.cores,
-                hs06_per_core=node.hs06_per_core,
-                controlled=node.controlled,
-                memory_mib=node.memory_mib,
-                reserved=node.reserved,
-                draining=node.draining,
-                multicore_only=node.multicore_only,
-                several_slots=node.reason == "several-slots",
-                refusal=UNKNOWN_CODE if node.reason in UNWILLING else None,
-            )
-            for node in present
-        ),
-        running=tuple(jobs for node in present for jobs in _running(node)),
-        pending=record.pending,
-        sources=record.sources,
-    )
-
-
-def _running(node: NodeRecord) -> Iterator[RunningJobs]:
-    for held in node.held:
-        yield RunningJobs(
-            node=node.node,
-            group=held.group,
-            cores=held.cores,
-            hs06_per_core=node.hs06_per_core,
-            seconds=held.seconds,
-            jobs=held.jobs,
-            memory_mib=held.memory_mib,
+    nodes = [
+        Node(
+            node.node,
+            node.node,
+            several_slots=node.reason == "several-slots",
+            refusal=UNKNOWN_CODE if node.reason in UNWILLING else None,
+            **{field: getattr(node, field) for field in OF_NODE},
         )
+        for node in present
+    ]
+    running = [
+        RunningJobs(node.node, group, cores, node.hs06_per_core, seconds, jobs, memory_mib)
+        for node in present
+        for group, cores, jobs, seconds, memory_mib in node.held
+    ]
+    return Snapshot(record.taken_at, tuple(nodes), tuple(running), record.pending, record.sources)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum
 from operator import attrgetter
 from typing import Optional
@@ -24,6 +25,8 @@ KINDS = {
 }
 """Kind of a change -> its sentence."""
 
+_ORDER = ("moved", "altered", "added", "dropped", "kept")
+
 _purpose = attrgetter("held_back", "helped", "request_cores")
 
 ESTIMATING = frozenset({"many"})
@@ -32,18 +35,24 @@ ESTIMATING = frozenset({"many"})
 
 @dataclass(frozen=True)
 class Change:
-    """One node's target before and after; never the same."""
+    """One target before and after; on two nodes if it is moved."""
 
-    node: str
     before: Optional[Target]
     after: Optional[Target]
 
     @property
+    def nodes(self) -> tuple[str, ...]:
+        """The node, or the one before and the one after."""
+        return tuple(dict.fromkeys(target.node for target in (self.before, self.after) if target))
+
+    @property
     def kind(self) -> str:
-        """`added`, `altered` or `removed`."""
-        if self.before is None:
-            return "added"
-        return "removed" if self.after is None else "altered"
+        """One of `KINDS`."""
+        if self.before is None or self.after is None:
+            return "added" if self.before is None else "dropped"
+        if self.before.node != self.after.node:
+            return "moved"
+        return "kept" if self.before == self.after else "altered"
 
 
 @dataclass(frozen=True)
@@ -64,28 +73,15 @@ class ChangeRecord:
 
 def changes(before: Iterable[Standing], after: Iterable[Standing]) -> tuple[Change, ...]:
     """Nodes whose target differs, by name."""
-    old = {stood.target.node: stood.target for stood in before}
-    new = {stood.target.node: stood.target for stood in after}
-    return tuple(
-        Change(node, old.get(node), new.get(node))
-        for node in sorted(old.keys() | new.keys())
-        if old.get(node) != new.get(node)
-    )
+    rows = _by_node([stood.target for stood in before], [stood.target for stood in after])
+    return tuple(change for change in rows if change.kind != "kept")
 
 
-@dataclass(frozen=True)
-class TargetChange:
-    """One target before and after; on two nodes if it is moved."""
-
-    kind: str
-    """One of `KINDS`."""
-    before: Optional[Target]
-    after: Optional[Target]
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """The node, or the one before and the one after."""
-        return tuple(dict.fromkeys(target.node for target in (self.before, self.after) if target))
+def _by_node(before: Iterable[Target], after: Iterable[Target]) -> list[Change]:
+    """Each node's target before and after, by name."""
+    old = {target.node: target for target in before}
+    new = {target.node: target for target in after}
+    return [Change(old.get(node), new.get(node)) for node in sorted({*old, *new})]
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ class Effect:
 class PlanDiff:
     """All changes, each node in one of them, and their effect."""
 
-    changes: tuple[TargetChange, ...]
+    changes: tuple[Change, ...]
     effect: Effect
 
     def count(self, kind: str) -> int:
@@ -132,11 +128,10 @@ def plan_diff(
     strategy
         Strategy of ``after``.
     """
-    old = {target.node: target for target in before}
-    new = {target.node: target for target in after}
+    rows = _by_node(before, after)
+    effect = _effect(rows, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING)
     return PlanDiff(
-        _target_changes(old, new),
-        _effect(old, new, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING),
+        tuple(sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))), effect
     )
 
 
@@ -148,52 +143,41 @@ def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
     return freed * node.hs06_per_core, jobs_more * target.request_cores * node.hs06_per_core
 
 
-def _target_changes(
-    old: Mapping[str, Target], new: Mapping[str, Target]
-) -> tuple[TargetChange, ...]:
-    """Moved and altered targets first, then by node."""
-    come: defaultdict[tuple[str, str, int], list[Target]] = defaultdict(list)
-    for node in sorted(new.keys() - old.keys()):
-        come[_purpose(new[node])].append(new[node])
-    moved, dropped = [], []
-    for node in sorted(old.keys() - new.keys()):
-        arrivals = come[_purpose(old[node])]
+def _moves(rows: Sequence[Change]) -> Iterator[Change]:
+    """Changes, where a target that goes and one that comes for the same purpose are one move."""
+    come: defaultdict[object, list[Change]] = defaultdict(list)
+    for change in rows:
+        if change.kind == "added":
+            come[_purpose(change.after)].append(change)
+    for change in rows:
+        arrivals = come[_purpose(change.before)] if change.kind == "dropped" else []
         if arrivals:
-            moved.append(TargetChange("moved", old[node], arrivals.pop(0)))
-        else:
-            dropped.append(TargetChange("dropped", old[node], None))
-    both = [(old[node], new[node]) for node in sorted(old.keys() & new.keys())]
-    added = sorted(
-        (target for targets in come.values() for target in targets), key=attrgetter("node")
-    )
-    return (
-        *moved,
-        *(TargetChange("altered", was, now) for was, now in both if was != now),
-        *(TargetChange("added", None, target) for target in added),
-        *dropped,
-        *(TargetChange("kept", was, now) for was, now in both if was == now),
-    )
+            yield Change(change.before, arrivals.pop(0).after)
+        elif change.kind != "added":
+            yield change
+    yield from sorted(chain(*come.values()), key=attrgetter("nodes"))
 
 
 def _effect(
-    old: Mapping[str, Target],
-    new: Mapping[str, Target],
+    rows: Iterable[Change],
     nodes: Mapping[str, NodeRecord],
     idle_before: Mapping[str, float],
     *,
     estimated: bool,
 ) -> Effect:
-    different = [node for node in sorted({*old, *new}) if old.get(node) != new.get(node)]
-    recorded = [node for node in different if node in nodes]
+    different = [change for change in rows if change.kind != "kept"]
+    recorded = [
+        (change, nodes[node]) for change in different for node in change.nodes if node in nodes
+    ]
     gains: defaultdict[str, list[float]] = defaultdict(list)
-    for sign, targets in ((-1.0, old), (1.0, new)):
-        for node in filter(targets.__contains__, recorded):
-            target = targets[node]
-            lost, gained = power_moved_hs06(target, nodes[node])
-            gains[target.held_back].append(-sign * lost)
-            gains[target.helped].append(sign * gained)
-    come = fsum(nodes[node].idle_core_seconds for node in recorded if node in new)
-    spared = [idle_before.get(node) for node in different if node in old]
+    for change, node in recorded:
+        for sign, target in ((-1.0, change.before), (1.0, change.after)):
+            if target:
+                lost, gained = power_moved_hs06(target, node)
+                gains[target.held_back].append(-sign * lost)
+                gains[target.helped].append(sign * gained)
+    come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
+    spared = [idle_before.get(change.before.node) for change in different if change.before]
     return Effect(
         power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
         idle_core_seconds=come if estimated else None,

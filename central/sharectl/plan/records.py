@@ -132,6 +132,18 @@ class CycleRecord:
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 
 
+OF_NODE = (
+    "cores",
+    "hs06_per_core",
+    "controlled",
+    "memory_mib",
+    "reserved",
+    "draining",
+    "multicore_only",
+)
+"""Fields of `sharectl.model.Node` that records keep."""
+
+
 def node_records(
     nodes: Mapping[str, NodeCores],
     targets: Iterable[Target],
@@ -140,35 +152,22 @@ def node_records(
 ) -> tuple[NodeRecord, ...]:
     """A record for every node of the snapshot and every node with a target or a reason, by name."""
     stands = {target.node: target for target in targets}
-    return tuple(
-        _record(nodes.get(name) or _absent(name), stands.get(name), reasons.get(name), waits)
-        for name in sorted({*nodes, *stands, *reasons})
-    )
-
-
-def _record(
-    here: NodeCores, target: Optional[Target], reason: Optional[str], waits: Mapping[Target, Wait]
-) -> NodeRecord:
-    node, wait = here.node, waits.get(target, NO_WAIT) if target else NO_WAIT
-    return NodeRecord(
-        node=node.name,
-        cores=node.cores,
-        hs06_per_core=node.hs06_per_core,
-        controlled=node.controlled,
-        held=_held(here.running),
-        target=target,
-        reason=reason,
-        wait_seconds=wait.seconds,
-        idle_core_seconds=wait.idle_core_seconds,
-        memory_mib=node.memory_mib,
-        reserved=node.reserved,
-        draining=node.draining,
-        multicore_only=node.multicore_only,
-    )
-
-
-def _absent(name: str) -> NodeCores:
-    return NodeCores(Node(name, name, cores=0, hs06_per_core=0.0, controlled=False))
+    records = []
+    for name in sorted({*nodes, *stands, *reasons}):
+        here = nodes.get(name) or NodeCores(Node(name, name, 0, 0.0, controlled=False))
+        target = stands.get(name)
+        wait = waits.get(target, NO_WAIT) if target else NO_WAIT
+        record = NodeRecord(
+            node=name,
+            held=_held(here.running),
+            target=target,
+            reason=reasons.get(name),
+            wait_seconds=wait.seconds,
+            idle_core_seconds=wait.idle_core_seconds,
+            **{field: getattr(here.node, field) for field in OF_NODE},
+        )
+        records.append(record)
+    return tuple(records)
 
 
 @lru_cache(maxsize=65_536)

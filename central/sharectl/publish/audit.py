@@ -88,8 +88,8 @@ class AuditFile:
         }
         rows = (
             {
-                "change": change.kind,
-                "node": change.node,
+                "change": "removed" if change.after is None else change.kind,
+                "node": change.nodes[0],
                 "before": _target(change.before),
                 "after": _target(change.after),
                 **common,

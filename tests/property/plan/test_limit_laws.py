@@ -124,11 +124,13 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
     assume(bounds.max_changed_nodes is not None)
     free = result(asked, max_changed_nodes=None)
     made = {
-        each.node: each.kind
+        each.nodes[0]: each.kind
         for each in changes(standing, standing_after(standing, result(asked), NOW))
     }
-    due = {each.node: each.kind for each in changes(standing, standing_after(standing, free, NOW))}
-    kinds = ("removed", "altered", "added")
+    due = {
+        each.nodes[0]: each.kind for each in changes(standing, standing_after(standing, free, NOW))
+    }
+    kinds = ("dropped", "altered", "added")
     put_off = [kinds.index(kind) for node, kind in due.items() if node not in made]
     ours = {each.target.node for each in standing if may_stay(each.target)}
     by_choice = [

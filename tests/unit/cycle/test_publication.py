@@ -55,7 +55,7 @@ class Cycles(World):
 
     def told(self) -> list[tuple[str, str, str]]:
         return [
-            (change.kind, change.node, record.reason)
+            (change.kind, change.nodes[0], record.reason)
             for record in self.audit.records
             for change in record.changes
         ]
@@ -122,8 +122,8 @@ def test_after_a_kill_at_any_step_the_next_cycle_makes_good(step: int) -> None:
     for record in world.audit.records:
         for change in record.changes:
             # The killed cycle may have told of a change; the next one tells it again, and says so.
-            assert audited.get(change.node) == change.before or record.recovered
-            audited[change.node] = change.after
+            assert audited.get(change.nodes[0]) == change.before or record.recovered
+            audited[change.nodes[0]] = change.after
     assert {node for node, target in audited.items() if target} == set(NODES)
 
 
@@ -163,7 +163,7 @@ def test_off_stays_off_and_the_pool_is_still_measured() -> None:
     assert first.publication.plan is not None
     assert (first.publication.plan.reason, second.publication.plan) == ("disabled", None)
     assert len(world.history.records) == 3
-    assert world.told()[-2:] == [("removed", node, "disabled") for node in NODES[:2]]
+    assert world.told()[-2:] == [("dropped", node, "disabled") for node in NODES[:2]]
     assert world.audit.records[-1].text == "cooling"
     world.switch.said = None
     world.cycle(3)
@@ -298,7 +298,7 @@ def test_the_audit_is_told_of_changes_only_and_of_targets_that_ran_out() -> None
     since = {stood.since for stood in world.state.state.standing}
     assert since == {NOW}, "a target that is as it was keeps its time"
     world.cycle(5)
-    assert world.told() == [*added, *(("removed", node, EXPIRED) for node in NODES[:2]), *added]
+    assert world.told() == [*added, *(("dropped", node, EXPIRED) for node in NODES[:2]), *added]
 
 
 def test_a_plan_that_no_publisher_took_counts_as_one_that_may_be_out() -> None:
@@ -383,7 +383,7 @@ def test_after_a_cycle_with_a_clock_ahead_cycles_are_of_now_again() -> None:
     assert {stood.since for stood in world.state.state.standing} == {NOW + PERIOD}
     added = [("added", "targets")] * 2
     kinds = [(kind, reason) for kind, _, reason in world.told()]
-    assert kinds == [*added, *[("removed", EXPIRED)] * 2, *added]
+    assert kinds == [*added, *[("dropped", EXPIRED)] * 2, *added]
 
 
 @pytest.mark.parametrize("limit", [1, 2])

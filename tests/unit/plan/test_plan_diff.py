@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from sharectl.model import Target
-from sharectl.plan.diff import TargetChange, plan_diff, power_moved_hs06
+from sharectl.plan.diff import Change, plan_diff, power_moved_hs06
 from sharectl.plan.records import HeldJobs, NodeRecord
 
 
@@ -31,11 +31,12 @@ NEW = [
 
 def test_what_each_node_goes_through() -> None:
     diff = plan_diff(OLD, NEW, {}, {}, "many")
+    assert [change.kind for change in diff.changes] == ["moved", "altered", "added", "kept"]
     assert diff.changes == (
-        TargetChange("moved", OLD[2], NEW[2]),
-        TargetChange("altered", OLD[1], NEW[1]),
-        TargetChange("added", None, NEW[3]),
-        TargetChange("kept", OLD[0], OLD[0]),
+        Change(OLD[2], NEW[2]),
+        Change(OLD[1], NEW[1]),
+        Change(None, NEW[3]),
+        Change(OLD[0], OLD[0]),
     )
     assert diff.effect.unknown_nodes == 4
 

@@ -38,7 +38,7 @@ def audit(folder: Path, max_bytes: int = 10**6) -> AuditFile:
 
 
 def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
-    record = ChangeRecord((Change("wn-1", BEFORE, AFTER),), PLAN, "targets", snapshot=SEEN)
+    record = ChangeRecord((Change(BEFORE, AFTER),), PLAN, "targets", snapshot=SEEN)
     audit(tmp_path).changed(record, NOW)
     target = {"held_back": "alice", "helped": "cms", "request_cores": 8}
     assert changes_in(tmp_path) == [
@@ -102,7 +102,7 @@ def test_the_digest_of_a_look_hangs_on_what_was_seen_alone() -> None:
 def test_every_line_is_json_and_the_longest_fits(tmp_path: Path) -> None:
     off = Disabled("\U0001f600" * 500, "ann@cm", NOW)
     long = Target("n" * 253, "a" * 64, 100_000, "b" * 64, 1024)
-    record = ChangeRecord((Change(long.node, None, long),), PLAN, "disabled", off.reason, SEEN)
+    record = ChangeRecord((Change(None, long),), PLAN, "disabled", off.reason, SEEN)
     for _ in range(20):
         audit(tmp_path).switched(off, NOW, on=False)
         audit(tmp_path).changed(record, NOW)
