@@ -105,9 +105,7 @@ def entitlements(
     """
     ratio = shared_ratio(config.setpoint, pledge_hs06, usage, present_hs06(snapshot))
     nominal = {group: pledge * ratio for group, pledge in pledge_hs06.items()}
-    core_hs06 = mean_hs06_per_core(snapshot)
-    demand = {group: demand_hs06(usage[group], core_hs06) for group in pledge_hs06}
-    moved, short = loans(nominal, demand, pledge_hs06, config.loans)
+    moved, short = loans(nominal, demand_hs06(usage, snapshot), pledge_hs06, config.loans)
     setpoints = {group: nominal[group] + moved[group] for group in pledge_hs06}
     errors = {group: usage[group].power_hs06 - setpoints[group] for group in pledge_hs06}
     waits = {group for group in pledge_hs06 if usage[group].demand_by_cores}
@@ -160,16 +158,15 @@ def shared_ratio(
     return {"in_use": in_use, "present": present, "pledge": pledged}[mode] / pledged
 
 
-def demand_hs06(usage: GroupUsage, hs06_per_core: float) -> float:
-    """Power that a group would use if its demand ran on cores of ``hs06_per_core``, HS06."""
-    waiting_cores = sum(cores * jobs for cores, jobs in usage.demand_by_cores.items())
-    return usage.power_hs06 + waiting_cores * hs06_per_core
-
-
-def mean_hs06_per_core(snapshot: Snapshot) -> float:
-    """Power of a core of the pool on average, HS06; the default where no node is known."""
+def demand_hs06(usage: Mapping[str, GroupUsage], snapshot: Snapshot) -> dict[str, float]:
+    """Group -> power that it would use if its demand ran on cores of the pool's mean power."""
     cores = sum(node.cores for node in snapshot.nodes)
-    return present_hs06(snapshot) / cores if cores else DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
+    core_hs06 = present_hs06(snapshot) / cores if cores else DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
+    return {
+        group: used.power_hs06
+        + core_hs06 * sum(cores * jobs for cores, jobs in used.demand_by_cores.items())
+        for group, used in usage.items()
+    }
 
 
 def present_hs06(snapshot: Snapshot) -> float:

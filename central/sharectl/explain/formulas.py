@@ -20,7 +20,7 @@ from sharectl.control.laws import (
 from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.model import GroupControl
 from sharectl.plan.records import CycleRecord
-from sharectl.shares.groups import BY_SUBGROUPS, first_level_of
+from sharectl.shares.groups import BY_SUBGROUPS, first_level
 
 ROUNDING_HS06 = 0.05
 """Numbers that differ by less are shown alike."""
@@ -79,11 +79,12 @@ def formulas(record: CycleRecord, group: str) -> Iterator[Formula]:
 
 
 def _ratio(record: CycleRecord, setpoint: str) -> float:
-    groups = first_level_of(record.groups)
+    errors = {control.group: control.error for control in record.groups}
+    groups = first_level(errors)
     return shared_ratio(
         setpoint,
-        {control.group: control.error.pledge_hs06 for control in groups},
-        {control.group: control.error.usage for control in groups},
+        {group: errors[group].pledge_hs06 for group in groups},
+        {group: errors[group].usage for group in groups},
         fsum(node.cores * node.hs06_per_core for node in record.nodes),
     )
 

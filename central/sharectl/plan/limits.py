@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
 
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
 from sharectl.plan.nodes import nodes_in_share
@@ -45,7 +44,7 @@ def limited(
     young = {target.node: target for target in dwelling(staying.values(), limits, now)}
     called_for = {target.node: target for target in wanted}
     desired = {**young, **{n: target for n, target in called_for.items() if n not in young}}
-    rooms = _rooms(limits, pool_nodes)
+    rooms = rooms_for_targets(limits, pool_nodes)
     notes = {
         "dwell": sum(called_for.get(node) != target for node, target in young.items()),
         **{code: max(0, len(desired) - most) for code, most in rooms.items()},
@@ -96,17 +95,9 @@ def standing_after(
     return tuple(sorted(stands, key=lambda stood: stood.target.node))
 
 
-def room_for_targets(limits: PlanLimits, pool_nodes: int) -> float:
-    """How many nodes may be under targets."""
-    return min(_rooms(limits, pool_nodes).values(), default=inf)
-
-
-def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
-    """Room for targets, limit by limit."""
-    rooms = {
-        "max-nodes": limits.max_nodes,
-        "max-target-share": None
-        if limits.max_target_ratio is None
-        else nodes_in_share(limits.max_target_ratio, pool_nodes),
-    }
-    return {code: most for code, most in rooms.items() if most is not None}
+def rooms_for_targets(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
+    """Limit -> how many nodes it lets be under targets."""
+    rooms = {} if limits.max_nodes is None else {"max-nodes": limits.max_nodes}
+    if limits.max_target_ratio is not None:
+        rooms["max-target-share"] = nodes_in_share(limits.max_target_ratio, pool_nodes)
+    return rooms

@@ -12,11 +12,8 @@ from typing import Optional, Union
 
 from sharectl.model import Node, Snapshot, Standing
 
-NOT_PUBLISHED = "not-published"
-"""Of a node that publishes no code."""
-
-NEVER_RAN = "never-ran"
-"""Of a node that publishes no code, and has the snippet that should run job_ctl."""
+NOT_PUBLISHED, NEVER_RAN = "not-published", "never-ran"
+"""Of a node that publishes no code; the second has the snippet that should run job_ctl."""
 
 STALE = "stale"
 """Of a node whose code is older than what START goes by."""
@@ -25,10 +22,10 @@ UNKNOWN_CODE = "unknown-code"
 """Of a node whose code is none of these."""
 
 QUIET = ("ok", "no-line")
-"""What nodes say when all is well."""
+"""Codes when all is well."""
 
 NO_FILE, NO_AD, EXPIRED = "no-file", "no-ad", "expired"
-"""What they say when all is well too, unless there is something for them."""
+"""Codes when all is well too, unless there is something for the node."""
 
 _INSTALL = "reinstall all of startd_cron"
 _WHO = "find its other writer; `sharectl cycle`"
@@ -160,32 +157,28 @@ ALL_NODES = ControlledHosts(("*",))
 
 
 def controlled_machines(
-    controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str]
+    controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str] = ()
 ) -> frozenset[str]:
-    """Full host names of nodes under control; the collector tells those meeting a constraint."""
-    if isinstance(controlled, ControlledShare):
-        return selected_by_share(controlled.ratio, machines)
-    if isinstance(controlled, ControlledHosts):
-        return frozenset(m for m in machines if selected_by_hosts(controlled.patterns, m))
-    return frozenset(machines) & frozenset(meeting_constraint)
+    """Full host names of nodes under control; the collector tells those meeting a constraint.
 
-
-def selected_by_hosts(patterns: Iterable[str], machine: str) -> bool:
-    """True if a pattern matches the host name ``machine`` or its first part, without case."""
-    full = machine.lower()
-    names = (full, full.partition(".")[0])
-    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
-
-
-def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
-    """``floor(ratio * number of machines)`` machines: the lowest by SHA-256 of the lower-case name.
-
-    The choice hangs on the names alone: not on their order, and hardly on other nodes.
+    A share is ``floor(ratio * number of machines)`` machines, the lowest by SHA-256 of the
+    lower-case name: the choice hangs on the names alone, and hardly on other nodes.
     """
+    machines = frozenset(machines)
+    if isinstance(controlled, ControlledConstraint):
+        return machines & frozenset(meeting_constraint)
+    if isinstance(controlled, ControlledHosts):
+        names = {name: (name.lower(), name.lower().partition(".")[0]) for name in machines}
+        patterns = [pattern.lower() for pattern in controlled.patterns]
+        return frozenset(
+            name
+            for name in machines
+            if any(fnmatchcase(own, pattern) for pattern in patterns for own in names[name])
+        )
     from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which few configurations need
 
-    ranked = sorted(set(machines), key=lambda name: (sha256(name.lower().encode()).digest(), name))
-    return frozenset(ranked[: nodes_in_share(ratio, len(ranked))])
+    ranked = sorted(machines, key=lambda name: (sha256(name.lower().encode()).digest(), name))
+    return frozenset(ranked[: nodes_in_share(controlled.ratio, len(ranked))])
 
 
 def nodes_in_share(ratio: float, nodes: int) -> int:
@@ -201,9 +194,14 @@ RETRY_TIMES = 4
 def never_steered(snapshot: Snapshot) -> dict[str, str]:
     """Node that no strategy steers -> one of `sharectl.plan.plan.NODE_REASONS`."""
     return {
-        **{node.name: "several-slots" for node in snapshot.nodes if node.several_slots},
-        **{node.name: "reserved" for node in snapshot.nodes if node.reserved},
-        **{node.name: "uncontrolled" for node in snapshot.nodes if not node.controlled},
+        node.name: reason
+        for node in snapshot.nodes
+        for reason, is_so in (
+            ("several-slots", node.several_slots),
+            ("reserved", node.reserved),
+            ("uncontrolled", not node.controlled),
+        )
+        if is_so
     }
 
 

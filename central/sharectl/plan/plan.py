@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Optional
 
 from sharectl.control.steering import SEED, SteeringConfig, steer
@@ -19,7 +20,7 @@ from sharectl.plan.free_blocks import (
 from sharectl.plan.limits import (
     dwelling,
     limited,
-    room_for_targets,
+    rooms_for_targets,
     standing_after,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
@@ -154,48 +155,46 @@ def decide(
     """Decision on a complete snapshot at Unix time ``now``."""
     groups = _controls(config, state, snapshot, now)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
+    # The seed's `pair` steers every node that it is told to.
     left_alone, unheeding = never_steered(snapshot), dict[str, int]()
     if config.strategy != "pair":
-        # The seed steers every node that it is told to.
-        left_alone, unheeding = left_out(
-            snapshot, standing, state.unheeding, now, config.assigning.obey_seconds
-        )
+        obey_seconds = config.assigning.obey_seconds
+        left_alone, unheeding = left_out(snapshot, standing, state.unheeding, now, obey_seconds)
     look = NOT_LOOKED
     if config.give_up is not None:
         look = look_at_blocks(state.blocks, standing, snapshot, nodes, now, config.give_up)
+    free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
         for stood in standing
-        if stood.target.node in nodes.keys() - left_alone.keys()
+        if stood.target.node in free
         and {stood.target.held_back, stood.target.helped} <= config.pledge_hs06.keys()
         and stood.target not in look.given_back
     ]
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
-        nodes={name: here for name, here in nodes.items() if name not in left_alone},
+        nodes=free,
         standing=may_stay,
         young={target.node for target in dwelling(may_stay, config.limits, now)},
-        room=room_for_targets(config.limits, len(nodes)),
+        room=min(rooms_for_targets(config.limits, len(nodes)).values(), default=inf),
         run_times=run_times,
         block_cores=config.limits.multicore_cores,
         look=look,
     )
-    if config.strategy == "pair":
-        wanted = one_pair(situation)
-    else:
-        wanted = many_pairs(situation, config.assigning)
-    uncertain = state.uncertain_nodes
+    pair = config.strategy == "pair"
+    wanted = one_pair(situation) if pair else many_pairs(situation, config.assigning)
     targets, notes = limited(
-        standing, may_stay, wanted.targets, config.limits, now, len(nodes), uncertain
+        standing, may_stay, wanted.targets, config.limits, now, len(nodes), state.uncertain_nodes
     )
     idle = {target.node for target in look.given_back} | {node for *_, node in look.left_alone}
     idle -= {target.node for target in targets}
     given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
-    reason = "no-room" if wanted.targets and not targets else wanted.reason
     held_back, helped = wanted.pair or (None, None)
+    plan, _ = withdrawal(config, state, now, wanted.reason)
     plan = replace(
-        _without_targets(config, state, now, reason),
+        plan,
+        reason="no-room" if wanted.targets and not targets else wanted.reason,
         targets=targets,
         held_back=held_back,
         helped=helped,
@@ -210,11 +209,10 @@ def decide(
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
     )
-    absent = {stood.target.node for stood in standing} - nodes.keys()
     reasons = {
         **_node_reasons(situation, wanted, targets),
-        **dict.fromkeys(idle & situation.nodes.keys(), "given-up"),
-        **dict.fromkeys(absent, "absent"),
+        **dict.fromkeys(idle & free.keys(), "given-up"),
+        **dict.fromkeys({stood.target.node for stood in standing} - nodes.keys(), "absent"),
         **left_alone,
     }
     records = node_records(nodes, targets, reasons, wanted.waits)
@@ -251,12 +249,7 @@ def withdrawal(
     config: PlanConfig, state: State, now: int, reason: str = "withdrawn"
 ) -> tuple[Plan, State]:
     """Plan without targets, whatever stands, for when none may stand: ``reason`` says why."""
-    plan = _without_targets(config, state, now, reason)
-    return plan, published(state, plan, now)
-
-
-def _without_targets(config: PlanConfig, state: State, now: int, reason: str) -> Plan:
-    return Plan(
+    plan = Plan(
         # At least the time itself: a lost state file does not send the sequence backwards.
         sequence=max(state.sequence + 1, now),
         generated_at=now,
@@ -265,6 +258,7 @@ def _without_targets(config: PlanConfig, state: State, now: int, reason: str) ->
         targets=(),
         reason=reason,
     )
+    return plan, published(state, plan, now)
 
 
 def published(state: State, plan: Plan, now: int) -> State:

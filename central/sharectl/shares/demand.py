@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +10,6 @@ from itertools import accumulate
 from typing import NamedTuple, Optional
 
 from sharectl.model import JobWaits, Kind, PendingJobs, Snapshot, UnplaceableJobs, WaitTimes
-from sharectl.shares.groups import is_within
 from sharectl.words import counted as number_of
 
 Request = tuple[str, int, int]
@@ -43,15 +43,6 @@ def pending_alike(pending: Iterable[PendingJobs], groups: Collection[str]) -> li
             most_mib = max(other.memory_mib, jobs.memory_mib)
             alike[key] = replace(jobs, jobs=other.jobs + jobs.jobs, memory_mib=most_mib)
     return [alike[key] for key in sorted(alike)]
-
-
-def unplaceable_by_cores(pending: Iterable[PendingJobs], group: str) -> dict[int, int]:
-    """Cores requested -> jobs of ``group``, and of the groups within it, that no node could run."""
-    counted: Counter[int] = Counter()
-    for row in pending:
-        if not row.placeable and is_within(row.group, group):
-            counted[row.cores] += row.jobs
-    return dict(sorted(counted.items()))
 
 
 def unplaceable_jobs(
@@ -113,16 +104,14 @@ def job_waits(sample: Iterable[JobWait]) -> tuple[JobWaits, ...]:
     kinds: defaultdict[Kind, tuple[list[JobWait], list[JobWait]]] = defaultdict(lambda: ([], []))
     for job in sample:
         kinds[job.group, job.cores][job.started].append(job)
-    return tuple(
-        JobWaits(*kind, *(_times(jobs) if jobs else None for jobs in kinds[kind]))
-        for kind in sorted(kinds)
-    )
+    return tuple(JobWaits(*kind, *map(_times, kinds[kind])) for kind in sorted(kinds))
 
 
-def _times(jobs: list[JobWait]) -> WaitTimes:
+def _times(jobs: list[JobWait]) -> Optional[WaitTimes]:
+    if not jobs:
+        return None
     jobs = sorted(jobs, key=lambda job: job.seconds)
-    half = sum(job.jobs for job in jobs) / 2
-    reached = accumulate(job.jobs for job in jobs)
-    median = next(job for job, count in zip(jobs, reached) if count >= half)
+    reached = list(accumulate(job.jobs for job in jobs))
+    median = jobs[bisect_left(reached, reached[-1] / 2)]
     sampled = any(job.jobs != 1 for job in jobs)
     return WaitTimes(len(jobs), median.seconds, jobs[-1].seconds, sampled=sampled)

@@ -70,13 +70,6 @@ def first_level(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if set(names).isdisjoint(levels_above(name)))
 
 
-def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]:
-    """Controls of groups that are within no other of them."""
-    controls = tuple(controls)
-    names = frozenset(first_level(control.group for control in controls))
-    return tuple(control for control in controls if control.group in names)
-
-
 def in_order(names: Collection[str]) -> tuple[str, ...]:
     """Names and all levels above, each group before those within it, else in the order given."""
     first: dict[str, int] = {}

@@ -21,7 +21,6 @@ from sharectl.control.setpoints import (
     demand_hs06,
     entitlements,
     loans,
-    mean_hs06_per_core,
     present_hs06,
     repaid_setpoints,
     shared_ratio,
@@ -94,8 +93,7 @@ def test_loans_keep_to_every_limit(
     """All lend as much as all borrow, within every limit and their work."""
     usage = usage_by_group(taken, pledge)
     nominal = nominal_hs06(mode, pledge, taken)
-    core = mean_hs06_per_core(taken)
-    demand = {group: demand_hs06(usage[group], core) for group in pledge}
+    demand = demand_hs06(usage, taken)
     moved, _ = loans(nominal, demand, pledge, limit)
     assert abs(fsum(moved.values())) <= 1e-6 + 1e-9 * fsum(nominal.values())
     for group, hs06 in moved.items():

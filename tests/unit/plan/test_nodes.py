@@ -8,8 +8,6 @@ from sharectl.plan.nodes import (
     ControlledHosts,
     ControlledShare,
     controlled_machines,
-    selected_by_hosts,
-    selected_by_share,
 )
 
 MACHINES = [f"wn-{number:03}.example.org" for number in range(100)]
@@ -36,7 +34,9 @@ MACHINES = [f"wn-{number:03}.example.org" for number in range(100)]
 def test_hosts_match_without_case_by_short_or_full_name(
     patterns: tuple[str, ...], machine: str, *, selected: bool
 ) -> None:
-    assert selected_by_hosts(patterns, machine) is selected
+    assert controlled_machines(ControlledHosts(patterns), [machine]) == (
+        {machine} if selected else set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_hosts_match_without_case_by_short_or_full_name(
 def test_a_share_is_the_floor_of_the_decimal_number_that_was_written(
     ratio: float, count: int
 ) -> None:
-    assert len(selected_by_share(ratio, MACHINES)) == count
+    assert len(controlled_machines(ControlledShare(ratio), MACHINES)) == count
 
 
 def test_a_share_is_chosen_by_the_sha256_of_the_lower_case_name() -> None:
     # First hex digits of sha256sum: c 2e7d…, b 3e23…, a ca97….
-    assert selected_by_share(0.34, ["a", "b", "C"]) == {"C"}
-    assert selected_by_share(0.67, ["a", "b", "C"]) == {"C", "b"}
+    assert controlled_machines(ControlledShare(0.34), ["a", "b", "C"]) == {"C"}
+    assert controlled_machines(ControlledShare(0.67), ["a", "b", "C"]) == {"C", "b"}
 
 
 def test_each_way_to_choose() -> None:
