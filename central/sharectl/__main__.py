@@ -1,8 +1,6 @@
 """``python -m sharectl``: the same as the command ``sharectl``."""
 
-import sys
-
-from sharectl.cli.main import main
+from sharectl.cli.main import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

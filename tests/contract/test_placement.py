@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import classad2
-import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
+import htcondor2
 import pytest
 
 from sharectl.condor.deadline import Question
@@ -290,14 +290,52 @@ def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     assert "a schedd has more than" in str(tried(look, SAMPLE, [([], False)]).untried)
 
 
+SIGNIFICANT = ("Requirements", "RequestCpus", "RequestMemory", "RequestDisk")
+"""Attributes by which the fake negotiator tells jobs apart."""
+
+
 class FakeSchedd:
-    """Rows as a schedd groups jobs."""
+    """Jobs grouped as a schedd does it, and the constraints that it was asked to group by."""
 
-    def __init__(self, *rows: Mapping[str, str]) -> None:
-        self.rows = [{**JOB, "Requirements": OWN, "JobIds": '"7.0 ... 7.3"', **row} for row in rows]
+    def __init__(self, *jobs: Mapping[str, str]) -> None:
+        self.jobs = [self._parsed({**JOB, "Requirements": OWN, **job}) for job in jobs]
+        self.clusters = [job for job in self.jobs if "AutoClusterId" in job]
+        self.grouped: list[tuple[str, bool]] = []
 
-    def query(self, **_question: object) -> list[Any]:
-        return [classad2.parseOne(text_of(row), classad2.ParserType.Old) for row in self.rows]
+    @staticmethod
+    def _parsed(job: Mapping[str, str]) -> Any:
+        ad = classad2.parseOne(text_of({"JobStatus": "1", **job}), classad2.ParserType.Old)
+        ad["JobCount"] = ad.get("JobCount", 1)
+        return ad
+
+    def query(
+        self,
+        constraint: str = "true",
+        projection: Sequence[str] = (),
+        opts: int = 0,
+        limit: int = -1,
+    ) -> list[Any]:
+        del limit
+        if opts == htcondor2.QueryOpt.AutoCluster:
+            clusters = {job["AutoClusterId"]: job for job in self.clusters}
+            return [self._row([job], (*SIGNIFICANT, "AutoClusterId")) for job in clusters.values()]
+        jobs = [job for job in self.jobs if classad2.ExprTree(constraint).eval(job) is True]
+        if opts != htcondor2.QueryOpt.GroupBy:
+            return []
+        self.grouped.append((constraint, "Requirements" in projection))
+        groups: dict[str, list[Any]] = {}
+        for job in jobs:
+            seen = self._row([job], projection)
+            del seen["JobCount"]
+            groups.setdefault(str(seen), []).append(job)
+        return [self._row(alike, projection) for alike in groups.values()]
+
+    @staticmethod
+    def _row(jobs: Sequence[Any], projection: Sequence[str]) -> Any:
+        row = referred(jobs[0], projection)
+        row["JobCount"] = sum(job["JobCount"] for job in jobs)
+        row["JobIds"] = "7.0 ... 7.3"
+        return row
 
 
 def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -> None:
@@ -312,6 +350,45 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     assert "cms.user0" in str(shapes[-1].ad)
     _, (shapes, _) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["accountinggroup"])
     assert len({shape.ad for shape in shapes}) == 4
+
+
+OTHER = {"Requirements": f"TARGET.HasFoo && MY.Tag == 3 && {OWN}", "Tag": "3", "JobCount": "7"}
+NEW = {**OTHER, "Owner": '"bob"', "RequestCpus": "1"}
+ROWS, ALL = ("JobStatus == 1", False), ("JobStatus == 1", True)
+FRESH = ("JobStatus == 1 && AutoClusterId =?= undefined", True)
+
+
+@pytest.mark.parametrize(
+    ("ids", "stale", "grouped"),
+    [
+        ((1, 2, 3), {}, [ROWS]),
+        ((None, None, None), {}, [ALL]),
+        # The negotiator has not seen the last one yet.
+        ((1, 2, None), {}, [ROWS, FRESH]),
+        # Autoclusters were numbered again after they were asked for.
+        ((1, 2, 3), {"RequestMemory": "5"}, [ROWS, ALL]),
+        ((1, 2, 9), {"AutoClusterId": "3"}, [ROWS, ALL]),
+    ],
+)
+def test_by_autoclusters_jobs_and_shapes_are_what_they_are_without(
+    ids: Sequence[Any], stale: Mapping[str, str], grouped: list[tuple[str, bool]]
+) -> None:
+    jobs: tuple[Mapping[str, str], ...] = ({}, OTHER, NEW)
+    plain = FakeSchedd(*jobs)
+    numbered = [
+        {**job, **({} if number is None else {"AutoClusterId": str(number)})}
+        for number, job in zip(ids, jobs)
+    ]
+    schedd = FakeSchedd(*numbered)
+    if stale:
+        schedd.clusters = FakeSchedd(*numbered[:2], {**numbered[2], **stale}).clusters
+    words = ["acctgroup", "owner"]
+    seen, expected = (
+        jobs_and_shapes(asked, "ap", Sizes(8), "counted", words) for asked in (schedd, plain)
+    )
+    assert seen == expected
+    assert sorted(shape.jobs for shape in seen[1][0]) == [1, 7, 7]
+    assert schedd.grouped == grouped
 
 
 def test_trouble_with_shapes_hides_no_jobs() -> None:

@@ -105,4 +105,4 @@ def test_modules_of_no_room_import_no_room() -> None:
                 and name.split(".")[1] in ROWS
             ):
                 found[path.name].append(name)
-    assert found == {"__main__.py": ["sharectl.cli.main.main"]}
+    assert found == {"__main__.py": ["sharectl.cli.main.command"]}

@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Optional, TextIO
 
 from sharectl.cli import options, wiring
+from sharectl.cli.snapshot import pool_of
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, SharectlError
 from sharectl.explain import decisions, job
@@ -268,7 +269,7 @@ def _headroom(
         return job.Headroom(group, quotas)
     try:
         pledges = wiring.plan_config(config).pledge_hs06
-        snapshot = wiring.pool_of(config).snapshot(now)
+        snapshot = pool_of(config).snapshot(now)
     except SharectlError as error:
         return job.Headroom(group, quotas, problem=str(error).splitlines()[0])
     if not snapshot.complete:

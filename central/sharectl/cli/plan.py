@@ -1,9 +1,8 @@
-"""``sharectl snapshot``, ``errors`` and ``plan``: the pool, the errors of its groups, targets."""
+"""``sharectl errors`` and ``plan``: the errors of the groups, and targets."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,8 +11,8 @@ from typing import NamedTuple, Optional
 from sharectl.cli import options, wiring
 from sharectl.config.load import REPLAYED, tried
 from sharectl.config.model import Config
-from sharectl.cycle.doubts import doubts, power_doubts
-from sharectl.errors import InputError, PoolUnavailableError, StateError
+from sharectl.cycle.doubts import doubts
+from sharectl.errors import InputError, StateError
 from sharectl.explain.decisions import idle_by_target
 from sharectl.explain.what_if import Case
 from sharectl.ledger import error_log
@@ -22,7 +21,6 @@ from sharectl.plan.diff import ESTIMATING, plan_diff
 from sharectl.plan.plan import REASONS, Decision
 from sharectl.publish.text import PLAN_MAX_BYTES, parse_plan, parse_text, target_lines
 from sharectl.report import as_json, plans
-from sharectl.report.pool import snapshot_tables
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import with_subgroups
 
@@ -33,17 +31,6 @@ _COLUMNS = (
     "by single- and multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC "
     "single- and multicore jobs pending"
 )
-
-
-def _snapshot(arguments: argparse.Namespace) -> int:
-    """Print jobs of each group, the nodes, and how every daemon answered."""
-    config = options.config_of(arguments)
-    snapshot = wiring.pool_of(config).snapshot(int(time.time()))
-    content = as_json.snapshot(snapshot, config.tree.names)
-    options.show(arguments, "snapshot", content, partial(snapshot_tables, content))
-    options.say(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    options.say_warnings(power_doubts(snapshot))
-    return 0 if snapshot.complete else PoolUnavailableError.exit_code
 
 
 def _errors(arguments: argparse.Namespace) -> int:
@@ -175,7 +162,6 @@ def _recorded_idle(targets: Collection[Target], config: Config) -> dict[str, flo
 
 
 VERBS = {
-    "snapshot": options.Verb(_snapshot),
     "errors": options.Verb(_errors, shared=options.LOOK, epilog=_COLUMNS),
     "plan": options.Verb(_plan, _add_plan, shared=options.LOOK),
 }

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from sharectl.cli.options import say
+from sharectl.cli.snapshot import pool_of
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import (
@@ -46,9 +47,6 @@ from sharectl.publish.text import FilePublisher, Seal
 from sharectl.publish.ways import CollectorWay, Transport, Way
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged
-
-if TYPE_CHECKING:  # a pool that is not asked is not loaded
-    from sharectl.condor.pool import CondorPool
 
 UNASKED = Pledged(Source(SOURCE_NAME, 0.0, "the source was not asked"))
 """Pledges for plans without targets, which need only the groups' names."""
@@ -141,22 +139,6 @@ def audit_of(config: Config, verb: str) -> AuditFile:
 
 
 # ---- looks at the pool
-
-
-def pool_of(config: Config) -> CondorPool:
-    """Live pool."""
-    from sharectl.condor.pool import CondorPool, PoolAccess
-
-    questions = {key: value for key, value in vars(config.pool).items() if key != "name"}
-    return CondorPool(
-        PoolAccess(
-            groups=config.tree.names,
-            **vars(config.nodes),
-            **questions,
-            multicore_cores=config.control.limits.multicore_cores,
-            true_sizes=config.control.strategy == "many",
-        )
-    )
 
 
 def case_of(arguments: argparse.Namespace, config: Config) -> Case:

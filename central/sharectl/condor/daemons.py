@@ -24,6 +24,8 @@ Location = Mapping[str, str]
 """Address of a daemon: the attributes `LOCATION`, as the bindings want them."""
 
 LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
+CLUSTER = "AutoClusterId"
+"""Attribute of the jobs that a negotiator has seen, and of their autocluster."""
 NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 """Constraint of partitionable and static slots."""
 ACCOUNTING_GROUP = "IsAccountingGroup"
@@ -78,7 +80,7 @@ def collector_answer(
     if answer.source.problem is None:
         return answer
     problem = with_address(address, answer.source.problem)
-    return replace(answer, source=replace(answer.source, problem=problem))
+    return answer._replace(source=replace(answer.source, problem=problem))
 
 
 def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable[[Any], T]) -> T:
@@ -179,11 +181,20 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
     """
     rows: list[Any] = schedd.query(
         constraint=constraint,
-        projection=list(keys),
+        projection=list(dict.fromkeys(keys)),
         opts=bindings().QueryOpt.GroupBy,
         limit=limit,
     )
     return rows
+
+
+def autoclusters(schedd: Any, limit: int) -> list[Any]:
+    """Autoclusters of a schedd: their significant attributes, and the AutoClusterId of their jobs.
+
+    None are returned if there are as many as the ``limit``.
+    """
+    ads: list[Any] = schedd.query(opts=bindings().QueryOpt.AutoCluster, limit=limit)
+    return ads if len(ads) < limit else []
 
 
 def identity(location: Any, command: str) -> Optional[tuple[str, str]]:

@@ -15,8 +15,7 @@ import select
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Callable, NoReturn, Optional
+from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
 from sharectl.model import Source
 
@@ -33,8 +32,7 @@ def words(error: Exception) -> str:
     return message if message and kind == "HTCondorException" else f"{kind}: {message}"
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """Something to ask one daemon."""
 
     ask: Callable[[], Any]
@@ -46,8 +44,7 @@ class Question:
     """Memory that the child may take beside its parent's; None for any."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Answer to a question."""
 
     source: Source
@@ -55,15 +52,12 @@ class Answer:
     """None if there is a problem."""
 
 
-@dataclass
 class _Child:
-    name: str
-    pid: int
-    began: float
-    deadline: float
-    received: bytearray = field(default_factory=bytearray)
-    exit_code: Optional[int] = None
-    """None until it has been waited for."""
+    def __init__(self, name: str, pid: int, began: float, deadline: float) -> None:
+        self.name, self.pid, self.began, self.deadline = name, pid, began, deadline
+        self.received = bytearray()
+        self.exit_code: Optional[int] = None
+        """None until it has been waited for."""
 
 
 def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:

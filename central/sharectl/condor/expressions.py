@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import classads
 
@@ -33,8 +32,7 @@ _AS_WRITTEN = re.compile(
 _NO_ATTRIBUTES = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """An attribute that an expression asks for."""
 
     scope: str
@@ -115,8 +113,7 @@ _RESOURCE = re.compile(
 _GPUS_THAT_FIT = re.compile(r"\bcountMatches\s*\(.*\bRequestGPUs\b", re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Clause:
+class Clause(NamedTuple):
     """One of the expressions that all have to be true."""
 
     text: str

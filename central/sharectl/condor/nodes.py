@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ads import evaluated, sequence, text, whole
 from sharectl.condor.daemons import ask_collector, query
@@ -160,18 +159,20 @@ def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
 # ---- all nodes
 
 
-@dataclass(frozen=True)
-class Awaited:
+class Awaited(NamedTuple):
     """Targets that nodes can find where they look."""
 
     valid: bool = False
     """Whether anything is published that is valid."""
     file_since: Optional[int] = None
     """Since when a file with targets is, Unix seconds; None if there is none."""
-    ads_since: Mapping[str, int] = field(default_factory=dict)
+    ads_since: Mapping[str, int] = {}
     """Node that has a target in a collector -> since when, Unix seconds."""
     free_nodes: frozenset[str] = frozenset()
     """Nodes of which the last cycle saw cores stand free under a target."""
+
+
+NOTHING_AWAITED = Awaited()
 
 
 def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> dict[str, Any]:
@@ -181,7 +182,7 @@ def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited
 
 
 def status_of(
-    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = Awaited()
+    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = NOTHING_AWAITED
 ) -> dict[str, Any]:
     """Slots with these ads, counted by what they do at Unix time ``now``, as ``status --json``.
 

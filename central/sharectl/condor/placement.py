@@ -14,15 +14,15 @@ import re
 import signal
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
-from sharectl.condor.daemons import collector, grouped, slots
+from sharectl.condor.daemons import CLUSTER, autoclusters, collector, grouped, slots
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import Clause, clauses, resource_of, words_of_text
 from sharectl.condor.schedds import (
+    COUNTED_KEYS,
     IS_PENDING,
     MODES,
     NO_SLOT,
@@ -71,7 +71,7 @@ WANTS = "t1_jobwants"
 
 _PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
-_OF_ROWS = frozenset(("id", "jobids", "jobcount"))
+_OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
 """Attributes that the schedd adds to those of jobs."""
 _GROUP = "accountinggroup"
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
@@ -88,8 +88,7 @@ _AT_LEAST = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class JobShape:
+class JobShape(NamedTuple):
     """Pending jobs that no slot and no Requirements can tell apart."""
 
     kind: Kind
@@ -106,8 +105,7 @@ Shapes = tuple[list[JobShape], bool]
 """Shapes of a schedd, and whether it has no more."""
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """Result of a trial."""
 
     unplaceable: tuple[JobShape, ...] = ()
@@ -118,7 +116,7 @@ class Trial:
 def jobs_and_shapes(
     schedd: Any, name: str, sizes: Sizes, mode: str, words: Sequence[str]
 ) -> tuple[ScheddJobs, Shapes]:
-    """Jobs of a schedd of the bindings, and shapes of the pending ones, by one query if it can be.
+    """Jobs of a schedd of the bindings, and shapes of the pending ones.
 
     Parameters
     ----------
@@ -128,19 +126,56 @@ def jobs_and_shapes(
         Attributes of jobs, in lower case, that slots look at. The schedd adds what these, and
         Requirements, refer to.
     """
-    named = {name.lower() for name in ASKED_OF_JOBS}
-    more = [word for word in words if word not in named and _ATTRIBUTE.fullmatch(word)]
-    rows = grouped(schedd, IS_PENDING, [*ASKED_OF_JOBS, *more], MOST_ROWS)
-    complete = len(rows) < MOST_ROWS
-    if complete and mode == "counted":
+    wanted = {name.lower(): name for name in ASKED_OF_JOBS}
+    wanted |= {word: word for word in words if word not in wanted and _ATTRIBUTE.fullmatch(word)}
+    rows, ads, complete = _pending(schedd, wanted)
+    if mode == "counted" and len(rows) < MOST_ROWS:
         jobs = with_waits(schedd, counted_kinds(rows, sizes), sizes)
     else:
         jobs = MODES[mode](schedd, name, sizes)
     hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
     shapes = [
-        _shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT
+        _shape(row, ad, name, sizes, hidden)
+        for row, ad in ads
+        if row.get("JobUniverse") not in NO_SLOT
     ]
     return jobs, (shapes, complete)
+
+
+def _pending(
+    schedd: Any, wanted: Mapping[str, str]
+) -> tuple[list[Any], list[tuple[Any, Row]], bool]:
+    """Rows that count pending jobs, rows with the attributes of such jobs, and if that is all.
+
+    Expressions are costly keys. So jobs are grouped by autocluster, which HTCondor makes of jobs
+    with equal significant attributes, Requirements among them. Jobs that no negotiator has seen
+    yet have none, and are grouped by all that is wanted.
+    """
+    clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, MOST_ROWS)}
+    alike = set(wanted).intersection(*clusters.values()) if clusters else set()
+    keys = [*COUNTED_KEYS, CLUSTER, *(wanted[word] for word in wanted if word not in alike)]
+    rows = grouped(schedd, IS_PENDING, keys, MOST_ROWS)
+    ads: list[tuple[Any, Row]] = [(row, row_of(row)) for row in rows]
+    if not alike:
+        return rows, ads, len(rows) < MOST_ROWS
+    clustered: list[tuple[Any, Row]] = []
+    for row, ad in ads:
+        own = clusters.get(row.get(CLUSTER), {})
+        if own and all(own.get(word, ad[word]) == ad[word] for word in ad.keys() - _OF_ROWS):
+            seen = {word: own[word] for word in _reached(wanted, own) if word in own}
+            clustered.append((row, {**seen, **ad}))
+    changed = sum(row.get(CLUSTER) is not None for row in rows) - len(clustered)
+    if changed:  # autoclusters are others now than when they were asked for
+        clustered = []
+    more = []
+    if len(clustered) < len(rows):
+        rest = IS_PENDING if changed else f"{IS_PENDING} && {CLUSTER} =?= undefined"
+        more = grouped(schedd, rest, [*wanted.values(), CLUSTER], MOST_ROWS)
+    return (
+        rows,
+        [*clustered, *((row, row_of(row)) for row in more)],
+        max(len(rows), len(more)) < MOST_ROWS,
+    )
 
 
 def ask_both(
@@ -155,17 +190,17 @@ def ask_both(
     shapes: list[Shapes] = []
     problems: list[str] = []
     halved = {
-        name: replace(ask, deadline_seconds=ask.deadline_seconds / 2, more_bytes=MOST_MEMORY_BYTES)
+        name: ask._replace(deadline_seconds=ask.deadline_seconds / 2, more_bytes=MOST_MEMORY_BYTES)
         for name, ask in both.items()
     }
     for name, answer in ask_all(halved).items():
         if answer.value is not None:
-            answers[name] = replace(answer, value=answer.value[0])
+            answers[name] = answer._replace(value=answer.value[0])
             shapes.append(answer.value[1])
             continue
         problems.append(f"{name}: {answer.source.problem}")
     rest = {
-        name: replace(ask, deadline_seconds=ask.deadline_seconds * (2 / 3 if name in both else 1))
+        name: ask._replace(deadline_seconds=ask.deadline_seconds * (2 / 3 if name in both else 1))
         for name, ask in plain.items()
         if name not in answers
     }
@@ -173,21 +208,19 @@ def ask_both(
     return {name: answers[name] for name in plain}, shapes, problems
 
 
-def _shape(row: Any, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:
+def _shape(row: Any, ad: Row, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:
     """Shape of a row; jobs that differ in the attributes ``hidden`` alone are tried once."""
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
-    lines = sorted(row.printOld().split("\n"))
-    seen = [line for line in lines if line.partition(" = ")[0].lower() not in hidden]
-    if any(_GROUP in line.lower() for line in seen):
-        seen = [line for line in lines if line.partition(" = ")[0].lower() not in _OF_ROWS]
-    ad = "\n".join(seen)
+    if any(_GROUP in text.lower() for name, text in ad.items() if name not in hidden):
+        hidden = _OF_ROWS
+    text = "\n".join(f"{name} = {ad[name]}" for name in sorted(ad) if name not in hidden)
     placed_otherwise = row.get("JobUniverse") == _PARALLEL
     count = row.get("JobCount")
     return JobShape(
         kind_of(row, sizes),
         count if type(count) is int else 0,
         f"{schedd}#{example.group()}" if example else "",
-        None if placed_otherwise or len(ad) > MOST_CHARACTERS else ad,
+        None if placed_otherwise or len(text) > MOST_CHARACTERS else text,
     )
 
 
@@ -209,7 +242,7 @@ def trial_of(
     trial = tried(look, sample, answers, collector_seconds + TRIAL_SECONDS)
     if problems:
         why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
-        return replace(trial, untried=why)
+        return trial._replace(untried=why)
     return trial
 
 
@@ -230,7 +263,7 @@ def tried(
         partial(_try_all, look, sample, list(alike), jobs), len(jobs), deadline_seconds
     )
     unplaceable = tuple(
-        replace(shape, reason=reasons.get(number, ""))
+        shape._replace(reason=reasons.get(number, ""))
         for number, shapes in enumerate(alike.values())
         if results[number] == _UNPLACEABLE
         for shape in shapes

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
@@ -65,8 +65,7 @@ _PROJECTION = [
 ]
 
 
-@dataclass(frozen=True)
-class PoolAccess:
+class PoolAccess(NamedTuple):
     """Ways to reach a pool, and what to take for granted there."""
 
     groups: tuple[str, ...]
@@ -94,8 +93,7 @@ class PoolAccess:
 # ---- collector
 
 
-@dataclass(frozen=True)
-class CollectorAnswer:
+class CollectorAnswer(NamedTuple):
     """Answer of a collector to all questions of a cycle."""
 
     nodes: tuple[Node, ...]

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -45,18 +44,21 @@ _PENDING, _RUNNING = 1, 2
 IS_PENDING = f"JobStatus == {_PENDING}"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
-_PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
+_PENDING_KEYS = ("JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus")
+COUNTED_KEYS = (*_PENDING_KEYS, "RequestMemory")
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
 Beyond so many the jobs are counted without memory, which is that of a sample then.
 """
 MEMORY_SAMPLE_JOBS = 2000
-SAMPLE_JOBS = 1000
-"""Pending jobs that all tell their waiting times; of more a sample of about as many, by size."""
+ALL_TELL_JOBS = 1000
+"""Pending jobs that all tell their waiting times."""
+SAMPLE_JOBS = 500
+"""Of more jobs a sample of about as many tells them, by size: a job costs as much as 20 counted."""
 MOST_SIZES = 8
 """Sizes that have a sample each; of others one in as many jobs is asked for as of all."""
-MOST_SAMPLED = 8 * SAMPLE_JOBS
+MOST_SAMPLED = 8 * ALL_TELL_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
 _ALL = f"({IS_PENDING} || JobStatus == {_RUNNING}) && {_IN_SLOTS}"
@@ -94,18 +96,16 @@ class Job(NamedTuple):
     """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(NamedTuple):
     """How requests for cores are counted."""
 
     most_cores: int
     """Larger requests count as this."""
-    whole_node: Mapping[str, int] = field(default_factory=dict)
+    whole_node: Mapping[str, int] = {}
     """Slot in which requests that name its attributes are evaluated; empty: they count as 1."""
 
 
-@dataclass(frozen=True)
-class ScheddJobs:
+class ScheddJobs(NamedTuple):
     """Jobs of one schedd."""
 
     pending: tuple[tuple[Optional[str], int, int, int], ...]
@@ -121,15 +121,14 @@ Kind = tuple[Optional[str], int, int]
 
 def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
-    keys = [*_PENDING_KEYS, "RequestMemory"]
-    rows = grouped(schedd, IS_PENDING, keys, MOST_ROWS)
+    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
     if len(rows) < MOST_ROWS:
         counted = counted_kinds(rows, sizes)
     else:
         counted = counted_kinds(grouped(schedd, IS_PENDING, _PENDING_KEYS), sizes)
         every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
         constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
-        sample = schedd.query(constraint=constraint, projection=keys)
+        sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
         counted = with_memory(counted, counted_kinds(sample, sizes))
     return with_waits(schedd, counted, sizes)
 
@@ -169,9 +168,9 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Ite
         by_cores[cores] += jobs
     steps = steps_of(by_cores)
     step = str(steps[0])
-    for cores in sorted(steps.keys() - {0}):
+    for cores in [cores for cores in reversed(steps) if cores]:  # the most jobs come first
         step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
-    wanted = f"({IS_PENDING} && (ClusterId + ProcId) % ({step}) == 0) || ({_STARTED})"
+    wanted = f"{IS_PENDING} ? (ClusterId + ProcId) % ({step}) == 0 : {_STARTED}"
     try:
         ads = schedd.query(
             constraint=f"({wanted}) && {_IN_SLOTS}", projection=_WAIT_PROJECTION, limit=MOST_SAMPLED
@@ -185,7 +184,7 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Ite
 def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
     """Cores -> one in how many of such jobs is asked for; 0: of those of other sizes."""
     total = sum(pending.values())
-    if total <= SAMPLE_JOBS:
+    if total <= ALL_TELL_JOBS:
         return {0: 1}
     most = Counter(pending).most_common(MOST_SIZES)
     share = SAMPLE_JOBS // len(most)

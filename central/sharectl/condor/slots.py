@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, isfinite, log
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import expression, quoted, value_of
 from sharectl.condor.daemons import slots as slots_of
@@ -135,8 +134,7 @@ def is_momentary(word: str) -> bool:
     return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """Expressions that many slots have alike, so that the collector need not send them for each."""
 
     constraint: str
@@ -147,8 +145,7 @@ class Policy:
     """Attributes that their lasting clauses look at, and booleans: others have clauses there."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """Attributes that matter in a pool, by some of its nodes."""
 
     words: tuple[str, ...] = ()
@@ -256,8 +253,7 @@ def _apart(row: Row) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     return tuple(sorted(expressions)), frozenset(row)
 
 
-@dataclass(frozen=True)
-class _Lasting:
+class _Lasting(NamedTuple):
     text: str
     """Conjunction of the clauses."""
     of_slot: frozenset[str]

@@ -6,7 +6,7 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
@@ -116,7 +116,7 @@ class NegotiatorPledges:
         questions = {}
         if access.file is None:
             question = ask(partial(quota_knobs, name=access.name))
-            questions["negotiator"] = replace(question, why=partial(_why_silent, collector))
+            questions["negotiator"] = question._replace(why=partial(_why_silent, collector))
         if not (access.pool_cores and access.weight_hs06):
             questions["collector"] = ask(partial(_power, pool=self.pool))
         answers = ask_all(questions)

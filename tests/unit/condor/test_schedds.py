@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.condor.schedds import (
+    ALL_TELL_JOBS,
     MOST_SAMPLED,
     SAMPLE_JOBS,
     Kind,
@@ -93,7 +94,7 @@ def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
 def test_a_sample_is_bounded_and_has_every_job_of_a_short_queue(pending: dict[int, int]) -> None:
     """Of each size at most a share is asked for, and at least a job."""
     steps = steps_of(pending)
-    if sum(pending.values()) <= SAMPLE_JOBS:
+    if sum(pending.values()) <= ALL_TELL_JOBS:
         assert steps == {0: 1}
         return
     sizes = [cores for cores in steps if cores]
@@ -154,15 +155,15 @@ def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: l
 
 def test_a_request_that_counts_as_less_stands_for_as_many_as_its_own_size() -> None:
     jobs = sampled(FakeSchedd([ad(1), ad(1, 4)]), {1: 100_000, 4: 30}, most_cores=4)
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 201), (4, 1)]
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 401), (4, 1)]
 
 
 def test_a_long_queue_is_sampled_size_by_size() -> None:
     schedd = FakeSchedd([ad(1), ad(1, 1), ad(1, 3)])
     jobs = sampled(schedd, {1: 100_000, 8: 30})
-    # 30 jobs of eight cores are all asked for, of one core one in two hundred.
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 200), (3, 201)]
-    steps = "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))"
+    # 30 jobs of eight cores are all asked for, of one core one in four hundred.
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 400), (3, 401)]
+    steps = "ifThenElse(RequestCpus =?= 1, 400, ifThenElse(RequestCpus =?= 8, 1, 401))"
     assert steps in schedd.constraints[0]
 
 
