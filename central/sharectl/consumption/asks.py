@@ -50,6 +50,8 @@ EVALUATION_SECONDS = 20.0
 SHAPE_SECONDS = 0.5
 """More for each kind of jobs: 256 that fit on a slot take some 0.05 s."""
 MOST_MEMORY_BYTES = 2 * 2**30
+_STARTD_TAKES = "_startd_takes_"
+"""Beginning of attributes that stand for the policy of a slot without one."""
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
 _FREE_STATES = ("", "Unclaimed", "Matched")
@@ -103,14 +105,11 @@ class _Slot:
             **{f"no Consumption{a}": f"Consumption{a}" not in self.ad for a in self.assets},
         }
         because = tuple(fault for fault, applies in faults.items() if applies)
-        self.has_policy = not because
-        self.charge = "_startd_takes_" if because else "Consumption"
         kind = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
         for asset in self.assets if because else ():
             charge = _CHARGES.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
-            self.ad[f"_startd_takes_{asset}"] = expression(
-                charge if partitionable else f"MY.{asset}"
-            )
+            takes = charge if partitionable else f"MY.{asset}"
+            self.ad[f"{_STARTD_TAKES}{asset}"] = expression(takes)
         if _number(self.ad, "SlotWeight") is None:
             self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
         amounts = {name: _number(self.ad, name) for name in self.assets}
@@ -137,17 +136,18 @@ class _Slot:
 
     def _consumed(self, asset: str, job: Any) -> Optional[float]:
         """Amount that a job takes of an asset; for a policy a missing request is 0."""
-        request = f"Request{asset}"
+        request, has_policy = f"Request{asset}", self.described.has_policy
+        charge = f"{'Consumption' if has_policy else _STARTD_TAKES}{asset}"
         sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
-        if sent is None and (request in job or not self.has_policy):
-            return _number(self.ad, f"{self.charge}{asset}", job)
+        if sent is None and (request in job or not has_policy):
+            return _number(self.ad, charge, job)
         with _with(job, {request: sent or 0}):
-            return _number(self.ad, f"{self.charge}{asset}", job)
+            return _number(self.ad, charge, job)
 
     def _accepts(self, job: Any, consumed: Mapping[str, Any]) -> tuple[Any, Any]:
         """Requirements of slot and job, which see what a policy takes in place of the requests."""
         replaced = {}
-        for asset, amount in consumed.items() if self.has_policy else ():
+        for asset, amount in consumed.items() if self.described.has_policy else ():
             if (request := f"Request{asset}") in job:
                 replaced[f"_cp_orig_{request}"] = job.lookup(request)
                 replaced[request] = whole_if_it_is(amount)
@@ -221,8 +221,6 @@ def _evaluated(
 
 _SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
 _SEEN_PREFIXES = ("consumption", "request", "_condor_request")
-EVERYTHING = "eval"
-"""The function that can see attributes whose names are not in the expression."""
 _TOTAL = re.compile(r"TotalSlot(?!s$)", re.IGNORECASE)
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
@@ -249,7 +247,7 @@ def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
 
 
 def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
-    """Names, in lower case, that expressions may refer to; or all, and `EVERYTHING`."""
+    """Names, in lower case, that expressions may refer to; eval() sees more."""
     texts: dict[str, set[str]] = {}
     for ad in ads:
         for name, text in ad.items():
@@ -258,8 +256,6 @@ def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
     while True:
         words = {w for name in names for text in texts.get(name, ()) for w in words_of_text(text)}
         words |= {word[len("request") :] for word in words if word.startswith("request")}
-        if EVERYTHING in words:
-            return {*texts, EVERYTHING}
         if words <= names:
             return names
         names |= words
@@ -399,8 +395,6 @@ MOST_SHAPES = 500
 """Kinds of pending jobs of a schedd that are priced, those with the most jobs."""
 MOST_ROWS = 20_000
 """Kinds of pending jobs that a schedd is asked for."""
-MOST_ALONE = 1000
-"""Jobs that a schedd is asked for in full, where an expression may look at anything."""
 _PENDING = "JobStatus == 1"
 _KEYS = (
     *("JobStatus", "JobUniverse", "AccountingGroup", "Requirements"),
@@ -464,7 +458,7 @@ def pending(
 
 
 def job_keys(slots: Sequence[Ad], constraint: Optional[str]) -> list[str]:
-    """Attributes of jobs that policies and Requirements may see; with `EVERYTHING` for all."""
+    """Attributes of jobs that policies and Requirements may see."""
     resources = {text_of(slot, "MachineResources").lower() for slot in slots}
     requests = {f"request{name}" for text in resources for name in words_of_text(text)}
     # The schedd applies the constraint to its rows too: attributes of it must be keys.
@@ -477,16 +471,12 @@ def job_kinds_of(
 ) -> tuple[list[Jobs], str]:
     """Pending jobs by kinds, those with the most jobs, and how many are left out, in words."""
     which = f"({_PENDING}) && ({constraint})" if constraint else _PENDING
-    most = MOST_ROWS
-    rows = [] if EVERYTHING in keys else daemons.grouped(schedd, which, keys, limit=most)
-    if EVERYTHING in keys or any(EVERYTHING in words_of_text(ad.printOld()) for ad in rows):
-        most = MOST_ALONE
-        rows = schedd.query(constraint=which, limit=most)
+    rows = daemons.grouped(schedd, which, keys, limit=MOST_ROWS)
     in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)
-    if len(rows) >= most:
-        return jobs[:MOST_SHAPES], f"more than {most - MOST_SHAPES} kinds"
+    if len(rows) >= MOST_ROWS:
+        return jobs[:MOST_SHAPES], f"more than {MOST_ROWS - MOST_SHAPES} kinds"
     left_out = sum(alike.count for alike in jobs[MOST_SHAPES:])
     return jobs[:MOST_SHAPES], counted(left_out, "job") if left_out else ""
 

@@ -12,6 +12,7 @@ from enum import Enum
 from math import ceil
 from typing import Any, Callable, NamedTuple, Optional, Union
 
+from sharectl.shares.groups import group_of
 from sharectl.shares.quotas import ROOT, Group
 
 Amount = Union[int, float]
@@ -358,25 +359,22 @@ def _sum(counts: Mapping[int, int], ends: Mapping[int, Ends]) -> Optional[float]
     return sum(least) if least and len(least) == len(ends) else None
 
 
-def group_of(name: str, groups: Iterable[str]) -> str:
-    """Group of jobs of an accounting group ``a.b``: the longest that begins it, or `ROOT`."""
-    spelt = {group.lower(): group for group in groups}
-    parts = name.lower().split(".")
-    beginnings = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((spelt[part] for part in beginnings if part in spelt), ROOT)
-
-
 def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:
     """Each group with the numbers of its jobs; every job is of one.
 
     Jobs of no group are of the root; without any group, each accounting group of jobs is one.
     """
-    names = [group.name for group in groups]
+    spelt = {group.name.lower(): group.name for group in groups}
     of_jobs = [
-        group_of(job.accounting_group, names) if groups else job.accounting_group or ROOT
+        # The last part of an AccountingGroup is the user.
+        spelt.get(group_of(f"{job.accounting_group}.user@", spelt), ROOT)
+        if groups
+        else job.accounting_group or ROOT
         for job in jobs
     ]
-    others = {name.lower(): name for name in reversed(of_jobs) if name not in names}.values()
+    others = {
+        name.lower(): name for name in reversed(of_jobs) if name.lower() not in spelt
+    }.values()
     unknown = sorted(others, key=lambda name: (name == ROOT, name.lower()))
     every = [*groups, *(Group(name, None, None, None) for name in unknown)]
     return [

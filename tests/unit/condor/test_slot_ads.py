@@ -15,7 +15,6 @@ from sharectl.condor.ad_files import (
     text_of,
 )
 from sharectl.condor.negotiator import groups_of, groups_of_knobs, knobs_of_text
-from sharectl.consumption.cost import group_of
 from sharectl.errors import InputError
 from sharectl.shares.quotas import Group
 from sharectl.words import Problems
@@ -207,19 +206,3 @@ def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
     assert raised.value.problems[0].startswith("f:3: no group; ")
     assert raised.value.problems[0].endswith(" (also at 9)")
     assert len(raised.value.problems) == 1
-
-
-@pytest.mark.parametrize(
-    ("accounting_group", "group"),
-    [
-        ("cms.prod.alice", "cms.prod"),
-        ("CMS.user.bob", "cms"),
-        ("cms", "cms"),
-        ("cmsx.alice", "<none>"),
-        ("", "<none>"),
-    ],
-)
-def test_jobs_count_for_the_innermost_group_that_there_is(
-    accounting_group: str, group: str
-) -> None:
-    assert group_of(accounting_group, ["cms", "cms.prod"]) == group

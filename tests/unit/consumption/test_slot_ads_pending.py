@@ -7,7 +7,7 @@ import classad2
 import pytest
 
 from sharectl.condor.expressions import words_of_text
-from sharectl.consumption.asks import MOST_ALONE, MOST_SHAPES, job_keys, job_kinds_of
+from sharectl.consumption.asks import MOST_SHAPES, job_keys, job_kinds_of
 
 SLOT = {
     "PartitionableSlot": "true",
@@ -66,10 +66,8 @@ def is_met(constraint: str, ad: Mapping[str, str]) -> bool:
     return made({**ad, "_constraint": constraint}).eval("_constraint") is True
 
 
-def kinds_of(
-    schedd: FakeSchedd, constraint: str | None = None, **slot: str
-) -> list[tuple[str, int]]:
-    keys = job_keys([{**SLOT, **slot}], constraint)
+def kinds_of(schedd: FakeSchedd, constraint: str | None = None) -> list[tuple[str, int]]:
+    keys = job_keys([SLOT], constraint)
     jobs, left_out = job_kinds_of(schedd, "ap-1", keys, constraint)
     assert left_out == ""
     return [(alike.ad.place, alike.count) for alike in jobs]
@@ -102,24 +100,7 @@ def test_jobs_are_counted_by_attributes_that_expressions_and_constraint_refer_to
     assert sorted(jobs for _, jobs in kinds_of(schedd, "QDate >= 4")) == [1] * 5
 
 
-@pytest.mark.parametrize("hidden", ["slot", "job", "constraint"])
-def test_jobs_that_cannot_be_grouped_are_counted_alone(hidden: str) -> None:
-    text = 'eval("Tier") =!= 7'
-    jobs = [{"Requirements": text} if hidden == "job" else {} for _ in range(3)]
-    schedd = FakeSchedd(*jobs, {"JobUniverse": "7"})
-    start = {"Start": text} if hidden == "slot" else {}
-    constraint = text if hidden == "constraint" else None
-    assert [jobs for _, jobs in kinds_of(schedd, constraint, **start)] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("jobs", "start", "left_out"),
-    [
-        ([{"RequestMemory": str(mib)} for mib in range(MOST_SHAPES + 3)], "true", "3 jobs"),
-        ([{}] * (MOST_ALONE + 5), "eval(Tier)", f"more than {MOST_ALONE - MOST_SHAPES} kinds"),
-    ],
-)
-def test_what_is_left_out_is_counted(jobs: list[dict[str, str]], start: str, left_out: str) -> None:
-    keys = job_keys([{**SLOT, "Start": start}], None)
-    kinds, words = job_kinds_of(FakeSchedd(*jobs), "ap-1", keys, None)
-    assert (len(kinds), words) == (MOST_SHAPES, left_out)
+def test_what_is_left_out_is_counted() -> None:
+    jobs = [{"RequestMemory": str(mib)} for mib in range(MOST_SHAPES + 3)]
+    kinds, words = job_kinds_of(FakeSchedd(*jobs), "ap-1", job_keys([SLOT], None), None)
+    assert (len(kinds), words) == (MOST_SHAPES, "3 jobs")
