@@ -66,7 +66,7 @@ def break_copy(folder: Path, lines: str) -> None:
         replace(folder / EXECUTE, old, new)
     for file in files:
         name, _, text = file.partition("\n")
-        add(folder, text, name)
+        add(folder, f"{text}\n", name)
 
 
 def machine(folder: Path, text: str = "") -> ConfigSource:
@@ -85,48 +85,61 @@ def expanded(folder: Path, macros: list[str]) -> dict[str, str]:
         return expand(ConfigSource(folder), macros, process)
 
 
+SITE = """
+    START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5
+    CLAIM_WORKLIFE = 600
+    STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) HEALTH
+    STARTD_CRON_HEALTH_EXECUTABLE = /opt/health
+    STARTD_CRON_HEALTH_PERIOD = 5m
+    STARTD_CRON_HEALTH_KILL = True
+    STARTD_LATCH_EXPRS = FreeSince
+    FreeSince = MY.Cpus
+    DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True
+    DEFAULT_DRAINING_START_EXPR = True
+"""
+SUBGROUPS = GroupTree({"alice": 3, "alice.prod": 1, "alice.user": 2, "cms": 1})
+
+
 @BOTH_WAYS
 @pytest.mark.parametrize(
-    "text",
+    ("site", "local"),
     [
-        "",
-        f"include : {SNIPPETS / EXECUTE}\n",
-        "SHARECTL_GRACE_SECONDS = 0\n",
-        "SHARECTL_GRACE_SECONDS = 1\n",
-        "SHARECTL_GRACE_SECONDS = 7200\n",
+        ("", ""),
+        ("", f"include : {SNIPPETS / EXECUTE}\nSHARECTL_GRACE_SECONDS = 0\n"),
         (
-            "SHARECTL_SOURCE = file:/a/b.txt,collector:\n"
-            "SHARECTL_SOURCE_OPTIONS = --identity sharectl@example.org\n"
+            "SHARECTL_SOURCE_OPTIONS = --pool T1 --identity sharectl@example.org\n",
+            "SHARECTL_SOURCE = file:/a/b.txt,collector:cm.example.org:9618\n",
         ),
         (
-            "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\n"
-            "SHARECTL_SOURCE_OPTIONS = --key-file /etc/sharectl/keys\n"
+            "SHARECTL_SOURCE_OPTIONS = --key-file /keys\nSHARECTL_DISABLED_FILE = /run/off\n",
+            "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\n",
         ),
-        (
-            "SHARECTL_SOURCE = collector:cm.example.org:9618\n"
-            "SHARECTL_SOURCE_OPTIONS = --pool T1 --identity sharectl@example.org\n"
-        ),
-        "SHARECTL_JOB_CTL_PERIOD_SECONDS = 60\nSHARECTL_DISABLED_FILE = /run/off\n",
+        (SITE, "SLOT_TYPE_1_START = $(START) && TARGET.RequestCpus < 9\n"),
+        ("", central_manager_configuration(SUBGROUPS)),
     ],
 )
-def test_our_snippets_have_no_fault(folder: Path, way: str, text: str) -> None:
-    add(folder, way + text)
-    assert found(folder) == []
+def test_our_snippets_beside_a_sites_own_have_no_fault(
+    folder: Path, way: str, site: str, local: str
+) -> None:
+    add(folder, site, "20-site.conf" if site == SITE else "98-site.conf")
+    add(folder, way + local)
+    assert found(folder, {"NODE_IS_HEALTHY": "True"}) == []
 
 
-@pytest.mark.parametrize("name", [EXECUTE, ACCESS, DEFRAG])
-def test_each_snippet_alone_has_no_fault(folder: Path, name: str) -> None:
-    """They are for different machines."""
+@pytest.mark.parametrize(
+    ("name", "node", "access_point"),
+    [(EXECUTE, True, False), (ACCESS, False, True), (DEFRAG, True, False)],
+)
+def test_each_snippet_is_for_a_machine_and_has_no_fault_alone(
+    name: str, node: object, access_point: object, folder: Path
+) -> None:
     for path in folder.glob("*.conf"):
         if path.name != name:
             path.unlink()
-    assert found(folder) == []
-
-
-def test_quotas_of_groups_within_groups_have_no_fault(folder: Path) -> None:
-    tree = GroupTree({"alice": 3, "alice.prod": 1, "alice.user": 2, "cms": 1})
-    (folder / "60-sharectl-central-manager.conf").write_text(central_manager_configuration(tree))
-    assert found(folder) == []
+    report = check(ConfigSource(folder), {})
+    assert report.findings == ()
+    shown = ("START" in report.made, "JOB_TRANSFORM_NAMES" in report.made)
+    assert shown == (node, access_point)
 
 
 @pytest.mark.parametrize(
@@ -170,25 +183,6 @@ def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
     assert "//" not in report.made["CLAIM_WORKLIFE"]
 
 
-@BOTH_WAYS
-def test_a_sites_own_start_latches_and_draining_have_no_fault(folder: Path, way: str) -> None:
-    site = """
-        START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5
-        CLAIM_WORKLIFE = 600
-        STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) HEALTH
-        STARTD_CRON_HEALTH_EXECUTABLE = /opt/health
-        STARTD_CRON_HEALTH_PERIOD = 5m
-        STARTD_CRON_HEALTH_KILL = True
-        STARTD_LATCH_EXPRS = FreeSince
-        FreeSince = MY.Cpus
-        DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True
-        DEFAULT_DRAINING_START_EXPR = True
-    """
-    add(folder, site, "20-site.conf")
-    add(folder, f"{way}SLOT_TYPE_1_START = $(START) && TARGET.RequestCpus < 9\n")
-    assert found(folder, {"NODE_IS_HEALTHY": "True"}) == []
-
-
 def test_each_fault_is_found_and_worded_as_listed(
     tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
@@ -222,14 +216,6 @@ def test_names_and_modes_by_which_files_are_not_read_are_found(folder: Path) -> 
     ]
 
 
-def test_a_finding_names_the_line(folder: Path) -> None:
-    replace(folder / EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = MC_GRACE")
-    lines = (folder / EXECUTE).read_text().splitlines()
-    number = next(n for n, line in enumerate(lines, 1) if line.startswith("t1_grace_live"))
-    scope = next(finding for finding in found(folder) if finding.id == "scope")
-    assert scope.place == f"{folder / EXECUTE}:{number}"
-
-
 def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "snippets", str(folder)]) == 0
     clean = capsys.readouterr().out
@@ -241,20 +227,6 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
     assert "SHARECTL_ACTUATION = live\n" in clean
     assert broken["made"]["START"] == "True"
     assert {finding["id"] for finding in broken["findings"]} == {"replaced", "clauses"}
-
-
-@pytest.mark.parametrize(
-    ("name", "node", "access_point"),
-    [(EXECUTE, True, False), (ACCESS, False, True), ("", True, True)],
-)
-def test_what_is_shown_is_what_the_machine_goes_by(
-    name: str, node: object, access_point: object, folder: Path
-) -> None:
-    for path in folder.glob("*.conf"):
-        if name and path.name != name:
-            path.unlink()
-    made = check(ConfigSource(folder), {}).made
-    assert ("START" in made, "JOB_TRANSFORM_NAMES" in made) == (node, access_point)
 
 
 def test_a_machine_with_a_configuration_is_checked_with_it(
