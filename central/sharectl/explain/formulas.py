@@ -65,6 +65,13 @@ def number(value: float, digits: int = 1) -> str:
     return text.lstrip("-") if not float(text) else text
 
 
+def plain(value: float) -> str:
+    """Value without needless digits; shares lie between 0 and 1."""
+    if value == int(value):
+        return str(int(value))
+    return number(value) if abs(value) >= 1 else f"{value:.3g}"
+
+
 def formulas(record: CycleRecord, group: str) -> Iterator[Formula]:
     """DHS, setpoint, error and output of a group of a complete cycle."""
     control = control_of(record, group)

@@ -5,26 +5,22 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
 from sharectl.cadence.choice import (
     DAY_HOURS,
-    Beside,
     Comparison,
     Cost,
-    IntervalCost,
-    Knobs,
     Recommendation,
     beside,
 )
 from sharectl.cadence.run_times import Facts
-from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
-from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
+from sharectl.report.scale import AxisUnit, Limits, brief, ticks_up_to
+from sharectl.report.svg import GROUPS, Curve, Figure, Value, document, render
 from sharectl.report.tables import WIDTH, print_table
 from sharectl.words import counted, printable
 
 MOST_TEETH = 200
-_FEW_DIGITS = 100
 _KNOBS = {
     "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
     "NEGOTIATOR_CYCLE_DELAY": (
@@ -46,8 +42,8 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
         "run_times": [_cost_content(cost, comparison) for cost in comparison.costs],
-        "recommendation": _recommendation(comparison, choice) if choice else None,
-        "notes": list(notes(comparison, facts)),
+        "recommendation": _recommendation(comparison, choice, facts) if choice else None,
+        "notes": _sentences(comparison, facts, reasons=False),
     }
 
 
@@ -76,7 +72,7 @@ def _cost_content(cost: Cost, comparison: Comparison) -> dict[str, Any]:
     return {**facts, "share_of_core_seconds": share, "intervals": intervals}
 
 
-def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str, Any]:
+def _recommendation(comparison: Comparison, choice: Recommendation, facts: Facts) -> dict[str, Any]:
     cores, option = comparison.terms.cores, choice.option
     return {
         **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
@@ -85,7 +81,7 @@ def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str,
         "idle_core_hours_per_day": None if cores is None else DAY_HOURS * cores * option.idle,
         "negotiating_ratio": option.negotiating,
         "beside_default": asdict(beside(option, choice.default, cores)),
-        "why": list(reasons(comparison, choice)),
+        "why": _sentences(comparison, facts, reasons=True),
     }
 
 
@@ -137,96 +133,30 @@ def _rows(content: dict[str, Any], *, parts: bool) -> Iterator[Sequence[object]]
             yield (*cells, negotiating, round(row["cycles_per_day"]))
 
 
-def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
-    """Assumptions, unknown values, and why nothing is recommended."""
-    terms, duration = comparison.terms, comparison.terms.duration_seconds
-    yield from facts.notes
-    if not terms.cores:
-        yield "how many cores the pool has is not known (--cores): idle time is that of one core"
-    elif comparison.parts:
-        yield (
-            "idle core-hours of a group or size are those of its share of the core-seconds that "
-            "all jobs hold, worked and idle; --json has all intervals"
-        )
-    if facts.durations:
-        took = ", ".join(f"{seconds:g}" for seconds in facts.durations)
-        yield f"the negotiator's last cycles took {took} s, in whole seconds"
-        if not facts.jobs_waited:
-            yield "no job waited in them: cycles of a busy pool take longer (--cycle-duration)"
-    if duration is None:
-        yield (
-            "how long a negotiation cycle takes is not known (--cycle-duration): no interval is "
-            "recommended, because the negotiator might not keep up with it"
-        )
-        return
-    late = [option for option in comparison.costs[0].options if option.late]
-    if late:
-        intervals = ", ".join(f"{option.interval_seconds:g}" for option in late)
-        yield (
-            f"NEGOTIATOR_INTERVAL = {intervals} cannot be kept: a cycle takes up to {duration:g} s "
-            "and the next begins no sooner than NEGOTIATOR_CYCLE_DELAY = "
-            f"{terms.cycle_delay_seconds:g} s after it, so {late[0].period_seconds:g} s after its "
-            "start; figures are those of what then happens"
-        )
-    yield from _about_choice(comparison, duration)
-
-
-def _about_choice(comparison: Comparison, duration: float) -> Iterator[str]:
-    """Why nothing is recommended, or what speaks against it."""
+def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[str]:
+    """Reasons for the interval, or notes: assumptions, unknown values, why none is recommended."""
     terms, choice = comparison.terms, comparison.choice
-    if comparison.several_laws:
-        yield "no interval is recommended for several laws together: give one --run-time"
-    elif not terms.allows(max(terms.intervals)):
-        yield (
-            f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator "
-            f"negotiate for at most {_percent(terms.most_negotiating)} of its time; give longer "
-            "ones (--interval), or --most-negotiating"
-        )
-    elif choice is None:
-        yield (
-            "no interval is recommended: each one that the negotiator can keep up with costs more "
-            "idle core-hours than it saves beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
-        )
-    elif terms.worklife_seconds:
-        alone = beside(choice.option, choice.default, terms.cores, reused=False)
-        worklife = terms.worklife_seconds
-        age = "ever" if worklife < 0 else f"{brief(worklife)} s (CLAIM_WORKLIFE)"
-        if alone.costs_more_than_it_saves:
-            yield (
-                f"warning: claim reuse makes {brief(choice.option.interval_seconds)} s look cheap. "
-                f"A claim goes from job to job of one user for {age}, and meanwhile other groups "
-                "do not get its cores. With one job a claim this interval loses "
-                f"{_more_idle(alone)} than HTCondor's default: if several groups wait, choose by "
-                "--claim-worklife 0"
-            )
-
-
-def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
-    """Why this interval, in sentences."""
-    terms, option, best = comparison.terms, choice.option, choice.best
-    duration = terms.duration_seconds or 0.0
-    longest = "the same is" if option == best else f"{brief(option.interval_seconds)} s is"
-    yield (
-        f"By the column '{_basis(comparison)}' (--claim-worklife). A cycle takes up to "
-        f"{brief(duration)} s, and is to take at most {_percent(terms.most_negotiating)} of the "
-        f"negotiator's time: of the intervals from {brief(duration / terms.most_negotiating)} s "
-        f"on, {brief(best.interval_seconds)} s loses least ({_loss(best, terms.cores)}), and "
-        f"{longest} the longest that loses at most {_percent(terms.tolerance)} of the cores' time "
-        f"more ({_loss(option, terms.cores)})."
+    option, default = (choice.option, choice.default) if choice else (None, None)
+    cost, alone = (
+        beside(option, default, terms.cores, reused=reused) if option and default else None
+        for reused in (True, False)
     )
-    if option.interval_seconds != Knobs.interval_seconds:
-        cost = beside(option, choice.default, terms.cores)
-        hours = cost.negotiating_hours_per_day
-        yield (
-            f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {Knobs.interval_seconds}, it loses "
-            f"{_more_idle(cost)}, and the negotiator negotiates "
-            f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}."
-        )
-    if comparison.now is not None:
-        yield (
-            f"As it is configured now, a cycle begins up to {brief(comparison.now.period_seconds)} "
-            f"s after the last: {_loss(comparison.now, terms.cores)}."
-        )
+    timed = terms.duration_seconds is not None
+    text = render(
+        "cadence.txt",
+        reasons=reasons,
+        terms=terms,
+        facts=facts,
+        choice=choice,
+        cost=cost,
+        alone=alone,
+        basis=_basis(comparison),
+        now=comparison.now,
+        parts=comparison.parts,
+        several_laws=comparison.several_laws,
+        late=[option for option in comparison.costs[0].options if timed and option.late],
+    )
+    return text.splitlines()
 
 
 def _basis(comparison: Comparison) -> str:
@@ -235,22 +165,6 @@ def _basis(comparison: Comparison) -> str:
     if worklife == 0:
         return "one job a claim"
     return "claims reused for ever" if worklife < 0 else f"claims reused {brief(worklife)} s"
-
-
-def _more_idle(cost: Beside) -> str:
-    """Idle core-hours a day more or less, or a part of the cores' time."""
-    word = "more" if cost.idle_ratio > 0 else "less"
-    if cost.idle_core_hours_per_day is None:
-        return f"{abs(cost.idle_ratio):.2%} of the cores' time {word}"
-    return f"{brief(abs(cost.idle_core_hours_per_day))} idle core-hours a day {word}"
-
-
-def _loss(option: IntervalCost, cores: Optional[int]) -> str:
-    lost = f"{option.idle:.1%} of the cores' time"
-    if cores is None:
-        return lost
-    hours = brief(DAY_HOURS * cores * option.idle)
-    return f"{lost}, {hours} idle core-hours a day on {counted(cores, 'core')}"
 
 
 def _comment(text: str) -> str:
@@ -263,15 +177,6 @@ def _comment(text: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}%"
-
-
-def brief(value: float) -> str:
-    """A number with at least three digits, none of them in vain."""
-    return f"{value:.0f}" if value >= _FEW_DIGITS or value == int(value) else f"{value:.3g}"
 
 
 def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[float, float]]:

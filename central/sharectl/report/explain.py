@@ -10,9 +10,6 @@ from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.explain.codes import says
 from sharectl.explain.decisions import (
-    ALIKE,
-    ANOTHER,
-    OVERRULED,
     Explained,
     Otherwise,
     Since,
@@ -20,9 +17,8 @@ from sharectl.explain.decisions import (
     exchanges,
     targets_of,
 )
-from sharectl.explain.formulas import control_of, formulas, is_withheld, number
+from sharectl.explain.formulas import control_of, formulas, is_withheld
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, JobExplanation, code_of_resource
-from sharectl.explain.what_if import Flip
 from sharectl.model import GroupControl
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
@@ -46,17 +42,6 @@ MOST_ROWS = {
     "change": 3,
 }
 """Label -> rows of it on one screen."""
-
-_DISAGREES = (
-    "deciding again now comes to {}: the configuration was changed since, or the ledger does not "
-    "hold enough (since when targets stood, the run times known then)"
-)
-_NOTES = {
-    OVERRULED: "what would change it is told as if sharectl had not been kept from publishing",
-    ALIKE: _DISAGREES.format("about as many {}, not all of them the same"),
-    ANOTHER: _DISAGREES.format("something else"),
-}
-_LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
 
 
 class Row(NamedTuple):
@@ -318,11 +303,9 @@ def _page(
     otherwise: Optional[Otherwise],
     **more: object,
 ) -> Page:
-    noun = "targets" if subject == "cycle" else "nodes"
-    note = _NOTES.get(otherwise.note, "").format(noun) if otherwise else ""
-    changes = list(_change_words(otherwise)) if otherwise else []
-    facts = {"subject": subject, "why": data, "note": note, "changes": changes, **more}
-    return Page(subject, title, rows_of(render("explain.txt", **facts)), data)
+    note = otherwise.note if otherwise else ""
+    text = render("explain.txt", subject=subject, why=data, note=note, **more)
+    return Page(subject, title, rows_of(text), data)
 
 
 def rows_of(text: str) -> list[Row]:
@@ -369,27 +352,3 @@ def _changes(otherwise: Optional[Otherwise]) -> dict[str, Any]:
         "would_change": changes,
         "tried_all": otherwise.tried_all if otherwise else None,
     }
-
-
-def _change_words(otherwise: Otherwise) -> Iterator[str]:
-    if otherwise.flips is None:
-        yield _LEFT_OUT
-        return
-    yield from map(_flip_words, otherwise.flips)
-    if not otherwise.flips:
-        yield "no single change that was tried would change it"
-
-
-def _flip_words(flip: Flip) -> str:
-    if flip.value is None:
-        return f"if {flip.name}: {flip.outcome}"
-    if flip.becomes is None:
-        return f"without {flip.name} ({_plain(flip.value)}): {flip.outcome}"
-    return f"{flip.name}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
-
-
-def _plain(value: float) -> str:
-    if value == int(value):
-        return str(int(value))
-    # Shares lie between 0 and 1.
-    return number(value) if abs(value) >= 1 else f"{value:.3g}"

@@ -167,3 +167,8 @@ def percent(ratio: Optional[float], form: str = ".1%") -> str:
 def minute(seconds: float) -> str:
     """Minute in UTC, such as ``2022-01-31 23:42``."""
     return times.shown(seconds)[:16]
+
+
+def brief(value: float) -> str:
+    """A number with at least three digits, none of them in vain."""
+    return f"{value:.0f}" if value >= _WHOLE_FROM or value == int(value) else f"{value:.3g}"

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-from sharectl.explain.formulas import number
+from sharectl.explain.formulas import number, plain
 from sharectl.report import scale
 from sharectl.report.scale import NARROW, AxisUnit, Limits, Tick, number_ticks, rounded_limits
 from sharectl.report.tables import listed
@@ -175,8 +175,8 @@ def _environment() -> Environment:
         width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
     )
     environment.globals["style"] = Markup(style_sheet())  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent, number)
-    for words in (*numbers, scale.minute, shown, span, counted, listed):
+    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent)
+    for words in (*numbers, scale.brief, scale.minute, number, plain, shown, span, counted, listed):
         environment.filters[words.__name__] = words
     return environment
 
