@@ -17,33 +17,15 @@ from sharectl.publish.collector import Holding, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
+from tests.unit.cli.conftest import configured
 from tests.web_server import WebServer, serving, web_server
 
 SECRET = "0123456789abcdef" * 4
 KEY = SigningKey("a", bytes.fromhex(SECRET))
 NOW = int(time.time())
-PLAN = Plan(
-    NOW,
-    NOW,
-    NOW + 3060,
-    ("alice", "cms"),
-    (Target("cn-1", "alice", 56, "cms", 8),),
-    "targets",
-    "alice",
-    "cms",
-)
+TARGETS = (Target("cn-1", "alice", 56, "cms", 8),)
+PLAN = Plan(NOW, NOW, NOW + 3060, ("alice", "cms"), TARGETS, "targets", "alice", "cms")
 COLLECTOR = "collector:cm.example.org"
-
-
-def configured(folder: Path, publish: str, more: str = "") -> Path:
-    path = folder / "sharectl.yaml"
-    path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 3}}}}\nstate_directory: "
-        f"{folder}\n"
-        f"publish: [{publish}]\n{more}",
-        encoding="utf-8",
-    )
-    return path
 
 
 @pytest.fixture
@@ -57,8 +39,7 @@ def keys(tmp_path: Path) -> Path:
 @pytest.fixture
 def signed(tmp_path: Path, keys: Path) -> Path:
     """A configuration that signs what it publishes."""
-    more = f"signing_key_file: {keys}\npool: {{name: pool-1}}\n"
-    return configured(tmp_path, f"{{file: {tmp_path}/sharectl.txt}}", more)
+    return configured(tmp_path, f"signing_key_file: {keys}\npool: {{name: pool-1}}\n")
 
 
 @pytest.fixture
@@ -86,16 +67,15 @@ def test_a_key_that_cannot_be_used_ends_it_before_anything_is_written(
     signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys.write_text(f"a {SECRET[:-1]}\n", encoding="utf-8")
-    keys.chmod(0o644)
     for verb in (["cycle"], ["cycle", "--dry-run"]):
         assert main([*verb, "--config", str(signed)]) == 78
     assert publish(signed) == 78
     err = capsys.readouterr().err
-    assert f"{keys}: has mode 0644" in err
     assert f"{keys}:1: is not `KEYID HEX`" in err
     assert SECRET[:32] not in err
-    assert not (signed.parent / "sharectl.txt").exists()
-    assert not (signed.parent / "state.json").exists()
+    assert {path.name for path in signed.parent.iterdir()}.isdisjoint(
+        {"sharectl.txt", "state.json"}
+    )
 
 
 def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
@@ -132,10 +112,7 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
         (Seal("pool-1"), "is not signed"),
         (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
         (Seal(None, KEY), "is for pool None"),
-        (
-            Seal("pool-1", SigningKey("a", b"x" * 32)),
-            "has a signature that its text and the key a do not make",
-        ),
+        (Seal("pool-1", SigningKey("a", b"x" * 32)), "that its text and the key a do not make"),
     ],
 )
 def test_a_file_that_nodes_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:
@@ -148,8 +125,8 @@ def test_the_content_of_a_server_is_shown(
     tmp_path: Path, server: WebServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "sharectl.txt"
-    entry = f"{{https: {{file: {file}, url: '{server.url()}', ca_file: {server.certificate}}}}}"
-    config = configured(tmp_path, entry)
+    https = f"{{file: {file}, url: '{server.url()}', ca_file: {server.certificate}}}"
+    config = configured(tmp_path, f"publish: [{{https: {https}}}]\n")
     assert publish(config) == 74
     assert f"{server.url()}: is not what {file} holds" in capsys.readouterr().err
     (place,) = status.places(load(config), NOW)
@@ -170,10 +147,7 @@ def test_the_content_of_a_server_is_shown(
         (Holding(), "holds no plan of sharectl"),
         (Holding("s@x", 7, NOW), "expired 0 s ago"),
         (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
-        (
-            Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}),
-            "not sharectl's: 1 of a@x, 2 of b@x",
-        ),
+        (Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}), ": 1 of a@x, 2 of b@x"),
     ],
 )
 def test_the_content_of_a_collector_is_shown(held: Holding, problem: Optional[str]) -> None:
@@ -189,6 +163,6 @@ def test_the_configuration_that_is_printed_names_the_key_file_only(
     signed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["check", "config", str(signed), "--json"])
-    shown = json.loads(capsys.readouterr().out)["config"]
-    assert shown["signing_key_file"] == str(signed.parent / "keys")
-    assert shown["publish"] == [{"file": str(signed.parent / "sharectl.txt")}]
+    out = capsys.readouterr().out
+    assert json.loads(out)["config"]["signing_key_file"] == str(signed.parent / "keys")
+    assert SECRET[:32] not in out

@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Optional
 
 import pytest
 
-from sharectl.cli.main import main
 from sharectl.model import Standing, Target
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
+from tests.unit.cli.conftest import Run
 
 Plan = Callable[..., tuple[int, str, str]]
 STOOD = Standing(Target("cn-1", "alice", 56, "cms", 8), NOW - 60)
 GONE = Standing(Target("cn-9", "alice", 0, "cms", 8), NOW - 60)
-ROWS = ["2 cn-1 alice 60 1 10"] * 64 + ["2 cn-2 alice 60 8 10"] * 2 + ["1 PEND cms 0 8 10"] * 3
 
 
 @pytest.fixture
-def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Plan:
+def plan(run: Run, jobs: Path) -> Plan:
     """Run ``sharectl plan`` on a list of jobs: exit code, output and errors."""
-    config, jobs = tmp_path / "sharectl.yaml", tmp_path / "jobs"
-    groups = "groups: {alice: {pledge_hs06: 100}, cms: {pledge_hs06: 300}}"
-    config.write_text(f"{groups}\nstate_directory: {tmp_path}\n", encoding="utf-8")
-    jobs.write_text("".join(f"{row}\n" for row in ROWS), encoding="utf-8")
-    look = ["--jobs", str(jobs), "--taken-at", str(NOW), "--config", str(config)]
-
-    def ended(*words: object) -> tuple[int, str, str]:
-        try:
-            code = main(["plan", *look, *map(str, words)])
-        except SystemExit as error:
-            code = int(error.code or 0)
-        return (code, *capsys.readouterr())
-
-    return ended
+    return partial(run, "plan", "--jobs", jobs, "--taken-at", NOW)
 
 
 def diff(plan: Plan, *words: object) -> tuple[str, dict[str, int]]:

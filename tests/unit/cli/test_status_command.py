@@ -9,7 +9,6 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.cli.main import main
 from sharectl.cli.status import problems_of
 from sharectl.model import Disabled, Plan, Standing, Target
 from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
@@ -19,6 +18,7 @@ from sharectl.publish import text
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.report.pool import blocks_data
+from tests.unit.cli.conftest import Run
 
 PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
 CYCLE = {
@@ -53,31 +53,24 @@ Shown = Callable[..., Status]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """State directory, with the configuration and a published file in it."""
-    (tmp_path / "sharectl.yaml").write_text(
-        "groups: {alice: {pledge_hs06: 1}, cms: {pledge_hs06: 1}}\n"
-        "pool: {collector: '127.0.0.1:1', collector_deadline_seconds: 5}\n"
-        f"publish: [{{file: {tmp_path}/sharectl.txt}}]\nstate_directory: {tmp_path}\n"
-    )
     (tmp_path / "sharectl.txt").write_text(text.render(PLAN))
     return tmp_path
 
 
 @pytest.fixture
-def shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> Shown:
+def shown(folder: Path, run: Run) -> Shown:
     """Runs the verb after a cycle, whose collector does not answer."""
 
-    def run(state: Optional[State] = None, **cycle: object) -> Status:
+    def status(state: Optional[State] = None, **cycle: object) -> Status:
         store = StateFile(folder / "state.json")
         store.save(state or State(5))
         store.note_cycle({**CYCLE, **cycle})
-        verb = ["status", "--config", str(folder / "sharectl.yaml")]
-        assert main(verb) == 1
-        out, err = capsys.readouterr()
-        assert main([*verb, "--json"]) == 1
-        content = json.loads(capsys.readouterr().out)
-        return Status([line.split() for line in out.splitlines()], err, content)
+        code, out, err = run("status")
+        in_json, content, _ = run("status", "--json")
+        assert code == in_json == 1
+        return Status([line.split() for line in out.splitlines()], err, json.loads(content))
 
-    return run
+    return status
 
 
 @pytest.mark.parametrize(("last", "older"), [(4, False), (5, False), (6, True)])
@@ -156,9 +149,9 @@ def test_a_source_that_did_not_answer_is_named(
     assert shown(complete=False, unanswered=unanswered).row("reason") == words.split()
 
 
-def test_a_cycle_says_who_did_not_answer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cycle", "--config", str(folder / "sharectl.yaml")]) != 0
-    assert 'reason="the pool did not answer completely (collector' in capsys.readouterr().out
+def test_a_cycle_says_who_did_not_answer(run: Run) -> None:
+    code, out, _ = run("cycle")
+    assert (code, 'reason="the pool did not answer completely (collector' in out) == (75, True)
 
 
 @pytest.mark.parametrize(("slots", "seconds", "late"), [(0, 999, 0), (2, 999, 1), (2, 99, 0)])
@@ -194,9 +187,9 @@ def free_blocks() -> BlockMemory:
 
 @pytest.mark.parametrize(("seconds", "late"), [("null", 1), ("3600", 0), ("30", 2)])
 def test_a_block_that_stands_free_for_too_long_is_a_problem(
-    folder: Path, shown: Shown, seconds: str, late: int
+    config: Path, shown: Shown, seconds: str, late: int
 ) -> None:
-    with (folder / "sharectl.yaml").open("a") as stream:
+    with config.open("a") as stream:
         stream.write(f"control: {{give_up_seconds: {seconds}}}\n")
     status = shown(State(5, standing=TARGETS, standing_until=2**33, blocks=free_blocks()))
     assert [block["node"] for block in status.content["blocks"]["free"]] == ["wn-1", "wn-2"]
@@ -225,9 +218,7 @@ def test_a_group_whose_jobs_take_no_block_is_a_problem(shown: Shown) -> None:
     assert [row["node"] for row in content["blocks"]["left_alone"]] == [None, "wn-1"]
 
 
-def test_help_says_what_a_monitoring_system_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["status", "--help"])
-    out = capsys.readouterr().out
+def test_help_says_what_a_monitoring_system_needs(run: Run) -> None:
+    out = run("status", "--help")[1]
     for words in ("exit codes", "1 at least one problem", "no-file", "stale", "No problem:"):
         assert words in out
