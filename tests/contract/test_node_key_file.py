@@ -12,21 +12,13 @@ import pytest
 import target
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
+from sharectl.errors import ConfigError
 from sharectl.plan.nodes import REMEDIES
-from sharectl.publish.signing import JobsUser, problem, reader
+from sharectl.publish.signing import JobsUser, problem, read_keys, reader
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 KEY = "2026a " + "0f" * 32 + "\n"
 OTHERS_UID = 12345
-
-
-def told(path: Path) -> str:
-    """Code of target.py for the file, empty if it takes it."""
-    try:
-        target.read_keys(str(path))
-    except target.JobError as error:
-        return str(error.args[0])
-    return ""
 
 
 def written(text: str, mode: int = 0o640) -> Callable[[Path], None]:
@@ -41,9 +33,11 @@ FILES = {
     "sound": (written("# ours\n\n" + KEY), ""),
     "two keys": (written(KEY + "b " + "0F" * 64), ""),
     "missing": (lambda _: None, "no-key"),
-    "mode 0644": (written(KEY, 0o644), "unsafe-key"),
-    "mode 0660": (written(KEY, 0o660), "unsafe-key"),
-    "mode 0642": (written(KEY, 0o642), "unsafe-key"),
+    **{f"mode {mode:o}": (written(KEY, mode), "") for mode in (0o400, 0o440, 0o600)},
+    **{
+        f"mode {mode:o}": (written(KEY, mode), "unsafe-key")
+        for mode in (0o601, 0o602, 0o604, 0o620, 0o644, 0o660, 0o642)
+    },
     "a folder": (Path.mkdir, "no-key"),
     "a FIFO": (os.mkfifo, "unsafe-key"),
     "empty": (written(""), "bad-key"),
@@ -55,13 +49,25 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("what", FILES)
-def test_the_code_is_what_the_node_would_publish(what: str, tmp_path: Path) -> None:
-    make, code = FILES[what]
+def outcome(read: Callable[[], object]) -> str:
+    """Code of an error, or its kind; empty without one."""
+    try:
+        read()
+    except target.JobError as error:
+        return str(error.args[0])
+    except ConfigError:
+        return "refused"
+    return ""
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_node_check_and_central_manager_take_the_same_files(kind: str, tmp_path: Path) -> None:
+    make, code = FILES[kind]
     make(path := tmp_path / "keys")
-    assert told(path) == code
+    assert outcome(lambda: target.read_keys(str(path))) == code
     wrong = problem(path, None, os.geteuid())
     assert (wrong[0] if wrong else "") == code
+    assert outcome(lambda: read_keys(path)) == ("refused" if code else "")
 
 
 def test_the_file_has_to_be_for_the_user_of_the_jobs(tmp_path: Path) -> None:
@@ -103,16 +109,9 @@ def test_a_machine_is_checked_with_its_file_of_keys(
     (snippets / "99-local.conf").write_text(options)
     local = tmp_path / "condor_config"
     local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n")
-    on_machine = [
-        str(found)
-        for found in check(ConfigSource(snippets, local), {}).findings
-        if str(path) in str(found)
-    ]
-    elsewhere = [
-        str(found)
-        for found in check(ConfigSource(snippets), {}).findings
-        if str(path) in str(found)
-    ]
-    assert elsewhere == []
-    assert len(on_machine) == bool(code)
-    assert all(f"({code})" in found and REMEDIES[code] in found for found in on_machine)
+    on_machine, elsewhere = (
+        [text for finding in check(source, {}).findings if str(path) in (text := str(finding))]
+        for source in (ConfigSource(snippets, local), ConfigSource(snippets))
+    )
+    assert (len(on_machine), elsewhere) == (bool(code), [])
+    assert not [text for text in on_machine if f"({code}); {REMEDIES[code]}" not in text]

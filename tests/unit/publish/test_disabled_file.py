@@ -29,27 +29,26 @@ def written(fields: str) -> bytes:
     return b'{"schema_version": 1, ' + fields.encode() + b"}"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"[" * 100_000, written('"reason": "r", "who": "a", "since": 1, "until": true')],
-)
-def test_an_invalid_file_counts_without_an_end(tmp_path: Path, content: bytes) -> None:
+MADE: dict[str, Callable[[Path], object]] = {
+    "empty": Path.touch,
+    "deep": lambda path: path.write_bytes(b"[" * 100_000),
+    "wrong": lambda path: path.write_bytes(
+        written('"reason": "r", "who": "a", "since": 1, "until": true')
+    ),
+    "folder": Path.mkdir,
+    "FIFO": os.mkfifo,
+    "link": lambda path: path.symlink_to("/nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_anything_of_its_name_counts_without_an_end(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "disabled"
-    path.write_bytes(content)
-    os.utime(path, (NOW, NOW))
+    MADE[kind](path)
+    os.utime(path, (NOW, NOW), follow_symlinks=False)
     off = DisabledFile(tmp_path).disabled()
     assert off is not None
     assert (off.reason, off.since, off.until) == ("made by hand", NOW, None)
-
-
-@pytest.mark.parametrize(
-    "make", [os.mkdir, os.mkfifo, lambda path: Path(path).symlink_to("/nowhere")]
-)
-def test_anything_of_its_name_counts(tmp_path: Path, make: Callable[[Path], object]) -> None:
-    make(tmp_path / "disabled")
-    off = DisabledFile(tmp_path).disabled()
-    assert off is not None
-    assert off.in_force_at(2**33)
 
 
 def test_a_reason_cannot_steer_a_terminal(tmp_path: Path) -> None:

@@ -16,14 +16,8 @@ from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.text import FilePublisher, render
 from tests.fakes import NOW, FakePublisher
 
-PLAN = Plan(
-    sequence=7,
-    generated_at=NOW,
-    valid_until=NOW + 3060,
-    groups=("alice", "cms"),
-    targets=(Target("wn-1", "alice", 56, "cms", 8),),
-    reason="targets",
-)
+TARGETS = (Target("wn-1", "alice", 56, "cms", 8),)
+PLAN = Plan(7, NOW, NOW + 3060, ("alice", "cms"), TARGETS, "targets")
 WITHDRAWAL = replace(PLAN, sequence=8, targets=())
 
 
@@ -85,18 +79,16 @@ def test_a_foreign_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None
     assert places(tmp_path).publishers() == [], "reported once"
 
 
-def test_a_file_that_is_gone_needs_nothing(tmp_path: Path) -> None:
+def test_neither_a_file_that_is_gone_nor_a_plan_without_targets_needs_anything(
+    tmp_path: Path,
+) -> None:
+    places(tmp_path, "collector:").remember(WITHDRAWAL)
+    assert not (tmp_path / "places.json").exists()
     old = tmp_path / "old.txt"
     places(tmp_path, published(old)).remember(PLAN)
     old.unlink()
     (emptying,) = places(tmp_path).publishers()
-    assert emptying.publish(WITHDRAWAL) == str(old)
-    assert not old.exists()
-
-
-def test_a_plan_without_targets_leaves_nothing_to_remember(tmp_path: Path) -> None:
-    places(tmp_path, "collector:").remember(WITHDRAWAL)
-    assert not (tmp_path / "places.json").exists()
+    assert (emptying.publish(WITHDRAWAL), old.exists()) == (str(old), False)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -19,9 +17,8 @@ from sharectl.publish.text import Seal
 SECRET = "0123456789abcdef" * 4
 OTHER_SECRET = "fedcba9876543210" * 4
 KEY = SigningKey("2026-a", bytes.fromhex(SECRET))
-PLAN = Plan(
-    7, 100, 3160, ("alice", "cms"), (Target("cn-609-05-06", "alice", 56, "cms", 8),), "targets"
-)
+TARGETS = (Target("cn-609-05-06", "alice", 56, "cms", 8),)
+PLAN = Plan(7, 100, 3160, ("alice", "cms"), TARGETS, "targets")
 SIGNED = sharectl_file.render(PLAN, Seal("pool-1", KEY)).encode()
 
 
@@ -70,7 +67,6 @@ def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
     [
         ("", [""]),
         (f"A {SECRET}\n", ["1"]),
-        (f"a {SECRET}0\n", ["1"]),
         (f"a {SECRET * 2}00\n", ["1"]),
         (f"a {SECRET} b\n\xe9 {SECRET}\n", ["1", "2"]),
         (f"a {SECRET}\na {OTHER_SECRET}\n", ["2"]),
@@ -89,32 +85,16 @@ def test_all_faults_of_a_key_file_are_named_with_their_lines_and_no_key(
     assert SECRET[:32] not in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", [0o400, 0o440, 0o600, 0o640, 0o601, 0o602, 0o604, 0o620, 0o660])
-def test_only_the_owner_writes_and_only_a_group_reads_besides(tmp_path: Path, mode: int) -> None:
-    path = key_file(tmp_path, f"2026-a {SECRET}\n", mode)
-    if mode & 0o027 == 0:
-        assert signing.read_keys(path) == (KEY,)
-        return
-    with pytest.raises(ConfigError, match="chmod 0640"):
-        signing.read_keys(path)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
+def test_keys_may_not_belong_to_another_user(tmp_path: Path) -> None:
     path = key_file(tmp_path, f"2026-a {SECRET}\n")
     os.chown(path, 12345, -1)
     with pytest.raises(ConfigError, match="belongs to uid 12345"):
         signing.read_keys(path)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, None])
-def test_another_thing_of_its_name_is_not_waited_for(
-    tmp_path: Path, make: Optional[Callable[[Path], None]]
-) -> None:
-    path = tmp_path / "keys"
-    if make is not None:
-        make(path)
-    with pytest.raises(ConfigError, match="keys: "):
-        signing.read_keys(path)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda _: None])
+def test_a_published_text_of_another_kind_is_not_waited_for(tmp_path: Path, make: object) -> None:
+    make(tmp_path / "text")  # type: ignore[operator]
     with pytest.raises(InputError, match="cannot be read"):
-        sharectl_file.read(path)
+        sharectl_file.read(tmp_path / "text")
