@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,7 @@ from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.shares.pledges import Pledged
 from tests.fakes import NOW, FakePublisher
-from tests.unit.cycle.test_cycle import UNEVEN, cycle, world
-from tests.web_server import WebServer, serving, web_server
+from tests.unit.cycle.test_cycle import cycle, world
 
 KNOBS = """\
 # Configuration from machine: cm-1.example.org
@@ -148,14 +146,6 @@ def test_a_cycle_without_pledges_changes_no_target() -> None:
         assert (done.problems, done.warnings) == (("pledges: CRIC is gone",), ("look",))
 
 
-def test_a_cycle_records_how_its_pledges_were_had() -> None:
-    pledged = Pledged(Source("pledges", 3.0), (), ("a copy is in use",))
-    done = cycle(world(UNEVEN), pledges=pledged)
-    assert Source("pledges", 3.0) in done.snapshot.sources
-    assert done.warnings[0] == "a copy is in use"
-    assert done.publication.plan is not None
-
-
 # ---- the command
 
 FROM_KNOBS = (
@@ -215,72 +205,3 @@ def test_quotas_are_not_rendered_from_themselves(
 ) -> None:
     assert main(["render", "central-manager", "--config", configured(tmp_path, "{cms: {}}")]) == 78
     assert "pledges.from: negotiator: " in capsys.readouterr().err
-
-
-# ---- the command and CRIC
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    with web_server(tmp_path_factory.mktemp("cric"), serving(b"")) as running:
-        yield running
-
-
-def cric(folder: Path, server: WebServer) -> str:
-    access = (
-        f"federations: [IT-INFN-CNAF], url: '{server.url('/x')}', ca_file: {server.certificate}"
-    )
-    groups = "{cms: {}, tape: {cric_vo: ATLAS}}"
-    return configured(folder, groups, f"{{from: cric, cric: {{{access}}}}}")
-
-
-def of_all_years(cms: int) -> bytes:
-    quarters = {f"Q{n}": {"cms": {"CPU": cms}, "atlas": {"CPU": 1000}} for n in range(1, 5)}
-    years = {str(year): quarters for year in range(2020, 2100)}
-    return json.dumps({"IT-INFN-CNAF": {"pledges": years}}).encode()
-
-
-def test_cric_is_asked_kept_and_its_jumps_confirmed(
-    server: WebServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, copy_file = cric(tmp_path, server), tmp_path / "pledges-cric.json"
-
-    def printed(*options: str) -> float:
-        assert main(["pledges", "--config", path, "--json", *options]) == 0
-        rows = json.loads(capsys.readouterr().out)["pledges"]
-        hs06 = {row["group"]: row["hs06"] for row in rows}
-        assert hs06.pop("tape") == 1000
-        return float(hs06["cms"])
-
-    server.answer = serving(of_all_years(500))
-    assert printed() == 500
-    assert not copy_file.exists(), "looking changes nothing"
-    assert printed("--refresh") == 500
-    assert copy_file.exists()
-    server.answer = serving(of_all_years(5000))
-    assert [printed("--refresh"), printed("--confirm"), printed()] == [500, 5000, 5000]
-    assert main(["render", "central-manager", "--config", path]) == 0
-    assert "GROUP_QUOTA_DYNAMIC_cms = 0.833333" in capsys.readouterr().out
-
-
-def test_the_environment_changes_nothing_about_trust(
-    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    authorizations: list[str | None] = []
-
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        authorizations.append(request.headers["Authorization"])
-        serving(of_all_years(1))(request)
-
-    server.answer, netrc = answer, tmp_path / ".netrc"
-    netrc.write_text("machine localhost login me password secret\n", encoding="ascii")
-    netrc.chmod(0o600)
-    for name, value in {
-        "HOME": str(tmp_path),
-        "NETRC": str(netrc),
-        "HTTPS_PROXY": "http://127.0.0.1:1",
-        "REQUESTS_CA_BUNDLE": "/nowhere",
-    }.items():
-        monkeypatch.setenv(name, value)
-    assert main(["pledges", "--config", cric(tmp_path, server)]) == 0
-    assert authorizations == [None]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sharectl.cli.main import main
 from sharectl.config.model import CricPledgesConfig
 from sharectl.pledges.cric import MAX_BYTES, CricPledges
 from sharectl.pledges.join import DAY_SECONDS, AllPledges, SteeredGroup
@@ -280,3 +281,50 @@ def test_a_broken_copy_is_reported_and_replaced(source: Source, damage: Any) -> 
     assert pledged.hs06["cms"] == 87100
     assert pledged.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
     assert source.look(NOW + 2).warnings == ()
+
+
+def test_the_environment_changes_nothing_about_trust(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorizations: list[str | None] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        authorizations.append(request.headers["Authorization"])
+        GOOD(request)
+
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine localhost login me password secret\n", encoding="ascii")
+    netrc.chmod(0o600)
+    environment = {"HTTPS_PROXY": "http://127.0.0.1:1", "REQUESTS_CA_BUNDLE": "/nowhere"}
+    for name, value in {"HOME": str(tmp_path), "NETRC": str(netrc), **environment}.items():
+        monkeypatch.setenv(name, value)
+    assert source.look(answer=answer).hs06["cms"] == 87100
+    assert authorizations == [None]
+
+
+def test_the_command_asks_keeps_and_confirms(
+    server: WebServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, copy_file = tmp_path / "sharectl.yaml", tmp_path / "pledges-cric.json"
+    access = f"federations: [X], url: '{server.url('/x')}', ca_file: {server.certificate}"
+    path.write_text(
+        f"groups: {{cms: {{}}, tape: {{cric_vo: ATLAS}}}}\nstate_directory: {tmp_path}\n"
+        f"pledges: {{from: cric, cric: {{{access}}}}}\n"
+    )
+
+    def printed(cms: int, *options: str) -> dict[str, float]:
+        quarters = {f"Q{n}": {"cms": {"CPU": cms}, "atlas": {"CPU": 1000}} for n in range(1, 5)}
+        years = {str(year): quarters for year in range(2020, 2100)}
+        server.answer = serving(json.dumps({"X": {"pledges": years}}).encode())
+        assert main(["pledges", "--config", str(path), "--json", *options]) == 0
+        rows = json.loads(capsys.readouterr().out)["pledges"]
+        return {row["group"]: row["hs06"] for row in rows}
+
+    assert printed(500) == {"cms": 500, "tape": 1000}
+    assert not copy_file.exists(), "looking changes nothing"
+    assert printed(500, "--refresh")["cms"] == 500
+    assert copy_file.exists()
+    looks = [printed(5000, *options)["cms"] for options in (["--refresh"], ["--confirm"], [])]
+    assert looks == [500, 5000, 5000]
+    assert main(["render", "central-manager", "--config", str(path)]) == 0
+    assert "GROUP_QUOTA_DYNAMIC_cms = 0.833333" in capsys.readouterr().out
