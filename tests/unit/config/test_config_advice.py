@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -109,56 +109,24 @@ def test_a_key_that_cannot_be_used_is_a_finding(
 # ---- folders
 
 
-def test_a_folder_that_is_absent_is_recommended(
-    own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert absent(config(own, f"{{file: {own}/sharectl.txt}}"), {}) == []
-    ways = f"{{file: {own}/shared/x}}, {served(own / 'www')}, {{collector: {{}}}}"
-    assert [line.split("; ")[0] for line in absent(config(own / "state", ways), {})] == [
-        f"{place}: there is no folder {own}/{name} on this machine"
-        for place, name in (
-            ("state_directory", "state"),
-            ("publish[0].file", "shared"),
-            ("publish[1].https.file", "www"),
-        )
-    ]
-    path = own / "sharectl.yaml"
-    path.write_text(f"{GROUPS}state_directory: {own}/state\n", encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 0
-    assert "recommended: state_directory, publish[0].file: " in capsys.readouterr().err
-
-
-def test_a_state_directory_that_the_first_cycle_makes_need_not_be_made(own: Path) -> None:
-    for folder, made in ((own / "state", True), (own / "deep" / "state", False)):
-        (line,) = absent(config(folder, "{collector: {}}"), {})
-        assert ("the first cycle makes it" in line) == made
-        assert ("make it before" in line) != made
-
-
-def test_a_file_that_is_read_and_absent_is_a_finding(own: Path) -> None:
-    way = served(own).replace("url:", f"ca_file: {own}/ca.pem, url:")
-    cric = f"pledges: {{cric: {{federations: [A], ca_file: {own}/unused.pem}}}}"
-    (line,), _ = unusable(config(own, way, cric), own / "F")
-    assert line.startswith(f"publish[0].https.ca_file: there is no {own}/ca.pem on this machine; ")
-
-
-def test_a_file_or_folder_in_the_way_is_a_finding(
-    own: Path, capsys: pytest.CaptureFixture[str]
+def test_folders_and_files_that_are_absent_or_in_the_way_are_named(
+    own: Path, listing: Listing, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own / "web").mkdir()
-    (own / "state").touch()
-    chosen = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
-    assert absent(chosen, {}) == []
-    first, second = unusable(chosen, own / "F")[0]
-    assert first.startswith(f"state_directory, publish[1].file: {own}/state is not a folder; ")
-    assert second.startswith(f"publish[0].file: {own}/web is a folder; name the file in it")
+    (own / "file").touch()
+
+    def outcome(text: str) -> Iterator[str]:
+        chosen = parse(GROUPS + text.replace("OWN", str(own)), "F")
+        problems, unknown = unusable(chosen, own / "F")
+        lines = [*problems, *unknown, *(f"recommended: {line}" for line in absent(chosen, {}))]
+        return (line.replace(str(own), "OWN") for line in lines)
+
+    listing("config/machine.txt", outcome)
     path = own / "sharectl.yaml"
-    lines = f"{GROUPS}state_directory: {own}\npublish: [{{file: {own}/web}}]\n"
-    path.write_text(lines, encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 1
-    assert (
-        capsys.readouterr().out.splitlines()[-1].startswith("# not ok: 1 problem on this machine")
-    )
+    for folder, exit_code in (("state", 0), ("file", 1)):
+        path.write_text(f"{GROUPS}state_directory: {own}/{folder}\n", encoding="utf-8")
+        assert main(["check", "config", str(path)]) == exit_code
+        assert "state_directory, publish[0].file: " in capsys.readouterr().err
 
 
 UNIT = {
@@ -171,27 +139,16 @@ UNIT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "setting", "remedy"),
-    [
-        ("/var/lib/sharectl/t", "", ""),
-        ("/shared/deep/t", "", ""),
-        ("/srv/t", "", ""),
-        ("/home/x/t", "ProtectHome=yes", "name a folder elsewhere"),
-        ("/var/tmp/x/t", "PrivateTmp=yes", "name a folder elsewhere"),  # noqa: S108 - a name
-        ("/var/lib/other/t", "ProtectSystem=strict", "ReadWritePaths=/var/lib/other"),
-    ],
-)
-def test_a_folder_that_the_unit_protects_is_named(path: str, setting: str, remedy: str) -> None:
-    chosen = parse(f"{GROUPS}history: {{jobs_file: {path}}}", "F")
-    lines = list(protected(chosen, UNIT))
-    assert [line.split(": ")[0] for line in lines] == (["history.jobs_file"] if setting else [])
-    assert setting in "".join(lines)
-    assert "".join(lines).endswith(remedy)
-    assert list(protected(chosen, {})) == []
-    by_full = list(protected(chosen, {**UNIT, "ProtectSystem": "full"}))
-    assert by_full == ([] if "ProtectSystem" in setting else lines)
-    assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
+def test_a_folder_that_the_unit_protects_is_named(listing: Listing) -> None:
+    def outcome(text: str) -> Iterator[str]:
+        chosen = parse(GROUPS + text, "F")
+        assert list(protected(chosen, {})) == []
+        assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
+        for system in ("strict", "full"):
+            for line in protected(chosen, {**UNIT, "ProtectSystem": system}):
+                yield f"{system}: {line}"
+
+    listing("config/protected.txt", outcome)
 
 
 def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
