@@ -5,13 +5,12 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Optional, Union
+from typing import Optional
 
 from sharectl.errors import InputError
 from sharectl.files import files
@@ -36,15 +35,10 @@ MAX_LINE = 2**20
 """Characters of a line that are looked at."""
 
 _DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
-# Users write the group: it may hold blanks, or be empty, so it is the rest of the row.
-_ROW = re.compile(
-    r"(?P<status>\S+)\s+(?P<node>\S+)\s(?P<group>.*)\s"
-    r"(?P<seconds>\S+)\s+(?P<cores>\S+)\s+(?P<power>\S+)"
-)
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """Line that ``condor_q -global`` prints where there is no job."""
-_MOST_POWER = 1e6
+_LEAST_POWER, _MOST_POWER = 1e-9, 1e6
 _NEEDS = (
     f"needs 6 columns: JobStatus, node or {PENDING_NODE}, group, seconds running, cores and HS06 "
     "per core; of a running job whole cores and a power above 0"
@@ -132,38 +126,34 @@ def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs,
     text = line.strip()
     if not text or text.startswith("#") or text == _SILENCE:
         return None
-    row = _ROW.fullmatch(text)
-    if row is None or not HOST_NAME.fullmatch(row["node"]):
+    # Users write the group: it may hold blanks, or be empty.
+    status, node, *words, seconds, cores, power = text.split()
+    group = " ".join(words)
+    if not HOST_NAME.fullmatch(node):
         raise ValueError
-    status, node, group = int(row["status"]), row["node"], row["group"].strip()
-    if status == RUNNING:
-        # HTCondor lets a job hold 0 cores, which count as 1.
-        cores = max(1, _whole(row["cores"], 0, MAX_CORES, default=1))
-        power = float(_valued(row["power"], _DEFAULT_POWER))
-        if not 0 < power <= _MOST_POWER:
-            raise ValueError
-    else:
-        cores, power = _requested(row["cores"]), _DEFAULT_POWER
     job = RunningJobs(
         node=PENDING_NODE if node in (PENDING_NODE, *_NO_VALUE) else node.lower(),
         group=group_of(None if group in _NO_VALUE else group, groups),
-        cores=cores,
-        hs06_per_core=power,
+        cores=_requested(cores),
+        hs06_per_core=_DEFAULT_POWER,
         # A node's clock may be a little ahead of the schedd's.
-        seconds=max(0, _whole(row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)),
+        seconds=max(0, int(_number(seconds, -MAX_SECONDS, MAX_SECONDS, default=0))),
     )
-    return status, job, bool(_NO_VALUE & {row["cores"], row["power"]})
+    if int(status) == RUNNING:
+        # HTCondor lets a job hold 0 cores, which count as 1.
+        held = max(1.0, _number(cores, 0, MAX_CORES, default=1))
+        hs06 = _number(power, _LEAST_POWER, _MOST_POWER, default=_DEFAULT_POWER)
+        if not held.is_integer():
+            raise ValueError
+        job = replace(job, cores=int(held), hs06_per_core=hs06)
+    return int(status), job, bool(_NO_VALUE & {cores, power})
 
 
-def _valued(text: str, default: float) -> Union[str, float]:
-    return default if text in _NO_VALUE else text
-
-
-def _whole(text: str, least: int, most: int, default: int) -> int:
-    value = float(_valued(text, default))
-    if not least <= value <= most or value != int(value):
+def _number(text: str, least: float, most: float, default: float) -> float:
+    value = default if text in _NO_VALUE else float(text)
+    if not least <= value <= most:
         raise ValueError
-    return int(value)
+    return value
 
 
 def _requested(text: str) -> int:

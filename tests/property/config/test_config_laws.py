@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, get_origin
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from sharectl.config.fields import Key, keys_of, sections_of
 from sharectl.config.groups import GroupConfig
-from sharectl.config.load import load, parse
+from sharectl.config.load import parse
 from sharectl.config.model import (
     ONE_OF,
     Config,
@@ -222,21 +221,6 @@ def test_whatever_stands_at_a_key_it_loads_or_is_reported(
     if "groups" not in (*path, name):
         text = f"{{groups: {{alice: {{pledge_hs06: 1}}}},\n{text[1:]}"
     assert {problem.split(":")[1] for problem in judge(text)} <= {str(text.count("\n") + 1)}
-
-
-@given(st.binary(max_size=200) | texts.map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_every_file_is_a_configuration_or_is_refused(content: bytes) -> None:
-    """Bytes load, or raise `ConfigError`, with messages that name the file."""
-    problems: tuple[str, ...] = ()
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "sharectl.yaml"
-        path.write_bytes(content)
-        try:
-            loaded = isinstance(load(path), Config)
-        except ConfigError as error:
-            loaded, problems = False, error.problems
-        assert loaded != bool(problems)
-        assert all(problem.startswith(str(path)) for problem in problems)
 
 
 @given(data, st.data())
