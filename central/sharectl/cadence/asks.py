@@ -235,23 +235,9 @@ def ask(
 ) -> Facts:
     """Ask the collector, then all schedds and the negotiator at once.
 
-    Parameters
-    ----------
-    by
-        Rows, of `loads.BY`.
-    collector
-        Address; None for the pool of this machine's HTCondor configuration.
-    negotiator
-        Name; None for the only one.
-    limit
-        Jobs of each schedd, the newest.
-    schedd_deadline_seconds
-        The negotiator's too: it answers between cycles.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If the collector does not answer, or no schedd has a job that ran.
+    ``by`` is one of `BY`; ``limit`` the newest jobs of each schedd; without ``negotiator`` it is
+    the only one, which has the deadline of schedds because it answers between cycles. Raises
+    PoolUnavailableError if the collector does not answer, or no schedd has a job that ran.
     """
     question = collector_question(collector, collector_deadline_seconds, _pool)
     answer = ask_all({"collector": question})["collector"]

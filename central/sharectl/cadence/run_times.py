@@ -60,14 +60,9 @@ def _whole(value: float, otherwise: Callable[[float], int]) -> int:
 
 
 class RunTimes:
-    """Distribution of run times.
+    """Distribution of run times: seconds, above 0 -> weight, above 0, such as jobs.
 
-    Parameters
-    ----------
-    weights
-        Seconds, above 0 -> weight, above 0, such as jobs.
-    resolution_seconds
-        Precision of the run times; 0 if they may be anything.
+    ``resolution_seconds`` is their precision; 0 if they may be anything.
     """
 
     def __init__(self, weights: Mapping[float, float], resolution_seconds: float = 1.0) -> None:

@@ -104,14 +104,7 @@ def as_snapshot(
 ) -> Snapshot:
     """Snapshot made of the rows of a file, to decide on it again.
 
-    Parameters
-    ----------
-    taken_at
-        Unix seconds.
-    controlled
-        Node -> whether it is under control.
-    reserved
-        Nodes that are kept free of targets.
+    ``controlled`` has for each node whether it is under control; ``reserved`` nodes get no targets.
     """
     power = {job.node: job.hs06_per_core for job in rows.running}
     nodes = (
