@@ -6,6 +6,8 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Optional
 
+DAY_SECONDS = 86_400
+
 FORMS = (
     "Unix seconds (1627101243, or @ and any number), a date or time as ISO 8601 (2026-11-21, "
     "2026-11-21T22:30, 2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before "

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Optional, Protocol
+from typing import TYPE_CHECKING, Optional, Protocol
 
-from sharectl.model import Disabled, Plan, Snapshot
-from sharectl.plan.diff import ChangeRecord
-from sharectl.plan.plan import State
-from sharectl.plan.records import CycleRecord
-from sharectl.plan.waits import RunTimes
-from sharectl.shares.pledges import Pledged
+if TYPE_CHECKING:  # the configuration names a port, and verbs that look only need no plans
+    from sharectl.model import Disabled, Plan, Snapshot
+    from sharectl.plan.diff import ChangeRecord
+    from sharectl.plan.plan import State
+    from sharectl.plan.records import CycleRecord
+    from sharectl.plan.waits import RunTimes
+    from sharectl.shares.pledges import Pledged
 
 
 class Pool(Protocol):

@@ -15,9 +15,10 @@ from sharectl.ledger.database import transaction
 from sharectl.ledger.error_log import LogRow, stream
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import shrink
-from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
+from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupControl, GroupError
 from sharectl.plan.records import CycleRecord
+from sharectl.times import DAY_SECONDS
 
 CLOCK_ERROR_SECONDS = DAY_SECONDS
 """A row may be so far in the future: clocks of other machines are wrong by hours."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharectl.ledger.series import DAY_SECONDS
 from sharectl.settings import setting
+from sharectl.times import DAY_SECONDS
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,9 +10,9 @@ from typing import Optional
 
 from sharectl.ledger.database import packed, unpacked
 from sharectl.ledger.retention import WINDOW_DAYS
-from sharectl.ledger.series import DAY_SECONDS
 from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
+from sharectl.times import DAY_SECONDS
 
 HALF_LIFE_DAYS = 14
 """The newest day has weight 1, a day two weeks before it a half."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
+from sharectl.times import DAY_SECONDS
+
 UNKNOWN_SIZE = 0
 """Cores of a multicore job of unknown size, in rows of an imported shares_Error.log."""
 
@@ -17,7 +19,6 @@ MOST_COVERED_SECONDS = 3600
 """Figures of a cycle hold for the time since the complete cycle before it, at most for so long."""
 
 HOUR_SECONDS = 3600
-DAY_SECONDS = 86400
 
 _COARSER = 4
 """Sums are used where they are at most so many times as wide as a point, and cycles elsewhere."""

@@ -16,7 +16,6 @@ from math import sqrt
 from sharectl.ledger import cycles
 from sharectl.ledger.database import UNREADABLE, packed, unpacked
 from sharectl.ledger.series import (
-    DAY_SECONDS,
     HOUR_SECONDS,
     MOST_COVERED_SECONDS,
     Bucket,
@@ -26,6 +25,7 @@ from sharectl.ledger.series import (
     layout,
 )
 from sharectl.plan.records import CycleRecord
+from sharectl.times import DAY_SECONDS
 
 Sums = Mapping[str, Mapping[str, float]]
 """Group -> name of a figure -> its sum."""

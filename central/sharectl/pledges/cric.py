@@ -26,7 +26,6 @@ from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import MAX_HS06
 from sharectl.pledges.join import (
-    DAY_SECONDS,
     Joined,
     SteeredGroup,
     ago,
@@ -36,6 +35,7 @@ from sharectl.pledges.join import (
     some,
 )
 from sharectl.shares.pledges import Period, Pledge, jumps, period_at
+from sharectl.times import DAY_SECONDS
 from sharectl.words import quoted, shown
 
 if TYPE_CHECKING:

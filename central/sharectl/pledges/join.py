@@ -14,10 +14,10 @@ from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Source
 from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
+from sharectl.times import DAY_SECONDS
 from sharectl.words import shown
 
 T = TypeVar("T")
-DAY_SECONDS = 86400
 _HOUR_SECONDS = 3600
 _SAME = 1e-9
 _MOST_NAMES = 10

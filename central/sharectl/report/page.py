@@ -22,9 +22,10 @@ from sharectl.report.page_figures import (
     top_groups,
 )
 from sharectl.report.pool import longest_first, wait_cells
-from sharectl.report.scale import DAY_SECONDS, minute, time_ticks
+from sharectl.report.scale import minute, time_ticks
 from sharectl.report.series import group_summary, layers_of, multicore_only, points_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
+from sharectl.times import DAY_SECONDS
 
 BEGIN = """<!DOCTYPE html>
 <html lang="en">

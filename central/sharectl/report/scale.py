@@ -7,10 +7,10 @@ from math import ceil, floor, log10
 from typing import NamedTuple, Optional
 
 from sharectl import times
+from sharectl.times import DAY_SECONDS
 
 NARROW = "\u202f"
 """Blank between groups of three digits."""
-DAY_SECONDS = 86_400
 
 _STEPS_SECONDS = (
     *(minutes * 60 for minutes in (1, 2, 5, 10, 15, 30)),

@@ -17,7 +17,7 @@ from sharectl.ledger import export
 from sharectl.ledger.imports import bring_in
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
-from sharectl.ledger.series import DAY_SECONDS, MOST_COVERED_SECONDS, layout
+from sharectl.ledger.series import MOST_COVERED_SECONDS, layout
 from sharectl.ledger.tables import TABLES
 from sharectl.model import (
     GroupControl,
@@ -31,6 +31,7 @@ from sharectl.model import (
 )
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord, TargetNodes, rounded
+from sharectl.times import DAY_SECONDS
 from tests.logs import errors_in
 from tests.made_cycles import as_kept
 

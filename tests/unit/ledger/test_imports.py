@@ -18,8 +18,9 @@ from sharectl.ledger import error_log
 from sharectl.ledger.imports import CLOCK_ERROR_SECONDS, bring_in
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
-from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
+from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.plan.records import CycleRecord
+from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, incomplete, made
 

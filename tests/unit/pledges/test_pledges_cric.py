@@ -14,8 +14,9 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.config.model import CricPledgesConfig
 from sharectl.pledges.cric import MAX_BYTES, CricPledges
-from sharectl.pledges.join import DAY_SECONDS, AllPledges, SteeredGroup
+from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.shares.pledges import Pledged
+from sharectl.times import DAY_SECONDS
 from tests.web_server import Answer, WebServer, serving, web_server
 
 RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json").read_bytes()
