@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -284,6 +285,14 @@ def test_the_help_lists_each_check(
         main([*command, "--help"])
     listed = capsys.readouterr().out.partition("if nothing is found:\n")[2].splitlines()
     assert [line.split("  ")[1] for line in listed] == [check.id for check in table]
+
+
+def test_each_finding_has_words_and_all_words_are_used() -> None:
+    folder = TESTS.parent / "central" / "sharectl" / "check"
+    source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
+    words = {*CHECKS.words, *SNIPPET_CHECKS.words}
+    assert set(re.findall(r'finding\(\s*"([^"]+)"', source)) - words == set()
+    assert [name for name in words if f'"{name}"' not in source] == []
 
 
 @pytest.mark.parametrize(

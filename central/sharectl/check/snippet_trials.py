@@ -103,7 +103,8 @@ def changed_clauses(subject: SnippetSubject) -> Iterator[Finding]:
     changed: dict[Path, dict[str, Definition]] = {}
     for part in definitions_in([SHIPPED]) if subject.has_clauses else ():
         written = subject.configuration.assignments(part.name)
-        if part.name.startswith("t1_") and [p.text for p in written[-1:]] != [part.text]:
+        texts = [last.text.split() for last in written[-1:]]
+        if part.name.startswith("t1_") and texts != [part.text.split()]:
             last = (written or subject.configuration.assignments("t1_clauses"))[-1]
             changed.setdefault(last.file, {})[part.name] = last
     for parts in changed.values():
