@@ -1,5 +1,5 @@
-/* LD_PRELOAD: the time of day is CLOCK_SHIFT_SECONDS later than it is, or as many seconds as CLOCK_SHIFT_FILE holds
-   (a long, in memory order): what is written there while a program runs makes its clock step. */
+/* LD_PRELOAD: the time of day is as many seconds later than it is as CLOCK_SHIFT_FILE holds (a long, in memory
+   order): what is written there while a program runs makes its clock step. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -11,16 +11,12 @@
 static long shift(void)
 {
     static volatile long *shared;
-    const char *path = getenv("CLOCK_SHIFT_FILE");
-    if (path && !shared) {
-        int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (!shared) {
+        int file = open(getenv("CLOCK_SHIFT_FILE"), O_RDONLY | O_CLOEXEC);
         void *at = mmap(0, sizeof *shared, PROT_READ, MAP_SHARED, file, 0);
         shared = at == MAP_FAILED ? 0 : at;
     }
-    if (shared)
-        return *shared;
-    const char *seconds = getenv("CLOCK_SHIFT_SECONDS");
-    return seconds ? atol(seconds) : 0;
+    return shared ? *shared : 0;
 }
 
 int clock_gettime(clockid_t id, struct timespec *at)

@@ -6,17 +6,14 @@ is reached again.
 
 from __future__ import annotations
 
-import struct
-import subprocess
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from poolbox import Box
-from tests.pool import event_log
+from tests.pool import clocks, event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import TERMINATED
 from tests.pool.own_files import (
@@ -32,7 +29,6 @@ from tests.pool.own_files import (
     submit,
 )
 
-CLOCK = Path(__file__).with_name("other_clock.c")
 GRACE_SECONDS, VALID_SECONDS, SLACK_SECONDS = 60, 40, 45
 PERIOD_SECONDS = 8
 STEP_SECONDS = 600
@@ -63,25 +59,8 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         for node, (actuation, more, _step) in NODES.items()
     )
     with open_box(pool_of(points)) as running:
-        library = running.shared_directory / "other_clock.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK)], check=True)
-        for node in NODES:
-            step(running, node, 0)
-            preload = f"LD_PRELOAD={library} CLOCK_SHIFT_FILE={shift_file(running, node)}"
-            running.write_config(host(node), f'STARTD_ENVIRONMENT = "{preload}"\n')
-            running.stop_host(host(node))
-            running.start_host(host(node))
+        clocks.restart_shifted(running, {host(node): 0 for node in NODES})
         yield running
-
-
-def shift_file(box: Box, node: str) -> Path:
-    return box.shared_directory / f"{node}.shift"
-
-
-def step(box: Box, node: str, seconds: int) -> None:
-    """Have the node's clock differ by so many seconds from now on."""
-    with shift_file(box, node).open("r+b" if shift_file(box, node).exists() else "wb") as file:
-        file.write(struct.pack("l", seconds))
 
 
 def between_two_runs(box: Box, node: str) -> bool:
@@ -115,7 +94,7 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     box.wait_until(partial(between_two_runs, box, WITHOUT_GUARD), 40, "it is between two runs")
     ran = asked(box, WITHOUT_GUARD, "t1_JobCtlTime")
     for node, (_actuation, _more, seconds) in NODES.items():
-        step(box, node, seconds)
+        clocks.shift(box, host(node), seconds)
     last = {**dict.fromkeys(TARGETS, until), **dict.fromkeys(IN_GRACE, ended + GRACE_SECONDS)}
     assert time.time() < min(last.values()), "too slow a machine to step in time"
 
@@ -159,7 +138,7 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
 
     # It mends itself.
     for node in WITH_TARGET:
-        step(box, node, 0)
+        clocks.shift(box, host(node), 0)
         publish(box, node, int(time.time()) + 300, f"alice 0 cms {CORES}")
     box.wait_until(lambda: known(box, WITH_TARGET[:2], "t1_TargetActive"), 60, "targets act again")
 

@@ -12,7 +12,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.consumption_pools import cycles, log_length, paused, rows_of
-from tests.pool.looking import at
+from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
@@ -62,15 +62,8 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
 
 
 def described(group: str, cores: int, mib: int, machine: str, count: int, *lines: str) -> str:
-    return "\n".join(
-        (
-            "executable = /bin/sleep\narguments = 600",
-            f"request_cpus = {cores}\nrequest_memory = {mib}\nrequest_disk = 100",
-            f"accounting_group = {group}\naccounting_group_user = alice",
-            *(at(machine), *lines),
-            f"queue {count}\n",
-        )
-    )
+    assets = (f"request_memory = {mib}", "request_disk = 100", "accounting_group_user = alice")
+    return jobs(group, cores, count, 600, *assets, on(machine), *lines)
 
 
 def ads_of(sharectl: Sharectl, *descriptions: str) -> str:

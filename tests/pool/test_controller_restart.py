@@ -126,35 +126,3 @@ def test_with_its_state_it_goes_on_and_without_it_does_not_kick(pool: Box, tmp_p
     )
     assert fresh.acted == ()
     assert targets(third) == 1
-
-
-def test_a_broken_ledger_is_kept_and_the_cycle_controls(pool: Box, tmp_path: Path) -> None:
-    sharectl = central_manager(pool, tmp_path / "first")
-    cycle(sharectl)
-    ledger = sharectl.folder / PLACE
-    broken = b"no database at all" * 1000
-    ledger.write_bytes(broken)
-    sharectl.targets.unlink()
-    done = sharectl.run("cycle", expect=74, **CONFIGURATION)
-    assert "is broken: file is not a database: moved to" in done.stderr
-    assert targets(sharectl) >= 1
-    (aside,) = ledger.parent.glob("ledger.sqlite.broken-*")
-    assert aside.read_bytes() == broken
-    time.sleep(1)  # cycles are told apart by whole seconds
-    assert cms(cycle(sharectl)).output_hs06 < -ERROR_HS06, (
-        "what the controller remembers is in the state"
-    )
-    assert [record.number for record in Ledger(ledger).cycles(0, 2**40)] == [1, 2]
-
-
-def test_an_invalid_memory_begins_afresh_and_the_targets_stay(pool: Box, tmp_path: Path) -> None:
-    first = central_manager(pool, tmp_path / "first")
-    cycle(first)
-    state = first.folder / "state.json"
-    text = state.read_text()
-    broken = text.replace('"integral_hs06": 0.0', '"integral_hs06": NaN')
-    assert text != broken
-    state.write_text(broken)
-    again = cms(cycle(first))
-    assert again.output_hs06 == pytest.approx(-ERROR_HS06)
-    assert targets(first) == 1

@@ -13,7 +13,8 @@ from tests.pool.deployed import CHECKOUT, jobs, on, partitionable, publish, snip
 
 pytestmark = pytest.mark.semantics
 
-NODE, PLAIN, ACCESS = "wn-001.example.org", "wn-002.example.org", "ap-1.example.org"
+NODE, PLAIN, DEFRAGGED = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
+ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE = 16, 2, 8
 DEPLOYED = "DEFAULT_DRAINING_START_EXPR = TARGET.JobUniverse == 5\n" + snippet(
     "MAXJOBRETIREMENTTIME = 3600", grace_seconds=600
@@ -24,18 +25,22 @@ DEFRAG_INTERVAL = 4
 DEFRAG_DRAINING_MACHINES_PER_HOUR = 3600
 DEFRAG_MAX_CONCURRENT_DRAINING = 1
 DEFRAG_MAX_WHOLE_MACHINES = 1
-DEFRAG_REQUIREMENTS = PartitionableSlot && Cpus < {MULTICORE} && Machine == "{NODE}"
-DEFRAG_WHOLE_MACHINE_EXPR = (Cpus >= {MULTICORE} && Machine == "{NODE}")
+DEFRAG_REQUIREMENTS = PartitionableSlot && Cpus < {MULTICORE} && Machine == "{DEFRAGGED}"
+DEFRAG_WHOLE_MACHINE_EXPR = (Cpus >= {MULTICORE} && Machine == "{DEFRAGGED}")
 DEFRAG_DRAINING_START_EXPR = TARGET.JobUniverse == 5
 include : {CHECKOUT}/config.d/60-sharectl-defrag.conf
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def box(open_box: OpenBox) -> Iterator[Box]:
-    """A node with the snippet, one without, and nothing that defragments yet."""
+    """Two nodes with the snippet, one without, and nothing that defragments yet."""
     spec = BoxSpec(
-        execute_points=(ExecutePoint(NODE, CORES, config=DEPLOYED), ExecutePoint(PLAIN, CORES)),
+        execute_points=(
+            ExecutePoint(NODE, CORES, config=DEPLOYED),
+            ExecutePoint(DEFRAGGED, CORES, config=DEPLOYED),
+            ExecutePoint(PLAIN, CORES),
+        ),
         access_points=(ACCESS,),
     )
     with open_box(spec) as running:
@@ -56,9 +61,9 @@ def running(box: Box, cluster: int) -> int:
     return len(box.jobs(f"JobStatus == 2 && ClusterId == {cluster}"))
 
 
-def drains_by_our_clauses(box: Box) -> bool:
+def drains_by_our_clauses(box: Box, node: str) -> bool:
     """Whether the site's draining expression and ours are START now."""
-    slot = partitionable(box, NODE)
+    slot = partitionable(box, node)
     start = slot.get("Start", "")
     return (
         slot.get("Draining") is True
@@ -81,7 +86,9 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
 
     box.run(["condor_drain", "-graceful", NODE])
     box.wait_until(
-        lambda: drains_by_our_clauses(box), 30, "the node drains, by the site's expression and ours"
+        lambda: drains_by_our_clauses(box, NODE),
+        30,
+        "the node drains, by the site's expression and ours",
     )
     assert running(box, filled) == CORES, "a graceful drain waits for the jobs"
     submit(box, "lhcb", 1, 4)
@@ -111,29 +118,34 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
         60,
         "without a target jobs flow",
     )
+    box.remove_jobs()
 
 
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
-    filled = submit(box, "alice", 1, CORES)
+    filled = submit(box, "alice", 1, CORES, DEFRAGGED)
     box.wait_until(lambda: running(box, filled) == CORES, 60, "the node is full")
-    publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
+    publish(box, f"{DEFRAGGED.partition('.')[0]} alice {CAP} cms {MULTICORE}")
     box.wait_until(
-        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
+        lambda: partitionable(box, DEFRAGGED).get("t1_Targetcores") == [CAP, MULTICORE],
+        30,
+        "a target",
     )
     box.write_config(box.spec.central_point, DEFRAG)
     box.reconfig(box.spec.central_point)
-    box.wait_until(lambda: drains_by_our_clauses(box), 60, "condor_defrag drains the node")
+    box.wait_until(
+        lambda: drains_by_our_clauses(box, DEFRAGGED), 60, "condor_defrag drains the node"
+    )
 
     for group in ("alice", "lhcb"):
-        submit(box, group, 1, 20)
+        submit(box, group, 1, 20, DEFRAGGED)
     box.run(
         ["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"],
         host=ACCESS,
     )
     box.wait_until(
         lambda: (
-            partitionable(box, NODE).get("Draining") is not True
-            and partitionable(box, NODE)["Cpus"] > MULTICORE
+            partitionable(box, DEFRAGGED).get("Draining") is not True
+            and partitionable(box, DEFRAGGED)["Cpus"] > MULTICORE
         ),
         60,
         "condor_defrag sees the free cores and cancels",
@@ -141,9 +153,9 @@ def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None
     looks = []
 
     def helped() -> bool:
-        looks.append((held(box, "alice"), held(box, "lhcb")))
-        return held(box, "cms") == MULTICORE
+        looks.append((held(box, "alice", DEFRAGGED), held(box, "lhcb", DEFRAGGED)))
+        return held(box, "cms", DEFRAGGED) == MULTICORE
 
-    submit(box, "cms", MULTICORE, 1)
+    submit(box, "cms", MULTICORE, 1, DEFRAGGED)
     box.wait_until(helped, 60, "the multicore job gets the cores that were made for it")
     assert set(looks) == {(CORES - MULTICORE - 1, 0)}, "no single-core job took one in between"

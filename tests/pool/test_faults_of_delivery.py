@@ -13,7 +13,6 @@ import resource
 import secrets
 import shutil
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,7 @@ import pytest
 
 import target
 from poolbox import Box
-from tests.pool import cycles_that_die, delivery
+from tests.pool import clocks, cycles_that_die, delivery
 from tests.pool.conftest import OpenBox
 from tests.pool.delivery import (
     HELD_BACK,
@@ -46,7 +45,6 @@ VALIDITY_SECONDS = 45
 GIB = 2**30
 MOST_NODE_KIB = 64 * 1024
 MOST_CENTRAL_KIB = 256 * 1024
-CLOCK = Path(__file__).with_name("other_clock.c")
 MEASURED = """\
 #!/usr/bin/python3 -IS
 import resource, subprocess, sys
@@ -234,7 +232,8 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     for path in (central_keys, *keys.values()):
         write_keys(path, old)
     servers.come()
-    shift_clocks(box)
+    wrong = {f"{node}.example.org": seconds for node, (seconds, _reason) in CLOCKS.items()}
+    clocks.restart_shifted(box, wrong)
     told.after_grace = after_grace(box)
     told.jobs.supply(250, 450, f'TARGET.Machine != "{STEADY}.example.org"', len(NODES))
     publish(command, NODES, 90, **ways)
@@ -272,7 +271,8 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     files[DIRECTORY].rmdir()
     write_keys(keys[WRONG_ORDER], old + new)
     servers.come()
-    right_clocks(box)
+    for host in wrong:
+        clocks.restart(box, host)
     told.mended_at = time.time()
     publish(command, NODES, 120, **ways)
     box.wait_until(everybody_has_a_target, 60, "every node has its target again")
@@ -325,30 +325,6 @@ def write_keys(path: Path, text: str) -> None:
     os.close(os.open(fresh, os.O_CREAT | os.O_WRONLY, 0o600))
     fresh.write_text(text)
     fresh.replace(path)
-
-
-def shift_clocks(box: Box) -> None:
-    """Start startds whose time, and that of all they start, is another one."""
-    library = box.shared_directory / "other_clock.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK)], check=True)
-    for node, (seconds, _reason) in CLOCKS.items():
-        restarted(
-            box,
-            node,
-            f'STARTD_ENVIRONMENT = "LD_PRELOAD={library} CLOCK_SHIFT_SECONDS={seconds}"\n',
-        )
-
-
-def right_clocks(box: Box) -> None:
-    for node in CLOCKS:
-        restarted(box, node, "")
-
-
-def restarted(box: Box, node: str, config: str) -> None:
-    host = f"{node}.example.org"
-    box.write_config(host, config)
-    box.stop_host(host)
-    box.start_host(host)
 
 
 # ---- the rows, as they were seen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -16,6 +15,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
 from sharectl.publish import text
+from tests.pool import clocks
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import dead, hung
 
@@ -174,16 +174,13 @@ def test_a_daemon_that_denies_read_is_named_with_who_it_knows(
 
 # ---- a clock that was ahead
 
-CLOCK = Path(__file__).with_name("other_clock.c")
 AHEAD_SECONDS = 2 * 86400
 
 
 def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_from_now(
     sharectl: Sharectl, tmp_path: Path
 ) -> None:
-    library = tmp_path / "other_clock.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK), "-ldl"], check=True)
-    shift = {"LD_PRELOAD": str(library), "CLOCK_SHIFT_SECONDS": str(AHEAD_SECONDS)}
+    shift = clocks.shifted(tmp_path / "shift", AHEAD_SECONDS)
     replace(sharectl, environment=shift).run("cycle", pool=DEADLINES)
     assert sequence_of(sharectl.targets) > time.time() + AHEAD_SECONDS - 600
     assert "nodes refuse such a plan (future)" in sharectl.run("status", expect=1).stderr
