@@ -254,6 +254,7 @@ def test_numbers_are_of_equal_parts_and_unknown_in_a_gap() -> None:
 
 
 def test_time_after_the_last_cycle_is_a_gap_and_subgroups_count_once() -> None:
+    assert curves.gaps(Series(APRIL, APRIL + DAY, 300)) == [(APRIL, APRIL + DAY)]
     made = ten_minutes({"cms": 1.35, "cms.prod": 0.5})
     assert curves.gaps(made) == [(APRIL + 301, APRIL + 600)]
     page = page_of([made], SUBJECT)
