@@ -112,52 +112,75 @@ def test_what_killed_writers_left_is_removed_once_it_is_old(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted((*names[1:], "a[1].txt"))
 
 
-def made(path: Path, kind: str) -> None:
-    """Put something there that is no regular file; a link leads to a file beside it."""
-    path.with_name("real").write_text("old", encoding="utf-8")
-    make: dict[str, Callable[[], None]] = {
-        "a symbolic link": lambda: path.symlink_to("real"),
-        "a FIFO": lambda: os.mkfifo(path),
-        "a folder": path.mkdir,
-        "a device": lambda: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3)),
-    }
-    make[kind]()
-
-
+MADE: dict[str, Callable[[Path], None]] = {
+    "a symbolic link": lambda path: path.symlink_to("real"),
+    "a FIFO": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": lambda path: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3)),
+}
 WRITING: dict[str, Callable[[Path], None]] = {
     "replace": lambda path: files.replace(path, ["new\n"]),
     "append": lambda path: files.append_lines(path, ["new"]),
     "rotate": lambda path: files.rotate(path, max_bytes=0, keep=1),
 }
-REFUSED = [
-    *(("replace", kind) for kind in ("a folder", "a device")),
-    *(
-        (verb, kind)
-        for verb in ("append", "rotate")
-        for kind in ("a symbolic link", "a FIFO", "a folder", "a device")
-    ),
-]
 
 
-@pytest.mark.parametrize(("verb", "kind"), REFUSED)
-def test_what_is_not_ours_stays_as_it_is(tmp_path: Path, verb: str, kind: str) -> None:
-    path = tmp_path / "sharectl.txt"
+@pytest.mark.parametrize("verb", WRITING)
+@pytest.mark.parametrize("kind", MADE)
+def test_a_link_gives_way_to_a_new_file_and_all_else_stays(
+    tmp_path: Path, verb: str, kind: str
+) -> None:
+    path, real = tmp_path / "sharectl.txt", tmp_path / "real"
     if kind == "a device" and os.geteuid():
         pytest.skip("only root can make a device")
-    made(path, kind)
+    real.write_text("old", encoding="utf-8")
+    MADE[kind](path)
     before = os.lstat(path)
-    with pytest.raises(StateError, match=rf"{path}: not written: "):
+    if verb == "replace" and kind in ("a symbolic link", "a FIFO"):
         WRITING[verb](path)
-    assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
-    assert (tmp_path / "real").read_text(encoding="utf-8") == "old"
-    assert not [left for left in tmp_path.iterdir() if left.name not in ("real", path.name)]
+        assert stat.S_ISREG(os.lstat(path).st_mode)
+        assert path.read_text(encoding="utf-8") == "new\n"
+    else:
+        with pytest.raises(StateError, match=rf"{path}: not written: "):
+            WRITING[verb](path)
+        after = os.lstat(path)
+        assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert real.read_text(encoding="utf-8") == "old"
+    assert {left.name for left in tmp_path.iterdir()} == {"real", path.name}
 
 
-@pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO"])
-def test_a_link_gives_way_and_is_not_followed(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "sharectl.txt"
-    made(path, kind)
-    files.replace(path, ["new\n"])
-    assert stat.S_ISREG(os.lstat(path).st_mode)
-    assert path.read_text(encoding="utf-8") == "new\n"
-    assert (tmp_path / "real").read_text(encoding="utf-8") == "old"
+# ---- locks
+
+
+def test_the_folder_of_the_first_cycle_is_made_where_its_place_is_there(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with only_one(tmp_path / "state" / "lock", 0):
+            pass
+    finally:
+        os.umask(before)
+    made = (tmp_path / "state").stat()
+    assert stat.S_IMODE(made.st_mode) == 0o755
+    assert (made.st_uid, made.st_gid) == (tmp_path.stat().st_uid, tmp_path.stat().st_gid)
+
+
+def test_a_whole_path_is_not_made_and_how_to_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "my states" / "sharectl"
+    with pytest.raises(StateError, match=f"mkdir -p '{folder}'"), only_one(folder / "lock", 0):
+        pass
+    with (
+        pytest.raises(StateError, match=f"mkdir -p '{folder}'"),
+        only_one(folder, 0, is_folder=True),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "state").symlink_to("elsewhere")
+    with (
+        pytest.raises(StateError, match="check state_directory"),
+        only_one(tmp_path / "state" / "lock", 0),
+    ):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
