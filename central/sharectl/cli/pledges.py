@@ -27,13 +27,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Print each group's pledge that a cycle would use now, its source and its age.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If a cycle would have none.
-    """
+    """Print each group's pledge that a cycle would use now, its source and its age."""
     config, confirm = options.config_of(arguments), arguments.confirm
     writes = arguments.refresh or confirm
     source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)

@@ -55,10 +55,7 @@ def file_source(path: Path) -> LogSource:
 def sources(paths: Sequence[Path], standard_input: BinaryIO) -> Iterator[list[LogSource]]:
     """Source for each path, of which `STANDARD_INPUT` is one.
 
-    Raises
-    ------
-    InputError
-        If a pipe cannot be read, or gives more than `MOST_BYTES`.
+    Raises InputError if a pipe cannot be read, or gives more than `MOST_BYTES`.
     """
     with tempfile.TemporaryDirectory() as folder:
         logs = []
@@ -116,12 +113,8 @@ def rows_of(
 ) -> Iterator[tuple[int, T]]:
     """Number of each line from 1, and its value; invalid lines are added to ``problems``.
 
-    Parameters
-    ----------
-    parse
-        Value of a line, None of one to pass over. Raises ValueError or IndexError.
-    needs
-        Form of a row, for the messages.
+    ``parse`` returns None for a line to pass over, and raises ValueError or IndexError; ``needs``
+    is the form of a row, for the messages.
     """
     most = len(problems) + MOST_PROBLEMS
     for number, line in enumerate(lines, start=1):

@@ -103,13 +103,7 @@ class Tree:
 
 
 def read(text: str) -> Tree:
-    """Tree of one YAML document.
-
-    Raises
-    ------
-    NotYamlError
-        If the text is not YAML.
-    """
+    """Tree of one YAML document; raises NotYamlError if the text is not YAML."""
     tree, loader = Tree(text), None
     try:
         loader = _Loader(text)
@@ -125,10 +119,7 @@ def read(text: str) -> Tree:
 def text_of(path: Path, least: str, how: str = "") -> str:
     """Text of a file; ``least`` is the remedy without a file, ``how`` names the option.
 
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
+    Raises ConfigError if it cannot be read.
     """
     try:
         with files.open_bytes(path, PIPE_SECONDS) as file:

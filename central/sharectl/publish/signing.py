@@ -56,10 +56,7 @@ def line(body: bytes, key: SigningKey) -> str:
 def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
     """Bytes that are signed, and the signature; all bytes and None if there is no signature.
 
-    Raises
-    ------
-    ValueError
-        If the signature is invalid, or not the last line.
+    Raises ValueError if the signature is invalid, or not the last line.
     """
     start = content.find(b"\n" + _BEGIN) + 1 if not content.startswith(_BEGIN) else 0
     if not content.startswith(_BEGIN, start):
@@ -102,11 +99,8 @@ _IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
     """Keys in the file at ``path``; the first one signs, either verifies.
 
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, others could read or replace it, or its content is invalid: all
-        problems at once, and never the text of a key.
+    Raises ConfigError with all problems, and never the text of a key: it cannot be read, others
+    could read or replace it, or its content is invalid.
     """
     try:
         keys, faults = _inspected(path, {0, os.geteuid()})

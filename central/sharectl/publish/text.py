@@ -47,33 +47,25 @@ def _plan(content: Content) -> Plan:
         raise DocumentError('"kind" is not "plan"')
     content.pop("warnings", None)
     plan = record(Plan, content)
-    problems = sorted({*_group_problems(plan), *_target_problems(plan), *_plan_problems(plan)})
+    problems = sorted({*_target_problems(plan), *_plan_problems(plan)})
     if problems:
         raise DocumentError(*problems)
     return plan
 
 
-def _group_problems(plan: Plan) -> Iterator[str]:
-    inner = {above for group in plan.groups for above in levels_above(group)}
-    of_targets = {group for target in plan.targets for group in (target.held_back, target.helped)}
-    for group in {*plan.groups, *of_targets}:
-        if not NESTED_GROUP_NAME.fullmatch(group):
-            yield f"{group!r} is no group name"
-        if group not in plan.groups:
-            yield f"group {group!r} of a target is not among the groups"
-        if group in inner & of_targets:
-            yield f"group {group!r} of a target is steered by the groups within it"
-
-
 def _target_problems(plan: Plan) -> Iterator[str]:
+    rows = dict(enumerate((line.split(" ") for line in target_lines(plan)), start=1))
+    yield from (f"target {problem[1:]}" for problem in _row_problems(rows))
+    inner = {above for group in plan.groups for above in levels_above(group)}
     nodes = Counter(target.node for target in plan.targets)
     for target in plan.targets:
-        if not HOST_NAME.fullmatch(target.node):
-            yield f"{target.node!r} is no host name"
+        for group in (target.held_back, target.helped):
+            if group not in plan.groups:
+                yield f"group {group!r} of a target is not among the groups"
+            if group in inner:
+                yield f"group {group!r} of a target is steered by the groups within it"
         if nodes[target.node] > 1:
             yield f"node {target.node!r} has two targets"
-        if target.cap_cores < 0:
-            yield f"{target.node}: cap_cores is below 0"
         if target.request_cores < 1:
             yield f"{target.node}: request_cores is below 1"
         if target.held_back == target.helped:
@@ -81,6 +73,9 @@ def _target_problems(plan: Plan) -> Iterator[str]:
 
 
 def _plan_problems(plan: Plan) -> Iterator[str]:
+    for group in plan.groups:
+        if not NESTED_GROUP_NAME.fullmatch(group):
+            yield f"{group!r} is no group name"
     if plan.reason not in REASONS:
         yield f"reason {plan.reason!r} is not one of {', '.join(REASONS)}"
     for note in plan.limits:
