@@ -120,16 +120,25 @@ def nowhere() -> None:
     closed(0, 1)()
 
 
+def become_nobody() -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
 WAYS: dict[str, Callable[[], object]] = {
     "nowhere": nowhere,
     "errors-closed": closed(2),
     "output-ascii": lambda: set_output("ascii"),
     "output-full": full(1),
+    "another-user": become_nobody,
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_streams_and_folders(config: Path, way: str) -> None:
+def test_streams_folders_and_users(config: Path, way: str) -> None:
+    if way == "another-user" and os.geteuid():
+        pytest.skip("only root can become another user")
     assert bad_ends(config, WAYS[way]) == []
 
 
@@ -149,14 +158,10 @@ def test_a_locale_without_utf_8(config: Path, tmp_path: Path, words: str) -> Non
     strange = tmp_path / "sharectl.yaml"
     place = "publish: [{file: /srv/\u00fc/sharectl.txt}]\n"
     strange.write_text(config.read_text() + place, encoding="utf-8")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         [sys.executable, "-m", "sharectl", *words.split(), "--config", str(strange)],
-        env={
-            "LC_ALL": "C",
-            "PYTHONUTF8": "0",
-            "PYTHONCOERCECLOCALE": "0",
-            "PATH": os.environ["PATH"],
-        },
+        env={**locale, "PATH": os.environ["PATH"]},
         capture_output=True,
         check=False,
     )
@@ -190,16 +195,6 @@ def test_ctrl_c(config: Path) -> None:
         interrupted = as_soon_as_it_runs(lambda: signal.raise_signal(signal.SIGINT))
         ended = run(least(verb, config), interrupted)
         assert (ended.code, ended.err) == (INTERRUPTED, "sharectl: interrupted\n"), str(verb)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user(config: Path) -> None:
-    def become_nobody() -> None:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-
-    assert bad_ends(config, become_nobody) == []
 
 
 def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:
@@ -243,23 +238,16 @@ sys.exit(main.main([]))
     ],
 )
 def test_only_a_reader_who_has_had_enough_ends_a_verb_in_silence(
-    body: str, code: int, *, reads: bool
+    body: str, code: int, *, reads: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A verb that ended keeps its exit code; a broken pipe of another kind is a failure."""
     reading, writing = os.pipe()
     if not reads:
         os.close(reading)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = subprocess.run(
-        [sys.executable, "-c", PIPES.format(body=body)],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        env=environment,
-        timeout=60,
-        check=False,
-    )
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    command = [sys.executable, "-c", PIPES.format(body=body)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writing)
     if reads:
         os.close(reading)
-    assert done.returncode == code
-    assert (b"fifo" in done.stderr) is (code == 74)
+    assert (done.returncode, b"fifo" in done.stderr) == (code, code == 74)

@@ -15,20 +15,14 @@ OURS, HIS = "sharectl@example.org", "mallory@example.org"
 
 
 def ad(
-    sequence: int, identity: Optional[str] = OURS, name: str = "sharectl-cn-1", **more: Any
+    sequence: int, identity: str = OURS, name: str = "sharectl-cn-1", **more: Any
 ) -> dict[str, Any]:
-    known = {} if identity is None else {"AuthenticatedIdentity": identity}
-    return {
-        "MyType": "SharectlTarget",
-        "Name": name,
-        "t1_TargetSequence": sequence,
-        **known,
-        **more,
-    }
+    facts = {"MyType": "SharectlTarget", "Name": name, "t1_TargetSequence": sequence}
+    return {**facts, **({"AuthenticatedIdentity": identity} if identity else {}), **more}
 
 
-def plan_ad(sequence: int, identity: str = OURS) -> dict[str, Any]:
-    return ad(sequence, identity, "sharectl", MyType="SharectlPlan", t1_TargetValidUntil=4060)
+def plan_ad(sequence: int, identity: str = OURS, name: str = "sharectl") -> dict[str, Any]:
+    return ad(sequence, identity, name, MyType="SharectlPlan", t1_TargetValidUntil=4060)
 
 
 def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
@@ -43,52 +37,47 @@ def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
     assert [each.get("t1_TargetPool") for each in ads_of(PLAN, None)] == [None, None]
 
 
-def test_what_is_held_is_counted_by_whose_it_is() -> None:
-    held = held_ads(
-        [
-            ad(7),
-            ad(6, name="sharectl-cn-2"),
-            ad(7, HIS),
-            ad(7, None),
-            plan_ad(7),
-            {"MyType": "Machine"},
-        ]
-    )
-    assert holding(held, None) == Holding(
-        identity=OURS,
-        sequence=7,
-        valid_until=4060,
-        targets=1,
-        foreign={HIS: 1, UNKNOWN_USER: 1},
-    )
+MACHINE = {"MyType": "Machine"}
+STRANGERS = [ad(7, HIS), ad(7, "")]
 
 
-def test_without_a_plan_of_ours_there_is_none_whatever_there_is() -> None:
-    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(foreign={HIS: 1})
-    assert holding([], None) == Holding()
-
-
-def test_another_name_makes_no_plan() -> None:
-    fake = {**plan_ad(99, HIS), "Name": "sharectl2"}
-    assert holding(held_ads([plan_ad(7), fake]), None).sequence == 7
+@pytest.mark.parametrize(
+    ("ads", "identity", "held"),
+    [
+        ([], None, Holding()),
+        (
+            [ad(7), ad(6, name="sharectl-cn-2"), *STRANGERS, plan_ad(7), MACHINE],
+            None,
+            Holding(OURS, 7, 4060, targets=1, foreign={HIS: 1, UNKNOWN_USER: 1}),
+        ),
+        ([plan_ad(9, HIS), ad(6)], OURS, Holding(foreign={HIS: 1})),
+        # Another name makes no plan.
+        (
+            [plan_ad(7), plan_ad(99, HIS, "sharectl2")],
+            None,
+            Holding(OURS, 7, 4060, foreign={HIS: 1}),
+        ),
+    ],
+)
+def test_what_is_held_is_counted_by_whose_it_is(
+    ads: list[dict[str, Any]], identity: Optional[str], held: Holding
+) -> None:
+    assert holding(held_ads(ads), identity) == held
 
 
 @pytest.mark.parametrize(
     ("held", "problem"),
     [
-        (Holding(OURS, 7), None),
+        (Holding(OURS, 7), ""),
         (Holding(OURS, 6), "took the ads and does not show them"),
         (Holding(), "took the ads and does not show them"),
-        (
-            Holding(UNKNOWN_USER, 7),
-            "knows sharectl only as unauthenticated@unmapped, as anybody",
-        ),
+        (Holding(UNKNOWN_USER, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
         (Holding("ssl@unmapped", 7), "as anybody"),
     ],
 )
-def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional[str]) -> None:
-    found = collector.why_useless(held, 7)
-    assert found is None if problem is None else problem in (found or "")
+def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: str) -> None:
+    words = collector.why_useless(held, 7) or ""
+    assert (problem in words, bool(words)) == (True, bool(problem))
 
 
 STRAYS = [
@@ -106,7 +95,7 @@ def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_ar
     withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7, names))
     assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
     assert not any(
-        withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None))
+        withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, ""))
     )
 
 
