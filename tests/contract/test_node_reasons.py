@@ -9,7 +9,7 @@ import job_ctl
 import target
 import target_collector
 import target_https
-from sharectl.condor.nodes import PROJECTION
+from sharectl.condor.node_ads import PROJECTION
 from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
 SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"

@@ -15,8 +15,8 @@ from sharectl.check.findings import Level
 from sharectl.cli import options
 from sharectl.cli.check import add_check_arguments, show
 from sharectl.condor.ad_files import AdOfFile, read, text_of
+from sharectl.condor.empty_slots import emptied
 from sharectl.condor.negotiator import groups_of
-from sharectl.condor.slots import emptied
 from sharectl.config.load import load
 from sharectl.config.model import PoolConfig
 from sharectl.consumption import asks, file

@@ -151,7 +151,7 @@ def _group(arguments: argparse.Namespace) -> int:
 
 
 def _node(arguments: argparse.Namespace) -> int:
-    from sharectl.condor.nodes import ask
+    from sharectl.condor.node_ads import ask
 
     config = options.config_of(arguments)
     explained = _explained(arguments, config)
@@ -229,15 +229,15 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
 
 
 def _job(arguments: argparse.Namespace) -> int:
-    from sharectl.explain import asks
+    from sharectl.explain import job_ads
 
     config, now = options.config_of(arguments), int(time.time())
     try:
-        wanted = asks.job_id(arguments.id, arguments.schedd)
+        wanted = job_ads.job_id(arguments.id, arguments.schedd)
     except ValueError as error:
         arguments.usage_error(str(error))
     pool, name = config.pool, str(wanted)
-    located = asks.find(
+    located = job_ads.find(
         pool.collector, wanted, pool.collector_deadline_seconds, pool.schedd_deadline_seconds
     )
     if located is None:
@@ -248,7 +248,7 @@ def _job(arguments: argparse.Namespace) -> int:
     explained = job.JobExplanation(name, now, code or job.NOT_EVALUATED, facts)
     if code in (None, job.HELD):
         # The longer of the two deadlines: the expressions are evaluated within it too.
-        match, problem = asks.matched(pool.collector, located, now, pool.schedd_deadline_seconds)
+        match, problem = job_ads.matched(pool.collector, located, now, pool.schedd_deadline_seconds)
         explained = explained._replace(problem=problem)
         if match is not None:
             verdict = job.verdict(match.findings)

@@ -11,7 +11,7 @@ from typing import Any, Optional, TextIO
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
-from sharectl.condor.nodes import Awaited, look_at_nodes
+from sharectl.condor.node_ads import Awaited, look_at_nodes
 from sharectl.config.model import Config
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, PoolUnavailableError

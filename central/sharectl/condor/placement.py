@@ -20,6 +20,19 @@ from typing import Any, Callable, NamedTuple, Optional
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.daemons import CLUSTER, autoclusters, collector, grouped, slots
 from sharectl.condor.deadline import Answer, Question, ask_all
+from sharectl.condor.empty_slots import (
+    ACCEPTS,
+    ASKED_OF_JOBS,
+    Look,
+    Row,
+    Sample,
+    asking,
+    is_momentary,
+    kinds,
+    row_of,
+    rows_of,
+    unsure,
+)
 from sharectl.condor.expressions import Clause, clauses, resource_of, words_of_text
 from sharectl.condor.schedds import (
     COUNTED_KEYS,
@@ -32,19 +45,6 @@ from sharectl.condor.schedds import (
     counted_kinds,
     kind_of,
     with_waits,
-)
-from sharectl.condor.slots import (
-    ACCEPTS,
-    ASKED_OF_JOBS,
-    Look,
-    Row,
-    Sample,
-    asking,
-    is_momentary,
-    kinds,
-    row_of,
-    rows_of,
-    unsure,
 )
 
 MOST_ROWS = 4000

@@ -12,12 +12,12 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor import nodes as node_ads
+from sharectl.condor import node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import collector_answer, locations, query, schedd_questions, slots
+from sharectl.condor.empty_slots import Sample, sample_of
 from sharectl.condor.placement import Trial, ask_both, jobs_and_shapes, trial_of
 from sharectl.condor.schedds import MODES, Job, ScheddJobs, Sizes
-from sharectl.condor.slots import Sample, sample_of
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,

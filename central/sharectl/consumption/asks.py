@@ -20,9 +20,9 @@ from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
 from sharectl.condor.configuration import literal
 from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedds import NO_SLOT
-from sharectl.condor.slots import emptied
 from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
     Amount,

@@ -8,7 +8,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor.nodes import (
+from sharectl.condor.node_ads import (
     Awaited,
     constraint_of,
     is_draining,

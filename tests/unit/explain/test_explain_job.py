@@ -14,7 +14,6 @@ import pytest
 
 from sharectl.condor.deadline import Question, ask_all, limit_memory
 from sharectl.explain import job as law
-from sharectl.explain.asks import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
 from sharectl.explain.job import (
     Headroom,
     JobExplanation,
@@ -25,6 +24,7 @@ from sharectl.explain.job import (
     SlotTarget,
     verdict,
 )
+from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
 

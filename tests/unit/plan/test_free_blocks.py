@@ -8,7 +8,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor import nodes
+from sharectl.condor import node_ads as nodes
 from sharectl.cycle.record import record_of
 from sharectl.model import (
     LimitNote,

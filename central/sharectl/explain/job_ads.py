@@ -26,10 +26,10 @@ from sharectl.condor.daemons import (
     slots,
 )
 from sharectl.condor.deadline import ask_all, limit_memory
+from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
 from sharectl.condor.negotiator import groups_of
-from sharectl.condor.nodes import has_target, is_draining
-from sharectl.condor.slots import empty
+from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain.job import (
     UNITS,
