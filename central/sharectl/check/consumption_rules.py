@@ -166,9 +166,9 @@ def machine_lacks_it(slot: SlotType) -> Iterator[Finding]:
         is_there = is_standard(name) or name.lower() in names
         if slot.count and not is_there and amount_of(slot.shares, name, 0):
             close = near(name.lower(), [*names, "cpus", "memory"])
-            remedy = close[0] if close else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
+            meant = close[0] if close else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
             place = slot.node.configuration.place(knob)
-            yield finding("machine lacks it", place, knob=knob, name=name, text=text, remedy=remedy)
+            yield finding("machine lacks it", place, knob=knob, name=name, text=text, meant=meant)
 
 
 @CHECKS.rule(_NODES)
@@ -250,32 +250,18 @@ def leftovers(subject: ConsumptionSubject) -> Iterator[Finding]:
             yield finding("leftovers", place, level=level, by_default=by_default)
 
 
-_COMBINATIONS = {
-    # Knob → value that does not go with consumption policies, and its consequence.
-    "NEGOTIATOR_USE_SLOT_WEIGHTS": (
-        False,
-        "quotas count slots, and matches still cost SLOT_WEIGHT: quotas in two units",
-    ),
-    "NEGOTIATOR_DEPTH_FIRST": (
-        True,
-        "after a match the negotiator skips the jobs that the slot still has room for",
-    ),
-    "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": (
-        True,
-        "access points that have it too claim slots whole, which the startd refuses in each cycle",
-    ),
-}
-
-
 @CHECKS.rule()
 def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
+    values = {
+        "NEGOTIATOR_USE_SLOT_WEIGHTS": False,
+        "NEGOTIATOR_DEPTH_FIRST": True,
+        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": True,
+    }
     for node in subject.nodes if subject.slots else ():
-        for knob, (value, why) in _COMBINATIONS.items():
+        for knob, value in values.items():
             if node.boolean(knob) is value:
-                names: dict[str, Any] = {"knob": knob, "value": value, "other": not value}
-                place = node.configuration.place(knob)
-                yield finding("combination", place, **names, consequence=why)
+                yield finding(knob, node.configuration.place(knob))
 
 
 @CHECKS.rule(_TRIED)
@@ -337,7 +323,7 @@ def refused_claims(slot: SlotType) -> Iterator[Finding]:
     rows = sorted(slot.accepted, key=lambda row: all(map(float.is_integer, row[1].values())))
     for job, taken in rows:
         ad = slot.dynamic_slot_ad(taken)
-        for asset, (wanted,) in zip(taken, slot.evaluated(ad, [job])):
+        for asset, wanted in slot.charges(ad, [job])[0].items():
             policy = slot.policies[asset]
             names: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
             if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
@@ -346,11 +332,8 @@ def refused_claims(slot: SlotType) -> Iterator[Finding]:
             if wanted is None:
                 yield finding("not a number there", policy.place, **names)
                 continue
-            remedy = "make it depend on what the job requests, and not on what is left in the slot"
-            if not wanted.is_integer():
-                remedy = f"write ceiling({one_line(policy.text)})"
-            names |= {"amount": ad[asset], "wanted": wanted, "remedy": remedy}
-            yield finding("refused claim", policy.place, **names)
+            kind = "refused claim" if wanted.is_integer() else "fraction"
+            yield finding(kind, policy.place, amount=ad[asset], wanted=wanted, **names)
 
 
 @CHECKS.rule(_TRIED)
@@ -427,15 +410,13 @@ def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
     knob = _schedds_weight(node)
     if knob is None:
         return
-    remedy = f"STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
-    if knob.macro == SCHEDD_WEIGHT:
-        remedy = f"{SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
+    kind = "weightless by its own" if knob.macro == SCHEDD_WEIGHT else "weightless"
     ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
     (rows,) = node.htcondor.evaluate([knob.text], ads)
     weights = [number_of(row[0]) for row in rows or ()]
     light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
     for job, weight in light[:1]:
-        yield finding("weightless", knob.place, knob=knob, job=job, weight=weight, remedy=remedy)
+        yield finding(kind, knob.place, knob=knob, job=job, weight=weight)
 
 
 def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:

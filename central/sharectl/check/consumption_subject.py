@@ -308,7 +308,7 @@ class SlotType:
             for shape in _SHAPES
             for other in others
         ]
-        return tuple(zip(jobs, self.charges(self.whole, jobs)))
+        return tuple(zip(jobs, self.matched(self.whole, jobs)))
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
@@ -331,20 +331,20 @@ class SlotType:
         """Cost of a job of 8 cores and 16 GiB on a slot of 64 cores and 256 GiB."""
         free = {**dict.fromkeys(self.whole, 8.0), "Cpus": 64.0, "Memory": 2.0**18, "Disk": 2.0**30}
         job = _requests({"Cpus": "8", "Memory": "16384", "Disk": "102400"})
-        (taken,) = self.charges(free, [job])
+        (taken,) = self.matched(free, [job])
         return self.cost(free, taken) if _fits(taken, free) else None
 
-    def charges(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
-        """Amounts that the policy takes; the negotiator takes a missing request for 0."""
+    def matched(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
+        """Amounts that the negotiator takes; a missing request is 0 for it."""
         zero = _requests(dict.fromkeys(self.whole, "0"))
-        columns = self.evaluated(self.slot_ad(free), [{**zero, **job} for job in jobs])
-        return [dict(zip(self.whole, row)) for row in zip(*columns)]
+        return self.charges(self.slot_ad(free), [{**zero, **job} for job in jobs])
 
-    def evaluated(self, slot: Ad, jobs: Sequence[Ad]) -> list[list[Optional[float]]]:
-        """Charges of each asset, for each job."""
+    def charges(self, slot: Ad, jobs: Sequence[Ad]) -> list[Taken]:
+        """Amounts that the policy takes in a slot for each job."""
         expressions = [f"MY.Consumption{asset}" for asset in self.whole]
         columns = self.node.htcondor.evaluate(expressions, [slot], jobs)
-        return [[number_of(value) for value in column[0]] for column in columns if column]
+        rows = zip(*(column[0] for column in columns if column))
+        return [dict(zip(self.whole, map(number_of, row))) for row in rows]
 
     def weights(self, ads: Sequence[Ad]) -> list[Any]:
         """SlotWeight in each ad."""

@@ -85,11 +85,6 @@ _SOURCES = re.compile(
 _STRINGS = re.compile(r'"(?:\\"|[^"])*"')
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
-_EFFECTS = {
-    "START": "every node that gets it refuses every job",
-    "START_EXPR": "a draining node refuses every job",
-    "CLAIM_WORKLIFE": "claims never end by their age",
-}
 
 
 # ---- Files
@@ -334,9 +329,8 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         names = [part.name for part in parts if text_of(part.name)]
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
-        effects = (why for end, why in _EFFECTS.items() if macro.upper().endswith(end))
-        effect, place = next(effects, "it is not published"), subject.configuration.place(culprit)
-        yield finding("unreadable", place, macro=culprit, text=text_of(culprit), effect=effect)
+        place = subject.configuration.place(culprit)
+        yield finding("unreadable", place, macro=culprit, text=text_of(culprit), whole=macro)
 
 
 @CHECKS.rule()

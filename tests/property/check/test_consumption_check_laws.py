@@ -89,13 +89,13 @@ def test_what_passes_takes_and_costs_something_of_any_job(
     assume(not seen & {"numbers", "zero", "weight"})
     (slot,) = checked.tried
     ads = [{f"Request{asset}": str(amount) for asset, amount in zip(ASSETS, job)} for job in jobs]
-    for job, taken in zip(ads, slot.charges(ASSETS, ads)):
+    for job, taken in zip(ads, slot.matched(ASSETS, ads)):
         amounts = [amount for amount in taken.values() if amount is not None]
         assert len(amounts) == len(ASSETS), job
         assert min(amounts) >= 0, job
         assert max(amounts) > 0, job
     for ad in ads[:3]:
-        (taken,) = slot.charges(ASSETS, [ad])
+        (taken,) = slot.matched(ASSETS, [ad])
         fits = all((taken[asset] or 0) <= most for asset, most in ASSETS.items())
         assert not fits or (slot.cost(ASSETS, taken) or 0) >= 0, ad
 
