@@ -50,10 +50,10 @@ JOBS = {
     "alike": job("lhcb", 1, "concurrency_limits = sw_a", on(FRESH)),
     "held": job("cms", 8, "hold = True"),
     "gpus": job("cms", 8, "request_gpus = 2"),
-    "divides by zero": job("cms", 1, "requirements = 1 / 0 == 1", "rank = 1 / 0"),
-    "an error": job("cms", 1, "requirements = error", "+RequestDisk = error"),
+    "divides by zero": job("cms", 8, "requirements = 1 / 0 == 1", "rank = 1 / 0"),
+    "an error": job("cms", 8, "requirements = error", "+RequestDisk = error"),
     "megabyte": job("cms", 8, f'+Junk = "{"x" * 2**20}"', "requirements = size(MY.Junk) < 5"),
-    "escapes": job("cms", 1, f'requirements = TARGET.Foo == "{ESCAPE}"', f'+Remark = "{ESCAPE}"'),
+    "escapes": job("cms", 8, f'requirements = TARGET.Foo == "{ESCAPE}"', f'+Remark = "{ESCAPE}"'),
 }
 
 
