@@ -14,7 +14,6 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.consumption_pools import cycles, log_length, paused, rows_of
 from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import Sharectl
-from tests.pool.trouble import hung
 
 ACCESS = "ap-1.example.org"
 BY_CORES, BY_MEMORY, PLAIN = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
@@ -190,9 +189,3 @@ def test_leftovers_run_past_the_quota_as_far_as_predicted(sharectl: Sharectl) ->
     finally:
         box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
         box.reconfig(ACCESS)
-
-
-def test_a_schedd_that_hangs_is_missed_by_its_deadline(sharectl: Sharectl) -> None:
-    with hung(sharectl.box, ACCESS, "SCHEDD"):
-        done = sharectl.run("consumption", "cost", expect=75, pool={"schedd_deadline_seconds": 2})
-    assert f"schedd {ACCESS}: no answer within 2 s; its jobs are missing here" in done.stderr
