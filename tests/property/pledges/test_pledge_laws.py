@@ -15,7 +15,7 @@ from sharectl.errors import InputError
 from sharectl.model import MAX_HS06
 from sharectl.pledges.cric import promised
 from sharectl.pledges.join import SteeredGroup, join
-from sharectl.shares.pledges import Period, Pledge, jumps, period_at
+from sharectl.shares.pledges import Period, Pledge
 
 words = st.sampled_from(
     ["F", "f", "name", "accounting_name", "pledges", "2026", "Q1", "q1", "cms", "CMS", "CPU"]
@@ -64,14 +64,6 @@ def test_any_text_of_a_server_is_pledges_or_an_input_error(content: str) -> None
         assert pledge.place.startswith("CRIC.")
 
 
-@given(st.integers(0, 4_000_000_000))
-def test_periods_follow_each_other(now: int) -> None:
-    """Time never goes back a period, and 92 days later it is the next one or the one after."""
-    here, later = period_at(now), period_at(now + 92 * 86400)
-    assert (here.year, here.quarter) < (later.year, later.quarter) <= (here.year + 1, here.quarter)
-    assert 1 <= here.quarter <= 4
-
-
 names = st.sampled_from(("a", "b", "c", "a.x", "a.y", "a.x.z", "b.x"))
 quotas = st.dictionaries(
     names,
@@ -95,16 +87,6 @@ def test_groups_never_have_more_than_what_they_are_within(
             quota or 0.0 for name, quota in found.items() if name.rpartition(".")[0] == parent
         )
         assert inner <= ((found.get(parent) if parent else weight) or 0.0) * (1 + 1e-9) + 1e-12
-
-
-pledges = st.floats(1e-3, 1e6)
-
-
-@given(pledges, pledges, st.floats(1.01, 100))
-def test_jumps_are_the_same_in_both_directions(before: float, after: float, factor: float) -> None:
-    """Going back jumps where going there did, but for the last bits; standing still never does."""
-    assert not jumps(before, before, factor)
-    assert jumps(after, before, factor) or not jumps(before, after, factor * (1 + 1e-9))
 
 
 @given(

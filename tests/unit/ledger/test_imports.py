@@ -248,27 +248,6 @@ def test_all_bad_rows_of_all_files_are_named_and_nothing_is_brought_in(
     assert f"{empty}: has no rows" in capsys.readouterr().err
 
 
-DAMAGED: dict[str, Callable[[bytes], bytes]] = {
-    "cut": lambda whole: whole[:-12],
-    "overwritten": lambda whole: whole[:20] + b"\xff" * 20 + whole[40:],
-    "no text": lambda _: bytes(range(256)) * 9,
-    "zeros": lambda whole: whole[:2] + bytes(400),
-}
-
-
-@pytest.mark.parametrize("how", DAMAGED)
-def test_a_file_that_cannot_be_unpacked_or_is_no_text_is_refused(
-    run: Run, tmp_path: Path, how: str, capsys: Capture
-) -> None:
-    log = tmp_path / "errors.log.gz"
-    packed = gzip.compress("\n".join(ROWS * 50).encode())
-    log.write_bytes(DAMAGED[how](packed))
-    assert run("import", log) == 65
-    assert f"{log}: cannot be read" in capsys.readouterr().err
-    log.write_bytes(packed)
-    assert run("import", log) == 0
-
-
 def test_a_pipe_is_read_as_often_as_needed(run: Run, ledger: Ledger, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
