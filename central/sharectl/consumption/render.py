@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -22,56 +23,30 @@ from sharectl.consumption.policy import (
     weight,
 )
 
-_CLAIMS_AND_CORES = (
-    "every claim gets a core at least: the slot must have {claims} cores or more (NUM_CPUS may say "
-    "so, where jobs share cores). Claims are counted as a custom resource: where the machine has "
-    "several slots, write `resources` for every slot type."
+_NOTES = dict(
+    line.split(": ", 1)
+    for line in Path(__file__).with_name("notes.txt").read_text(encoding="utf-8").splitlines()
 )
-_NO_CORES = (
-    "a claim that takes no cores gets one all the same: the startd takes it from the slot, the "
-    "negotiator learns of that with the slot's next ad, and claims beyond the slot's cores are "
-    "refused sooner or later."
-)
-_NO_MEMORY = (
-    "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is limited "
-    "(CGROUP_MEMORY_LIMIT_POLICY)."
-)
-_EVERY_CLAIM = (
-    "every claim takes {name}, also of a job that asks for none; where that is not meant, take "
-    "quanta_any, or expressions with `missing: 0`."
-)
-_MACHINES_TOTAL = (
-    "the weight of a dynamic slot counts quanta of the machine's total, too few where it has "
-    "several partitionable slots: write `total` for every asset there."
-)
-_NOT_DECLARED = (
-    "no {name} are declared here: the node's configuration must say MACHINE_RESOURCE_{name}"
-    "{detected}, or write declare: with the machine's units. On a node without any, a weight that "
-    "counts them has no value, and a startd whose slot types want some ends as it starts (23.9.6) "
-    "or makes no such slot."
-)
-_DETECTED = " (`use feature:GPUs` finds them, then it needs nothing more)"
+"""Effects of HTCondor and needs, by the name that `notes` has for them."""
 
 
 def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
     """Effects of HTCondor that the policy does not show, and needs that the file does not meet."""
     if policy.model == "fixed_claims":
-        yield _CLAIMS_AND_CORES.format(claims=policy.claims)
-    if _may_be_zero(policy, "cpus"):
-        yield _NO_CORES
-    if _may_be_zero(policy, "memory"):
-        yield _NO_MEMORY
+        yield _NOTES["fixed claims"].format(claims=policy.claims)
+    for asset in ("cpus", "memory"):
+        if _may_be_zero(policy, asset):
+            yield _NOTES[f"no {asset}"]
     custom = {asset: rule for asset, rule in policy.assets.items() if asset not in STANDARD}
-    if policy.model in ("minimum_charge", "quanta_all"):
-        for asset, rule in custom.items():
-            if rule.charge or rule.levels:
-                yield _EVERY_CLAIM.format(name=attribute_of(asset))
+    for asset, rule in custom.items():
+        if policy.model in ("minimum_charge", "quanta_all") and (rule.charge or rule.levels):
+            yield _NOTES["every claim"].format(name=attribute_of(asset))
     if any(rule.levels and not rule.total for rule in policy.assets.values()):
-        yield _MACHINES_TOTAL
+        yield _NOTES["total"]
     for asset in custom:
         if asset not in declared and not has_none(policy.resources, asset):
-            detected = _DETECTED if asset == "gpus" else ""
-            yield _NOT_DECLARED.format(name=attribute_of(asset), detected=detected)
+            detected = _NOTES["detected"] if asset == "gpus" else ""
+            yield _NOTES["undeclared"].format(name=attribute_of(asset), detected=detected)
 
 
 def _may_be_zero(policy: SlotPolicy, asset: str) -> bool:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -57,7 +57,7 @@ JOB = {
     "Requirements": "true",
 }
 JOB_4, JOB_8, JOB_12 = ({**JOB, "RequestCpus": cores} for cores in ("4", "8", "12"))
-SHORT, NEVER = "Cpus: not enough is left", "Cpus: more than the slot has when it is empty"
+Ad = Mapping[str, str]
 
 
 def group_ad(name: str, quota: float) -> dict[str, str]:
@@ -115,22 +115,59 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
 # ---- the command, on files
 
 
+ONE_A_KIB = {"ConsumptionCpus": "0", "ConsumptionMemory": "0", "ConsumptionDisk": "1"}
+CHEAP = {**SLOT, "Name": '"slot2@wn-1"', "SlotWeight": "ceiling(Cpus / 4.0)"}
+LARGER = {**SLOT, "Name": '"slot1@wn-3"', "TotalSlotCpus": "16"}
+OF_GROUPS = (
+    {**JOB, "AcctGroup": '"atlas"'},
+    {**JOB, "AccountingGroup": '"CMS.ann"'},
+    {**JOB, "AccountingGroup": '"atlas.bob"'},
+    {**JOB, "AccountingGroup": '""', "AcctGroup": '"cms"'},
+)
+SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
+    # Slots, jobs, commands with their options.
+    "a full slot, and jobs that are too large for now or for ever": (
+        [SLOT, PLAIN, FULL],
+        [JOB, JOB, JOB_12, JOB_8],
+        ["cost", "cost --empty", "cost --group --leftovers on", "capacity --leftovers on"],
+    ),
+    "a larger slot, and requests": (
+        [SLOT, LARGER],
+        [JOB_12],
+        ["cost", "capacity --request 12 --request 1,8000"],
+    ),
+    "slots that have nothing to give": (
+        [
+            {**SLOT, "State": '"Drained"'},
+            {**SLOT, "ConsumptionCpus": "undefined"},
+            {**SLOT, "Requirements": "false"},
+        ],
+        [JOB],
+        ["capacity --leftovers off"],
+    ),
+    "a cost that depends on the slot is a lower bound": (
+        [SLOT, CHEAP],
+        [JOB_4] * 5,
+        ["cost --group --leftovers off"],
+    ),
+    "jobs of any group have a row": ([SLOT], OF_GROUPS, ["cost --group"]),
+    "claims are counted up to a number": ([PLAIN, {**SLOT, **ONE_A_KIB}], [JOB], ["cost"]),
+    "no job meets a constraint": ([SLOT], [JOB], ["cost --job-constraint RequestCpus>99"]),
+    "no job waits": ([SLOT], [{**JOB, "JobStatus": "2"}], ["cost", "capacity"]),
+}
+
+
 def test_tables(
     files: Files, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wording and columns of all tables."""
+    """Figures, wording and columns of all tables."""
     monkeypatch.chdir(files.folder)
     files.folder = Path()
-    files.write("slots", SLOT, PLAIN, FULL)
-    files.write("jobs", JOB, JOB, JOB_12, JOB_8)
-    options = ["--leftovers", "on"]
-    shown = [
-        files.run("cost"),
-        files.run("cost", "--empty"),
-        files.run("cost", "--group", *options),
-        files.run("capacity", *options),
-        files.run("cost", "--job-constraint", "RequestCpus > 99"),
-    ]
+    shown = []
+    for situation, (slots, jobs, commands) in SITUATIONS.items():
+        files.write("slots", *slots)
+        files.write("jobs", *jobs)
+        shown += [f"> {situation}: {line}\n{files.run(*line.split())}" for line in commands]
     golden("consumption/tables.txt", "\n".join(shown))
 
 
@@ -210,39 +247,6 @@ def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
     assert "--group" in verb or "slot\\x1b[31m" in printed
 
 
-def test_slots_that_have_nothing_to_give(files: Files) -> None:
-    files.write(
-        "slots",
-        {**SLOT, "State": '"Drained"'},
-        {**SLOT, "ConsumptionCpus": "undefined"},
-        FULL,
-        {**SLOT, "Requirements": "false"},
-    )
-    content = files.json("capacity")
-    assert [(slot["claims"], slot["weight"], slot["because"]) for slot in content["slots"]] == [
-        (0, 6, "Drained"),
-        (None, 6, "no smallest request is matched"),
-        (0, 0, SHORT),
-        (6, 6, ""),
-    ]
-    assert content["types"][0]["weight"] == 18
-    assert content["claims"] is None, "unknown of one slot is unknown of all"
-    assert "claims of the smallest request now: ?" in files.run("capacity")
-
-
-def test_jobs_that_never_fit_are_told_from_those_that_wait(files: Files) -> None:
-    files.write("jobs", JOB_12, JOB_8, JOB)
-    refused = [match["refused"][:1] for match in files.matches()]
-    assert refused == [[NEVER], [SHORT], []] * 2
-    assert files.group("cms", "--leftovers", "off")["jobs_without_slot"] == 2
-    shapes = files.json("capacity", "--request", "12", "--request", "8")["jobs"][:2]
-    assert [(job["claims"], job["fits_empty_slot"]) for job in shapes] == [(0, False), (0, True)]
-    larger = {**SLOT, "Name": '"slot1@wn-3"', "TotalSlotCpus": "16"}
-    files.write("slots", SLOT, larger)
-    files.write("jobs", JOB_12)
-    assert [match["refused"][0] for match in files.matches()] == [NEVER, SHORT]
-
-
 def test_gpus_are_requested_by_name(files: Files) -> None:
     gpus = {
         "MachineResources": '"Cpus Memory Disk GPUs"',
@@ -270,55 +274,6 @@ def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
         files.run("capacity", f"--request={request_}")
     assert ended.value.code == 2
     assert "argument --request: " in files.capsys.readouterr().err
-
-
-def test_a_cost_that_depends_on_the_slot_is_a_lower_bound(files: Files) -> None:
-    cheap = {**SLOT, "Name": '"slot2@wn-1"', "SlotWeight": "ceiling(Cpus / 4.0)"}
-    files.write("jobs", *[JOB_4] * 5)
-    keys = ("cost", "cost_differs", "usage", "usage_differs")
-    for slots, expected in (
-        ([SLOT, cheap], (5, [1, 4], 5, True)),
-        ([SLOT], (20, None, 20, False)),
-    ):
-        files.write("slots", *slots)
-        cms = files.group("cms", "--leftovers", "off")
-        assert tuple(cms[key] for key in keys) == expected
-
-
-def test_every_job_has_a_row_whatever_is_known_of_groups(files: Files) -> None:
-    files.write(
-        "jobs",
-        {**JOB, "AcctGroup": '"atlas"'},
-        {**JOB, "AccountingGroup": '"CMS.ann"'},
-        {**JOB, "AccountingGroup": '"atlas.bob"'},
-        {**JOB, "AccountingGroup": '""', "AcctGroup": '"cms"'},
-    )
-    files.write("quotas", group_ad("cms", 3))
-    rows = files.json("cost", "--group")["groups"]
-    assert [(group["name"], group["jobs"], group["quota"]) for group in rows] == [
-        ("cms", 2, 3),
-        ("<none>", 2, None),
-    ]
-    paths = [f"--{name}={files.folder / name}" for name in ("slots", "jobs")]
-    assert main(["consumption", "cost", "--group", *paths]) == 0
-    printed = files.capsys.readouterr().out.lower().splitlines()[2:5]
-    assert [line.split()[0] for line in printed] == ["atlas", "cms", "<none>"]
-
-
-def test_a_constraint_that_no_job_meets_is_not_taken_for_no_job(files: Files) -> None:
-    # Of cost it is in the tables above.
-    assert "meets --job-constraint" in files.run("capacity", "--job-constraint", "RequestCpus > 99")
-    files.write("jobs", {**JOB, "JobStatus": "2"})
-    for verb in ("cost", "capacity"):
-        assert "no job waits for a slot: " in files.run(verb)
-
-
-def test_claims_that_are_counted_no_further_are_noted(files: Files) -> None:
-    free = {f"Consumption{asset}": "0" for asset in ("Cpus", "Memory")}
-    files.write("slots", PLAIN, {**SLOT, **free, "ConsumptionDisk": "1"})
-    for verb in ("cost", "capacity"):
-        (note,) = (n for n in files.json(verb)["notes"] if n.startswith("slot1@wn-1: "))
-        assert " 10000 " in note
 
 
 @pytest.mark.parametrize("config", ["nowhere", "FOO BAR"])
