@@ -56,13 +56,18 @@ def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
     assert result.publication.plan == cycle(around).publication.plan
 
 
-def test_an_incomplete_look_changes_nothing() -> None:
+@pytest.mark.parametrize("withdraws", [False, True])
+def test_an_incomplete_look_changes_nothing_or_withdraws_if_the_operator_says_so(
+    *, withdraws: bool
+) -> None:
     around = world(INCOMPLETE)
-    result = cycle(around)
-    assert (around.publishers[0].plans, around.state.state) == ([], State(5))
-    assert result.publication.plan is None
+    result = cycle(around, withdraw_incomplete=withdraws)
+    published = [(plan.targets, plan.reason) for plan in around.publishers[0].plans]
+    assert published == ([((), "withdrawn")] if withdraws else [])
+    assert withdraws or (around.state.state, result.publication.plan) == (State(5), None)
     (record,) = around.history.records
     assert (record.complete, record.groups, record.nodes) == (False, (), ())
+    assert record.reason == ("withdrawn" if withdraws else None)
     assert result.problems == ("schedd ap-2: no answer within 3 s",)
 
 
@@ -75,14 +80,6 @@ def test_blocks_that_stood_free_while_a_schedd_was_silent_are_no_failure() -> No
     cycle(around)
     blocks = BlockMemory(open=(replace(block, free_since=None),))
     assert around.state.state == replace(state, blocks=blocks)
-
-
-def test_an_incomplete_look_withdraws_if_the_operator_says_so() -> None:
-    around = world(INCOMPLETE)
-    cycle(around, withdraw_incomplete=True)
-    (plan,), (record,) = around.publishers[0].plans, around.history.records
-    assert (plan.targets, plan.reason) == ((), "withdrawn")
-    assert (record.reason, record.complete) == ("withdrawn", False)
 
 
 def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the_others() -> None:

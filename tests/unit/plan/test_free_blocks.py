@@ -80,34 +80,30 @@ def test_a_block_that_no_job_takes_is_given_back_at_its_time_whatever_dwells(
     gone = decide(how, waits.state, pool(NOW + 600), NOW + 600)
     assert (gone.plan.targets, reason(gone)) == ((), "given-up")
     assert LimitNote("given-up", 1) in gone.plan.limits
+    # The node may serve another group meanwhile.
+    two = pool(NOW + 600, waiting=("cms", "lhcb"))
+    served = decide(replace(how, limits=PlanLimits()), waits.state, two, NOW + 600).plan.targets
+    assert [target.helped for target in served] == ["lhcb"] * (strategy == "many")
     later = decide(how, gone.state, pool(NOW + 2999), NOW + 2999)
     assert later.plan.targets == ()
     again = decide(how, later.state, pool(NOW + 3000), NOW + 3000)
     assert [target.node for target in again.plan.targets] == ["wn-1"]
 
 
+@pytest.mark.parametrize("cores", [8, 12])
 @pytest.mark.parametrize("strategy", ["many", "pair"])
-def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str) -> None:
+def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str, cores: int) -> None:
+    """Also one in a slot with more cores than it requests."""
     seen = decide(law(strategy), begun(), pool(NOW), NOW)
     # It started and eight more cores have come free since.
-    job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
-    taken = replace(
-        pool(NOW + 700, job),
-        nodes=(Node("wn-1", "wn-1", 40, 10.0, controlled=True), *pool(NOW).nodes[1:]),
-    )
+    job = RunningJobs("wn-1", "cms", cores, 10.0, seconds=100)
+    node = Node("wn-1", "wn-1", 32 + cores, 10.0, controlled=True)
+    taken = replace(pool(NOW + 700, job), nodes=(node, *pool(NOW).nodes[1:]))
     after = decide(law(strategy), seen.state, taken, NOW + 700)
     assert after.state.blocks.back_offs == ()
     assert [row.free_since for row in after.state.blocks.open] == [NOW + 700]
     (row,) = after.state.blocks.taken
     assert (row.blocks, row.wait_seconds) == (1, 600.0)
-
-
-def test_a_job_in_a_slot_with_more_cores_than_it_requests_takes_a_block() -> None:
-    seen = decide(law(), begun(), pool(NOW), NOW)
-    job = RunningJobs("wn-1", "cms", 12, 10.0, seconds=100)
-    after = decide(law(), seen.state, pool(NOW + 700, job), NOW + 700)
-    assert [(row.cores, row.blocks) for row in after.state.blocks.taken] == [(8, 1)]
-    assert after.state.blocks.back_offs == ()
 
 
 @pytest.mark.parametrize(
@@ -124,13 +120,6 @@ def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_lon
     assert [target.node for target in waits.plan.targets] == ["wn-1"]
     gone = decide(how, waits.state, pool(NOW + seconds), NOW + seconds)
     assert (gone.plan.targets, reason(gone)) == ((), "given-up")
-
-
-def test_the_node_may_serve_another_group_meanwhile() -> None:
-    both = ("cms", "lhcb")
-    seen = decide(law(), begun(), pool(NOW, waiting=both), NOW)
-    gone = decide(law(), seen.state, pool(NOW + 600, waiting=both), NOW + 600)
-    assert [(target.node, target.helped) for target in gone.plan.targets] == [("wn-1", "lhcb")]
 
 
 @pytest.mark.parametrize("strategy", ["many", "pair"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sharectl.cycle.record import record_of
-from sharectl.model import PendingJobs, PlanLimits, RunningJobs
+from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import GROUP_REASONS, GroupReason, group_reasons
 from tests.fakes import NOW, running, snapshot
@@ -57,22 +57,6 @@ def test_each_group_has_its_reason(
     assert set(codes.split()) <= set(GROUP_REASONS)
 
 
-def test_jobs_that_no_node_could_run_are_told_from_no_jobs() -> None:
-    taken = snapshot(FULL)
-    decision = decide(CONFIG, State(), taken, NOW)
-    taken = replace(taken, pending=(PendingJobs("cms", 8, 9, placeable=False),))
-    record = record_of(CONFIG, taken, decision, decision.plan, ("fake",))
-    assert record.group_reasons["cms"].code == "not-placeable"
-
-
-def test_a_group_that_holds_no_steered_core_cannot_give() -> None:
-    held = [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)]
-    taken = snapshot(held, {("lhcb", 8): 9}, uncontrolled=["wn-1"])
-    decision = decide(CONFIG, State(), taken, NOW)
-    record = record_of(CONFIG, taken, decision, decision.plan, ("fake",))
-    assert record.group_reasons["alice"].code == "no-cores"
-
-
 @pytest.mark.parametrize(
     ("plan", "node", "codes"),
     [
@@ -99,19 +83,34 @@ def test_nodes_that_targets_close_are_counted() -> None:
     }
 
 
-def test_a_withdrawal_is_the_reason_of_all() -> None:
-    taken = snapshot(FULL, {("cms", 8): 9})
-    decision = decide(CONFIG, State(), taken, NOW)
-    plan, _ = withdrawal(CONFIG, State(), NOW, "disabled")
-    record = record_of(CONFIG, taken, decision, plan, ("fake",), disabled=True)
-    assert {reason.code for reason in record.group_reasons.values()} == {"no-plan"}
+NOT_PLACEABLE = replace(snapshot(FULL), pending=(PendingJobs("cms", 8, 9, placeable=False),))
+NOT_STEERED = snapshot(
+    [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)],
+    {("lhcb", 8): 9},
+    uncontrolled=["wn-1"],
+)
+WITHIN = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
 
 
-def test_pending_jobs_of_a_group_within_count_for_it() -> None:
-    pledges = {"alice": 100.0, "cms.prod": 100.0}
-    config = replace(CONFIG, pledge_hs06=pledges, own_hs06={"cms": 10.0})
-    taken = replace(snapshot(FULL), pending=(PendingJobs("cms.prod", 8, 9),))
+@pytest.mark.parametrize(
+    ("config", "taken", "withdrawn", "codes"),
+    [
+        (CONFIG, NOT_PLACEABLE, False, {"cms": "not-placeable"}),
+        (CONFIG, NOT_STEERED, False, {"alice": "no-cores"}),
+        (CONFIG, NOT_PLACEABLE, True, dict.fromkeys(PLEDGES, "no-plan")),
+        # Jobs of a group within count for it.
+        (
+            WITHIN,
+            snapshot(FULL, {("cms.prod", 8): 9}),
+            False,
+            {"alice": "held-back", "cms": "helped", "cms.prod": "helped"},
+        ),
+    ],
+)
+def test_the_reason_of_some_groups(
+    config: PlanConfig, taken: Snapshot, *, withdrawn: bool, codes: dict[str, str]
+) -> None:
     decision = decide(config, State(), taken, NOW)
-    by_group = record_of(config, taken, decision, decision.plan, ("fake",)).group_reasons
-    codes = {group: reason.code for group, reason in by_group.items()}
-    assert codes == {"alice": "held-back", "cms": "helped", "cms.prod": "helped"}
+    plan = withdrawal(config, State(), NOW, "disabled")[0] if withdrawn else decision.plan
+    record = record_of(config, taken, decision, plan, ("fake",), disabled=withdrawn)
+    assert {group: record.group_reasons[group].code for group in codes} == codes

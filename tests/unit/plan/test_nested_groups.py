@@ -57,19 +57,13 @@ def decided(taken: Snapshot) -> Decision:
     return decide(law(), State(), taken, NOW)
 
 
-def test_groups_without_subgroups_are_steered() -> None:
-    """Targets are for these alone, whoever waits."""
-    assert decided(snapshot(alice=50, cms=0)).plan.targets == ()
+def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None:
     config = law()
     assert config.pledge_hs06 == {"alice.prod": 400, "alice.user": 200, "cms": 800}
     assert config.own_hs06 == {"alice": 200}
     assert list(config.shared_hs06) == ["alice", "alice.prod", "alice.user", "cms"]
-
-
-def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None:
-    controls = {
-        control.group: control for control in decided(snapshot(alice=7, alice__prod=5)).groups
-    }
+    decision = decided(snapshot(alice=7, alice__prod=5))
+    controls = {control.group: control for control in decision.groups}
     whole = controls["alice"]
     assert (whole.output_hs06, whole.acted) == (0, ("by-subgroups",))
     assert (whole.error.pledge_hs06, whole.error.usage.power_hs06) == (800, 800)
@@ -95,10 +89,10 @@ def test_a_replayed_cycle_is_the_cycle() -> None:
 
 def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
     config, taken = law(), snapshot(alice__prod=5)
-    decision = decide(config, State(), taken, NOW)
-    assert [(t.held_back, t.helped) for t in decision.plan.targets] == [
-        ("alice.user", "alice.prod")
-    ]
+    assert decided(snapshot(alice=50, cms=0)).plan.targets == (), "its own jobs call for none"
+    decision = decided(taken)
+    ((held_back, helped),) = {(t.held_back, t.helped) for t in decision.plan.targets}
+    assert (held_back, helped) == ("alice.user", "alice.prod")
     record = record_of(config, taken, decision, decision.plan, ("file",))
     assert record.target_nodes == {
         "alice": (1, 1),
@@ -111,18 +105,14 @@ def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
     assert record_of(config, taken, None, None, ()).target_nodes == {}
 
 
-def test_what_is_published_is_read_back() -> None:
+def test_a_plan_is_read_back_and_refused_for_a_group_with_subgroups() -> None:
+    """A node would take its subgroups' jobs for its own."""
     plan = decided(snapshot(alice__prod=5)).plan
     text = plan_json.render(plan)
     assert "# groups: alice,alice.prod,alice.user,cms\n" in text
     assert "\nwn-0 alice.user 56 alice.prod 8\n" in text
     assert plan_json.parse_text(text.encode(), "F").targets == plan.targets
     assert plan_json.parse_plan(as_json.dumps("plan", as_json.plan(plan)).encode(), "F") == plan
-
-
-def test_a_target_of_a_group_with_subgroups_is_refused() -> None:
-    """A node would take its subgroups' jobs for its own."""
-    plan = decided(snapshot(alice__prod=5)).plan
     content = json.loads(as_json.dumps("plan", as_json.plan(plan)))
     content["targets"][0]["held_back"] = "alice"
     with pytest.raises(InputError, match="'alice' of a target is steered by the groups within it"):
@@ -137,31 +127,13 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     assert decide(how, state, snapshot(), NOW).plan.targets == ()
 
 
-def test_no_law_steers_a_group_with_subgroups() -> None:
-    """Whatever its controller would have said."""
-    text = CONFIG.replace("control: {", "control: {law: pid, ")
-    config, state = wiring.plan_config(parse(text, "F")), State()
-    for cycle in range(3):
-        decision = decide(config, state, snapshot(alice=50, alice__prod=5), NOW + 1000 * cycle)
-        state = decision.state
-        outputs = {control.group: control.output_hs06 for control in decision.groups}
-        assert outputs["alice"] == 0
-        assert outputs["alice.user"] > 0 > outputs["alice.prod"]
-
-
-def test_own_jobs_over_what_is_left_are_a_doubt() -> None:
+def test_own_jobs_over_their_part_or_of_a_misspelt_subgroup_are_a_doubt() -> None:
     taken = snapshot()
     more = (*taken.running, RunningJobs("wn-1", "alice", 1, 10.0, 600, 40))
-    (doubt,) = doubts(law(), State(), Snapshot(NOW, taken.nodes, more, ()), NOW)
-    assert doubt.startswith(
-        "group alice: jobs in none of the groups within it use 480 HS06, 240 over what these leave"
-    )
-
-
-def test_jobs_of_a_misspelt_subgroup_are_looked_for_in_the_group_above() -> None:
-    taken = snapshot()
-    running = tuple(job for job in taken.running if job.group != "alice.prod")
-    (doubt,) = doubts(law(), State(), Snapshot(NOW, taken.nodes, running, ()), NOW)
+    (doubt,) = doubts(law(), State(), replace(taken, running=more), NOW)
+    assert "use 480 HS06, 240 over what these leave" in doubt
+    fewer = tuple(job for job in taken.running if job.group != "alice.prod")
+    (doubt,) = doubts(law(), State(), replace(taken, running=fewer), NOW)
     assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt
 
 

@@ -55,6 +55,8 @@ def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explain
         (seen(PendingJobs("cms", 32, 5, 1_000)), "no-fit", "no-fit"),
         (seen(PendingJobs("cms", 32, 5), PendingJobs("cms", 8, 5, 40_000)), "no-fit", "no-fit"),
         (seen(PendingJobs("cms", 8, 5, 2_000), nodes=1, alice=8), "error-below-node", "no-call"),
+        (seen(), "no-group-under", "no-call"),
+        (seen(PendingJobs("cms", 8, 5), alice=0), "no-group-over", "no-call"),
     ],
 )
 def test_what_is_too_large_is_told_from_an_error_that_is_too_small(
@@ -130,26 +132,17 @@ def test_a_node_that_is_switched_off_is_said_to_be(
 
 
 @pytest.mark.parametrize("only", [True, False])
-def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(only: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("stands", [True, False])
+def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(
+    only: bool,  # noqa: FBT001
+    stands: bool,  # noqa: FBT001
+) -> None:
     taken = seen(PendingJobs("cms", 1, 50, 1_000))
-    first, second = taken.nodes
-    nodes = (replace(first, multicore_only=only), second)
-    decision = decide(config(), BLANK, replace(taken, nodes=nodes), NOW)
+    nodes = (replace(taken.nodes[0], multicore_only=only), taken.nodes[1])
+    stood = (Standing(Target("wn-1", "alice", 8, "cms", 1), NOW - 9000),) if stands else ()
+    state = State(sequence=NOW - 900, standing=stood, standing_until=NOW + 900)
+    decision = decide(config(), state, replace(taken, nodes=nodes), NOW)
     targets = {target.node: target.request_cores for target in decision.plan.targets}
-    assert targets.get("wn-1") == (None if only else 1)
-    assert targets["wn-2"] == 1
-    reason = next(node.reason for node in decision.nodes if node.node == "wn-1")
-    assert reason == ("multicore-only" if only else "target")
-
-
-def test_a_standing_target_for_single_core_jobs_ends_where_multicore_jobs_alone_are_taken() -> None:
-    taken = seen(PendingJobs("cms", 1, 50, 1_000), nodes=1)
-    nodes = (replace(taken.nodes[0], multicore_only=True),)
-    stood = State(
-        nodes=1,
-        sequence=NOW - 900,
-        standing=(Standing(Target("wn-1", "alice", 8, "cms", 1), NOW - 9000),),
-        standing_until=NOW + 900,
-    )
-    assert decide(config(), stood, taken, NOW).plan.targets
-    assert not decide(config(), stood, replace(taken, nodes=nodes), NOW).plan.targets
+    assert targets == ({"wn-2": 1} if only else {"wn-1": 1, "wn-2": 1})
+    if not stands:
+        assert decision.nodes[0].reason == ("multicore-only" if only else "target")

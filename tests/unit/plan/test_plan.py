@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sharectl.model import PlanLimits, RunningJobs, Target
-from sharectl.plan.plan import REASONS, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import REASONS, PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
@@ -16,11 +18,15 @@ FULL = [
 ]
 # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
 EIGHTS = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
+# Errors double with the power, and so does what each node removes.
+STRONG = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
+SEVENS = [running(f"wn-{n}", "alice", 1, 7) for n in range(9)]
+BLOCK = [running("wn-1", "alice", 8), *(running(f"wn-{n}", "alice", 1, 4) for n in range(2, 22))]
 Pending = dict[tuple[str, int], int]
 
 
-def config(**limits: object) -> PlanConfig:
-    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060, strategy="pair")  # type: ignore[arg-type]
+def config(**limits: Any) -> PlanConfig:
+    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060, strategy="pair")
 
 
 def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most() -> None:
@@ -47,18 +53,16 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
         (FULL, {("alice", 8): 9}, {}, [], "no-group-under"),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 2e9}, [], "no-group-over"),
         ([], {("cms", 8): 9}, {}, [], "no-group-over"),
-        ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 8): 9}, {}, [], "no-node"),
+        (SEVENS, {("cms", 8): 9}, {}, [], "no-node"),
         # The error, 53, is less than the 80 HS06 that a node gives.
         ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, {}, [], "error-below-node"),
         (EIGHTS, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
+        (STRONG, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
+        (BLOCK, {("cms", 8): 1}, {}, ["wn-1"], "targets"),
     ],
 )
 def test_targets_or_a_reason_for_none(
-    held: list[RunningJobs],
-    pending: Pending,
-    limits: dict[str, object],
-    nodes: list[str],
-    reason: str,
+    held: list[RunningJobs], pending: Pending, limits: Pending, nodes: list[str], reason: str
 ) -> None:
     decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
     assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason)
@@ -66,41 +70,24 @@ def test_targets_or_a_reason_for_none(
 
 
 @pytest.mark.parametrize(
-    ("pending", "size"),
+    ("pending", "helped"),
     [
-        ({("cms", 1): 400}, 1),
-        ({("cms", 1): 400, ("cms", 8): 1}, 8),
-        ({("cms", 1): 400, ("cms", 2): 1, ("cms", 4): 1}, 4),
-        ({("cms", 1): 400, ("cms", 16): 1}, 1),
+        ({("cms", 1): 400}, ("cms", 1)),
+        ({("cms", 1): 400, ("cms", 8): 1}, ("cms", 8)),
+        ({("cms", 1): 400, ("cms", 2): 1, ("cms", 4): 1}, ("cms", 4)),
+        ({("cms", 1): 400, ("cms", 16): 1}, ("cms", 1)),
+        # Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under.
+        ({("cms", 8): 99, ("lhcb", 1): 400}, ("lhcb", 1)),
     ],
 )
-def test_the_size_let_in_is_the_largest_that_a_block_holds(pending: Pending, size: int) -> None:
-    decided = decide(config(), State(), snapshot(FULL, pending), NOW).plan
-    assert decided.targets[0] == Target("wn-1", "alice", 56, "cms", size)
-
-
-def test_the_group_furthest_under_is_helped_though_its_jobs_are_single_core() -> None:
-    """Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under."""
-    seen = snapshot([*FULL, running("wn-4", "cms", 8, 4)], {("cms", 8): 99, ("lhcb", 1): 400})
-    decided = decide(config(), State(), seen, NOW).plan
-    assert (decided.helped, {target.request_cores for target in decided.targets}) == ("lhcb", {1})
-
-
-def test_a_strong_node_counts_by_its_power() -> None:
-    """Errors double with the power, and so does what each node removes."""
-    held = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
-    assert len(decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan.targets) == 2
-
-
-def test_nodes_outside_control_get_no_target() -> None:
-    taken = snapshot(FULL, {("cms", 8): 9}, uncontrolled=["wn-1", "wn-2"])
-    assert [t.node for t in decide(config(), State(), taken, NOW).plan.targets] == ["wn-3"]
-
-
-def test_a_group_that_holds_exactly_one_block_is_capped_at_none() -> None:
-    held = [running("wn-1", "alice", 8), *(running(f"wn-{n}", "alice", 1, 4) for n in range(2, 22))]
-    decided = decide(config(), State(), snapshot(held, {("cms", 8): 1}), NOW).plan
-    assert decided.targets == (Target("wn-1", "alice", 0, "cms", 8),)
+def test_the_largest_jobs_that_a_block_holds_of_the_group_furthest_under_are_let_in(
+    pending: Pending, helped: tuple[str, int]
+) -> None:
+    held = [*FULL, running("wn-4", "cms", 8, 4)] if helped[0] == "lhcb" else FULL
+    seen = snapshot(held, pending, uncontrolled=["wn-1"])
+    assert decide(config(), State(), seen, NOW).plan.targets[0] == Target(
+        "wn-3", "alice", 56, *helped
+    )
 
 
 def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
@@ -108,8 +95,3 @@ def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
     second = decide(config(), first.state, snapshot(), NOW)
     after_loss = decide(config(), State(), snapshot(), NOW + 10)
     assert first.plan.sequence < second.plan.sequence < after_loss.plan.sequence
-
-
-def test_a_withdrawal_has_no_target_and_stays_valid() -> None:
-    decided, _ = withdrawal(config(), State(), NOW)
-    assert (decided.targets, decided.valid_until) == ((), NOW + 3060)

@@ -29,7 +29,7 @@ NEW = [
 ]
 
 
-def test_what_each_node_goes_through() -> None:
+def test_changes_are_moves_and_the_rest_node_by_node() -> None:
     diff = plan_diff(OLD, NEW, {}, {}, "many")
     assert [change.kind for change in diff.changes] == ["moved", "altered", "added", "kept"]
     assert diff.changes == (

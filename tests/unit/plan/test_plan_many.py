@@ -83,16 +83,13 @@ def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
     assert len(targeted(cycle(seen))) == targets
 
 
-@pytest.mark.parametrize("cores", [60, 56])
-def test_a_target_stays_while_it_works_and_while_its_block_waits(cores: int) -> None:
+def test_a_target_stays_until_it_has_done_its_work_and_gives_way_to_the_next_or_goes() -> None:
     first = cycle(FULL)
-    second = cycle(one_node(alice(cores)), first.state, 60)
-    assert second.plan.targets == first.plan.targets == A_BLOCK
-    assert reasons(second)["wn-1"] == "kept"
-
-
-def test_a_target_that_has_done_its_work_gives_way_to_the_next_or_goes() -> None:
-    first = cycle(FULL)
+    # While it works, and while its block waits.
+    for cores in (60, 56):
+        second = cycle(one_node(alice(cores)), first.state, 60)
+        assert second.plan.targets == first.plan.targets == A_BLOCK
+        assert reasons(second)["wn-1"] == "kept"
     done = one_node(alice(56), RunningJobs("wn-1", "cms", 8, 10.0, 30, 1))
     others = replace(done, pending=(PendingJobs("cms", 4, 1),))
     for seen, cap, size in ((done, 48, 8), (others, 52, 4)):
@@ -147,11 +144,6 @@ def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> Non
     assert targeted(cycle(acting(seen, "no-connection", a=0), first.state, 900)) == []
 
 
-def test_single_core_jobs_get_as_many_cores_as_wait() -> None:
-    seen = one_node(alice(64), size=1, waiting=5)
-    assert cycle(seen).plan.targets == (Target("wn-1", "alice", 59, "cms", 1),)
-
-
 def test_multicore_jobs_come_first_and_single_core_jobs_where_they_do_not_fit() -> None:
     held = [alice(64), alice(7, "wn-2"), alice(64, "far", hs06_per_core=100.0)]
     seen = snapshot(held, {("cms", 8): 9, ("cms", 1): 9}, uncontrolled=["far"])
@@ -161,6 +153,8 @@ def test_multicore_jobs_come_first_and_single_core_jobs_where_they_do_not_fit() 
 
 
 def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken() -> None:
+    few = cycle(one_node(alice(64), size=1, waiting=5))
+    assert few.plan.targets == (Target("wn-1", "alice", 59, "cms", 1),), "as many as wait"
     first = cycle(one_node(alice(64), size=1, waiting=8))
     assert first.plan.targets == (Target("wn-1", "alice", 56, "cms", 1),)
     assert first.nodes[1].idle_core_seconds == 0 < first.nodes[1].wait_seconds
@@ -214,19 +208,3 @@ def test_highs_that_has_no_time_leaves_it_to_greedy() -> None:
     decided = decide(slow, State(), snapshot(TWO_OVER, TWO_WAIT), NOW).plan
     assert decided.targets
     assert {note.code for note in decided.limits} <= {"solver-slow"}
-
-
-@pytest.mark.parametrize(
-    ("held", "pending", "reason"),
-    [
-        ([], {}, "no-group-over"),
-        (TWO_OVER, {}, "no-group-under"),
-        ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 128): 9}, "no-fit"),
-        ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, "error-below-node"),
-    ],
-)
-def test_no_targets_for_a_reason(
-    held: list[RunningJobs], pending: dict[tuple[str, int], int], reason: str
-) -> None:
-    decided = decide(config(), State(), snapshot(held, pending), NOW).plan
-    assert (decided.targets, decided.reason) == ((), reason)
