@@ -40,11 +40,9 @@ def one_a_node(node_of: dict[str, st.SearchStrategy[Target]]) -> st.SearchStrate
 
 
 caps = st.sampled_from((0, 8, 56))
+groups = st.sampled_from(("alice", GONE_GROUP))
 stood = one_a_node(
-    {
-        node: st.builds(target, st.just(node), caps, st.sampled_from(("alice", GONE_GROUP)))
-        for node in (*NODES, "gone")
-    }
+    {node: st.builds(target, st.just(node), caps, groups) for node in (*NODES, "gone")}
 )
 asked_for = one_a_node({node: st.builds(target, st.just(node), caps) for node in NODES})
 limits = st.builds(
@@ -123,13 +121,10 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
     standing, _, bounds, *_ = asked
     assume(bounds.max_changed_nodes is not None)
     free = result(asked, max_changed_nodes=None)
-    made = {
-        each.nodes[0]: each.kind
-        for each in changes(standing, standing_after(standing, result(asked), NOW))
-    }
-    due = {
-        each.nodes[0]: each.kind for each in changes(standing, standing_after(standing, free, NOW))
-    }
+    made, due = (
+        {each.nodes[0]: each.kind for each in changes(standing, standing_after(standing, to, NOW))}
+        for to in (result(asked), free)
+    )
     kinds = ("dropped", "altered", "added")
     put_off = [kinds.index(kind) for node, kind in due.items() if node not in made]
     ours = {each.target.node for each in standing if may_stay(each.target)}
@@ -151,18 +146,14 @@ def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
     assert targets == limited(standing, standing, wanted, unbounded, NOW, pool_nodes)[0]
 
 
-@given(situations(), st.randoms(use_true_random=False))
-def test_the_order_of_what_stands_does_not_matter(asked: Asked, source: Random) -> None:
-    """The order of standing targets and groups changes neither targets nor notes."""
-    standing = asked[0]
-    mixed = source.sample(standing, len(standing))
-    assert result((mixed, *asked[1:])) == result(asked)
-
-
-@given(situations(), st.integers(0, 400))
-def test_a_withdrawal_takes_all_away(asked: Asked, later: int) -> None:
+@given(situations(), st.randoms(use_true_random=False), st.integers(0, 400))
+def test_order_does_not_matter_and_a_withdrawal_takes_all_away(
+    asked: Asked, source: Random, later: int
+) -> None:
     """A withdrawal has no target, under whatever limits and however young those are that stand."""
     standing, _, bounds, _, uncertain = asked
+    mixed = source.sample(standing, len(standing))
+    assert result((mixed, *asked[1:])) == result(asked)
     state = State(5, standing=tuple(standing), standing_until=NOW + 900, uncertain_nodes=uncertain)
     config = PlanConfig(dict.fromkeys(GROUPS, 1.0), bounds, 900)
     decided, after = withdrawal(config, state, NOW + later, reason="disabled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isclose
-from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +12,6 @@ from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW, snapshot
-
-Thing = TypeVar("Thing")
 
 GROUPS = ("alice", "atlas", "cms", "lhcb")
 NODES = tuple(f"wn-{number}" for number in range(6))
@@ -46,23 +43,18 @@ limits = st.builds(
 configs = st.builds(PlanConfig, pledges, limits, st.just(3060), strategy=st.just("pair"))
 
 
-@given(snapshots, pledges)
-def test_errors_sum_to_zero(taken: Snapshot, pledge: dict[str, float]) -> None:
-    """What some groups have too much, the others lack: errors in HS06 and in cores sum to zero."""
-    rows = group_errors(usage_by_group(taken, pledge), pledge)
+@given(snapshots, pledges, st.floats(0.01, 100))
+def test_errors_sum_to_zero_and_only_the_ratio_of_pledges_counts(
+    taken: Snapshot, pledge: dict[str, float], factor: float
+) -> None:
+    """What some groups have too much, the others lack, in HS06 and in cores."""
+    usage = usage_by_group(taken, pledge)
+    rows = group_errors(usage, pledge)
     power = sum(row.usage.power_hs06 for row in rows) + 1
     assert isclose(sum(row.error_hs06 for row in rows), 0, abs_tol=1e-9 * power)
     assert isclose(sum(row.error_cores for row in rows), 0, abs_tol=1e-9 * power)
-
-
-@given(snapshots, pledges, st.floats(0.01, 100))
-def test_only_the_ratio_of_pledges_counts(
-    taken: Snapshot, pledge: dict[str, float], factor: float
-) -> None:
-    """Scaling all pledges alike changes no error."""
-    usage = usage_by_group(taken, pledge)
     scaled = {group: value * factor for group, value in pledge.items()}
-    for row, other in zip(group_errors(usage, pledge), group_errors(usage, scaled)):
+    for row, other in zip(rows, group_errors(usage, scaled)):
         assert isclose(row.error_hs06, other.error_hs06, rel_tol=1e-6, abs_tol=1e-6)
 
 

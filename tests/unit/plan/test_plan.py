@@ -62,7 +62,7 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
     ],
 )
 def test_targets_or_a_reason_for_none(
-    held: list[RunningJobs], pending: Pending, limits: Pending, nodes: list[str], reason: str
+    held: list[RunningJobs], pending: Pending, limits: Any, nodes: list[str], reason: str
 ) -> None:
     decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
     assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason)

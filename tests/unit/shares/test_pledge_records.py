@@ -24,10 +24,6 @@ def test_the_year_of_pledges_begins_in_april(date: tuple[int, int, int], period:
     assert period_at(now) == period_at(now + 86399) == period
 
 
-def test_a_period_names_itself() -> None:
-    assert str(Period(2026, 4)) == "2026 Q4"
-
-
 @pytest.mark.parametrize(
     ("after", "jump"), [(10.0, False), (20.0, False), (20.1, True), (5.0, False), (4.9, True)]
 )

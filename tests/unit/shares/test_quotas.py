@@ -15,10 +15,6 @@ def test_shares_of_the_seeds_pledges() -> None:
     }
 
 
-def test_a_group_without_a_pledge_has_a_quota_of_nothing() -> None:
-    assert quota_shares({"cms": 1, "guests": 0}) == {"cms": "1.000000", "guests": "0.000000"}
-
-
 def test_names_that_would_stop_a_daemon_are_refused_all_at_once() -> None:
     with pytest.raises(ConfigError) as refusal:
         central_manager_configuration(GroupTree({"belle-2": 1, "cms": 1, "cms.t-2-k": 1}))
@@ -48,12 +44,6 @@ def test_a_subgroup_has_its_share_of_the_group_above_it() -> None:
         "alice.user.bob": "1.000000",
         "none_yet.prod": "0.000000",
     }
-
-
-def test_the_text_is_true_of_configured_subgroups_too() -> None:
-    text = central_manager_configuration(GroupTree({"cms": 100, "cms.production": 70}))
-    assert "counts for cms." not in text
-    assert "the longest of these names" in text
 
 
 def test_groups_of_all_levels_are_named_and_have_quotas() -> None:

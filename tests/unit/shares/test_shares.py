@@ -79,11 +79,8 @@ def test_the_log_gets_one_header_and_rotates(tmp_path: Path) -> None:
     errors = group_errors({}, {"a": 1.0})
     for cycle in range(4):
         error_log.append(log, error_log.rows(cycle, errors), max_bytes=60, keep=2)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == [
-        "shares_Error.log",
-        "shares_Error.log.1",
-        "shares_Error.log.2",
-    ]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {log.name, f"{log.name}.1", f"{log.name}.2"}
     for path in tmp_path.iterdir():
         assert path.read_text(encoding="utf-8").startswith(f"{error_log.HEADER}\n")
     assert "\n3 a 1 " in log.read_text(encoding="utf-8")
