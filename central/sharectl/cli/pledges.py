@@ -1,4 +1,4 @@
-"""``sharectl pledges``."""
+"""``sharectl pledges``, and ``sharectl render``: HTCondor's quotas made from them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from math import fsum
 from typing import Any
 
 from sharectl.cli import options, wiring
-from sharectl.errors import PoolUnavailableError
+from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCES, Pledged
+from sharectl.shares.quotas import central_manager_configuration
 
 _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
 
@@ -76,4 +77,24 @@ _EPILOG = (
     "exit codes besides those of `sharectl --help`: 75 the pledges cannot be had, so that cycles "
     "change nothing"
 )
-VERBS = {"pledges": options.Verb(_run, _add, epilog=_EPILOG)}
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    target = "central-manager: accounting groups and their quotas"
+    parser.add_argument("target", choices=("central-manager",), help=target)
+
+
+def _render(arguments: argparse.Namespace) -> int:
+    """Print the configuration: the same text for the same pledges."""
+    config = options.config_of(arguments)
+    if config.pledges.source == "negotiator":
+        problem = "its quotas would be made from themselves; write the pledges to render them"
+        raise ConfigError([f"pledges.from: negotiator: {problem}"])
+    print(central_manager_configuration(wiring.tree_with_pledges(config)), end="")
+    return 0
+
+
+VERBS = {
+    "pledges": options.Verb(_run, _add, epilog=_EPILOG),
+    "render": options.Verb(_render, _add_target, shared=("--config",)),
+}
