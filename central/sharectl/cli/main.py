@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import add_verb, exit_codes
-from sharectl.errors import INTERNAL, INTERRUPTED, SharectlError, StateError
+from sharectl.cli.options import add_verb
+from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
 from sharectl.words import near, printable
 
 VERBS = {
@@ -163,7 +163,7 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
     parser = _Parser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
-        epilog=exit_codes(),
+        epilog=f"exit codes: {'; '.join(f'{code} {words}' for code, words in EXIT_CODES.items())}",
     )
     parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
     verbs = parser.add_subparsers(

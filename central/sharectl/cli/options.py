@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO, Union
 
 from sharectl import times
-from sharectl.errors import EXIT_CODES, InputError
+from sharectl.errors import InputError
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
     from sharectl.config.model import Config
@@ -118,12 +118,6 @@ def refuse_no_period(arguments: argparse.Namespace) -> None:
     """Usage error of an action whose ``--from`` is not before its ``--to``."""
     if arguments.since >= arguments.until:
         arguments.usage_error("--from is not before --to: write the earlier time first")
-
-
-def exit_codes(codes: Iterable[int] = EXIT_CODES, meanings: Mapping[int, str] = {}) -> str:
-    """List of exit codes with their meanings, those of `EXIT_CODES` unless the verb has others."""
-    listed = "; ".join(f"{code} {meanings.get(code, EXIT_CODES[code])}" for code in codes)
-    return f"exit codes: {listed}"
 
 
 def config_of(arguments: argparse.Namespace) -> Config:

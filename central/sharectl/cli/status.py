@@ -33,10 +33,6 @@ from sharectl.report.tables import print_table
 from sharectl.words import counted
 
 _ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
-_CODES = options.exit_codes(
-    (0, 1, 2, 74, 78),
-    {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
-)
 _EPILOG = f"""A problem is a line on standard error, with what to do: no cycle has run, or the last
 one had a problem; a place of targets that cannot be read, has run out, is unsigned, is for another
 pool, or holds an older plan or ads of somebody else; a collector that does not answer; nodes that
@@ -48,7 +44,8 @@ No problem: sharectl is disabled, a plan without targets, and lines that begin w
 last cycle found the configuration odd.
 
 As a monitoring check all codes but 0 want somebody to look.
-{_CODES}"""
+exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file cannot be read; 78
+configuration"""
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Optional
+from typing import NamedTuple, Optional
 from urllib.parse import urljoin, urlsplit
 
 from sharectl.condor.deadline import Question, ask_all
@@ -14,21 +14,17 @@ from sharectl.model import Plan
 from sharectl.publish.text import TEXT_MAX_BYTES, FilePublisher, Seal, render
 from sharectl.publish.ways import HttpsWay, PlacedTargets
 
-if TYPE_CHECKING:  # the libraries are loaded by the child that fetches
-    import ssl
-
 _HEADERS = {"User-Agent": "sharectl", "Cache-Control": "no-cache"}
 _OK = 200
 _REDIRECTIONS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTIONS = 5
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(NamedTuple):
     """Answer of a server."""
 
-    content: bytes = b""
-    problem: Optional[str] = None
+    content: bytes
+    problem: Optional[str]
     """Reason why there is no content."""
 
 
@@ -85,35 +81,22 @@ class HttpsPublisher:
 
 def fetch(way: HttpsWay) -> Fetched:
     """Fetch in a child that ends at the deadline: a server may send a byte a second for ever."""
-    question = Question(partial(_fetched, way), way.deadline_seconds)
+    question = Question(partial(_content, way), way.deadline_seconds, str)
     answer = ask_all({"server": question})["server"]
-    if answer.source.problem is not None:
-        return Fetched(problem=f"cannot be fetched: {answer.source.problem}")
-    fetched: Fetched = answer.value
-    return fetched
+    problem = answer.source.problem
+    return Fetched(answer.value or b"", f"cannot be fetched: {problem}" if problem else None)
 
 
-def _fetched(way: HttpsWay) -> Fetched:
-    import ssl
-    from http.client import HTTPException
-
-    ca_file = way.ca_file
-    try:
-        context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
-    except OSError as error:
-        return Fetched(problem=f"the certificates in {ca_file} cannot be read: {error}")
-    try:
-        return Fetched(_content(way, context))
-    except PublishError as error:
-        return Fetched(problem=str(error))
-    except (OSError, HTTPException, ValueError) as error:
-        return Fetched(problem=f"cannot be fetched: {error}")
-
-
-def _content(way: HttpsWay, context: ssl.SSLContext) -> bytes:
+def _content(way: HttpsWay) -> bytes:
     """Content after redirections on one host, as nodes follow them. No proxy is asked."""
+    import ssl
     from http.client import HTTPSConnection, IncompleteRead
 
+    try:
+        ca_file = str(way.ca_file) if way.ca_file else None
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise PublishError(f"the certificates in {ca_file} cannot be read: {error}") from error
     url = way.url
     for _ in range(_MOST_REDIRECTIONS):
         place = urlsplit(url)

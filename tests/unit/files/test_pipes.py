@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,19 @@ def fifo(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def written(fifo: Path) -> Iterator[Path]:
-    """A FIFO into which somebody writes, slowly, and then goes."""
+@pytest.mark.parametrize("has_writer", [False, True])
+def test_a_pipe_into_which_nobody_writes_is_given_up(fifo: Path, *, has_writer: bool) -> None:
+    writer = os.open(fifo, os.O_RDWR) if has_writer else None
+    with (
+        pytest.raises(TimeoutError, match=r"nobody wrote into this pipe for 0\.05 s"),
+        files.open_text(fifo, 0.05) as file,
+    ):
+        file.read()
+    if writer is not None:
+        os.close(writer)
 
+
+def test_what_comes_slowly_through_a_pipe_is_read_to_its_end(fifo: Path) -> None:
     def write() -> None:
         with fifo.open("wb", buffering=0) as file:
             for line in (b"groups: {cms: ", b"{pledge_hs06: 1}}\n"):
@@ -32,39 +40,17 @@ def written(fifo: Path) -> Iterator[Path]:
 
     writer = threading.Thread(target=write)
     writer.start()
-    yield fifo
+    assert list(load.load(fifo).groups) == ["cms"]
     writer.join()
-
-
-def test_a_pipe_without_a_writer_is_given_up(fifo: Path) -> None:
-    with (
-        pytest.raises(TimeoutError, match=r"nobody wrote into this pipe for 0\.05 s"),
-        files.open_text(fifo, 0.05) as file,
-    ):
-        file.read()
-
-
-def test_so_is_one_whose_writer_says_nothing(fifo: Path) -> None:
-    descriptor = os.open(fifo, os.O_RDWR)
-    try:
-        with pytest.raises(TimeoutError), files.open_text(fifo, 0.05) as file:
-            file.read()
-    finally:
-        os.close(descriptor)
-
-
-def test_what_comes_through_a_pipe_is_read_to_its_end(written: Path) -> None:
-    assert list(load.load(written).groups) == ["cms"]
 
 
 def test_what_a_pipe_held_when_its_writer_went_is_read() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"text")
     os.close(writing)
-    with files.open_text(Path(f"/dev/fd/{reading}")) as file:
-        assert file.read() == "text"
-    with files.open_text(Path(f"/dev/fd/{reading}")) as file:
-        assert file.read() == ""
+    for text in ("text", ""):
+        with files.open_text(Path(f"/dev/fd/{reading}")) as file:
+            assert file.read() == text
     os.close(reading)
 
 
