@@ -141,7 +141,10 @@ def test_control_characters_of_a_message_do_not_reach_the_terminal(
 
 def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
     taken = snapshot(sources=[Source("collector", 1.0, "no answer")])
-    snapshot_tables(as_json.snapshot(taken, ("alice",)), sys.stdout)
+    content = as_json.snapshot(taken, ("alice",))
+    assert (content["nodes"], content["pending"]) == (None, None)
+    assert {*content["groups"]["alice"].values()} == {None}
+    snapshot_tables(content, sys.stdout)
     out = capsys.readouterr().out
     assert ("no answer" in out, "alice" in out) == (True, False)
 

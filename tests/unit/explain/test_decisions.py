@@ -44,6 +44,20 @@ def test_jobs_with_memory_come_to_the_same_targets(
     assert explained.agrees
 
 
+def test_a_node_that_refused_refuses_again() -> None:
+    taken = Snapshot(
+        NOW,
+        (Node("a", "a", 8, 10.0, controlled=True, refusal="unsigned"),),
+        (RunningJobs("a", "cms", 1, 10.0, 600, 8),),
+        (PendingJobs("atlas", 8, 5),),
+    )
+    decision = decide(LAW, State(), taken, NOW)
+    record = record_of(LAW, taken, decision, decision.plan, ())
+    explained = of_ledger(record, None, LAW, {})
+    assert (explained.decision.plan.targets, explained.agrees) == ((), True)
+    assert explained.decision.nodes[0].reason == "refused"
+
+
 @pytest.mark.parametrize(
     ("were", "are", "expected"),
     [(0, 0, True), (0, 1, False), (1, 0, False), (4, 2, False), (9, 10, True), (79, 88, False)],

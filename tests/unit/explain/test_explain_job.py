@@ -225,6 +225,8 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     labels = [label for label, _ in rows]
     assert labels.index("even empty") < labels.index("in the way")
     assert "target" not in labels
+    (hint,) = (text for label, text in rows if label == "in the way")
+    assert "--all" in hint
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
     everything = shown.shown(everything=True)
     assert [label for label, text in everything if law.OBSTACLES["cpus"] in text] == ["in the way"]

@@ -117,6 +117,12 @@ def test_nodes_that_are_left_out_are_named_one_and_all(code: str, state: dict[st
     ]
 
 
+def test_nodes_that_did_not_obey_are_tried_as_if_they_had() -> None:
+    of = case(THREE, "many")
+    of = replace(of, state=State(unheeding=dict.fromkeys(("wn-1", "wn-2", "wn-3"), NOW - 1)))
+    assert [outcome for *_, outcome in changes(of, "pool", "obeying")] == ["1 target", "3 targets"]
+
+
 @pytest.mark.parametrize("strategy", ["pair", "many"])
 def test_a_limit_is_raised_to_the_next_target_and_lifted(strategy: str) -> None:
     assert changes(case(THREE, strategy, max_nodes=1), "pool", "max-nodes") == [

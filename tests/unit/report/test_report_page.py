@@ -83,6 +83,7 @@ class Words(HTMLParser):
             self.words.append(" ".join(data.split()))
 
 
+TWO = {"atlas": 105300.0, "cms": 87100.0}
 NUMBERS = ("From ", "2021-", "2022-")
 BLOCKS = {"title", "h1", "h2", "p", "div", "tr", "caption", "figcaption", "desc", "summary"}
 WAITS = (
@@ -121,23 +122,22 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     last = replace(LAST, waits=WAITS, nodes=NODES)
     notes = ["The ledger begins later."]
     spans = [(APRIL + 40 * DAY + 60, APRIL + 43 * DAY), (APRIL + 1800, APRIL + 2 * DAY - 1800)]
-    two = {"atlas": 105300.0, "cms": 87100.0}
     lost = [
         replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})
         for bucket in series(0.2).buckets
     ]
     pages = {
         "ten minutes": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, last=last, problems=notes)),
-        "compared": ([series(2, two), series(3, two, since=APRIL + 40 * DAY)], SUBJECT),
+        "compared": ([series(2, TWO), series(3, TWO, since=APRIL + 40 * DAY)], SUBJECT),
         "spans": (
-            [series(2, two), series(3, two, since=spans[0][0])],
+            [series(2, TWO), series(3, TWO, since=spans[0][0])],
             replace(SUBJECT, spans=spans),
         ),
-        "imported": ([changed(series(0.5, two, imported=True, sizes=(1, 0)))], SUBJECT),
+        "imported": ([changed(series(0.5, TWO, imported=True, sizes=(1, 0)))], SUBJECT),
         "no pledges": ([series(0.1, {"cms": 0.0})], Subject("", APRIL, 3000.0)),
         "lost": ([replace(series(0.2), buckets=tuple(lost))], SUBJECT),
         "empty": ([Series(APRIL, APRIL + DAY, 300)], SUBJECT),
-        "one empty": ([series(0.1, two), Series(APRIL + DAY, APRIL + 2 * DAY, 300)], SUBJECT),
+        "one empty": ([series(0.1, TWO), Series(APRIL + DAY, APRIL + 2 * DAY, 300)], SUBJECT),
         "many": ([series(0.1, {f"g{number}": 100.0 for number in range(8)})], SUBJECT),
     }
     text: dict[str, None] = {}
@@ -262,3 +262,12 @@ def test_time_after_the_last_cycle_is_a_gap_and_subgroups_count_once() -> None:
     assert "Not recorded: 4 min 59 s." in page
     (description,) = re.findall(r'<desc id="pool-power-d">([^<]*)', page)
     assert "pledge: from 100 to 100" in description
+
+
+def test_the_deadband_is_shaded_and_incomplete_cycles_have_crosses() -> None:
+    made = series(3, TWO, incomplete=[1.0])
+    pages = [page_of([made], replace(SUBJECT, deadband_hs06=hs06)) for hs06 in (3000.0, 0.0)]
+    assert [page.count('class="between"') for page in pages] == [len(TWO), 0]
+    assert [page.count('class="cross"') for page in pages] == [1, 1]
+    (cross,) = re.findall(r'class="cross" d="([^"]*)', pages[0])
+    assert cross.count("M") == 1
