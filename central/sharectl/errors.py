@@ -40,21 +40,19 @@ class MissingExtraError(SharectlError):
 
     exit_code = 69
 
-    def __init__(self, need: str, library: str, extra: str, otherwise: str) -> None:
-        super().__init__(
-            f"{need} needs {library}, which is not installed: in the checkout `pip install "
-            f"'.[{extra}]'`, or {otherwise}"
-        )
 
-
-class ConfigError(SharectlError):
-    """The configuration is wrong; ``problems`` has all of it, one line each."""
-
-    exit_code = 78
+class _ProblemsError(SharectlError):
+    """Something of an operator is wrong; ``problems`` has all of it, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
+
+
+class ConfigError(_ProblemsError):
+    """The configuration is wrong."""
+
+    exit_code = 78
 
 
 class SettingError(ConfigError):
@@ -63,14 +61,10 @@ class SettingError(ConfigError):
     exit_code = 2
 
 
-class InputError(SharectlError):
-    """A file of a command is invalid; ``problems`` as for `ConfigError`."""
+class InputError(_ProblemsError):
+    """A file of a command is invalid."""
 
     exit_code = 65
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 class PoolUnavailableError(SharectlError):
@@ -124,7 +118,3 @@ class LockedError(SharectlError):
     """Another cycle is running."""
 
     exit_code = 75
-
-
-class DisabledError(SharectlError):
-    """An operator has switched sharectl off."""

@@ -8,7 +8,7 @@ import time
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
-from sharectl.errors import DisabledError, InputError
+from sharectl.errors import InputError, SharectlError
 from sharectl.plan.plan import published
 from sharectl.publish import text
 from sharectl.report import as_json
@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
     Failures([*errors, *done.errors]).raise_any()
     if done.disabled is not None:
         words = disabled_words(done.disabled)
-        raise DisabledError(f"not published: disabled {words}; `sharectl enable` ends that")
+        raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
     content = {"published": done.places, "sequence": plan.sequence}
     options.show(arguments, "published", content, done.places)
     options.say(

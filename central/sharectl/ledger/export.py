@@ -77,7 +77,8 @@ def _write_parquet(path: Path, table: Table, rows: Iterator[Sequence[Value]]) ->
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError(
-            "Parquet", "pyarrow", "parquet", "export with --format csv"
+            "Parquet needs pyarrow, which is not installed: in the checkout `pip install "
+            "'.[parquet]'`, or export with --format csv"
         ) from error
     types = {INTEGER: pa.int64(), NUMBER: pa.float64(), FLAG: pa.bool_(), TEXT: pa.string()}
     schema = pa.schema(

@@ -159,16 +159,14 @@ class FilePublisher:
             held = parse_text(content, place)
         except InputError as error:
             return b"", PlacedTargets("file", place, str(error))
-        key, signature, fault = self.seal.key, held.signature, None
-        if key is not None and (fault := signing.problem_of(content, [key, *self.seal.others])):
-            fault = f"{place}: {fault}: nodes with the key refuse it; `sharectl cycle` publishes "
-            fault += "it again"
-        more = {
-            "signed_by": signature.key_id if signature else None,
-            "verified": key is not None and fault is None,
-        }
+        key, signature = self.seal.key, held.signature
+        fault = signing.problem_of(content, [key, *self.seal.others]) if key is not None else None
+        refused = "nodes with the key refuse it; `sharectl cycle` publishes it again"
+        problem = f"{place}: {fault}: {refused}" if fault else None
+        signed_by = signature.key_id if signature else None
+        more = {"signed_by": signed_by, "verified": key is not None and fault is None}
         facts = len(held.targets), held.sequence, held.valid_until, held.pool, more
-        return content, PlacedTargets("file", place, fault, *facts)
+        return content, PlacedTargets("file", place, problem, *facts)
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path."""
