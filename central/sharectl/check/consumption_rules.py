@@ -33,8 +33,7 @@ from sharectl.check.findings import Checks, Finding, Level, one_line, plain, som
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.ads import is_true
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
-from sharectl.consumption.policy import amount_of, by_name, part_of
-from sharectl.consumption.policy import is_htcondors as is_standard
+from sharectl.consumption.policy import amount_of, asset_of, by_name
 from sharectl.words import near
 
 CHECKS = Checks("consumption.txt")
@@ -163,7 +162,7 @@ def machine_lacks_it(slot: SlotType) -> Iterator[Finding]:
     knob = f"SLOT_TYPE_{slot.number}"
     for name, text in by_name(slot.shares).items():
         # Parts of what is not there are nothing, and do no harm.
-        is_there = is_standard(name) or name.lower() in names
+        is_there = asset_of(name) is not None or name.lower() in names
         if slot.count and not is_there and amount_of(slot.shares, name, 0):
             close = near(name.lower(), [*names, "cpus", "memory"])
             meant = close[0] if close else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
@@ -181,7 +180,7 @@ def wants_too_much(node: CheckedNode) -> Iterator[Finding]:
             (slot, slot.count * part)
             for slot in node.slot_types
             # Of an unknown total, only parts can be added up.
-            if (total is not None or part_of(slot.shares, asset) is not None)
+            if (total is not None or not amount_of(slot.shares, asset, 0.0))
             and (part := amount_of(slot.shares, asset, whole))
             and not node.boolean(f"SLOT_TYPE_{slot.number}_BACKFILL")
         ]

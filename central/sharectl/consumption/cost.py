@@ -327,11 +327,11 @@ def group_cost(
         "jobs": sum(counts.values()),
         "jobs_without_slot": sum(count for job, count in counts.items() if job not in taken),
         "cost": _sum(counts, costs),
-        "cost_differs": max(filter(_differ, costs.values()), key=_spread, default=None),
+        "cost_differs": max(filter(_spread, costs.values()), key=_spread, default=None),
         "smallest_cost": min((ends[0] for ends in costs.values() if ends), default=None),
         "smallest_weight": weight,
         "usage": _sum(counts, usages),
-        "usage_differs": any(map(_differ, usages.values())),
+        "usage_differs": any(map(_spread, usages.values())),
         "leftover_claims": claims,
         "leftover_usage": leftover_usage,
         "quota_below_every_weight": is_below,
@@ -346,11 +346,8 @@ def _ends(amounts: Iterable[Optional[float]]) -> Ends:
 
 
 def _spread(ends: Ends) -> float:
-    return ends[1] - ends[0] if ends else 0.0
-
-
-def _differ(ends: Ends) -> bool:
-    return _spread(ends) > _ROUNDING
+    spread = ends[1] - ends[0] if ends else 0.0
+    return spread if spread > _ROUNDING else 0.0
 
 
 def _sum(counts: Mapping[int, int], ends: Mapping[int, Ends]) -> Optional[float]:

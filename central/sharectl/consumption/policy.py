@@ -268,7 +268,7 @@ def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
         return None
     rest = [item for item in items(shares) if "=" not in item] or ["auto"]
     named = by_name(shares).items()
-    meant = (share for name, share in named if asset.lower() in (name.lower(), _asset_of(name)))
+    meant = (share for name, share in named if asset.lower() in (name.lower(), asset_of(name)))
     match = _SHARE.fullmatch(next(meant, rest[-1]))
     if match is None:
         return None
@@ -280,22 +280,6 @@ def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
     return number * float(1024**steps)
 
 
-def part_of(shares: str, asset: str) -> Optional[float]:
-    """Part of the machine's total; None if an amount is written, or the startd divides the rest."""
-    # An amount does not depend on the total: it is above 0 for a total of 0 too.
-    return None if amount_of(shares, asset, 0.0) else amount_of(shares, asset, 1.0)
-
-
-def has_none(shares: Optional[str], asset: str) -> bool:
-    """Slots of that type have none of the asset."""
-    return amount_of(shares or "", asset, 1.0) == 0
-
-
-def is_htcondors(name: str) -> bool:
-    """The name is one of HTCondor's own assets, or the beginning of one."""
-    return _asset_of(name) is not None
-
-
-def _asset_of(name: str) -> Optional[str]:
+def asset_of(name: str) -> Optional[str]:
     """Asset of a name of HTCondor's, or of its beginning; empty if no policy counts it."""
     return next((_NAMES[full] for full in _NAMES if full.startswith(name.lower())), None)

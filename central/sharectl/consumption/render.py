@@ -15,9 +15,9 @@ from sharectl.consumption.policy import (
     AssetPolicy,
     Consumption,
     SlotPolicy,
+    amount_of,
     attribute_of,
     consumed,
-    has_none,
     items,
     macros,
     weight,
@@ -44,7 +44,7 @@ def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
     if any(rule.levels and not rule.total for rule in policy.assets.values()):
         yield _NOTES["total"]
     for asset in custom:
-        if asset not in declared and not has_none(policy.resources, asset):
+        if asset not in declared and amount_of(policy.resources or "", asset, 1.0) != 0:
             detected = _NOTES["detected"] if asset == "gpus" else ""
             yield _NOTES["undeclared"].format(name=attribute_of(asset), detected=detected)
 

@@ -34,7 +34,27 @@ def more(keys: str) -> str:
     return f"{LEAST[:-1]}, {keys}}}"
 
 
+SEVERAL = """
+slot_types:
+  1:
+    model: expressions
+    asets: {}
+    weight: cpus
+    assets:
+      cpus: {request: true, always: 2}
+      memory: {step: 3}
+      disk: {expression: $(DISK)}
+  2:
+    model: fixed_claims
+    claims: 0
+    assets:
+      memory: {always: -1}
+  3:
+    model: none
+    weight: cpus
+"""
 WRONG = {
+    SEVERAL: "slot_types.1.asets",
     "": "",
     "[1]": "",
     "A = 1\nB = 2": "",
@@ -81,38 +101,6 @@ def test_each_fault_has_its_place(golden: Callable[[str, str], None]) -> None:
     golden("consumption/messages.txt", "\n".join(listing))
     for text, path in WRONG.items():
         assert f"{path}: " in " ".join(problems[text]), text
-
-
-def test_all_faults_come_at_once_in_the_order_of_the_lines() -> None:
-    problems = problems_of("""
-slot_types:
-  1:
-    model: expressions
-    asets: {}
-    weight: cpus
-    assets:
-      cpus: {request: true, always: 2}
-      memory: {step: 3}
-      disk: {expression: $(DISK)}
-  2:
-    model: fixed_claims
-    claims: 0
-    assets:
-      memory: {always: -1}
-  3:
-    model: none
-    weight: cpus
-""")
-    assert [line.split(": ", 2)[:2] for line in problems] == [
-        ["F:5", "slot_types.1.asets"],
-        ["F:8", "slot_types.1.assets.cpus"],
-        ["F:9", "slot_types.1.assets.memory"],
-        ["F:9", "slot_types.1.assets.memory.step"],
-        ["F:10", "slot_types.1.assets.disk.expression"],
-        ["F:13", "slot_types.2.claims"],
-        ["F:15", "slot_types.2.assets.memory.always"],
-        ["F:18", "slot_types.3.weight"],
-    ]
 
 
 TWO_TYPES = "".join(
