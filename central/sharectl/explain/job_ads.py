@@ -7,39 +7,23 @@ and has at most `MOST_MEMORY_BYTES` of memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor import ads
+from sharectl.condor import ads, daemons
 from sharectl.condor.ad_files import AdOfFile, from_long
 from sharectl.condor.ads import evaluated, expression, value_of
-from sharectl.condor.daemons import (
-    ACCOUNTING_GROUP,
-    ask_collector,
-    collector_answer,
-    locations,
-    query,
-    schedd_questions,
-    slots,
-)
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
 from sharectl.condor.negotiator import groups_of
 from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.explain.job import (
-    UNITS,
-    JobFacts,
-    Obstacle,
-    Shortage,
-    SlotFinding,
-    SlotTarget,
-    code_of_resource,
-)
+from sharectl.explain import job as law
+from sharectl.explain.job import JobFacts, Obstacle, Shortage, SlotFinding, SlotTarget
 from sharectl.shares.groups import group_of, without_user
 from sharectl.shares.quotas import Group
 
@@ -113,7 +97,9 @@ def find(
     InputError
         If several access points have a job of this number.
     """
-    schedds = ask_collector(collector, collector_seconds, partial(locations, kind="Schedd"))
+    schedds = daemons.ask_collector(
+        collector, collector_seconds, partial(daemons.locations, kind="Schedd")
+    )
     wanted = (job.schedd or "").lower()
     places = [place for place in schedds if wanted in ("", place["Name"].lower())]
     if not places:
@@ -122,7 +108,9 @@ def find(
             f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
         )
     for look in (_in_queue, _in_history):
-        answers = ask_all(schedd_questions(places, schedd_seconds, partial(look, job))).values()
+        answers = ask_all(
+            daemons.schedd_questions(places, schedd_seconds, partial(look, job))
+        ).values()
         jobs: list[LocatedJob] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
             names = ", ".join(located.facts.schedd for located in jobs)
@@ -155,17 +143,15 @@ def _of(job: JobId) -> str:
 
 def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
     """Facts with the last rejection of another job of the same autocluster, if there is one."""
-    autocluster = ads.whole(evaluated(ad, "AutoClusterId"), -1)
-    if autocluster < 0:
-        return facts
+    autocluster = ads.whole(evaluated(ad, daemons.CLUSTER), -1)
     alike = schedd.query(
-        constraint=f"AutoClusterId =?= {autocluster} && LastRejMatchTime > 0",
+        constraint=f"{daemons.CLUSTER} =?= {autocluster} && LastRejMatchTime > 0",
         projection=["ClusterId", "ProcId", "LastRejMatchReason", "LastRejMatchTime"],
         limit=MAX_ALIKE,
     )
-    last = max(alike, key=lambda ad: _number(ad, "LastRejMatchTime"), default=None)
-    if last is None:
+    if autocluster < 0 or not alike:
         return facts
+    last = max(alike, key=lambda ad: _number(ad, "LastRejMatchTime"))
     return replace(
         facts,
         rejected=_text(last, "LastRejMatchReason"),
@@ -176,16 +162,16 @@ def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
 
 def facts_of(ad: Any, schedd: str) -> JobFacts:
     """Facts of a job's ad on an access point."""
-    exit_code = evaluated(ad, "ExitCode")
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
-    group = without_user(ads.account(ad.get("AccountingGroup")))
+    values = {name: _amount(evaluated(ad, name)) for name in names}
+    group, exit_code = without_user(ads.account(ad.get("AccountingGroup"))), ad.get("ExitCode")
     return JobFacts(
         schedd=schedd,
         status=_number(ad, "JobStatus"),
         universe=_number(ad, "JobUniverse"),
-        accounting_group=None if group is None else " ".join(group.split())[:MAX_REPORTED],
+        accounting_group=None if group is None else _cut(group, MAX_REPORTED),
         owner=_text(ad, "Owner"),
-        requests={name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split()) for name in names},
+        requests={name: _cut(str(ad.lookup(name)), MAX_REPORTED) for name in names},
         since=_number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
         queued_at=_number(ad, "QDate"),
         host=_text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
@@ -196,16 +182,8 @@ def facts_of(ad: Any, schedd: str) -> JobFacts:
         limits=_text(ad, "ConcurrencyLimits"),
         remove_reason=_text(ad, "RemoveReason"),
         exit_code=exit_code if type(exit_code) is int else None,
-        request_values=_numbers({name: evaluated(ad, name) for name in names}),
+        request_values={name: value for name, value in values.items() if value is not None},
     )
-
-
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        name: float(value)
-        for name, value in values.items()
-        if type(value) in (int, float) and isfinite(value)
-    }
 
 
 def _number(ad: Any, name: str) -> int:
@@ -215,7 +193,7 @@ def _number(ad: Any, name: str) -> int:
 
 def _text(ad: Any, name: str) -> Optional[str]:
     value = ads.text(evaluated(ad, name))
-    return None if value is None else " ".join(value.split())[:MAX_REPORTED]
+    return None if value is None else _cut(value, MAX_REPORTED)
 
 
 # ---- its match with slots
@@ -232,7 +210,7 @@ def matched(
         If the pool has no slots.
     """
     match = partial(_matched, located.ad or "[]", now)
-    answer = collector_answer(collector, deadline_seconds, match)
+    answer = daemons.collector_answer(collector, deadline_seconds, match)
     if answer.value is not None and not answer.value.findings:
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
@@ -242,45 +220,36 @@ def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
     limit_memory(MOST_MEMORY_BYTES)
     groups = [
         AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
-        for group in query(collector, "Accounting", ACCOUNTING_GROUP)
+        for group in daemons.query(collector, "Accounting", daemons.ACCOUNTING_GROUP)
     ]
-    return PoolMatch(findings(ads.ad_of(ad), slots(collector), now), tuple(groups_of(groups)))
+    return PoolMatch(
+        findings(ads.ad_of(ad), daemons.slots(collector), now), tuple(groups_of(groups))
+    )
 
 
-class _Job(NamedTuple):
-    ad: Any
-    own: Sequence[tuple[Clause, Optional[str], Any]]
-    """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
-    plain: Mapping[str, float]
-    """Requests that are numbers: lower-case name -> number."""
+Own = Sequence[tuple[Clause, Optional[str], Any]]
+"""Clauses of a job's Requirements, the resource of each (None: of no request), and its tree."""
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    requests = {name.lower(): job.get(name) for name in job if name.lower().startswith("request")}
     own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    asking = _Job(job, own, _numbers(requests))
-    return tuple(_finding(asking, slot, now) for slot in slots)
+    return tuple(_finding(job, own, slot, now) for slot in slots)
 
 
-def _finding(job: _Job, slot: Any, now: int) -> SlotFinding:
-    job_accepts, slot_accepts, obstacles, shortages = _obstacles(job, slot)
+def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
+    accepts = _accepts(job, slot), _accepts(slot, job)
+    obstacles, shortages = _obstacles(job, own, slot)
     codes = {obstacle.code for obstacle in obstacles}
-    target = _target(job.ad, slot, now) if "target" in codes else None
+    target = _target(job, slot, now) if "target" in codes else None
     grace_until = _grace_until(slot) if "grace" in codes else 0
-    lasting: list[Obstacle] = []
+    lasting: Sequence[Obstacle] = ()
     if obstacles:
         empty(slot)
-        lasting = _obstacles(job, slot)[2]
+        lasting, _ = _obstacles(job, own, slot)
+    node = (ads.text(evaluated(slot, "Machine")) or "").lower()
     return SlotFinding(
-        node=(ads.text(evaluated(slot, "Machine")) or "").lower(),
-        job_accepts=job_accepts,
-        slot_accepts=slot_accepts,
-        obstacles=tuple(obstacles),
-        empty_obstacles=tuple(lasting),
-        target=target,
-        grace_until=grace_until,
-        shortages=tuple(shortages),
+        *(node, *accepts, tuple(obstacles), tuple(lasting), target, grace_until, tuple(shortages))
     )
 
 
@@ -293,89 +262,78 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
     return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(job: _Job, slot: Any) -> tuple[bool, bool, list[Obstacle], list[Shortage]]:
-    """Acceptance by the job and by the slot, obstacles and shortages."""
-    job_accepts, slot_accepts = _accepts(job.ad, slot), _accepts(slot, job.ad)
+def _obstacles(job: Any, own: Own, slot: Any) -> tuple[list[Obstacle], list[Shortage]]:
+    """Obstacles and shortages of a job in a slot, as it is now."""
+    job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
     obstacles = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
-        return True, True, obstacles, []
-    short, unclear = _requests(job, slot)
-    for resource, requested, *_ in short:
-        request = f"Request{resource} = {requested:.15g}{UNITS.get(resource.lower(), '')}"
-        obstacles.append(Obstacle(code_of_resource(resource), request))
-    obstacles += [Obstacle("bad-request", request) for request in unclear]
+        return obstacles, []
+    machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
+    names = {resource: resource for _, resource, _ in own if resource is not None}
+    names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
+    names.pop("swap", None)
+    short = []
+    unclear = []
+    for lower, name in names.items():
+        requested = _charged(job, slot, name)
+        free = _amount(evaluated(slot, name)) or 0.0
+        if requested is None:
+            written = f"Request{name} = {_written(job, f'Request{name}')}"
+            unclear.append(Obstacle("bad-request", _cut(written)))
+        elif requested > free:
+            total = _amount(evaluated(slot, f"TotalSlot{name}")) or 0.0
+            short.append(Shortage(name, requested, free, max(free, total)))
+            request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
+            obstacles.append(Obstacle(law.code_of_resource(name), request))
+    obstacles += unclear
     if not job_accepts:
         short_names = {shortage.resource.lower() for shortage in short}
         obstacles += [
             Obstacle("job-requirements", _cut(clause.text))
-            for clause, resource, tree in job.own
-            if resource not in short_names and not _true(tree, job.ad, slot)
+            for clause, resource, tree in own
+            if resource not in short_names and not _true(tree, job, slot)
         ]
     if not slot_accepts:
-        obstacles += _slot_clauses(job.ad, slot, limits_named=bool(short or unclear))
+        obstacles += _slot_clauses(job, slot, limits_named=bool(short or unclear))
     if not obstacles:
         # Requirements can be false though each of their clauses is true.
-        ad, code = (job.ad, "job-requirements") if slot_accepts else (slot, "slot-requirements")
+        ad, code = (job, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
-    return job_accepts, slot_accepts, obstacles, short
+    return obstacles, short
 
 
-def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> list[Obstacle]:
+def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstacle]:
     """The slot's clauses that are not true; of a drained slot, the draining."""
     draining = is_draining(slot)
     if draining and (_written(slot, "Requirements") or "").strip().lower() == "false":
-        return [Obstacle("draining", "")]
-    obstacles = []
+        yield Obstacle("draining", "")
+        return
     for clause in _clauses(slot):
         limits = _LIMITS in clause.through or name_of(clause.text) == _LIMITS
-        if (limits and limits_named) or _true(expression(clause.text), slot, job):
-            continue
-        code = code_of(clause)
-        code = "draining" if draining and code == "site-start" else code
-        obstacles.append(Obstacle(code, _cut(clause.text)))
-    return obstacles
+        if not (limits and limits_named) and not _true(expression(clause.text), slot, job):
+            code = code_of(clause)
+            code = "draining" if draining and code == "site-start" else code
+            yield Obstacle(code, _cut(clause.text))
 
 
-def _requests(job: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
-    """Requests that are larger than the slot's free amount, and those without a value there."""
-    machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    names = {resource: resource for _, resource, _ in job.own if resource is not None}
-    names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
-    names.pop("swap", None)
-    short, unclear = [], []
-    for name in names.values():
-        requested = _charged(job, slot, name)
-        free = _amount(evaluated(slot, name)) or 0.0
-        if requested is None:
-            unclear.append(_cut(f"Request{name} = {_written(job.ad, f'Request{name}')}"))
-        elif requested > free:
-            total = _amount(evaluated(slot, f"TotalSlot{name}")) or 0.0
-            short.append(Shortage(name, requested, free, max(free, total)))
-    return short, unclear
-
-
-def _charged(job: _Job, slot: Any, name: str) -> Optional[float]:
+def _charged(job: Any, slot: Any, name: str) -> Optional[float]:
     """Amount by the job's request or the slot's consumption policy; None if unclear."""
-    request = f"Request{name}"
     if f"Consumption{name}" in slot and _partitionable(slot):
-        return _amount(value_of(expression(f"MY.Consumption{name}"), slot, job.ad))
-    if request.lower() in job.plain:
-        return job.plain[request.lower()]
-    if request not in job.ad:
-        return 0.0
-    return _amount(value_of(expression(f"MY.{request}"), job.ad, slot))
+        return _amount(value_of(expression(f"MY.Consumption{name}"), slot, job))
+    request = f"Request{name}"
+    return _amount(value_of(expression(f"MY.{request}"), job, slot)) if request in job else 0.0
 
 
 def _amount(value: Any) -> Optional[float]:
-    return float(value) if type(value) in (bool, int, float) and isfinite(value) else None
+    return float(value) if type(value) in (int, float) and isfinite(value) else None
 
 
 def _target(job: Any, slot: Any, now: int) -> Optional[SlotTarget]:
     """Target that the slot acts on, and why it keeps the job out."""
     groups = ads.sequence(evaluated(slot, "t1_TargetGroups"))
     cores = ads.sequence(evaluated(slot, "t1_Targetcores"))
-    if len(groups) < 2 or len(cores) < 2 or not has_target(slot, now):  # noqa: PLR2004
+    if min(len(groups), len(cores)) < 2 or not has_target(slot, now):  # noqa: PLR2004
         return None
     held_back, helped = (ads.text(group) or "" for group in groups[:2])
     kinds = {held_back.lower(): "cap", helped.lower(): "size"}
@@ -406,6 +364,6 @@ def _written(ad: Any, name: str) -> Optional[str]:
     return None if tree is None else str(tree)
 
 
-def _cut(clause: str) -> str:
-    words = " ".join(clause.split())
-    return words if len(words) <= MAX_CLAUSE else f"{words[: MAX_CLAUSE - 1]}…"
+def _cut(written: str, most: int = MAX_CLAUSE) -> str:
+    text = " ".join(written.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
