@@ -109,6 +109,11 @@ def _group_of(ad: Mapping[str, str]) -> Group:
 # ---- groups by knobs
 
 _STATIC, _DYNAMIC = "group_quota", "group_quota_dynamic"
+_QUOTAS = {
+    _DYNAMIC: "write a share such as 0.25",
+    _STATIC: "write a number of weighted slots such as 40",
+}
+"""Knob of a group's quota -> remedy; of two of a group the last one here counts."""
 _SURPLUS = {"group_autoregroup": "regroup", "group_accept_surplus": "byquota"}
 """QuotaKnob -> policy; the first that is on counts."""
 _NAMES = "group_names"
@@ -131,39 +136,23 @@ class QuotaKnob:
     value: str
 
     @property
-    def key(self) -> str:
-        """Name without case."""
-        return self.name.lower()
+    def parts(self) -> tuple[str, str]:
+        """Name without case and group, and the group, empty if it is for all; or two empty texts.
 
-    @property
-    def kind(self) -> str:
-        """Name without case and group; empty of a knob that does not set quotas."""
-        match = _OF_GROUP.fullmatch(self.key)
-        return match[1] if match else self.key if self.key in _OF_ALL else ""
-
-    @property
-    def group(self) -> str:
-        """Group in the name, lower case; empty if the knob is for all groups."""
-        match = _OF_GROUP.fullmatch(self.key)
-        return match[2] if match else ""
-
-    @property
-    def is_quota(self) -> bool:
-        """True of the quota of a group."""
-        return self.kind in (_STATIC, _DYNAMIC)
+        Knobs that do not set quotas have two empty texts.
+        """
+        key = self.name.lower()
+        match = _OF_GROUP.fullmatch(key)
+        return (match[1], match[2]) if match else (key if key in _OF_ALL else "", "")
 
     @property
     def fault(self) -> Optional[str]:
         """Remedy of an invalid value; None of a valid one."""
-        if self.is_quota:
+        kind, _ = self.parts
+        if kind in _QUOTAS:
             quota = number_of({self.name: self.value}, self.name)
-            if isfinite(quota) and quota >= 0:
-                return None
-            if self.kind == _DYNAMIC:
-                return "write a share such as 0.25"
-            return "write a number of weighted slots such as 40"
-        fits = self.key == _NAMES or literal(self.value) is not None
-        return None if fits else "write True or False"
+            return None if isfinite(quota) and quota >= 0 else _QUOTAS[kind]
+        return None if kind == _NAMES or literal(self.value) is not None else "write True or False"
 
 
 @dataclass(frozen=True)
@@ -197,7 +186,7 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
         return [
             QuotaKnob(knob.place, knob.name, str(configuration[knob.name]).strip())
             for knob in every
-            if knob.kind
+            if any(knob.parts)
         ]
     except Exception as error:
         raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
@@ -243,12 +232,12 @@ def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
             problems.add(f"{name}:{number_}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
     if problems:
         raise InputError(problems.lines())
-    return [knob for knob in knobs if knob.kind]
+    return [knob for knob in knobs if any(knob.parts)]
 
 
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
     """GROUP_NAMES, lower case."""
-    values = [knob.value.lower() for knob in knobs if knob.key == _NAMES]
+    values = [knob.value.lower() for knob in knobs if knob.parts[0] == _NAMES]
     return [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
 
 
@@ -271,31 +260,30 @@ def groups_of_knobs(
     InputError
         If a value is invalid, or no quota is set.
     """
-    by_key = {knob.key: knob for knob in knobs}
+    by = {knob.parts: knob for knob in knobs}
     problems = Problems()
-    for knob in by_key.values():
+    for knob in by.values():
         if knob.fault:
             problems.add(knob.place, f"{knob.name[:60]} is {knob.value[:40]!r}; {knob.fault}")
-    # Of two quotas of a group the static one counts.
-    written = sorted(by_key.values(), key=lambda knob: knob.kind == _STATIC)
-    written = [knob for knob in written if knob.is_quota]
+    written = {group: by[kind, group] for kind in _QUOTAS for of, group in by if of == kind}
     if not problems and not written:
         problems.add(name, f"no quota in it; {_WRITE}")
     if problems:
         raise InputError(problems.lines())
-    quotas = {knob.group: Quota(float(knob.value), knob.kind == _STATIC) for knob in written}
-    spelt = {knob.group: knob.name[-len(knob.group) :] for knob in by_key.values() if knob.group}
+    quotas = {
+        group: Quota(float(knob.value), knob.parts[0] == _STATIC) for group, knob in written.items()
+    }
     # As the negotiator has it, a group without a quota has none to pass on.
-    idle = {group: Quota(0.0, static=False) for group in names_of(by_key.values())}
-    on = {key for key, knob in by_key.items() if literal(knob.value)}
+    idle = dict.fromkeys(names_of(by.values()), Quota(0.0, static=False))
+    on = {parts for parts, knob in by.items() if literal(knob.value)}
     # HTCondor's own default is True.
-    oversubscribe = _OVERSUBSCRIBE in on or _OVERSUBSCRIBE not in by_key
+    oversubscribe = (_OVERSUBSCRIBE, "") in on or (_OVERSUBSCRIBE, "") not in by
     effective = effective_quotas({**idle, **quotas}, pool_weight, oversubscribe=oversubscribe)
     groups = []
-    for group in sorted(quotas):
-        own = {key: f"{key}_{group}" if f"{key}_{group}" in by_key else key for key in _SURPLUS}
-        policy = next((_SURPLUS[key] for key, knob_key in own.items() if knob_key in on), "no")
-        groups.append(Group(spelt[group], effective.get(group), 0.0, policy))
+    for group, knob in sorted(written.items()):
+        own = {kind: group if (kind, group) in by else "" for kind in _SURPLUS}
+        policy = next((_SURPLUS[kind] for kind in own if (kind, own[kind]) in on), "no")
+        groups.append(Group(knob.name[-len(group) :], effective.get(group), 0.0, policy))
     return groups
 
 

@@ -84,7 +84,7 @@ class NegotiatorPledges:
         place = str(self.access.file) if self.access.file else "the negotiator"
         names = names_of(copy.knobs)
         # HTCondor ignores the quota of a group that is not in GROUP_NAMES.
-        knobs = [knob for knob in copy.knobs if knob.group in ("", *names)]
+        knobs = [knob for knob in copy.knobs if knob.parts[1] in ("", *names)]
         quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, weight)}
         said_at = None if copy.asked_at == now else copy.asked_at
         in_source: dict[str, Pledge] = {}
