@@ -42,10 +42,7 @@ class AdOfFile:
 def read(path: Path) -> list[AdOfFile]:
     """Ads of a file; ``-`` is standard input.
 
-    Raises
-    ------
-    InputError
-        If it has no ad, or something else: with every place.
+    Raises InputError if it has no ad, or something else: with every place.
     """
     return parse(*content_of(path))
 
@@ -53,10 +50,7 @@ def read(path: Path) -> list[AdOfFile]:
 def content_of(path: Path) -> tuple[str, str]:
     """Text of a file, ``-`` being standard input, and its name in errors.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read or is too long.
+    Raises InputError if it cannot be read or is too long.
     """
     name = "standard input" if str(path) == "-" else str(path)
     try:
@@ -76,10 +70,7 @@ def content_of(path: Path) -> tuple[str, str]:
 def parse(text: str, name: str) -> list[AdOfFile]:
     """Ads of a text; ``name`` stands for it in places and errors.
 
-    Raises
-    ------
-    InputError
-        As for `read`.
+    Raises InputError as for `read`.
     """
     problems = Problems()
     from_text = _from_json if text.lstrip()[:1] in ("[", "{") else _from_long

@@ -301,10 +301,7 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
 
     With ``with_local`` a folder lies on this machine's files, not on HTCondor's defaults.
 
-    Raises
-    ------
-    InputError
-        If it is no folder, or this machine has no configuration.
+    Raises InputError if it is no folder, or this machine has no configuration.
     """
     if directory is not None and directory.is_file():
         raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
@@ -334,10 +331,7 @@ def read(
     macros
         Macros to expand besides those that the files set.
 
-    Raises
-    ------
-    UnreadableConfigurationError
-        If HTCondor refuses it.
+    Raises UnreadableConfigurationError if HTCondor refuses it.
     """
     name = str(source.directory or "this machine")
     main = source.main_file
@@ -360,12 +354,8 @@ def read_text(
 
     ``name`` is the path of the file, or another name for people.
 
-    Raises
-    ------
-    InputError
-        If it runs a command: it may come from anybody.
-    UnreadableConfigurationError
-        If HTCondor refuses it.
+    Raises InputError if it runs a command: it may come from anybody. Raises
+    UnreadableConfigurationError if HTCondor refuses it.
     """
     if any(_DUMP.match(line) for line in content.splitlines()[:5]):
         return _read_dump(name, content, macros, process)

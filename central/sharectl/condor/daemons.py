@@ -86,10 +86,7 @@ def collector_answer(
 def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable[[Any], T]) -> T:
     """Value that ``ask`` returns for a collector, as for `collector_question`.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If it does not answer: with address, problem and remedy.
+    Raises PoolUnavailableError if it does not answer: with address, problem and remedy.
     """
     answer = collector_answer(address, deadline_seconds, ask)
     if answer.source.problem is not None:

@@ -91,10 +91,7 @@ class CondorProcess:
         environment
             Variables that the process has besides its own, for this once.
 
-        Raises
-        ------
-        UnreadableConfigurationError
-            If HTCondor cannot use the configuration.
+        Raises UnreadableConfigurationError if HTCondor cannot use the configuration.
         """
         self._root.write_text(configuration, encoding="utf-8")
         question = {"macros": list(macros), "environment": dict(environment)}

@@ -74,10 +74,7 @@ _POLICIES = ("no", "byquota", "regroup")
 def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
     """Groups of accounting ads, by name, the root last.
 
-    Raises
-    ------
-    InputError
-        If an ad is no accounting ad of a group.
+    Raises InputError if an ad is no accounting ad of a group.
     """
     problems = Problems()
     for ad in ads:
@@ -174,10 +171,7 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
     name
         Name of the negotiator, if there are several.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If the collector does not know exactly one such negotiator.
+    Raises PoolUnavailableError if the collector does not know exactly one such negotiator.
     """
     location = one_of(locations(collector, "Negotiator"), name, "pledges.negotiator.name")
     try:
@@ -197,10 +191,8 @@ def one_of(
 ) -> Mapping[str, str]:
     """Location of the negotiator with a name, or of the only one.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If there is not exactly one; ``option`` is where its name can be written.
+    Raises PoolUnavailableError if there is not exactly one; ``option`` is where its name can be
+    written.
     """
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
@@ -217,10 +209,7 @@ def one_of(
 def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
     """Knobs of quotas of a text, as condor_config_val -dump prints it.
 
-    Raises
-    ------
-    InputError
-        If a line sets no knob. ``name`` stands for the text in places.
+    Raises InputError if a line sets no knob. ``name`` stands for the text in places.
     """
     problems = Problems()
     knobs = []
@@ -255,10 +244,7 @@ def groups_of_knobs(
     pool_weight
         Sum of the weights of all slots: dynamic quotas are shares of it; None if not known.
 
-    Raises
-    ------
-    InputError
-        If a value is invalid, or no quota is set.
+    Raises InputError if a value is invalid, or no quota is set.
     """
     by = {knob.parts: knob for knob in knobs}
     problems = Problems()

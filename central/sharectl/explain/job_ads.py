@@ -90,12 +90,8 @@ def find(
 ) -> Optional[LocatedJob]:
     """The job, from a queue, else from a history; None if no access point knows it.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If the collector or a schedd that may have it did not answer, or there is no such schedd.
-    InputError
-        If several access points have a job of this number.
+    Raises PoolUnavailableError if the collector or a schedd that may have it did not answer, or
+    there is no such schedd. Raises InputError if several access points have a job of this number.
     """
     schedds = daemons.ask_collector(
         collector, collector_seconds, partial(daemons.locations, kind="Schedd")
@@ -204,10 +200,7 @@ def matched(
 ) -> tuple[Optional[PoolMatch], Optional[str]]:
     """Match of the job with the pool at Unix time ``now``, or the problem.
 
-    Raises
-    ------
-    PoolUnavailableError
-        If the pool has no slots.
+    Raises PoolUnavailableError if the pool has no slots.
     """
     match = partial(_matched, located.ad or "[]", now)
     answer = daemons.collector_answer(collector, deadline_seconds, match)
