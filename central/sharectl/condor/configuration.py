@@ -326,12 +326,8 @@ def read(
 ) -> Configuration:
     """A folder, this machine's configuration, or both.
 
-    Parameters
-    ----------
-    macros
-        Macros to expand besides those that the files set.
-
-    Raises UnreadableConfigurationError if HTCondor refuses it.
+    ``macros`` are expanded besides those that the files set. Raises UnreadableConfigurationError if
+    HTCondor refuses it.
     """
     name = str(source.directory or "this machine")
     main = source.main_file

@@ -45,15 +45,11 @@ def collector_question(
 ) -> Question:
     """Question to a collector; ``ask`` gets the collector of the bindings, in a child.
 
-    Parameters
-    ----------
-    address
-        Such as ``cm.example.org:9618``; None for the pool of this machine's configuration.
+    An address is such as ``cm.example.org:9618``; None for the pool of this machine.
     """
     bindings()
-    return Question(
-        lambda: ask(collector(address)), deadline_seconds, partial(why_collector, address)
-    )
+    why = partial(why_collector, address)
+    return Question(lambda: ask(collector(address)), deadline_seconds, why)
 
 
 def schedd_questions(
@@ -61,14 +57,12 @@ def schedd_questions(
 ) -> dict[str, Question]:
     """Name of a `Source` -> question to that schedd; ``ask`` gets its object and its name."""
     bindings()
-    return {
-        f"{SCHEDD_SOURCE}{location['Name']}": Question(
-            partial(_ask_schedd, location, ask),
-            deadline_seconds,
-            partial(why_daemon, location, "SCHEDD"),
-        )
-        for location in locations
-    }
+
+    def question(location: Location) -> Question:
+        why = partial(why_daemon, location, "SCHEDD")
+        return Question(lambda: ask(schedd(location), location["Name"]), deadline_seconds, why)
+
+    return {f"{SCHEDD_SOURCE}{location['Name']}": question(location) for location in locations}
 
 
 def collector_answer(
@@ -116,10 +110,6 @@ def bindings() -> Any:
     return htcondor2
 
 
-def _ask_schedd(location: Location, ask: Callable[[Any, str], Any]) -> Any:
-    return ask(schedd(location), location["Name"])
-
-
 # ---- for the child
 
 
@@ -148,10 +138,8 @@ def query(
     collector: Any, kind: str, constraint: Optional[str] = None, projection: Sequence[str] = ()
 ) -> list[Any]:
     """Ads that a collector has of a ``kind`` of htcondor2.AdType; all attributes by default."""
-    ads: list[Any] = collector.query(
-        getattr(bindings().AdType, kind), constraint=constraint, projection=list(projection)
-    )
-    return ads
+    ad_type = getattr(bindings().AdType, kind)
+    return list(collector.query(ad_type, constraint=constraint, projection=list(projection)))
 
 
 def slots(
@@ -176,13 +164,8 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
 
     The schedd applies the constraint to these ads too: attributes that it names must be keys.
     """
-    rows: list[Any] = schedd.query(
-        constraint=constraint,
-        projection=list(dict.fromkeys(keys)),
-        opts=bindings().QueryOpt.GroupBy,
-        limit=limit,
-    )
-    return rows
+    by = {"opts": bindings().QueryOpt.GroupBy, "limit": limit}
+    return list(schedd.query(constraint=constraint, projection=list(dict.fromkeys(keys)), **by))
 
 
 def autoclusters(schedd: Any, limit: int) -> list[Any]:
@@ -190,7 +173,7 @@ def autoclusters(schedd: Any, limit: int) -> list[Any]:
 
     None are returned if there are as many as the ``limit``.
     """
-    ads: list[Any] = schedd.query(opts=bindings().QueryOpt.AutoCluster, limit=limit)
+    ads = list(schedd.query(opts=bindings().QueryOpt.AutoCluster, limit=limit))
     return ads if len(ads) < limit else []
 
 

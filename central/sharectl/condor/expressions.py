@@ -43,13 +43,10 @@ class Reference(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def references(expression: str) -> tuple[Reference, ...]:
-    """Attributes that ``expression`` asks for, in order, each once.
+    """Attributes that an expression, as HTCondor prints it, asks for: in order, each once.
 
-    Parameters
-    ----------
-    expression
-        As HTCondor prints an expression, so that it is known to be one. ``a.b`` asks for ``a``
-        only, unless ``a`` is a scope; names defined within a record are taken for attributes too.
+    ``a.b`` asks for ``a`` only, unless ``a`` is a scope; names defined within a record are taken
+    for attributes too.
     """
     scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
     tokens = [match for match in _NAME_TOKEN.finditer(scoped) if match.lastgroup is not None]
@@ -135,10 +132,7 @@ def split(expression: str, depth: int = MAX_DEPTH) -> tuple[str, ...]:
 def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:
     """Clauses of ``expression``, those included that attributes stand for.
 
-    Parameters
-    ----------
-    attribute
-        Returns the expression of an attribute of the ad, None if it has none.
+    ``attribute`` returns the expression of an attribute of the ad, None if it has none.
     """
     return tuple(_opened(expression, attribute, ()))
 

@@ -48,17 +48,11 @@ class UnreadableConfigurationError(Exception):
 class CondorProcess:
     """The process, as a context manager; it is started again after it died.
 
-    Parameters
-    ----------
-    configuration
-        Text of the file that CONDOR_CONFIG names when the library is loaded.
+    ``configuration`` is the text of the file that CONDOR_CONFIG names when the library is loaded.
     """
 
     def __init__(
-        self,
-        configuration: str = DEFAULTS,
-        *,
-        deadline_seconds: float = PROCESS_DEADLINE_SECONDS,
+        self, configuration: str = DEFAULTS, *, deadline_seconds: float = PROCESS_DEADLINE_SECONDS
     ) -> None:
         self._deadline_seconds = deadline_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="sharectl-")
@@ -84,26 +78,17 @@ class CondorProcess:
     ) -> dict[str, str]:
         """Macro → its expanded text; without those that are not set, or empty.
 
-        Parameters
-        ----------
-        configuration
-            Text of the file that CONDOR_CONFIG names, from now on.
-        environment
-            Variables that the process has besides its own, for this once.
-
-        Raises UnreadableConfigurationError if HTCondor cannot use the configuration.
+        ``configuration`` is the text of the file that CONDOR_CONFIG names from now on,
+        ``environment`` has variables for this once. Raises UnreadableConfigurationError if
+        HTCondor cannot use the configuration.
         """
         self._root.write_text(configuration, encoding="utf-8")
         question = {"macros": list(macros), "environment": dict(environment)}
-        values: dict[str, str] = self._ask(question)["values"]
-        return values
+        return dict(self._ask(question)["values"])
 
     def canonical(self, expressions: Sequence[str]) -> list[Optional[str]]:
         """Each expression as HTCondor prints it; None for one that it cannot read."""
-        read: list[Optional[str]] = self._ask(
-            {"expressions": list(expressions), "slots": [], "jobs": []}
-        )["read"]
-        return read
+        return list(self._ask({"expressions": list(expressions), "slots": [], "jobs": []})["read"])
 
     def evaluate(
         self,
@@ -117,8 +102,7 @@ class CondorProcess:
         expression.
         """
         question = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
-        values: list[Optional[list[list[Any]]]] = self._ask(question)["values"]
-        return values
+        return list(self._ask(question)["values"])
 
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None:

@@ -162,14 +162,7 @@ class Quota:
 
 
 def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
-    """Knobs of quotas that the pool's negotiator has; in a child.
-
-    Parameters
-    ----------
-    collector
-        Of the bindings.
-    name
-        Name of the negotiator, if there are several.
+    """Knobs of quotas that the negotiator of that name, or the only one, has; in a child.
 
     Raises PoolUnavailableError if the collector does not know exactly one such negotiator.
     """
@@ -235,14 +228,8 @@ def groups_of_knobs(
 ) -> list[Group]:
     """Groups of knobs of quotas, which count as idle, by name.
 
-    Parameters
-    ----------
-    knobs
-        Of one that is there twice the last counts.
-    name
-        Stands for the knobs in errors.
-    pool_weight
-        Sum of the weights of all slots: dynamic quotas are shares of it; None if not known.
+    Of a knob that is there twice the last counts. ``name`` stands for the knobs in errors; dynamic
+    quotas are shares of ``pool_weight``, the sum of the weights of all slots, None if not known.
 
     Raises InputError if a value is invalid, or no quota is set.
     """
@@ -281,14 +268,9 @@ def effective_quotas(
     None where that needs a pool weight that is not known. Static quotas come first, shares are of
     what these leave, each group is within its parent.
 
-    Parameters
-    ----------
-    configured
-        Dotted group -> its quota, each group's parents among them; names in one case.
-    pool_weight
-        Sum of the weights of all slots when nothing runs; None if not known.
-    oversubscribe
-        NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION: static quotas are not cut to what their parent has.
+    ``configured`` is dotted group -> its quota, each group's parents among them, names in one case;
+    ``pool_weight`` is the sum of the weights of all slots when nothing runs. To ``oversubscribe``
+    (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION), static quotas are not cut to what their parent has.
     """
     weights: dict[str, Optional[float]] = {"": pool_weight}
     parents = [""]

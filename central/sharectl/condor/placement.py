@@ -116,15 +116,10 @@ class Trial(NamedTuple):
 def jobs_and_shapes(
     schedd: Any, name: str, sizes: Sizes, mode: str, words: Sequence[str]
 ) -> tuple[ScheddJobs, Shapes]:
-    """Jobs of a schedd of the bindings, and shapes of the pending ones.
+    """Jobs of a schedd of the bindings by one of `MODES`, and shapes of the pending ones.
 
-    Parameters
-    ----------
-    mode
-        One of `MODES`.
-    words
-        Attributes of jobs, in lower case, that slots look at. The schedd adds what these, and
-        Requirements, refer to.
+    ``words`` are attributes of jobs, in lower case, that slots look at. The schedd adds what these,
+    and Requirements, refer to.
     """
     wanted = {name.lower(): name for name in ASKED_OF_JOBS}
     wanted |= {word: word for word in words if word not in wanted and _ATTRIBUTE.fullmatch(word)}
@@ -186,26 +181,22 @@ def ask_both(
     The question for both has a third of the deadline; where it fails the plain one has the rest:
     trouble with shapes must not hide the jobs.
     """
-    answers: dict[str, Answer] = {}
-    shapes: list[Shapes] = []
-    problems: list[str] = []
-    halved = {
-        name: ask._replace(deadline_seconds=ask.deadline_seconds / 2, more_bytes=MOST_MEMORY_BYTES)
-        for name, ask in both.items()
+    answers = ask_all({name: _sooner(ask, 1 / 3, MOST_MEMORY_BYTES) for name, ask in both.items()})
+    shapes = [answer.value[1] for answer in answers.values() if answer.value]
+    problems = [
+        f"{name}: {answer.source.problem}" for name, answer in answers.items() if not answer.value
+    ]
+    silent = [name for name in plain if name not in answers or not answers[name].value]
+    rest = ask_all({name: _sooner(plain[name], 2 / 3 if name in both else 1) for name in silent})
+    jobs = {
+        name: answer._replace(value=answer.value and answer.value[0])
+        for name, answer in answers.items()
     }
-    for name, answer in ask_all(halved).items():
-        if answer.value is not None:
-            answers[name] = answer._replace(value=answer.value[0])
-            shapes.append(answer.value[1])
-            continue
-        problems.append(f"{name}: {answer.source.problem}")
-    rest = {
-        name: ask._replace(deadline_seconds=ask.deadline_seconds * (2 / 3 if name in both else 1))
-        for name, ask in plain.items()
-        if name not in answers
-    }
-    answers.update(ask_all(rest))
-    return {name: answers[name] for name in plain}, shapes, problems
+    return {name: {**jobs, **rest}[name] for name in plain}, shapes, problems
+
+
+def _sooner(ask: Question, part: float, more_bytes: Optional[int] = None) -> Question:
+    return ask._replace(deadline_seconds=part * ask.deadline_seconds, more_bytes=more_bytes)
 
 
 def _shape(row: Any, ad: Row, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:

@@ -29,12 +29,11 @@ def counted_memory_mib(requested_mib: int) -> int:
 
 def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
     """``jobs`` in the proportions of a sample: value -> jobs; without a sample all are of 0."""
-    sizes = sorted(size for size, count in sample.items() if count > 0)
-    total = sum(sample[size] for size in sizes)
-    if not total:
-        return {0: jobs} if jobs > 0 else {}
-    bounds = [0, *(jobs * seen // total for seen in accumulate(sample[size] for size in sizes))]
-    return {size: high - low for size, low, high in zip(sizes, bounds, bounds[1:]) if high > low}
+    counts = sorted(sample.items()) if any(sample.values()) else [(0, 1)]
+    total = sum(count for _, count in counts)
+    bounds = [0, *(jobs * seen // total for seen in accumulate(count for _, count in counts))]
+    shared = {size: high - low for (size, _), low, high in zip(counts, bounds, bounds[1:])}
+    return {size: share for size, share in shared.items() if share}
 
 
 NO_SLOT = (7, 9, 12)
@@ -44,8 +43,7 @@ _PENDING, _RUNNING = 1, 2
 IS_PENDING = f"JobStatus == {_PENDING}"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
-_PENDING_KEYS = ("JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus")
-COUNTED_KEYS = (*_PENDING_KEYS, "RequestMemory")
+COUNTED_KEYS = ("JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus", "RequestMemory")
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
@@ -123,14 +121,12 @@ def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
     if len(rows) < MOST_ROWS:
-        counted = counted_kinds(rows, sizes)
-    else:
-        counted = counted_kinds(grouped(schedd, IS_PENDING, _PENDING_KEYS), sizes)
-        every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
-        constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
-        sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-        counted = with_memory(counted, counted_kinds(sample, sizes))
-    return with_waits(schedd, counted, sizes)
+        return with_waits(schedd, counted_kinds(rows, sizes), sizes)
+    counted = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), sizes)
+    every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
+    constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+    sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
+    return with_waits(schedd, with_memory(counted, counted_kinds(sample, sizes)), sizes)
 
 
 def with_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> ScheddJobs:
