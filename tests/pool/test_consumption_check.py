@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import consumption_findings
 
 POLICY = """
@@ -66,16 +68,13 @@ def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
     return {finding["id"]: finding for finding in errors}
 
 
-def submit(box: Box, name: str, jobs: int, memory: str = "request_memory = 100") -> int:
-    return box.submit(
-        f"executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\n{memory}\nrequest_disk = "
-        "1000\n"
-        f'requirements = TARGET.Machine == "{host(name)}"\nqueue {jobs}\n'
-    )
+def submit(box: Box, name: str, count: int) -> int:
+    assets = ("request_memory = 100", "request_disk = 1000")
+    return box.submit(jobs("", 1, count, 600, *assets, on(host(name))))
 
 
 def running(box: Box, cluster: int) -> int:
-    return len(box.jobs(f"ClusterId == {cluster} && JobStatus == 2"))
+    return pools.running(box, f"ClusterId == {cluster}")
 
 
 def of_slot(box: Box, name: str, attribute: str) -> str:
@@ -84,26 +83,15 @@ def of_slot(box: Box, name: str, attribute: str) -> str:
     return box.run(["condor_status", "-constraint", constraint, "-af:r", attribute]).stdout.strip()
 
 
-def negotiator(box: Box) -> str:
-    return box.log_text(CENTRAL, "NEGOTIATOR")
-
-
-def cycles(box: Box) -> int:
-    return negotiator(box).count("Finished Negotiation Cycle")
-
-
-def idle_as_advertised(box: Box) -> list[tuple[int, int]]:
+def idle_as_advertised(box: Box) -> list[list[str]]:
     """IdleJobs and WeightedIdleJobs of submitters with idle jobs."""
-    printed = box.run(
-        ["condor_status", "-submitters", "-af", "IdleJobs", "WeightedIdleJobs"]
-    ).stdout
-    numbers = [tuple(map(int, line.split())) for line in printed.splitlines()]
-    return [(idle, weighted) for idle, weighted in numbers if idle]
+    query = ["condor_status", "-submitters", "-af", "IdleJobs", "WeightedIdleJobs"]
+    return [row for row in map(str.split, box.run(query).stdout.splitlines()) if row[0] != "0"]
 
 
 def matches_by_cycle(box: Box, cluster: int) -> list[int]:
     """How many matches of a cluster each cycle made, of those that made any."""
-    cycles = negotiator(box).split("Started Negotiation Cycle")
+    cycles = pools.log_of(box).split("Started Negotiation Cycle")
     # With requests of several jobs at once, each match is logged under the first of them.
     counts = [len(re.findall(rf"Matched {cluster}\.\d+ ", cycle)) for cycle in cycles]
     return [count for count in counts if count]
@@ -131,7 +119,7 @@ def test_a_policy_that_takes_nothing_is_found_and_is_refused(box: Box, tmp_path:
     assert "zero" in verdict(box, tmp_path, ZERO)
     cluster = submit(box, ZERO, 1)
     warning = f"Consumption for all assets on resource slot1@{host(ZERO)} was zero"
-    box.wait_until(lambda: warning in negotiator(box), 60, "the negotiator refuses")
+    box.wait_until(lambda: warning in pools.log_of(box), 60, "the negotiator refuses")
     assert running(box, cluster) == 0
 
 
@@ -180,10 +168,9 @@ def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
     assert "RequestMemory = 128, RequestDisk = 1000 weighs 0," in finding["fault"]
     cluster = submit(box, GOOD, CORES)
     box.wait_until(
-        lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing"
+        lambda: idle_as_advertised(box) == [[str(CORES), "0"]], 60, "the idle jobs count as nothing"
     )
-    after = cycles(box)
-    box.wait_until(lambda: cycles(box) > after + 2, 60, "the negotiator has looked again")
+    pools.later_cycles(box, 3)
     assert matches_by_cycle(box, cluster) == []
     box.write_config(host(ACCESS), f"STARTD.{WEIGHED}")
     box.reconfig(host(ACCESS))
@@ -199,10 +186,10 @@ def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator
     box: Box, tmp_path: Path
 ) -> None:
     assert "weight" in verdict(box, tmp_path, DIVIDES)
-    assert "Failed to evaluate SlotWeight" not in negotiator(box)
+    assert "Failed to evaluate SlotWeight" not in pools.log_of(box)
     submit(box, DIVIDES, CORES)
     box.wait_until(
-        lambda: "Failed to evaluate SlotWeight" in negotiator(box), 60, "the negotiator ends"
+        lambda: "Failed to evaluate SlotWeight" in pools.log_of(box), 60, "the negotiator ends"
     )
 
 
