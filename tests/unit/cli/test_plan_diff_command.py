@@ -77,15 +77,6 @@ def test_other_files_are_refused(plan: Plan, tmp_path: Path, content: Optional[s
     assert (code, out, str(path) in err, "\x1b" in err) == (65, "", True, False)
 
 
-def test_many_changes_are_one_screen_unless_all_are_wanted(plan: Plan, tmp_path: Path) -> None:
-    text = tmp_path / "sharectl.txt"
-    text.write_text("".join(f"old-{n:02} lhcb 1 cms 8\n" for n in range(40)), encoding="utf-8")
-    screen, everything = plan("--diff", text)[1], plan("--diff", text, "--all")[1]
-    assert len(screen.splitlines()) <= 26  # the path of the file may be long
-    assert "--all" in screen
-    assert len(everything.splitlines()) > 40
-
-
 def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
     beside, counts = diff(plan, "--set", "control.max_nodes=1", "--diff")
     assert beside == "the plan without --set control.max_nodes=1"

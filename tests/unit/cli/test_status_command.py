@@ -78,9 +78,7 @@ def test_an_older_plan_is_a_problem_and_warnings_of_the_last_cycle_are_none(
     shown: Shown, *, last: int, older: bool
 ) -> None:
     status = shown(State(last))
-    assert (
-        "an older plan stands there: sequence 5, and 6 was published last" in status.err
-    ) is older
+    assert ("an older plan stands there: sequence 5, and 6 was" in status.err) is older
     assert status.content["published"][0]["older"] is older
     assert "warning: group cmss has neither" in status.err
     assert "cmss" not in str(status.content["problems"])
@@ -134,19 +132,14 @@ def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(shown: Shown) ->
 @pytest.mark.parametrize(
     ("unanswered", "words"),
     [
-        (["pledges"], "no pledges"),
-        (["collector"], "the pool did not answer completely (collector)"),
-        (
-            ["schedd ce-1", "pledges"],
-            "no pledges, the pool did not answer completely (schedd ce-1)",
-        ),
-        ([], "the pool did not answer completely"),
+        ("pledges", "no pledges"),
+        ("collector", "the pool did not answer completely (collector)"),
+        ("schedd a|pledges", "no pledges, the pool did not answer completely (schedd a)"),
     ],
 )
-def test_a_source_that_did_not_answer_is_named(
-    shown: Shown, unanswered: list[str], words: str
-) -> None:
-    assert shown(complete=False, unanswered=unanswered).row("reason") == words.split()
+def test_a_source_that_did_not_answer_is_named(shown: Shown, unanswered: str, words: str) -> None:
+    status = shown(complete=False, unanswered=unanswered.split("|"))
+    assert status.row("reason") == words.split()
 
 
 def test_a_cycle_says_who_did_not_answer(run: Run) -> None:
@@ -176,12 +169,9 @@ TARGETS = tuple(Standing(Target(node, "alice", 0, "cms", 8), 1) for node in ("wn
 
 def free_blocks() -> BlockMemory:
     """Blocks that have stood free for 9 minutes and for 1."""
-    now = int(time.time())
+    now, free = int(time.time()), {"wn-1": 540, "wn-2": 60}
     return BlockMemory(
-        open=(
-            OpenBlock("wn-1", "cms", 8, 1, free_since=now - 540),
-            OpenBlock("wn-2", "cms", 8, 1, free_since=now - 60),
-        )
+        tuple(OpenBlock(name, "cms", 8, 1, free_since=now - free[name]) for name in free)
     )
 
 
@@ -200,8 +190,7 @@ def test_a_block_that_stands_free_for_too_long_is_a_problem(
 
 
 def test_a_block_that_was_taken_since_is_told_no_more() -> None:
-    idle = {"wn-1": 0, "wn-2": 9}
-    blocks = blocks_data(free_blocks(), idle, GiveUp(1.0), int(time.time()))
+    blocks = blocks_data(free_blocks(), {"wn-1": 0, "wn-2": 9}, GiveUp(1.0), int(time.time()))
     assert [block["node"] for block in blocks["free"]] == ["wn-2"]
 
 
