@@ -65,14 +65,6 @@ _WIDE = """
 _BAR_BEGINS = """
 [...document.querySelectorAll('table.summary td svg')].map(e => e.getBoundingClientRect().left)"""
 
-_AXES = """
-(svg => {
-  const ticks = [...svg.querySelectorAll('text.tick[text-anchor=end]')];
-  const line = svg.querySelector('path.line.' + name);
-  return {ticks: ticks.map(t => [t.textContent, +t.getAttribute('y') - 4]),
-          end: line.getPointAtLength(line.getTotalLength()).y};
-})(document.getElementById(figure))"""
-
 
 def missing_curves(browser: Chromium) -> list[str]:
     """Lines and layers that are not drawn, or are incomplete between gaps."""
@@ -85,15 +77,6 @@ def missing_curves(browser: Chromium) -> list[str]:
             if across + figure["gaps"] < _WHOLE * figure["plot"]
         ]
     return wrong
-
-
-def drawn_end(browser: Chromium, figure: str, name: str) -> float:
-    """Value of a line's last point, by the labels of the axis."""
-    axes = browser.evaluate(_AXES, {"figure": figure, "name": name})
-    ticks = [(number(label), y) for label, y in axes["ticks"]]
-    (low, low_y), (high, high_y) = ticks[0], ticks[-1]
-    value: float = low + (high - low) * (axes["end"] - low_y) / (high_y - low_y)
-    return value
 
 
 def faint(browser: Chromium) -> list[str]:
@@ -193,11 +176,6 @@ def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
     """Contrast of two colours as WCAG defines it, 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
-
-
-def number(label: str) -> float:
-    """Number of a label of an axis."""
-    return float(label.replace("\u202f", "").replace("\u2212", "-"))
 
 
 def _luminance(colour: tuple[int, int, int]) -> float:

@@ -271,3 +271,58 @@ def test_the_deadband_is_shaded_and_incomplete_cycles_have_crosses() -> None:
     assert [page.count('class="cross"') for page in pages] == [1, 1]
     (cross,) = re.findall(r'class="cross" d="([^"]*)', pages[0])
     assert cross.count("M") == 1
+
+
+def axis_of(page: str, figure: str) -> tuple[str, list[tuple[float, float]]]:
+    """Markup of a figure, and the numbers of its vertical axis with their heights."""
+    (markup,) = re.findall(rf'<svg class="figure"[^>]* id="{figure}".*?</svg>', page, re.DOTALL)
+    ticks = re.findall(r'class="tick" [^>]*y="([0-9.]+)" text-anchor="end">([^<]*)', markup)
+    numbers = ((re.sub("[^0-9.-]", "", text.replace("\u2212", "-")), y) for y, text in ticks)
+    return markup, [(float(number), float(y) - 4) for number, y in numbers]
+
+
+def drawn(page: str, figure: str, style: str) -> list[tuple[float, float]]:
+    """Corners of a line: horizontal coordinate, and value by the labels of the axis."""
+    markup, [(low, low_y), *_, (high, high_y)] = axis_of(page, figure)
+    (path,) = re.findall(rf'class="line {style}" d="([^"]*)', markup)
+    corners, x, y = [], 0.0, 0.0
+    for step, *parts in re.findall(r"([Ml])(-?[0-9.]+) ?(-?[0-9.]+)", path):
+        across, down = map(float, parts)
+        x, y = (across, down) if step == "M" else (x + across, y + down)
+        corners.append((x, low + (high - low) * (y - low_y) / (high_y - low_y)))
+    return corners
+
+
+def test_lines_end_where_the_numbers_say_and_are_open_in_a_gap() -> None:
+    month = series(missing=[(9.0, 11.5)], points=250)
+    page = page_of([month], SUBJECT)
+    points = [bucket.groups["atlas"] for bucket in month.buckets if bucket.groups]
+    last = points[-1]
+    worked, due = (
+        sum(getattr(point, f"{name}_hs06_seconds") for point in points) / 3600 / 1e6
+        for name in ("work", "pledge")
+    )
+    share = 100 * last.error_hs06 / (last.power_hs06 - last.error_hs06)
+    for figure, name, value, tolerance in (
+        ("g1-work", "work", worked, 0.01 * worked),
+        ("g1-work", "pledge", due, 0.01 * due),
+        ("g1-error", "error", last.error_hs06 / 1000, 0.1),
+        ("all-error-share", "group0", share, 0.3),
+        ("all-error-hs06", "group0", last.error_hs06 / 1000, 0.1),
+        ("g1-targets", "held-back", last.held_back_nodes, 0.5),
+    ):
+        corners = drawn(page, figure, name)
+        assert corners[-1][1] == pytest.approx(value, abs=tolerance), (figure, name)
+    begin, end = (48 + 296 * day / 30 for day in (9.0, 11.5))
+    places = [x for x, _ in drawn(page, "g1-work", "work")]
+    assert min(places) < begin < end < max(places)
+    assert not [x for x in places if begin + 1 < x < end - 1]
+
+
+def test_two_periods_have_the_same_axes_and_the_shorter_one_a_gap() -> None:
+    page = page_of([series(30, TWO), series(20, TWO, since=APRIL + 275 * DAY)], SUBJECT)
+    for figure in ("all-error-share", "all-error-hs06", "g1-work", "g1-pending", "g1-targets"):
+        (_, first), (later, second) = (axis_of(page, f"{figure}-{number}") for number in (1, 2))
+        assert first == second
+        assert len(first) >= 3
+    assert later.count('class="gap"') == 1
