@@ -19,10 +19,6 @@ from sharectl.check.snippet_subject import (
     CRON_JOBS,
     EVALUATED_LISTS,
     EXPRESSIONS,
-    ROLL_UP,
-    START,
-    SUMMED_LIST,
-    WORKLIFE,
     SnippetSubject,
     finding,
 )
@@ -46,11 +42,11 @@ MAX_SOURCES = 8
 """Sources that job_ctl.py asks at most."""
 _GROWING = {
     # Knob that several files share → assignment that keeps what was there before.
-    START: "START = ($(START)) && (…)",
-    WORKLIFE: "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))",
-    **dict.fromkeys((CRON_JOBS, *EVALUATED_LISTS, SUMMED_LIST, "STARTD_JOB_ATTRS")),
+    "START": "START = ($(START)) && (…)",
+    "CLAIM_WORKLIFE": "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))",
+    **dict.fromkeys((CRON_JOBS, *EVALUATED_LISTS, "STARTD_PARTITIONABLE_SLOT_ATTRS")),
+    **dict.fromkeys(("PROTECTED_JOB_ATTRS", "SCHEDD_CLASSAD_USER_MAP_NAMES", "STARTD_JOB_ATTRS")),
     **dict.fromkeys(("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")),
-    **dict.fromkeys(("PROTECTED_JOB_ATTRS", "SCHEDD_CLASSAD_USER_MAP_NAMES")),
 }
 _NUMBERS = {
     # Knob: lowest value, and whether it goes into a command line, so has to be a plain number.
@@ -161,7 +157,7 @@ def invalid_word(subject: SnippetSubject) -> Iterator[Finding]:
     for knob, (kind, valid) in _WORDS.items():
         text = subject.text(knob)
         if subject.configuration.assignments(knob) and not re.fullmatch(valid, text, re.IGNORECASE):
-            yield finding(kind, subject.configuration.place(knob), text=text)
+            yield finding(kind, subject.place(knob), text=text)
 
 
 @CHECKS.rule()
@@ -208,13 +204,13 @@ def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         for kind, (knob, applies) in faults.items():
             if applies:
                 name = f"STARTD_CRON_{job}_{knob}" if knob else CRON_JOBS
-                place = subject.configuration.place(name)
+                place = subject.place(name)
                 yield finding(kind, place, job=job, mode=mode, period=period or "(empty)")
 
 
 def _program_faults(subject: SnippetSubject, job: str) -> Iterator[Finding]:
     program = subject.cron(job, "EXECUTABLE")
-    place = subject.configuration.place(f"STARTD_CRON_{job}_EXECUTABLE")
+    place = subject.place(f"STARTD_CRON_{job}_EXECUTABLE")
     if not program:
         yield finding("no program", place, job=job)
     elif not program.startswith("/"):
@@ -240,7 +236,7 @@ def idle_cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         if match and is_idle and not is_spare and subject.configuration.is_judged(part):
             yield finding("never runs", part.place, job=match[1])
     if subject.ours and not _starts_true(subject.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
-        yield finding("silent", subject.configuration.place("STARTD_CRON_LOG_NON_ZERO_EXIT"))
+        yield finding("silent", subject.place("STARTD_CRON_LOG_NON_ZERO_EXIT"))
 
 
 def _starts_true(text: str) -> bool:
@@ -255,7 +251,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     """Sources that job_ctl.py cannot use, and those that anybody could have written."""
     if not subject.configuration.assignments(SOURCE):
         return
-    entries, place = subject.text(SOURCE).split(","), subject.configuration.place(SOURCE)
+    entries, place = subject.text(SOURCE).split(","), subject.place(SOURCE)
     if invalid := [repr(entry) for entry in entries if not _SOURCES.fullmatch(entry)]:
         yield finding("invalid source", place, sources=invalid)
         return
@@ -264,7 +260,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     words = (_arguments(subject) or subject.text(OPTIONS)).split()
     arguments = dict(zip(words[::2], words[1::2]))
     unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
-    of_options, key_file = subject.configuration.place(OPTIONS), arguments.get("--key-file")
+    of_options, key_file = subject.place(OPTIONS), arguments.get("--key-file")
     identity = arguments.get("--identity", "")
     if len(unauthenticated) < len(entries) and identity.rpartition("@")[2] in ("", "unmapped"):
         kind = "shared identity" if identity else "no identity"
@@ -273,7 +269,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
         for why in filter(None, map(_exposed, unauthenticated)):
             yield finding("exposed", place, level=Level.ADVICE, why=why)
     elif unauthenticated and subject.on_machine and key_file.startswith("/"):
-        jobs_user = signing.reader(subject.configuration.text("CONDOR_IDS"))
+        jobs_user = signing.reader(subject.text("CONDOR_IDS"))
         if problem := signing.problem(Path(key_file), jobs_user, os.geteuid()):
             code, why = problem
             yield finding("unsafe key", of_options, why=why, code=code, remedy=REMEDIES[code])
@@ -286,7 +282,7 @@ def options(subject: SnippetSubject) -> Iterator[Finding]:
     if not words or not re.fullmatch(r"\S+", subject.text(SOURCE)):
         return
     knob = OPTIONS if subject.text(OPTIONS) else f"STARTD_CRON_{_job_ctl(subject)}_ARGS"
-    place = subject.configuration.place(knob)
+    place = subject.place(knob)
     unknown = [name for name in words[::2] if name not in JOB_CTL_OPTIONS]
     if unknown:
         meant = near(unknown[0], JOB_CTL_OPTIONS) or JOB_CTL_OPTIONS
@@ -329,7 +325,7 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         names = [part.name for part in parts if text_of(part.name)]
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
-        place = subject.configuration.place(culprit)
+        place = subject.place(culprit)
         yield finding("unreadable", place, macro=culprit, text=text_of(culprit), whole=macro)
 
 
@@ -395,8 +391,9 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def slot(subject: SnippetSubject) -> Iterator[Finding]:
     """Dynamic slots whose cores are not summed up."""
-    if subject.is_live and subject.text(ROLL_UP).lower().startswith("f"):
-        yield finding("no sums", subject.configuration.place(ROLL_UP))
+    knob = "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
+    if subject.is_live and subject.text(knob).lower().startswith("f"):
+        yield finding("no sums", subject.place(knob))
 
 
 def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:

@@ -23,14 +23,10 @@ finding = CHECKS.finding
 
 CRON_JOBS = "STARTD_CRON_JOBLIST"
 CRON_KNOBS = ("EXECUTABLE", "ARGS", "MODE", "PERIOD", "KILL", "PREFIX")
-ACTUATION, ROLL_UP = "SHARECTL_ACTUATION", "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
-START, WORKLIFE = "START", "CLAIM_WORKLIFE"
+ACTUATION = "SHARECTL_ACTUATION"
 ATTRIBUTES, LATCHES = "STARTD_ATTRS", "STARTD_LATCH_EXPRS"
-SUMMED_LIST = "STARTD_PARTITIONABLE_SLOT_ATTRS"
 EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
 """Lists of macros that HTCondor takes for expressions."""
-QUANTIZED = "MODIFY_REQUEST_EXPR_REQUESTCPUS"
-LOGGED = "STARTD_CRON_LOG_NON_ZERO_EXIT"
 MOST_CORES = 1024
 TRANSFORM, GROUP_MAP_IN_USE = (
     "JOB_TRANSFORM_SharectlPower",
@@ -39,9 +35,10 @@ TRANSFORM, GROUP_MAP_IN_USE = (
 """Transform of an access point, and the map that HTCondor's AssignAccountingGroup reads."""
 
 MACROS = (
-    *(START, WORKLIFE, CRON_JOBS, LOGGED, QUANTIZED, SUMMED_LIST, *EVALUATED_LISTS),
-    *("STARTD_JOB_ATTRS", "JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS"),
-    *(GROUP_MAP_IN_USE, "GROUP_NAMES", "SHARECTL_ENABLED", ACTUATION, ROLL_UP),
+    *("START", "CLAIM_WORKLIFE", CRON_JOBS, "STARTD_CRON_LOG_NON_ZERO_EXIT", *EVALUATED_LISTS),
+    *("STARTD_PARTITIONABLE_SLOT_ATTRS", "STARTD_JOB_ATTRS", "MODIFY_REQUEST_EXPR_REQUESTCPUS"),
+    *("JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS", GROUP_MAP_IN_USE),
+    *("GROUP_NAMES", "SHARECTL_ENABLED", ACTUATION, "ADVERTISE_PSLOT_ROLLUP_INFORMATION"),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 EXPRESSIONS = re.compile(
@@ -78,6 +75,10 @@ class SnippetSubject:
     def text(self, macro: str) -> str:
         """Expanded text of a macro without blanks around it, empty if it is not set."""
         return self.configuration.text(macro).strip()
+
+    def place(self, macro: str) -> str:
+        """``file:line`` of the last assignment of a macro, or its name."""
+        return self.configuration.place(macro)
 
     def cron(self, job: str, knob: str) -> str:
         """Text of one of `CRON_KNOBS` of a STARTD_CRON job, empty if it is not set."""
@@ -123,7 +124,7 @@ class SnippetSubject:
         words = self.configuration.words
         names = [word for macro in (*EVALUATED_LISTS, "STARTD_JOB_ATTRS") for word in words(macro)]
         names += [f"{latch}{end}" for latch in words(LATCHES) for end in ("Value", "Time")]
-        names += [f"Child{word}" for word in words(SUMMED_LIST)]
+        names += [f"Child{word}" for word in words("STARTD_PARTITIONABLE_SLOT_ATTRS")]
         for job in self.cron_jobs:
             names += [f"{self.cron(job, 'PREFIX')}LastUpdate", f"{job}LastUpdate"]
         names += [attribute for program in self.ours.values() for attribute in PUBLISHED[program]]

@@ -17,9 +17,6 @@ from sharectl.check.snippet_subject import (
     CHECKS,
     CLAUSES,
     EXPRESSIONS,
-    QUANTIZED,
-    START,
-    WORKLIFE,
     SnippetSubject,
     finding,
 )
@@ -85,7 +82,7 @@ def slots_with(subject: SnippetSubject, attributes: Ad) -> list[Ad]:
 @CHECKS.rule()
 def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     """Typical jobs that START keeps out where no clause is False."""
-    place, text = subject.configuration.place(START), subject.configuration.text(START)
+    place, text = subject.place("START"), subject.text("START")
     without, *unknown = _let_in(
         subject, text, [SITES_OWN, *(dict.fromkeys(CLAUSES, word) for word in UNKNOWN)]
     )
@@ -121,8 +118,8 @@ def without_clauses(subject: SnippetSubject) -> Iterator[Finding]:
     situations = [{**SITES_OWN, clause: "False"} for clause in CLAUSES]
     for macro, text in subject.readable.items() if subject.our_files else ():
         name = macro.upper()
-        is_ours = name != START or subject.has_clauses
-        if START not in name or not EXPRESSIONS.fullmatch(name) or not is_ours:
+        is_ours = name != "START" or subject.has_clauses
+        if "START" not in name or not EXPRESSIONS.fullmatch(name) or not is_ours:
             continue
         rows = zip(CLAUSES, _let_in(subject, text, situations))
         let_in = [f"{job} where {clause} is False" for clause, jobs in rows for job in jobs]
@@ -130,17 +127,15 @@ def without_clauses(subject: SnippetSubject) -> Iterator[Finding]:
         asks = {reference.name for reference in references(text) if reference.scope == MY}
         if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
             effect = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
-            instead = "" if name == START else ", which HTCondor uses in the place of START,"
+            instead = "" if name == "START" else ", which HTCondor uses in the place of START,"
             names: dict[str, Any] = {"effect": effect, "instead": instead, "clauses": _CLAUSES}
-            yield finding(
-                "without clauses", subject.configuration.place(macro), macro=macro, **names
-            )
+            yield finding("without clauses", subject.place(macro), macro=macro, **names)
 
 
 @CHECKS.rule()
 def claims(subject: SnippetSubject) -> Iterator[Finding]:
     """Claims that outlive a target, or end early without one."""
-    place, text = subject.configuration.place(WORKLIFE), subject.configuration.text(WORKLIFE)
+    place, text = subject.place("CLAIM_WORKLIFE"), subject.text("CLAIM_WORKLIFE")
     words = ("True", "False", *UNKNOWN)
     pairs = [(active, held) for active in words for held in words]
     own = [SITES_OWN, *({**SITES_OWN, **dict(zip(_OF_CLAIMS, pair))} for pair in pairs)]
@@ -160,14 +155,13 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def quantized(subject: SnippetSubject) -> Iterator[Finding]:
     """Single-core jobs that get the slot of a multicore job, and are kept out of it."""
-    text, cores = subject.configuration.text(QUANTIZED), subject.multicore_cores
-    if not (text and subject.has_clauses):
+    knob, cores = "MODIFY_REQUEST_EXPR_REQUESTCPUS", subject.multicore_cores
+    if not (text := subject.text(knob)) or not subject.has_clauses:
         return
     job = typical_jobs(cores)["one core"]
     ((granted,),) = _values(subject, text, slots_with(subject, {})[:1], [job])
     if isinstance(granted, (int, float)) and granted >= cores:
-        place = subject.configuration.place(QUANTIZED)
-        yield finding("large slot", place, granted=granted, cores=cores)
+        yield finding("large slot", subject.place(knob), granted=granted, cores=cores)
 
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:

@@ -12,9 +12,7 @@ from sharectl.check.snippet_subject import (
     CHECKS,
     CRON_JOBS,
     GROUP_MAP_IN_USE,
-    START,
     TRANSFORM,
-    WORKLIFE,
     SnippetSubject,
     subject_of,
 )
@@ -23,7 +21,7 @@ from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 
 __all__ = ["CHECKS", "SnippetReport", "check"]
 
-SHOWN = (ACTUATION, CRON_JOBS, "STARTD_ATTRS", START, WORKLIFE)
+SHOWN = (ACTUATION, CRON_JOBS, "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
 SHOWN_OF_ACCESS_POINTS = (GROUP_MAP_IN_USE, "JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS")
 
 
