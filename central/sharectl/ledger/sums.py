@@ -111,15 +111,18 @@ def _added(
 def _rows(
     connection: sqlite3.Connection, level: int, since: int, until: int
 ) -> Iterator[tuple[int, Sums]]:
-    """Time and sums of each row of a level."""
+    """Time and sums of each row of a level.
+
+    Rows that cannot be read are left out: later cycles are recorded and summed all the same.
+    """
     if level:
         query = "SELECT start, groups FROM sums WHERE level = ? AND start >= ? AND start < ?"
         for start, document in connection.execute(query, (level, since, until)):
-            yield start, json.loads(unpacked(document))
+            with suppress(*UNREADABLE):
+                yield start, json.loads(unpacked(document))
     else:
         query = "SELECT number, covered_seconds FROM cycles WHERE taken_at >= ? AND taken_at < ?"
         for number, covered_seconds in connection.execute(query, (since, until)):
-            # `problems` names a cycle that cannot be read; the next one is recorded all the same.
             with suppress(*UNREADABLE):
                 where = "WHERE number = ?"
                 (record,) = cycles.read(connection, where, (number,), with_nodes=False)

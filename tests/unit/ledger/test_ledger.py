@@ -235,3 +235,12 @@ def test_a_cycle_that_cannot_be_read_is_an_error_and_the_others_are_read(
         ledger.cycle(1)
     assert ledger.cycle(2) == as_kept(made(1)[0], 2)
     assert ledger.record(*made(2)) == 3
+
+
+def test_sums_that_cannot_be_read_are_left_out(ledger: Ledger) -> None:
+    ledger.record(*made(0))
+    with opened(ledger.path) as connection:
+        connection.execute("UPDATE sums SET groups = x'00ff'")
+    assert ledger.record(*made(5)) == 2
+    (day,) = ledger.series(NOW, NOW + 86400, 1).buckets
+    assert {point.cycles for point in day.groups.values()} == {1}
