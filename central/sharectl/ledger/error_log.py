@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.files import files
 from sharectl.files.packed import LogSource, opened, rows_of
@@ -12,9 +13,20 @@ from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupError, GroupUsage
 from sharectl.shares.groups import GROUP_NAME
 
-HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
-_NAMES = HEADER.split()[1:]
-_FIGURES = _NAMES[2:]
+_COLUMNS = {
+    "PLEDGE": "pledge_hs06",
+    "DC": "error_cores",
+    "SC": "usage.single_cores",
+    "MC": "usage.multi_cores",
+    "DHS": "error_hs06",
+    "DPHS": "power_minus_pledge_hs06",
+    "PSC": "usage.pending_single_jobs",
+    "PMC": "usage.pending_multi_jobs",
+}
+"""Column after T0 and VO -> its attribute of a `GroupError`."""
+_NAMES = ["T0", "VO", *_COLUMNS]
+HEADER = f"# {' '.join(_NAMES)}"
+_figures = attrgetter(*_COLUMNS.values())
 _MAX_LINE = 1000
 _MOST_TIME = 253_402_300_799
 _MOST_NUMBER = 2**53
@@ -40,7 +52,11 @@ def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
 
     Errors are cut to whole numbers towards zero, as in the seed's rows: so its three DC agree.
     """
-    return [" ".join(map(str, (taken_at, error.group, *_figures(error)))) for error in errors]
+    # The last bits of a sum do not turn 3 into 2.
+    return [
+        " ".join(map(str, (taken_at, error.group, *(int(round(n, 6)) for n in _figures(error)))))
+        for error in errors
+    ]
 
 
 def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
@@ -69,7 +85,7 @@ def _row(line: str) -> Optional[tuple[int, GroupError]]:
     words = line.split()
     if not words or line.startswith("#") or words == _NAMES:
         return None
-    taken_at, group, numbers = int(words[0]), words[1], dict(zip(_FIGURES, map(int, words[2:])))
+    taken_at, group, numbers = int(words[0]), words[1], dict(zip(_COLUMNS, map(int, words[2:])))
     if (
         len(words) != len(_NAMES)
         or not 0 < taken_at <= _MOST_TIME
@@ -78,38 +94,14 @@ def _row(line: str) -> Optional[tuple[int, GroupError]]:
         or any(number < 0 for name, number in numbers.items() if name not in _SIGNED)
     ):
         raise ValueError
-    pledge, cores, single, multi, hs06, less_pledge, pending_single, pending_multi = (
-        numbers.values()
+    values = {_COLUMNS[name]: number for name, number in numbers.items()}
+    own = {name: float(number) for name, number in values.items() if "." not in name}
+    held: dict[str, Any] = {
+        name.partition(".")[2]: number for name, number in values.items() if "." in name
+    }
+    usage = GroupUsage(
+        **held,
+        power_hs06=float(numbers["DPHS"] + numbers["PLEDGE"]),
+        pending_by_cores={1: numbers["PSC"], UNKNOWN_SIZE: numbers["PMC"]},
     )
-    return taken_at, GroupError(
-        group=group.lower(),
-        pledge_hs06=float(pledge),
-        error_cores=float(cores),
-        error_hs06=float(hs06),
-        power_minus_pledge_hs06=float(less_pledge),
-        usage=GroupUsage(
-            single_cores=single,
-            multi_cores=multi,
-            power_hs06=float(less_pledge + pledge),
-            pending_single_jobs=pending_single,
-            pending_multi_jobs=pending_multi,
-            pending_by_cores={1: pending_single, UNKNOWN_SIZE: pending_multi},
-        ),
-    )
-
-
-def _figures(error: GroupError) -> tuple[int, ...]:
-    """Numbers of a row after T0 and VO, cut towards zero."""
-    usage = error.usage
-    numbers = (
-        error.pledge_hs06,
-        error.error_cores,
-        usage.single_cores,
-        usage.multi_cores,
-        error.error_hs06,
-        error.power_minus_pledge_hs06,
-        usage.pending_single_jobs,
-        usage.pending_multi_jobs,
-    )
-    # The last bits of a sum do not turn 3 into 2.
-    return tuple(int(round(number, 6)) for number in numbers)
+    return taken_at, GroupError(group.lower(), usage=usage, **own)
