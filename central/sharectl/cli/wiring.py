@@ -18,12 +18,7 @@ from sharectl.cli.options import say
 from sharectl.cli.snapshot import pool_of
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
-from sharectl.config.model import (
-    CRIC_COPY,
-    KNOBS_COPY,
-    TARGETS_FILE,
-    Config,
-)
+from sharectl.config.model import CRIC_COPY, KNOBS_COPY, TARGETS_FILE, Config
 from sharectl.config.text import as_data
 from sharectl.cycle.ports import Outlets, Pledges, Ports
 from sharectl.cycle.publication import Failures, in_force, load_state
@@ -34,7 +29,7 @@ from sharectl.ledger import jobs_file
 from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Snapshot, Source
-from sharectl.plan.nodes import ControlledConstraint, controlled_machines
+from sharectl.plan.nodes import ControlledConstraint
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
@@ -172,12 +167,12 @@ def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False
 
 
 def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bool) -> Snapshot:
-    chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}
+    nodes = config.nodes
     problems = [
         f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
         "none; name hosts or a share in a copy of the configuration to replay this file"
-        for name, nodes in chosen.items()
-        if isinstance(nodes, ControlledConstraint)
+        for name in ("controlled", "reserved")
+        if isinstance(getattr(nodes, name), ControlledConstraint)
     ]
     if decides and config.control.entitlement.setpoint == "present":
         problems.append(
@@ -188,20 +183,18 @@ def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bo
     if problems:
         raise ConfigError(problems)
     rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
-    ignored, defaulted, jobs = rows.ignored_rows, rows.defaulted_rows, rows.running or rows.pending
-    empty = [] if jobs else ["no job is in it: if the pool was not empty, it is no list of jobs"]
-    left_out = [f"{ignored} rows left out: the jobs neither run in a slot nor wait"]
-    default = [f"{defaulted} running jobs count by default: cores or power is undefined"]
-    remarks = [*empty, *left_out[:ignored], *default[:defaulted]]
+    remarks = []
+    if not rows.running and not rows.pending:
+        remarks.append("no job is in it: if the pool was not empty, it is no list of jobs")
+    if rows.ignored_rows:
+        count = f"{rows.ignored_rows} rows left out"
+        remarks.append(f"{count}: the jobs neither run in a slot nor wait")
+    if rows.defaulted_rows:
+        count = f"{rows.defaulted_rows} running jobs count by default"
+        remarks.append(f"{count}: cores or power is undefined")
     say(f"{path}: {remark}" for remark in remarks)
-    machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
-    controlled, reserved = (
-        frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
-        for nodes in chosen.values()
-    )
     taken_at = int(path.stat().st_mtime) if taken_at is None else taken_at
-    under_control = {machine: machine in controlled for machine in machines}
-    return jobs_file.as_snapshot(rows, taken_at, under_control, reserved)
+    return jobs_file.as_snapshot(rows, taken_at, nodes.controlled, nodes.reserved)
 
 
 # ---- publishers

@@ -6,7 +6,7 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from sharectl.model import (
     RunningJobs,
     Snapshot,
 )
-from sharectl.plan.nodes import HOST_NAME
+from sharectl.plan.nodes import HOST_NAME, Controlled, controlled_machines
 from sharectl.shares.groups import group_of
 
 PENDING_NODE = "PEND"
@@ -97,19 +97,15 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
 
 
 def as_snapshot(
-    rows: JobRows,
-    taken_at: int,
-    controlled: Mapping[str, bool],
-    reserved: Collection[str] = frozenset(),
+    rows: JobRows, taken_at: int, controlled: Controlled, reserved: Optional[Controlled] = None
 ) -> Snapshot:
-    """Snapshot made of the rows of a file, to decide on it again.
-
-    ``controlled`` has for each node whether it is under control; ``reserved`` nodes get no targets.
-    """
+    """Snapshot made of the rows of a file, to decide on it again."""
     power = {job.node: job.hs06_per_core for job in rows.running}
+    under = controlled_machines(controlled, power)
+    kept = controlled_machines(reserved, power) if reserved is not None else ()
     nodes = (
-        Node(node, node, 0, power[node], controlled=under, reserved=node in reserved)
-        for node, under in controlled.items()
+        Node(node, node, 0, power[node], controlled=node in under, reserved=node in kept)
+        for node in sorted(power)
     )
     return Snapshot(taken_at, tuple(nodes), rows.running, rows.pending)
 

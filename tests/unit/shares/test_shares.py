@@ -6,6 +6,7 @@ import pytest
 
 from sharectl.ledger import error_log, jobs_file
 from sharectl.model import GroupUsage
+from sharectl.plan.nodes import ALL_NODES
 from sharectl.shares.errors import group_errors, usage_by_group
 
 T0 = 1627101243
@@ -45,7 +46,7 @@ def _jobs_of_the_seed() -> list[str]:
 def test_the_seeds_rows_come_out_of_their_own_cores_and_powers() -> None:
     pledges = {"cms": 87100.0, "atlas": 105300.0, "alice": 71400.0, "rest": float(REST_PLEDGE_HS06)}
     rows = jobs_file.parse(_jobs_of_the_seed(), "seed", frozenset(pledges))
-    snapshot = jobs_file.as_snapshot(rows, T0, {})
+    snapshot = jobs_file.as_snapshot(rows, T0, ALL_NODES)
     errors = group_errors(usage_by_group(snapshot, pledges), pledges)
     assert error_log.rows(T0, errors)[:3] == SEED_ROWS
 
