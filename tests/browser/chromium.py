@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import select
@@ -70,14 +71,13 @@ class Chromium:
     def __init__(self, executable: str, profile: Path) -> None:
         self.requests: list[str] = []
         self.complaints: list[str] = []
-        self._number = 0
-        self._unread = b""
-        self._url = ""
+        self._number, self._unread, self._url = 0, b"", ""
         self._session: Optional[str] = None
         self._loaded = False
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
         command = [sys.executable, "-Ic", _PIPES, str(to_browser), str(from_browser), executable]
+        own = {"PATH": os.environ.get("PATH", ""), "HOME": str(profile)}
         with (profile / "stderr").open("wb") as errors:
             self._process = subprocess.Popen(
                 [*command, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"],
@@ -86,12 +86,7 @@ class Chromium:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
-                env={
-                    "PATH": os.environ.get("PATH", ""),
-                    "HOME": str(profile),
-                    "TZ": "UTC",
-                    "LANG": "C.UTF-8",
-                },
+                env={**own, "TZ": "UTC", "LANG": "C.UTF-8"},
             )
         os.close(to_browser)
         os.close(from_browser)
@@ -111,32 +106,27 @@ class Chromium:
 
     def __exit__(self, *_: object) -> None:
         """End the browser: ask, and after a while kill the processes that it started."""
-        try:
-            self._session = None
-            self.tell("Browser.close")
-            self._process.wait(_END_SECONDS)
-        except (BrowserError, subprocess.TimeoutExpired):
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        finally:
-            os.close(self._out)
-            os.close(self._in)
         deadline = time.monotonic() + _END_SECONDS
+        self._session = None
+        with contextlib.suppress(BrowserError):
+            self.tell("Browser.close")
+        os.close(self._out)
+        os.close(self._in)
         while self.processes() and time.monotonic() < deadline:
+            self._process.poll()
             time.sleep(0.1)
         for process in self.processes():
             os.kill(process, signal.SIGKILL)
+        self._process.wait()
 
     def processes(self) -> list[int]:
         """Ids of the processes of the browser's session that live."""
         alive = []
         for entry in Path("/proc").glob("[0-9]*/stat"):
-            try:
+            with contextlib.suppress(OSError):
                 state, _parent, _group, session = entry.read_text().rpartition(")")[2].split()[:4]
-            except OSError:
-                continue
-            if int(session) == self._process.pid and state != "Z":
-                alive.append(int(entry.parent.name))
+                if int(session) == self._process.pid and state != "Z":
+                    alive.append(int(entry.parent.name))
         return alive
 
     def tell(self, method: str, **parameters: object) -> dict[str, Any]:
@@ -172,18 +162,11 @@ class Chromium:
 
     def look(self, *, width: int = 1200, dark: bool = False, paper: bool = False) -> None:
         """Choose viewport, colour scheme and medium."""
-        self.tell(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        self.tell(
-            "Emulation.setEmulatedMedia",
-            media="print" if paper else "screen",
-            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
-        )
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.tell("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        medium = "print" if paper else "screen"
+        self.tell("Emulation.setEmulatedMedia", media=medium, features=[scheme])
 
     def evaluate(self, script: str, arguments: Optional[Mapping[str, object]] = None) -> Any:
         """Value of an expression of JavaScript; ``arguments`` are names in it.
@@ -212,7 +195,8 @@ class Chromium:
         """The next message that is ``wanted``; events on the way are noted."""
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while True:
-            while b"\0" not in self._unread:
+            text, end, rest = self._unread.partition(b"\0")
+            if not end:
                 seconds = max(0.0, deadline - time.monotonic())
                 if not select.select([self._in], [], [], seconds)[0]:
                     raise BrowserError(f"{subject}: no answer within {_DEADLINE_SECONDS:g} s")
@@ -220,7 +204,8 @@ class Chromium:
                 if not piece:
                     raise BrowserError(f"{subject}: the browser has ended")
                 self._unread += piece
-            text, _, self._unread = self._unread.partition(b"\0")
+                continue
+            self._unread = rest
             message: dict[str, Any] = json.loads(text)
             self._note(message.get("method", ""), message.get("params", {}))
             if wanted(message):

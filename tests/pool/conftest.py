@@ -34,7 +34,6 @@ LONGEST = (
     "test_unavailable",
     "test_snapshot",
     "test_collector_targets",
-    "test_many_pairs",
     "test_clock_steps",
     "test_cores_that_no_job_takes",
     "test_cap_without_leftovers",
@@ -42,9 +41,7 @@ LONGEST = (
     "test_slot_practice_order",
     "test_grace_and_failures",
     "test_off_means_off",
-    "test_single_core_targets",
     "test_documented_commands",
-    "test_nobody_waits",
     "test_cadence",
 )
 """Files that take minutes: they begin, and none is left last."""

@@ -1,8 +1,7 @@
-"""Grace after a multicore job, and faults let jobs in: the snippet on real daemons."""
+"""Nodes that each read their own file: faults let jobs in; no grace while nobody waits for it."""
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -11,281 +10,192 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box
-from poolbox.demo import pictures, scenario
-from poolbox.demo.pictures import NodePicture
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.event_log import EXECUTE, TERMINATED
+from tests.pool.event_log import TERMINATED
+from tests.pool.own_files import (
+    CORES,
+    HELD_BACK,
+    HELPED,
+    execute_point,
+    host,
+    known,
+    log_of,
+    pool_of,
+    publish,
+    started,
+    submit,
+)
+from tests.pool.sharectl_command import CHECKOUT
 
-JOB_CTL = scenario.CHECKOUT / "startd_cron" / "job_ctl.py"
+JOB_CTL = CHECKOUT / "startd_cron" / "job_ctl.py"
+GRACE_SECONDS = 30
+VALID_SECONDS, SOON_SECONDS = 600, 20
+OWN_PROGRAM = "STARTD_CRON_JOB_CTL_EXECUTABLE = $(LOCAL_DIR)/../../shared/of-{node}/job_ctl.py\n"
+SILENT = "#!/bin/sh\nexit 0\n"
+"""The last publication stands, though its end has come."""
+OFF = "t1_nobody_waits = False\n"
+NODES = {
+    # node: actuation, more configuration, multicore_pending of its plan, validity of that
+    "wn-001": ("live", "", "0", VALID_SECONDS),
+    "wn-002": ("cron", "", "0", VALID_SECONDS),
+    "wn-003": ("live", "", "1", VALID_SECONDS),
+    "wn-004": ("live", "", "", VALID_SECONDS),
+    "wn-005": ("live", "", "0", SOON_SECONDS),
+    "wn-006": ("live", OFF, "0", VALID_SECONDS),
+}
+AT_ONCE = ("wn-001", "wn-002")
+AFTER_GRACE = ("wn-003", "wn-004", "wn-005", "wn-006")
 
 
 @pytest.fixture(scope="module")
-def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
-    spec = dataclasses.replace(scenario.pool_spec(pool_suite), access_config=event_log.EVENT_TIMES)
-    with open_box(spec) as box:
-        yield box
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    points = tuple(
+        execute_point(node, actuation, more + OWN_PROGRAM.format(node=node), GRACE_SECONDS)
+        for node, (actuation, more, _pending, _seconds) in NODES.items()
+    )
+    with open_box(pool_of(points)) as running:
+        yield running
 
 
 @pytest.fixture
-def idle_pool(pool: Box) -> Iterator[Box]:
-    """The pool, whose queues and cores are empty again afterwards, and its nodes as at first."""
+def box(pool: Box) -> Iterator[Box]:
+    """The pool, whose nodes have no file, and the job as it is shipped."""
+    for node in NODES:
+        program(pool, node).parent.mkdir(exist_ok=True)
+        for source in (JOB_CTL, JOB_CTL.with_name("target.py")):
+            shutil.copy(source, program(pool, node).parent)
     yield pool
     pool.remove_jobs()
-    for node in pool.spec.execute_points:
-        pool.write_config(node.name, "")
+    for node in NODES:
+        target_file(pool, node).unlink(missing_ok=True)
 
 
-# ---- grace
-
-GUARDED, UNGUARDED = "wn-001.example.org", "wn-003.example.org"
-WAITING_EACH = 4
-THE_CRON_WAY = "SHARECTL_ACTUATION = cron\n"
-"""Live grace is held against it in test_live_actuation."""
+def program(box: Box, node: str) -> Path:
+    return box.shared_directory / f"of-{node}" / "job_ctl.py"
 
 
-def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with_sharectl(
-    idle_pool: Box,
-) -> None:
-    box = idle_pool
-    leave = box.shared_directory / "leave"
-    leave.unlink(missing_ok=True)
-    for machine in (GUARDED, UNGUARDED):
-        large_job_beside_small_ones(box, machine, leave)
-    box.wait_until(
-        lambda: len(box.jobs("JobStatus == 2")) == 2 * (8 + 1), 60, "both nodes are full"
-    )
-    for machine in (GUARDED, UNGUARDED):
-        for group in (
-            scenario.HELD_BACK,
-            scenario.HELPED,
-        ):  # the second is the large job's own submitter
-            box.submit(
-                pinned(group, 1, WAITING_EACH, "600", machine, f"log = {log_of(box, machine)}")
-            )
-    box.write_config(GUARDED, scenario.node_config(enabled=True) + THE_CRON_WAY)
-    box.write_config(UNGUARDED, scenario.node_config(enabled=False))
-    for machine in (GUARDED, UNGUARDED):
-        box.reconfig(machine)
-    switched = time.time()
-    box.wait_until(
-        lambda: published_since(box, GUARDED, "t1_McGraceTime", switched), 60, "mc_grace has run"
-    )
-    assert not any(started(box, machine) for machine in (GUARDED, UNGUARDED)), "both nodes are full"
-
-    leave.touch()
-    box.wait_until(
-        lambda: all(ended(box, large(m)) for m in (GUARDED, UNGUARDED)), 60, "the large jobs end"
-    )
-    box.wait_until(
-        lambda: started(box, GUARDED), 3 * scenario.GRACE_SECONDS + 30, "a single-core job gets in"
-    )
-    first = {
-        machine: round(min(started(box, machine), default=0) - ended(box, large(machine))[0], 1)
-        for machine in (GUARDED, UNGUARDED)
-    }
-    print(f"seconds from the end of the multicore job to the first single-core job: {first}")
-    assert 0 <= first[UNGUARDED] <= scenario.GRACE_SECONDS / 2, (
-        "without sharectl they get in at once"
-    )
-    # The node counts from the whole second in which the cores became free.
-    assert first[GUARDED] >= scenario.GRACE_SECONDS - 1, "none gets in during grace"
-    box.wait_until(lambda: len(started(box, GUARDED)) == 2 * WAITING_EACH, 60, "after it all do")
+def target_file(box: Box, node: str) -> Path:
+    return box.shared_directory / f"{node}.txt"
 
 
-def large_job_beside_small_ones(box: Box, machine: str, leave: Path) -> None:
-    """Fill a node of 16 cores: 8 small jobs, and one that ends when ``leave`` is there."""
-    box.submit(pinned(scenario.HELD_BACK, 1, 8, "600", machine))
-    until = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
-    job = pinned(scenario.HELPED, 8, 1, until, machine, f"log = {log_of(box, large(machine))}")
-    box.submit(job.replace("/bin/sleep", "/bin/sh"))
+def becomes(script: str) -> Callable[[Box, str], None]:
+    """Have a node's job turn into a script."""
 
-
-def pinned(group: str, cores: int, count: int, arguments: str, machine: str, *lines: str) -> str:
-    return scenario.jobs(group, cores, count, arguments, "\n".join((at(machine), *lines)))
-
-
-def at(machine: str) -> str:
-    return f'requirements = TARGET.Machine == "{machine}"'
-
-
-def large(machine: str) -> str:
-    """Name of the log of the large job on that node."""
-    return f"large-{machine}"
-
-
-def log_of(box: Box, name: str) -> Path:
-    return box.shared_directory / f"{name}.log"
-
-
-def started(box: Box, name: str) -> list[float]:
-    """Unix seconds at which jobs of that event log began to execute.
-
-    Not JobStartDate: a start that the node then refused sets it too.
-    """
-    return event_log.times(log_of(box, name), EXECUTE)
-
-
-def ended(box: Box, name: str) -> list[float]:
-    """Unix seconds at which jobs of that event log ended."""
-    return event_log.times(log_of(box, name), TERMINATED)
-
-
-def published_since(box: Box, machine: str, attribute: str, since: float) -> bool:
-    query = [
-        "condor_status",
-        "-constraint",
-        f'Machine == "{machine}" && PartitionableSlot =?= True',
-    ]
-    value = box.run([*query, "-af", attribute]).stdout.strip()
-    return value.isdigit() and int(value) >= since
-
-
-# ---- what is missing, stale, broken
-
-TARGET_SECONDS = 40
-SLACK_SECONDS = 30
-GARBAGE = bytes(range(256)) * 8 + b"\n"
-
-SILENT = "#!/bin/sh\nexit 0\n"
-FAILING = "#!/bin/sh\nexit 1\n"
-HANGING = "#!/bin/sh\nexec sleep 600\n"
-
-
-def stays_as_it_is(_file: Path, _program: Path) -> None:
-    """The file goes stale by itself."""
-
-
-def turns_into_garbage(file: Path, _program: Path) -> None:
-    file.write_bytes(GARBAGE)
-
-
-def cannot_be_executed(_file: Path, program: Path) -> None:
-    program.chmod(0o644)
-
-
-def becomes(script: str) -> Callable[[Path, Path], None]:
-    def broken(_file: Path, program: Path) -> None:
-        fresh = program.with_suffix(".new")
+    def broken(box: Box, node: str) -> None:
+        fresh = program(box, node).with_suffix(".new")
         fresh.write_text(script)
         fresh.chmod(0o755)
-        fresh.replace(program)
+        fresh.replace(program(box, node))
 
     return broken
 
 
-# Node, what happens to its target file or to its cron job, what it then says; None: what it said
-# last stands.
-FAILURES = (
-    ("wn-001", stays_as_it_is, "expired"),
-    ("wn-002", turns_into_garbage, "malformed"),
-    ("wn-003", cannot_be_executed, None),
-    ("wn-004", becomes(FAILING), None),
-    ("wn-005", becomes(SILENT), None),
-    ("wn-006", becomes(HANGING), None),
-)
+def all_started(box: Box, name: str) -> bool:
+    return max(started(box, node, name) for node in NODES) < float("inf")
 
 
-def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: Box) -> None:
-    box = idle_pool
-    places = {node: place_of(box, node) for node, _failure, _reason in FAILURES}
-    for node, (file, program) in places.items():
-        config = scenario.node_config(enabled=True, file=str(file), grace_seconds=1)
-        box.write_config(
-            f"{node}.example.org", f"{config}STARTD_CRON_JOB_CTL_EXECUTABLE = {program}\n"
-        )
-        box.reconfig(f"{node}.example.org")
-
-    # No file: the nodes say so, and jobs of any group get in.
+def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to_wait(
+    box: Box,
+) -> None:
+    for node in NODES:
+        submit(box, node, "multicore", CORES, "until told")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(NODES), 120, "every node is full")
+    soon = time.time() + SOON_SECONDS
+    for node, (_actuation, _more, pending, seconds) in NODES.items():
+        publish(box, node, int(time.time()) + seconds, pending=pending)
+    free = [node for node in NODES if NODES[node][2] == "0"]
     box.wait_until(
-        lambda: {node.job_ctl_reason for node in looked(box)} == {"no-file"},
+        lambda: known(box, free, "t1_MulticorePending =?= False && t1_MulticorePendingUntil > 0"),
         60,
-        "no file, they say",
+        "the nodes know that no multicore job waits",
     )
+    becomes(SILENT)(box, "wn-005")
+    for node in NODES:
+        submit(box, node, "single", 1)
+    time.sleep(max(0.0, soon - time.time()))  # the end of what wn-005 knows
+    (box.shared_directory / "leave").touch()
+
+    def ended(node: str) -> list[float]:
+        return event_log.times(log_of(box, node, "multicore"), TERMINATED)
+
+    box.wait_until(lambda: len([*filter(ended, NODES)]) == len(NODES), 60, "multicore jobs end")
+    box.wait_until(
+        lambda: all_started(box, "single"), 3 * GRACE_SECONDS + 30, "single-core jobs start"
+    )
+    waited = {node: round(started(box, node, "single") - ended(node)[0], 1) for node in NODES}
+    print(f"seconds from the end of the multicore job to the first single-core job: {waited}")
+    for node in AT_ONCE:
+        assert 0 <= waited[node] <= GRACE_SECONDS / 2, f"{node}: nobody waits"
+    for node in AFTER_GRACE:
+        assert waited[node] >= GRACE_SECONDS - 1, f"{node}: grace holds"
+
+
+# ---- missing, stale, broken
+
+TARGET_SECONDS, SLACK_SECONDS = 40, 30
+
+
+def stays_as_it_is(_box: Box, _node: str) -> None:
+    """The file goes stale by itself."""
+
+
+def turns_into_garbage(box: Box, node: str) -> None:
+    target_file(box, node).write_bytes(bytes(range(256)) * 8 + b"\n")
+
+
+def cannot_be_executed(box: Box, node: str) -> None:
+    program(box, node).chmod(0o644)
+
+
+FAILURES = {
+    # node: fault of its file or of its job, reason that it then publishes
+    "wn-001": (stays_as_it_is, "expired"),
+    "wn-002": (turns_into_garbage, "malformed"),
+    # The last reason stands.
+    "wn-003": (cannot_be_executed, "ok"),
+    "wn-004": (becomes("#!/bin/sh\nexit 1\n"), "ok"),
+    "wn-005": (becomes(SILENT), "ok"),
+    "wn-006": (becomes("#!/bin/sh\nexec sleep 600\n"), "ok"),
+}
+
+
+def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> None:
+    for node in FAILURES:
+        box.write_config(host(node), "SHARECTL_GRACE_SECONDS = 0\n")
+        box.reconfig(host(node))
     # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
     # refused here (docs/method.md).
-    box.wait_until(
-        lambda: out_of_grace(box) == len(places), 60, "every node has latched its free cores"
-    )
-    for node in places:
-        box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org"))
-    box.wait_until(
-        lambda: len(box.jobs("JobStatus == 2")) == len(places), 120, "a job gets in on every node"
-    )
+    no_file = 't1_JobCtlReason == "no-file" && MC_GRACE =?= False'
+    box.wait_until(lambda: known(box, FAILURES, no_file), 60, "no file, and no grace")
+    for node in FAILURES:
+        submit(box, node, "first", 1)
+    box.wait_until(lambda: all_started(box, "first"), 120, "a job gets in on every node")
 
     until = int(time.time()) + TARGET_SECONDS
-    for node, (file, _program) in places.items():
-        hold_back(file, node, until)
+    for node in FAILURES:
+        publish(box, node, until, f"{HELD_BACK} 0 {HELPED} {CORES}")
     box.wait_until(
-        lambda: all(node.target for node in looked(box)),
-        TARGET_SECONDS,
-        "every node has its target",
+        lambda: known(box, FAILURES, f"t1_TargetUntil == {until}"), TARGET_SECONDS, "all targets"
     )
-    for node in places:
-        log = f"log = {log_of(box, node)}"
-        box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org", log))
-    for node, failure, _reason in FAILURES:
-        failure(*places[node])
+    for node in FAILURES:
+        submit(box, node, "held", 1)
+    for node, (fault, _reason) in FAILURES.items():
+        fault(box, node)
     broken_at = time.time()
     assert broken_at < until - 10, "too slow a machine to tell an early end from an end on time"
 
-    box.wait_until(
-        lambda: all(started(box, node) for node in places),
-        TARGET_SECONDS + 2 * SLACK_SECONDS,
-        "jobs flow again",
-    )
-    for node, _failure, reason in FAILURES:
-        (start,) = started(box, node)
+    seconds = TARGET_SECONDS + 2 * SLACK_SECONDS
+    box.wait_until(lambda: all_started(box, "held"), seconds, "jobs flow again")
+    for node, (_fault, reason) in FAILURES.items():
+        start = started(box, node, "held")
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
-        # Held back until then: otherwise the jobs' getting in would say nothing. A refused file
-        # ends a target at once.
-        assert start >= (broken_at if reason == "malformed" else until) - 1, (
-            f"{node}: had no target to outlive"
+        # A refused file ends a target at once; otherwise jobs are held back until its end.
+        least = broken_at if reason == "malformed" else until
+        assert start >= least - 1, f"{node}: had no target to outlive"
+    for node, (_fault, reason) in FAILURES.items():
+        box.wait_until(
+            lambda node=node, reason=reason: known(box, [node], f't1_JobCtlReason == "{reason}"'),  # type: ignore[misc]
+            60,
+            f"{node} publishes {reason}",
         )
-    said = {node: reason or "ok" for node, _failure, reason in FAILURES}
-    box.wait_until(
-        lambda: {node.name: node.job_ctl_reason for node in looked(box)} == said,
-        60,
-        f"the nodes say why: {said}",
-    )
-    assert not any(node.target for node in looked(box))
-
-
-def out_of_grace(box: Box) -> int:
-    """Nodes of which the negotiator knows, too, that their free cores are in no grace."""
-    query = [
-        "condor_status",
-        "-constraint",
-        "t1_McRoomValue =?= 1 && MC_GRACE =?= false",
-        "-af",
-        "Machine",
-    ]
-    return len(box.run(query).stdout.split())
-
-
-def looked(box: Box) -> tuple[NodePicture, ...]:
-    return pictures.look(box)
-
-
-def place_of(box: Box, node: str) -> tuple[Path, Path]:
-    """Target file and copy of job_ctl of a node of its own."""
-    folder = box.shared_directory / f"of-{node}"
-    folder.mkdir()
-    program = folder / "job_ctl.py"
-    for source in (JOB_CTL, JOB_CTL.with_name("target.py")):
-        shutil.copy(source, folder)
-    return folder / "sharectl.txt", program
-
-
-def hold_back(file: Path, node: str, until: int) -> None:
-    """Publish a target that keeps out every job of the held-back group."""
-    now = int(time.time())
-    groups = ",".join(scenario.PLEDGE_HS06)
-    fresh = file.with_suffix(".new")
-    fresh.write_text(
-        f"# sharectl: 1\n# sequence: {now}\n# generated: {now}\n# valid_until: {until}\n# "
-        f"groups: {groups}\n"
-        f"# targets: 1\n{node} {scenario.HELD_BACK} 0 {scenario.HELPED} "
-        f"{scenario.MULTICORE_CORES}\n"
-    )
-    fresh.replace(file)

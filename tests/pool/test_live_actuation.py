@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import publish, snippet
+from tests.pool.deployed import on, publish, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
 
 pytestmark = pytest.mark.semantics
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.semantics
 ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE, GRACE_SECONDS = 16, 4, 8, 20
 JOBS = 200
-LOOKS = 28
+LOOKS = 24
 """One a second."""
 
 CONSUMPTION_POLICY = """\
@@ -52,7 +53,7 @@ WITH_POLICY, WITHOUT_MATCHED = "wn-003", "wn-006"
 def pool(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=configured(actuation) + more)
+            ExecutePoint(full(node), CORES, config=configured(actuation) + more)
             for node, (actuation, more) in NODES.items()
         ),
         access_points=(ACCESS,),
@@ -68,6 +69,24 @@ def box(pool: Box) -> Iterator[Box]:
     yield pool
     publish(pool)
     pool.remove_jobs()
+
+
+@contextmanager
+def changed(box: Box, node: str, text: str) -> Iterator[None]:
+    """A node with more configuration; afterwards there are no jobs."""
+    box.write_config(full(node), text)
+    box.reconfig(full(node))
+    try:
+        yield
+    finally:
+        # Of slots that go during a condor_reconfig the collector may keep the ads, as claimed.
+        box.remove_jobs()
+        box.write_config(full(node), "")
+        box.reconfig(full(node))
+
+
+def full(node: str) -> str:
+    return f"{node}.example.org"
 
 
 def configured(actuation: str) -> str:
@@ -92,29 +111,15 @@ def submit(
 
 def asked(box: Box, node: str, *attributes: str) -> list[list[str]]:
     """Those attributes of the node's slots, straight from its startd."""
-    query = ["condor_status", "-direct", f"{node}.example.org", "-af:,", *attributes]
+    query = ["condor_status", "-direct", full(node), "-af:,", *attributes]
     return [line.split(", ") for line in box.run(query).stdout.splitlines()]
 
 
 def held_cores(box: Box, node: str, group: str) -> int:
     """Cores of the group's dynamic slots."""
     rows = asked(box, node, "SlotType", "AccountingGroup", "Cpus")
-    return sum(
-        int(cores)
-        for kind, account, cores in rows
-        if kind == "Dynamic" and account.startswith(group)
-    )
-
-
-def refused(box: Box, node: str) -> int:
-    """How many matched jobs the node has refused at claim time so far."""
-    return box.log_text(f"{node}.example.org", "STARTD").count(
-        "can't be split to allocate a dynamic slot"
-    )
-
-
-def cycles(box: Box) -> int:
-    return box.log_text(box.spec.central_point, "NEGOTIATOR").count("Started Negotiation Cycle")
+    dynamic = [row for row in rows if row[0] == "Dynamic" and row[1].startswith(group)]
+    return sum(int(cores) for _, _, cores in dynamic)
 
 
 # ---- the cap
@@ -124,32 +129,34 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     """With leftovers, without, and with a consumption policy."""
     log = box.shared_directory / "cap.log"
     publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in NODES))
-    box.wait_until(
-        lambda: all(ready(box, node) for node in NODES), 90, "every node has its target, no grace"
-    )
-    before, began = {node: refused(box, node) for node in NODES}, cycles(box)
-    submit(box, "alice", 1, "$RANDOM_INTEGER(6,12)", JOBS, log)
+    for node in NODES:
+        box.wait_until(partial(ready, box, node), 90, f"{node}: a target, no grace")
 
-    most: dict[str, int] = defaultdict(int)
+    def refused(node: str) -> int:
+        """Matched jobs that the node has refused at claim time so far."""
+        return box.log_text(full(node), "STARTD").count("can't be split to allocate a dynamic slot")
+
+    def cycles() -> int:
+        negotiator = box.log_text(box.spec.central_point, "NEGOTIATOR")
+        return negotiator.count("Started Negotiation Cycle")
+
+    before, began = {node: refused(node) for node in NODES}, cycles()
+    submit(box, "alice", 1, "$RANDOM_INTEGER(8,14)", JOBS, log)
+    most: Counter[str] = Counter()
     with ThreadPoolExecutor(len(NODES)) as looks:
         for _ in range(LOOKS):
             next_look = time.monotonic() + 1
             seen = looks.map(lambda node: held_cores(box, node, "alice"), NODES)
-            most.update({node: max(most[node], cores) for node, cores in zip(NODES, seen)})
+            most |= Counter(dict(zip(NODES, seen)))
             time.sleep(max(0, next_look - time.monotonic()))
     logged = event_log.most_at_once(log)
-    lost = {node: (refused(box, node) - before[node]) / (cycles(box) - began) for node in NODES}
-    print(
-        f"most cores at once, sampled: {dict(most)}; from the event log: {dict(logged)}; cap {CAP}"
-    )
-    print(
-        "matches refused at claim time, per cycle: "
-        f"{ {n: round(rate, 1) for n, rate in lost.items()} }"
-    )
+    lost = {node: (refused(node) - before[node]) / (cycles() - began) for node in NODES}
+    print(f"most cores at once: {dict(most)}; by the event log: {dict(logged)}; cap {CAP}")
+    print(f"matches refused at claim time, per cycle: {lost}")
 
     for node in LIVE:
         assert most[node] <= CAP, f"{node}: the cap is never passed"
-        assert logged[f"{node}.example.org"] == CAP, f"{node}: but it is reached"
+        assert logged[full(node)] == CAP, f"{node}: but it is reached"
     for node in CRON:
         assert most[node] >= CAP, f"{node}: the cap is reached"
     assert lost[WITH_POLICY] <= 0.2, "the negotiator's own copy tells it when to stop"
@@ -161,120 +168,109 @@ def ready(box: Box, node: str) -> bool:
     return rows == [[str(CAP), "false", "false"]]
 
 
-# ---- grace
-
-
-@dataclass(frozen=True)
-class Look:
-    """A partitionable slot at one moment."""
-
-    at: float
-    cpus: int
-    grace: bool
-
-
-def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out(box: Box) -> None:
-    """Beside other jobs, and on a node that the multicore job had to itself."""
-    beside, alone, cron = "wn-001", "wn-002", "wn-004"
-    sizes = {beside: MULTICORE, alone: CORES, cron: MULTICORE}
-    here = {node: f'requirements = TARGET.Machine == "{node}.example.org"' for node in sizes}
-    for node, cores in sizes.items():
-        if cores < CORES:
-            submit(
-                box, "alice", 1, "600", CORES - cores, box.shared_directory / "fillers", here[node]
-            )
-    box.wait_until(
-        lambda: all(
-            held_cores(box, node, "alice") == CORES - cores for node, cores in sizes.items()
-        ),
-        90,
-        "fillers",
-    )
-    logs = {node: box.shared_directory / f"{node}.multicore" for node in sizes}
-    leave = box.shared_directory / "leave"
-    until_told = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
-    for node, cores in sizes.items():
-        submit(box, "cms", cores, until_told, 1, logs[node], "executable = /bin/sh", here[node])
-    box.wait_until(
-        lambda: all(event_log.times(log, EXECUTE) for log in logs.values()), 90, "full nodes"
-    )
-    for node in (beside, alone, cron):
-        for group in ("alice", "cms"):  # the second is the multicore job's own submitter
-            submit(box, group, 1, "600", 3, box.shared_directory / f"{node}.single", here[node])
-    leave.touch()
-
-    looks: dict[str, list[Look]] = {node: [] for node in (beside, alone, cron)}
-    until = time.monotonic() + 120
-    while time.monotonic() < until and not all(started(box, node) for node in looks):
-        for node, seen in looks.items():
-            rows = asked(box, node, "SlotType", "Cpus", "MC_GRACE")
-            now = time.time()
-            seen += [
-                Look(now, int(cpus), grace == "true")
-                for kind, cpus, grace in rows
-                if kind == "Partitionable"
-            ]
-        time.sleep(0.2)
-    for node, seen in looks.items():
-        ended = event_log.times(logs[node], TERMINATED)[0]
-        first = min(started(box, node), default=float("inf"))
-        graces = [look.at - ended for look in seen if look.grace and look.at > ended - 1]
-        print(
-            f"{node} ({NODES[node][0]}): grace seen from {min(graces, default=0):.1f} s to "
-            f"{max(graces, default=0):.1f} s "
-            f"after the multicore job, first single-core job after {first - ended:.1f} s"
-        )
-        if NODES[node][0] == "live":
-            assert graces, f"{node}: there is grace"
-            # A busy machine looks late: what counts is when it was last seen to be missing.
-            missing = [
-                look.at - ended for look in seen if not look.grace and look.at < ended + min(graces)
-            ]
-            assert max(missing, default=0.0) <= 2, f"{node}: grace is there with the free cores"
-            assert GRACE_SECONDS - 1 <= first - ended <= GRACE_SECONDS + 20, (
-                f"{node}: no start before its end"
-            )
-            free = [
-                look
-                for look in seen
-                if look.cpus >= MULTICORE and look.at - ended <= GRACE_SECONDS - 1
-            ]
-            assert all(look.grace for look in free), f"{node}: it stays for all of its time"
-
-
-def started(box: Box, node: str) -> list[float]:
-    return event_log.times(box.shared_directory / f"{node}.single", EXECUTE)
-
-
 # ---- claims
 
 
 def test_only_the_held_back_group_gives_up_its_claims(box: Box) -> None:
     """Jobs far shorter than CLAIM_WORKLIFE (1200 s): others go on in one claim."""
     node = "wn-001"
-    publish(box, f"{node} alice {CAP} cms {MULTICORE}")
-    in_the_collector = ["condor_status", f"slot1@{node}.example.org", "-af", "t1_Targetcores[0]"]
-    box.wait_until(
-        lambda: box.run(in_the_collector).stdout.split() == [str(CAP)], 60, "the target is there"
-    )
-    began, at = len(claims(box, node)), f'requirements = TARGET.Machine == "{node}.example.org"'
-    submit(box, "cms", MULTICORE, "3", 6, box.shared_directory / "helped.log", at)
-    submit(box, "alice", 1, "3", 12, box.shared_directory / "held.log", at)
-    ends = {"helped": 6, "held": 12}
-    box.wait_until(
-        lambda: all(
-            len(event_log.times(box.shared_directory / f"{name}.log", TERMINATED)) == count
-            for name, count in ends.items()
-        ),
-        120,
-        "all of them are through",
-    )
-    made = Counter(claims(box, node)[began:])
-    print(f"claims made for {ends} jobs, by owner's cores: {dict(made)}")
-    assert made["1"] == ends["held"], "one claim a job"
-    assert made[str(MULTICORE)] <= 2, "the helped group keeps the site's claim reuse"
+    with changed(box, node, "SHARECTL_GRACE_SECONDS = 0\n"):
+        publish(box, f"{node} alice {CAP} cms {MULTICORE}")
+        in_the_collector = ["condor_status", f"slot1@{full(node)}", "-af", "t1_Targetcores[0]"]
+        box.wait_until(
+            lambda: box.run(in_the_collector).stdout.split() == [str(CAP)],
+            60,
+            "the target is there",
+        )
+        began, ends = len(claims(box, node)), {"helped": 4, "held": 8}
+        logs = {name: box.shared_directory / f"{name}.log" for name in ends}
+        submit(box, "cms", MULTICORE, "4", ends["helped"], logs["helped"], on(full(node)))
+        submit(box, "alice", 1, "2", ends["held"], logs["held"], on(full(node)))
+
+        def ended() -> dict[str, int]:
+            return {name: len(event_log.times(log, TERMINATED)) for name, log in logs.items()}
+
+        box.wait_until(lambda: ended() == ends, 120, "all of them are through")
+        made = Counter(claims(box, node)[began:])
+        print(f"claims made for {ends} jobs, by owner's cores: {dict(made)}")
+        assert made["1"] == ends["held"], "one claim a job"
+        assert made[str(MULTICORE)] <= 2, "the helped group keeps the site's claim reuse"
 
 
 def claims(box: Box, node: str) -> list[str]:
     """Cores of every dynamic slot that the node has made, in order."""
-    return re.findall(r"slot\d+_\d+: \tCpus: (\d+)", box.log_text(f"{node}.example.org", "STARTD"))
+    return re.findall(r"slot\d+_\d+: \tCpus: (\d+)", box.log_text(full(node), "STARTD"))
+
+
+# ---- grace
+
+
+def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out(box: Box) -> None:
+    """Beside other jobs, on a node that it had to itself, by cron, and without sharectl."""
+    beside, alone, cron, off = "wn-001", "wn-002", CRON[0], "wn-006"
+    sizes = {beside: MULTICORE, alone: CORES, cron: MULTICORE, off: MULTICORE}
+    with changed(box, off, "SHARECTL_ENABLED = False\n"):
+        first, looks, ended = after_a_multicore_job(box, sizes)
+    print(f"seconds from the end of the multicore job to the first single-core job: {first}")
+    assert first[off] <= GRACE_SECONDS / 2, "without sharectl they get in at once"
+    # The node counts from the whole second in which the cores became free.
+    assert first[cron] >= GRACE_SECONDS - 1
+    for node in (beside, alone):
+        assert GRACE_SECONDS - 1 <= first[node] <= GRACE_SECONDS + 20, f"{node}: not before its end"
+        since = [(at - ended[node], cpus, grace) for at, cpus, grace in looks[node]]
+        graces = [at for at, _, grace in since if grace and at > -1]
+        assert graces, f"{node}: there is grace"
+        # A busy machine looks late: the last look without grace counts.
+        missing = [at for at, _, grace in since if not grace and at < min(graces)]
+        assert max(missing, default=0.0) <= 2, f"{node}: grace is there with the free cores"
+        free = [grace for at, cpus, grace in since if cpus >= MULTICORE and at <= GRACE_SECONDS - 1]
+        assert set(free) == {True}, f"{node}: it stays for all of its time"
+
+
+def after_a_multicore_job(
+    box: Box, sizes: Mapping[str, int]
+) -> tuple[dict[str, float], dict[str, list[tuple[float, int, bool]]], dict[str, float]]:
+    """Seconds to the first single-core job; looks at free cores and MC_GRACE; ends; by node."""
+    shared = box.shared_directory
+    for node, cores in sizes.items():
+        if cores < CORES:
+            fillers = CORES - cores
+            submit(box, "alice", 1, "600", fillers, shared / "fillers", on(full(node)))
+    for node, cores in sizes.items():
+        box.wait_until(
+            lambda node=node, cores=cores: held_cores(box, node, "alice") == CORES - cores,  # type: ignore[misc]
+            90,
+            f"{node}: fillers",
+        )
+    leave, logs = shared / "leave", {node: shared / f"{node}.multicore" for node in sizes}
+    until_told = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
+    for node, cores in sizes.items():
+        shell = ("executable = /bin/sh", on(full(node)))
+        submit(box, "cms", cores, until_told, 1, logs[node], *shell)
+
+    def those(paths: Mapping[str, Path], event: str) -> dict[str, float]:
+        """First such event of each node's log that has one."""
+        times = {node: event_log.times(path, event) for node, path in paths.items()}
+        return {node: min(seen) for node, seen in times.items() if seen}
+
+    box.wait_until(lambda: len(those(logs, EXECUTE)) == len(sizes), 90, "full nodes")
+    full_at = int(time.time())
+    box.wait_until(
+        lambda: int(asked(box, CRON[0], "t1_McGraceTime")[0][0]) > full_at, 60, "mc_grace has run"
+    )
+    singles = {node: shared / f"{node}.single" for node in sizes}
+    for node, path in singles.items():
+        for group in ("alice", "cms"):  # the second is the multicore job's own submitter
+            submit(box, group, 1, "600", 3, path, on(full(node)))
+    leave.touch()
+
+    looks: dict[str, list[tuple[float, int, bool]]] = {node: [] for node in sizes}
+    until = time.monotonic() + 120
+    while time.monotonic() < until and len(those(singles, EXECUTE)) < len(sizes):
+        for node, seen in looks.items():
+            rows = asked(box, node, "SlotType", "Cpus", "MC_GRACE")
+            free = [(int(cpus), grace) for kind, cpus, grace in rows if kind == "Partitionable"]
+            seen += [(time.time(), cpus, grace == "true") for cpus, grace in free]
+        time.sleep(0.2)
+    ended, began = those(logs, TERMINATED), those(singles, EXECUTE)
+    return {node: began[node] - ended[node] for node in sizes}, looks, ended

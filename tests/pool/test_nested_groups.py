@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sharectl.shares.quotas import central_manager_configuration
 from tests.logs import errors_in
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import publish, snippet
+from tests.pool.deployed import jobs, publish, slots, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import Sharectl
 
@@ -27,22 +28,14 @@ SHORT, LONG = 12, 3
 """Jobs of the held-back group, and of the helped one, on each node."""
 SIBLINGS, STRANGER, BY_CRON, FIRST_PARTS = (f"wn-00{number}.example.org" for number in range(1, 5))
 TARGETS = {
-    # Which subgroup is held back, and who is helped.
+    # Held back, helped.
     SIBLINGS: ("alice.user", "alice.prod"),
     STRANGER: ("alice.prod", "cms"),
     BY_CRON: ("alice.user", "alice.prod"),
     FIRST_PARTS: ("alice.user", "alice.prod"),
 }
-OTHERS = {
-    # Whom a target of subgroups must not take for one of them: jobs of one core, and of the size to
-    # be let in.
-    node: [
-        (group, cores)
-        for group in ("alice", "alice.production", "alice.users", "lhcb")
-        for cores in (1, MULTICORE)
-    ]
-    for node in (SIBLINGS, STRANGER, BY_CRON)
-}
+OTHERS = ("alice", "alice.production", "alice.users", "lhcb")
+"""Groups that a target of subgroups must not take for one of them."""
 
 NODE = snippet(grace_seconds=1)
 MORE = {
@@ -81,37 +74,19 @@ def box(pool: Box) -> Iterator[Box]:
     pool.remove_jobs()
 
 
-def submit(box: Box, group: str, cores: int, count: int, node: str, command: str) -> Path:
+def submit(box: Box, group: str, cores: int, count: int, node: str, seconds: object) -> Path:
     """Event log of jobs that may only run on nodes whose names match."""
     log = box.shared_directory / f"{len(list(box.shared_directory.iterdir()))}-{group}.log"
-    where = f'requirements = regexp("{node}", TARGET.Machine)\n'
-    box.submit(
-        f"executable = /bin/sh\narguments = \"-c '{command}'\"\ntransfer_executable = "
-        f"False\nrequest_cpus = {cores}\n"
-        f"request_memory = 8\nrequest_disk = 8\nlog = {log}\naccounting_group = {group}\n"
-        f"accounting_group_user = bob\n{where}queue {count}\n"
-    )
+    where = f'requirements = regexp("{node}", TARGET.Machine)'
+    box.submit(jobs(group, cores, count, seconds, where, f"log = {log}"))
     return log
-
-
-def asked(box: Box, node: str, *attributes: str) -> list[list[str]]:
-    """Those attributes of the node's slots, straight from its startd."""
-    query = ["condor_status", "-direct", node, "-af:,", *attributes]
-    return [line.split(", ") for line in box.run(query).stdout.splitlines()]
 
 
 def under(box: Box, node: str, held_back: str, helped: str) -> bool:
     """True if the node's slot acts on a target of these groups, and is in no grace."""
-    rows = asked(
-        box,
-        node,
-        "PartitionableSlot",
-        "t1_TargetGroups[0]",
-        "t1_TargetGroups[1]",
-        "t1_TargetActive",
-        "MC_GRACE",
-    )
-    return ["true", held_back, helped, "true", "false"] in rows
+    names = ("PartitionableSlot", "t1_TargetGroups", "t1_TargetActive", "MC_GRACE")
+    lines = box.run(["condor_status", "-direct", node, "-af:V,", *names]).stdout.splitlines()
+    return f'true, {{ "{held_back}","{helped}" }}, true, false' in lines
 
 
 def ended(log: Path) -> int:
@@ -120,152 +95,104 @@ def ended(log: Path) -> int:
 
 def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box) -> None:
     """Each job for its node; on the last, with an older START, those of the target wait."""
-    publish(
-        box,
-        *(
-            f"{node.split('.')[0]} {held} {CAP} {helped} {MULTICORE}"
-            for node, (held, helped) in TARGETS.items()
-        ),
-    )
-    box.wait_until(
-        lambda: all(under(box, node, *groups) for node, groups in TARGETS.items()),
-        90,
-        "every node has its target",
-    )
+    lines = (f"{node.split('.')[0]} {a} {CAP} {b} {MULTICORE}" for node, (a, b) in TARGETS.items())
+    publish(box, *lines)
+    for node, pair in TARGETS.items():
+        box.wait_until(partial(under, box, node, *pair), 90, f"{node} has its target")
+    named = [node for node in TARGETS if node != FIRST_PARTS]
     others = {
-        (node, group, cores): submit(box, group, cores, 1, node, "sleep 1")
-        for node, jobs in OTHERS.items()
-        for group, cores in jobs
+        (node, group, cores): submit(box, group, cores, 1, node, 1)
+        for node in named
+        for group in OTHERS
+        for cores in (1, MULTICORE)
     }
-    short = {
-        node: submit(box, held, 1, SHORT, node, "sleep 3") for node, (held, _) in TARGETS.items()
-    }
+    short = {node: submit(box, held, 1, SHORT, node, 3) for node, (held, _) in TARGETS.items()}
     long = {
-        node: submit(box, helped, MULTICORE, LONG, node, "sleep 3")
-        for node, (_, helped) in TARGETS.items()
+        node: submit(box, helped, MULTICORE, LONG, node, 3) for node, (_, helped) in TARGETS.items()
     }
-    named: set[str] = set()
+    counted: set[str] = set()
 
     def through() -> bool:
-        named.update(jobs for row in asked(box, BY_CRON, "t1_CurrentJobs") for jobs in row)
-        return all(ended(short[node]) == SHORT and ended(long[node]) == LONG for node in OTHERS)
+        counted.update(str(slot.get("t1_CurrentJobs")) for slot in slots(box, BY_CRON))
+        return {(ended(short[node]), ended(long[node])) for node in named} == {(SHORT, LONG)}
 
     box.wait_until(through, 240, "jobs of the groups that are named are through")
     most = {node: event_log.most_at_once(log)[node] for node, log in short.items()}
     made = Counter(re.findall(r"slot\d+_\d+: \tCpus: (\d+)", box.log_text(SIBLINGS, "STARTD")))
-    print(
-        f"most cores at once of the held-back groups: {most}; slots made on {SIBLINGS}: "
-        f"{dict(made)}; {sorted(named)}"
-    )
+    print(f"most cores at once of the held-back groups: {most}; slots made: {dict(made)}")
 
     let_in = [key for key, log in others.items() if event_log.events(log, EXECUTE)]
     assert not let_in, "no other group is taken for one of the two"
     assert (most[SIBLINGS], most[STRANGER]) == (CAP, CAP), "the cap is reached, and never passed"
     assert made["1"] == SHORT, "of the held-back subgroup each job is the last of its claim"
     assert made[str(MULTICORE)] < LONG, "its sibling's claims go from job to job"
-    assert any(jobs.startswith("alice.user:") for jobs in named), (
-        "cores are counted by the longest name"
-    )
-    assert not event_log.events(short[FIRST_PARTS], EXECUTE), (
-        "first parts alone tell neither of the two"
-    )
+    assert [row for row in counted if row.startswith("alice.user:")], "the longest name counts"
+    assert not event_log.events(short[FIRST_PARTS], EXECUTE), "first parts alone are neither"
     assert not event_log.events(long[FIRST_PARTS], EXECUTE)
 
 
 def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_path: Path) -> None:
     """All jobs are of alice, so cores move within alice only."""
     sharectl, leave = Sharectl(box, tmp_path), box.shared_directory / "leave"
+    targets_file, nodes = box.shared_directory / "sharectl.txt", (SIBLINGS, STRANGER)
     configuration: dict[str, Any] = {
         "groups": GROUPS,
         "nodes": {"controlled": ["wn-001", "wn-002"]},
         "control": {"strategy": "pair"},
-        "publish": [{"file": str(box.shared_directory / "sharectl.txt")}],
+        "publish": [{"file": str(targets_file)}],
     }
-    until_told = f"until test -e {leave}; do sleep 0.2; done"
-    filled = [
-        submit(box, "alice.user", 1, CORES - 1, node, until_told) for node in (SIBLINGS, STRANGER)
-    ]
-    filled += [submit(box, "alice", 1, 1, node, until_told) for node in (SIBLINGS, STRANGER)]
+    until_told = f"0; until test -e {leave}; do sleep 0.2; done"
+    filled = [submit(box, "alice.user", 1, CORES - 1, node, until_told) for node in nodes]
+    filled += [submit(box, "alice", 1, 1, node, until_told) for node in nodes]
     box.wait_until(
         lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES,
         120,
         "full nodes",
     )
-    waiting = submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", "sleep 600")
+    waiting = submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", 600)
 
-    def seen() -> dict[str, Any]:
+    def cores() -> tuple[int, int]:
         rows = sharectl.json("errors", **configuration)["groups"]
-        return {row["group"]: row for row in rows}
+        held = {row["group"]: row["cores"] for row in rows}
+        return held["alice.user"], held["alice"]
 
-    box.wait_until(
-        lambda: (
-            (seen()["alice.user"]["cores"], seen()["alice"]["cores"]) == (2 * CORES - 2, 2 * CORES)
-        ),
-        60,
-        "cores",
-    )
-    both = [
+    box.wait_until(lambda: cores() == (2 * CORES - 2, 2 * CORES), 60, "cores")
+    counted, listed = (
         sharectl.json("snapshot", pool={"mode": mode}, **configuration)["groups"]
         for mode in ("counted", "jobs")
-    ]
-    assert both[0] == both[1], "slots and jobs tell of the same groups"
+    )
+    assert counted == listed, "slots and jobs are of the same groups"
     sharectl.run("cycle", **configuration)
-    targets = text.read(box.shared_directory / "sharectl.txt").targets
-    assert {
-        (target.node, target.held_back, target.cap_cores, target.helped) for target in targets
-    } == {
-        (node, "alice.user", CORES - 1 - MULTICORE, "alice.prod") for node in ("wn-001", "wn-002")
+    cap, targets = CORES - 1 - MULTICORE, text.read(targets_file).targets
+    assert {(row.node, row.held_back, row.cap_cores, row.helped) for row in targets} == {
+        (node, "alice.user", cap, "alice.prod") for node in ("wn-001", "wn-002")
     }
     rows = {row.group: row for _, row in errors_in(sharectl.errors_log)}
     assert list(rows) == ["alice", "alice.prod", "alice.user", "cms"]
     assert rows["alice"].usage.cores == 2 * CORES
-    assert (
-        rows["alice"].usage.pending_multi_jobs == rows["alice.prod"].usage.pending_multi_jobs == 2
-    )
-    assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0, (
-        "what sums to nothing is one level"
-    )
+    assert [rows[name].usage.pending_multi_jobs for name in ("alice", "alice.prod")] == [2, 2]
+    assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0, "one level sums to nothing"
 
-    box.wait_until(
-        lambda: all(under(box, node, "alice.user", "alice.prod") for node in (SIBLINGS, STRANGER)),
-        60,
-        "targets arrive",
-    )
-    more = [submit(box, "alice.user", 1, CORES, node, "sleep 600") for node in (SIBLINGS, STRANGER)]
+    for node in nodes:
+        box.wait_until(partial(under, box, node, "alice.user", "alice.prod"), 60, "targets arrive")
+    more = [submit(box, "alice.user", 1, CORES, node, 600) for node in nodes]
     leave.touch()
     box.wait_until(lambda: len(event_log.events(waiting, EXECUTE)) == 2, 90, "the sibling runs")
-    assert {event.host for event in event_log.events(waiting, EXECUTE)} <= {SIBLINGS, STRANGER}
-    held = [event_log.most_at_once(log).most_common(1) for log in more]
-    assert all(most <= CORES - 1 - MULTICORE for found in held for _, most in found), (
-        "it does not come back"
-    )
+    assert {event.host for event in event_log.events(waiting, EXECUTE)} <= {*nodes}
+    assert max(sum(event_log.most_at_once(log).values()) for log in more) <= cap, "no way back"
 
 
 def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) -> None:
     """Dynamic quotas of subgroups, as rendered, are parts of the group's."""
     pool_cores = len(TARGETS) * CORES
     alice = pool_cores * 440 / 480
-    wanted = {
-        "alice": 0.1 * alice,
-        "alice.prod": 0.75 * alice,
-        "alice.user": 0.15 * alice,
-        "cms": pool_cores - alice,
-    }
-    submit(box, "alice.prod", 1, 1, ".", "sleep 1")
-    query = [
-        "condor_status",
-        "-any",
-        "-constraint",
-        "IsAccountingGroup",
-        "-af",
-        "Name",
-        "EffectiveQuota",
-    ]
+    parts = {"alice": 0.1, "alice.prod": 0.75, "alice.user": 0.15}
+    wanted = {"cms": pool_cores - alice, **{name: part * alice for name, part in parts.items()}}
+    submit(box, "alice.prod", 1, 1, ".", 1)
+    query = ["condor_status", "-any", "-constraint", "IsAccountingGroup"]
 
-    def told() -> bool:
-        rows = [line.split() for line in box.run(query).stdout.splitlines()]
-        return {name: float(quota) for name, quota in rows if name in wanted} == pytest.approx(
-            wanted, abs=0.01
-        )
+    def quotas() -> dict[str, float]:
+        rows = box.run([*query, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
+        return {name: float(quota) for name, quota in map(str.split, rows) if name in wanted}
 
-    box.wait_until(told, 60, f"quotas of {wanted}")
+    box.wait_until(lambda: quotas() == pytest.approx(wanted, abs=0.01), 60, f"quotas of {wanted}")

@@ -1,4 +1,4 @@
-"""Off means off: `disable` takes targets away and keeps them away, `enable` lets them back."""
+"""A node under a target: `explain` names what happened, and off means off."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from typing import Any, Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from poolbox.demo import scenario
 from tests.logs import changes_in
-from tests.pool import looking
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import partitionable, snippet
+from tests.pool.looking import described, still
 from tests.pool.sharectl_command import Sharectl
 
-NODE = "wn-001.example.org"
-CORES = 16
-TARGET = [8, 8]
-"""Cap of the held-back group, request of the helped one: what the node publishes."""
+NODE, LEFT_ALONE = "wn-001.example.org", "wn-002.example.org"
+CORES, MULTICORE, WAITING = 16, 8, 3
+HELD_BACK, HELPED = "alice", "cms"
+TARGET = [8, MULTICORE]
+"""Cap of the held-back group, request of the helped one: t1_Targetcores of the node."""
 NO_TARGET = [0, 0]
-PERIOD_SECONDS = 5
-"""Period of job_ctl in the scenario."""
+PERIOD_SECONDS = 3
+"""Period of job_ctl."""
 DEADLINE_SECONDS = 90
 PAUSE_SECONDS = 1.0
 """Between two cycles: several while job_ctl runs once."""
-SOURCE = f"SHARECTL_SOURCE = file:{scenario.TARGETS_FILE_ON_NODE}\n"
 
 
 @pytest.fixture(scope="module")
-def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=(ExecutePoint(NODE, cores=CORES, power_hs06=160.0),),
-        suite=pool_suite,
-        execute_config=f"{scenario.SNIPPET.read_text()}{scenario.node_config(enabled=True)}{SOURCE}",
-    )
-    with open_box(spec) as box:
-        box.submit(scenario.jobs(scenario.HELD_BACK, 1, CORES, "3600"))
-        looking.still(box, CORES)
-        box.submit(scenario.jobs(scenario.HELPED, 8, 1, "3600"))
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    """Two nodes full of one group's jobs, while large ones of the other wait."""
+    steered = snippet(job_ctl_period_seconds=PERIOD_SECONDS)
+    nodes = ((NODE, steered), (LEFT_ALONE, ""))
+    points = tuple(ExecutePoint(name, CORES, power_hs06=160.0, config=text) for name, text in nodes)
+    with open_box(BoxSpec(points)) as box:
+        box.submit(described(HELD_BACK, 1, 2 * CORES, 3600))
+        still(box, 2 * CORES)
+        box.submit(described(HELPED, MULTICORE, WAITING, 3600))
         yield box
 
 
@@ -49,25 +48,27 @@ def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
 def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
     command = Sharectl(pool, tmp_path)
     yield command
-    (pool.shared_directory / scenario.TARGETS_FILE).unlink(missing_ok=True)
+    published(pool).unlink(missing_ok=True)
+
+
+def published(pool: Box) -> Path:
+    return pool.shared_directory / "sharectl.txt"
 
 
 def configured(pool: Box) -> dict[str, Any]:
     return {
-        "groups": {
-            group: {"pledge_hs06": pledge} for group, pledge in scenario.PLEDGE_HS06.items()
-        },
-        "publish": [{"file": str(pool.shared_directory / scenario.TARGETS_FILE)}],
+        # So that the error is worth a block on both nodes.
+        "groups": {HELPED: {"pledge_hs06": 950.0}, HELD_BACK: {"pledge_hs06": 50.0}},
+        "nodes": {"controlled": "wn-001"},
+        "publish": [{"file": str(published(pool))}],
         "validity_seconds": 600,
     }
 
 
 def cores_of_target(pool: Box) -> list[int]:
     """t1_Targetcores of the node, from its own startd."""
-    query = ["condor_status", "-direct", NODE, "-constraint", "PartitionableSlot", "-af"]
-    asked = ("t1_Targetcores[0]", "t1_Targetcores[1]", "int(time() < t1_TargetUntil)")
-    cap, request, valid = pool.run([*query, *asked]).stdout.split()
-    return [int(cap), int(request)] if valid == "1" else NO_TARGET
+    ad = partitionable(pool, NODE)
+    return list(ad["t1_Targetcores"]) if time.time() < ad["t1_TargetUntil"] else NO_TARGET
 
 
 def becomes(pool: Box, cores: list[int]) -> None:
@@ -85,34 +86,94 @@ def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
         time.sleep(PAUSE_SECONDS)
 
 
+def changed(sharectl: Sharectl) -> list[tuple[str, str, str]]:
+    """Change, node and verb of each target in the audit."""
+    rows = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
+    return [(row["change"], row["node"], row["who"]["verb"]) for row in rows]
+
+
+# ---- explained
+
+
+def test_after_a_cycle_each_answer_agrees_with_the_pool(pool: Box, sharectl: Sharectl) -> None:
+    how = configured(pool)
+    cycle = sharectl.json("cycle", **how)
+    sequence = cycle["plan"]["sequence"]
+    assert [target["node"] for target in cycle["plan"]["targets"]] == ["wn-001"]
+
+    over = sharectl.json("explain", "group", HELD_BACK, **how)
+    assert (over["sequence"], over["agrees"], over["cores"]) == (sequence, True, 2 * CORES)
+    assert [exchange["nodes"] for exchange in over["gives"]] == [["wn-001"]]
+    by_name = {formula["name"]: formula["value"] for formula in over["formulas"]}
+    errors = {row["group"]: row["error_hs06"] for row in cycle["errors"]}
+    assert by_name["DHS"] == pytest.approx(errors[HELD_BACK])
+    under = sharectl.json("explain", "group", HELPED, **how)
+    assert under["pending_by_cores"] == {str(MULTICORE): WAITING}
+    assert [exchange["helped"] for exchange in under["receives"]] == [HELPED]
+    without_jobs = next(flip for flip in under["would_change"] if flip["code"] == "pending")
+    assert (without_jobs["becomes"], without_jobs["outcome"]) == (0.0, "neither")
+
+    def says() -> Any:
+        return sharectl.json("explain", "node", NODE, **how)["says"]
+
+    pool.wait_until(
+        lambda: says()["obeyed_sequence"] == sequence, 60, "the node acts on its target"
+    )
+    printed = sharectl.run("explain", "node", "wn-001", **how).stdout
+    assert f"obeyed: it acts on the target of this plan ({sequence})" in printed
+    node = sharectl.json("explain", "node", "wn-002", **how)
+    assert (node["target"], node["reason"]["code"]) == (None, "uncontrolled")
+    assert node["says"]["obeyed_sequence"] is None
+    assert "controlled" in {flip["code"] for flip in node["would_change"]}
+    live = sharectl.json("explain", "node", "wn-002", "--live", **how)
+    assert (live["cycle"], live["reason"]["code"]) == (None, "uncontrolled")
+
+    whole = sharectl.json("explain", "cycle", "latest", **how)
+    assert (whole["cycle"], whole["complete"], whole["before"]) == (1, True, None)
+    assert {source["name"].split()[0] for source in whole["sources"]} == {"collector", "schedd"}
+    assert whole["published"] == cycle["published"]
+    assert [(e["held_back"], e["helped"]) for e in whole["exchanges"]] == [(HELD_BACK, HELPED)]
+    assert (whole["agrees"], whole["decided_again"]) == (True, "1 target")
+    more = [flip["what"] for flip in whole["would_change"] if flip["outcome"] == "2 targets"]
+    assert "wn-002 is under control (nodes.controlled)" in more
+
+    diff = sharectl.json("plan", "--diff", **how)
+    assert diff["counts"] == {"added": 0, "kept": 1, "moved": 0, "altered": 0, "dropped": 0}
+    everywhere = sharectl.json("plan", "--diff", **{**how, "nodes": {"controlled": "*"}})
+    assert (everywhere["counts"]["added"], everywhere["counts"]["kept"]) == (1, 1)
+    power = everywhere["effect"]["power_hs06"]
+    assert power[HELD_BACK] < 0 < power[HELPED]
+    assert sharectl.json("replay", **how)["summary"]["agreement_ratio"] == 1.0
+    quiet = sharectl.json("replay", "--set", "control.deadband_hs06=1000000", **how)["summary"]
+    assert (quiet["was"]["targets"], quiet["would"]["targets"]) == (1, 0)
+
+
+# ---- off
+
+
 def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     pool: Box, sharectl: Sharectl
 ) -> None:
     parts = configured(pool)
-    published = pool.shared_directory / scenario.TARGETS_FILE
-
+    file = published(pool)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
-    first = sequence_of(published)
+    first = sequence_of(file)
 
     said = sharectl.run("disable", "--reason", "cooling of room 3", "--for", "2h", **parts).stdout
     assert "cooling of room 3" in said
-    assert f"no targets at {published}" in said
-    assert sequence_of(published) > first
-    withdrawn = published.read_bytes()
+    assert f"no targets at {file}" in said
+    assert sequence_of(file) > first
+    withdrawn = file.read_bytes()
     becomes(pool, NO_TARGET)
-    cycles = []
-
-    def cycle() -> None:
-        cycles.append(sharectl.run("cycle", **parts).stdout)
-
-    stays_without_target(pool, cycle)
-    assert cycles
-    assert all("disabled=true" in line and "cooling of room 3" in line for line in cycles)
-    assert published.read_bytes() == withdrawn, "cycles published something"
-    assert sharectl.errors_log.read_text().count(scenario.HELPED) == 1 + len(cycles), (
-        "cycles still measure"
-    )
+    cycles: list[str] = []
+    stays_without_target(pool, lambda: cycles.append(sharectl.run("cycle", **parts).stdout))
+    assert {("disabled=true" in line, "cooling of room 3" in line) for line in cycles} == {
+        (True, True)
+    }
+    assert file.read_bytes() == withdrawn, "cycles published something"
+    rows = sharectl.errors_log.read_text().count(HELPED)
+    assert rows == 1 + len(cycles), "cycles still measure"
 
     would = sharectl.run("cycle", "--dry-run", **parts)
     assert "wn-001" in would.stdout, "what it would do is still shown"
@@ -121,14 +182,16 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     sharectl.run("enable", **parts)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
-    assert sharectl.json("status", **parts)["disabled"] is None
-    changes = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
-    assert [(row["change"], row["node"], row["who"]["verb"]) for row in changes] == [
+    # wn-002 has no job_ctl.
+    status = sharectl.run("status", "--json", expect=1, **parts).stdout
+    assert json.loads(status)["disabled"] is None
+    assert changed(sharectl) == [
         ("added", "wn-001", "cycle"),
         ("removed", "wn-001", "disable"),
         ("added", "wn-001", "cycle"),
     ]
-    assert changes[1]["why"]["text"] == "cooling of room 3"
+    targets = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
+    assert targets[1]["why"]["text"] == "cooling of room 3"
 
 
 def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: Sharectl) -> None:
@@ -142,7 +205,7 @@ def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: S
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
 
-    sharectl.run("disable", "--reason", "a moment", "--for", "30s", **parts)
+    sharectl.run("disable", "--reason", "a moment", "--for", "20s", **parts)
     assert "disabled=true" in sharectl.run("cycle", **parts).stdout
     becomes(pool, NO_TARGET)
     pool.wait_until(lambda: over(sharectl), 60, "the time is over")
@@ -171,12 +234,7 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
         holder.terminate()
         holder.wait(10)
     stays_without_target(pool, lambda: sharectl.run("cycle", **parts))
-    assert [
-        line["change"] for line in changes_in(sharectl.folder) if line["event"] == "target"
-    ] == [
-        "added",
-        "removed",
-    ]
+    assert [change for change, _, _ in changed(sharectl)] == ["added", "removed"]
 
 
 def over(sharectl: Sharectl) -> bool:

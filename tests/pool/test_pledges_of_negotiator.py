@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
@@ -41,7 +41,7 @@ HS06 = {"cms": 100.0, "alice": 150.0, "alice.prod": 112.5, "alice.user": 37.5}
 
 
 @pytest.fixture(scope="module")
-def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator[Box]:
+def pool(open_box: OpenBox) -> Iterator[Box]:
     with open_box(SPEC) as box:
         yield box
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec
+from sharectl.condor.schedds import SAMPLE_JOBS
+from sharectl.ledger import jobs_file
+from sharectl.publish import text
+from sharectl.publish.state import StateFile
+from tests.pool.conftest import OpenBox
 from tests.pool.looking import (
     FIRST,
     MIDDLE,
@@ -29,9 +35,11 @@ from tests.pool.looking import (
 )
 from tests.pool.sharectl_command import GROUPS, Sharectl
 
+NEVER = "requirements = False"
+
 
 @pytest.fixture(scope="module")
-def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator[Box]:
+def pool(open_box: OpenBox) -> Iterator[Box]:
     with open_box(SPEC) as box:
         yield box
 
@@ -45,6 +53,7 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
 
 def fill(box: Box) -> int:
     """Jobs of all kinds: those that run, whose number is returned, and those that wait."""
+    half = described("atlas", 1, 2, 600, NEVER).replace("= 1\n", "= 2 * Half\n+Half = 2\n", 1)
     running = [
         (FIRST, described("cms", 1, 3, 600, at(STRONG))),
         (SECOND, described("cms.prod", 8, 1, 600, at(STRONG))),
@@ -56,16 +65,11 @@ def fill(box: Box) -> int:
     ]
     waiting = [
         (FIRST, described("cms", 16, 5, 600)),
-        (SECOND, described("cms", 8, 7, 600, "requirements = False")),
-        (SECOND, described("atlas", 1, 11, 600, "requirements = False")),
-        (FIRST, described("lhcb.x", 2, 3, 600, "requirements = False")),
+        (SECOND, described("cms", 8, 7, 600, NEVER)),
+        (SECOND, described("atlas", 1, 11, 600, NEVER)),
+        (FIRST, described("lhcb.x", 2, 3, 600, NEVER)),
         (FIRST, described("cms", 4, 2, 600, "hold = True")),
-        (
-            SECOND,
-            described("atlas", 1, 2, 600, "requirements = False").replace(
-                "= 1\n", "= 2 * Half\n+Half = 2\n", 1
-            ),
-        ),
+        (SECOND, half),
     ]
     elsewhere = [
         (FIRST, described("cms", 1, 2, 600, "universe = scheduler")),
@@ -76,23 +80,17 @@ def fill(box: Box) -> int:
     return 11
 
 
-def test_both_ways_to_look_give_the_same_table(sharectl: Sharectl) -> None:
+def test_both_ways_to_look_give_the_same_table_and_so_does_the_seeds_command(
+    sharectl: Sharectl,
+) -> None:
     still(sharectl.box, fill(sharectl.box))
     tables = {mode: table(sharectl, mode) for mode in MODES}
     assert tables["counted"] == tables["jobs"]
-    groups = tables["jobs"]["groups"]
     # A request of 16 cores counts as the largest node. wn-001 has 240 HS06 on 12 cores, wn-002 88
-    # on 8, wn-003 the
-    # seed's 400 on 8.
-    assert {
-        name: (
-            used["single_cores"],
-            used["multi_cores"],
-            used["power_hs06"],
-            used["pending_by_cores"],
-        )
-        for name, used in groups.items()
-    } == {
+    # on 8, wn-003 the seed's 400 on 8.
+    columns = ("single_cores", "multi_cores", "power_hs06", "pending_by_cores")
+    groups = tables["jobs"]["groups"].items()
+    assert {name: tuple(used[column] for column in columns) for name, used in groups} == {
         "cms": (3, 11, 11 * 20.0 + 3 * 50.0, {"8": 7, "12": 5}),
         "atlas": (2, 4, 6 * 11.0, {"1": 11, "4": 2}),
         "other": (1, 4, 5 * 50.0, {"2": 3}),
@@ -107,35 +105,29 @@ def test_both_ways_to_look_give_the_same_table(sharectl: Sharectl) -> None:
         "wn-003": {"cms": 3, "other": 5},
     }
 
-
-def test_what_the_seeds_command_prints_is_valid_and_gives_the_same_rows(sharectl: Sharectl) -> None:
-    still(sharectl.box, fill(sharectl.box))
     printed = sharectl.folder / "from-condor_q.txt"
     printed.write_text(sharectl.box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
     now = int(time.time())
     pair = {"strategy": "pair"}
     replayed = sharectl.run("errors", "--jobs", str(printed), "--taken-at", str(now)).stdout
-    live = {
-        mode: sharectl.run("errors", pool={"mode": mode}, control=pair).stdout for mode in MODES
-    }
-    rows = {name: [line.split()[1:] for line in text.splitlines()] for name, text in live.items()}
     wanted = [line.split()[1:] for line in replayed.splitlines()]
-    assert rows == dict.fromkeys(MODES, wanted)
     assert [row[0] for row in wanted] == ["T0", *GROUPS]
-    assert all(line.startswith(f"{now} ") for line in replayed.splitlines()[1:])
-    # The file that a cycle writes says the same as the one that condor_q wrote.
+    for mode in MODES:
+        live = sharectl.run("errors", pool={"mode": mode}, control=pair).stdout
+        assert [line.split()[1:] for line in live.splitlines()] == wanted
+    # The file that a cycle writes has the rows of the one that condor_q wrote.
     sharectl.run("cycle", control=pair)
     own = sharectl.run("errors", "--jobs", str(sharectl.jobs_file), "--taken-at", str(now)).stdout
     assert own == replayed
 
 
-# ---- what plans need besides
+# ---- requests, as plans need them
 
 
 def asking(cores: str, memory: str, count: int) -> str:
     """Jobs of cms that never start, with requests that may be expressions."""
     return (
-        described("cms", 1, count, 600, "requirements = False")
+        described("cms", 1, count, 600, NEVER)
         .replace("request_cpus = 1\n", f"request_cpus = {cores}\n")
         .replace("request_memory = 1\n", f"request_memory = {memory}\n")
     )
@@ -165,23 +157,14 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
     assert many["counted"] == many["jobs"]
     # The largest node has 12 cores; memory that only a slot knows is unknown.
-    assert waiting(many["jobs"]) == {
-        (1, 1024): 3,
-        (2, 0): 2,
-        (10, 2048): 4,
-        (12, 3145728): 1,
-        (12, 0): 5,
-        (1, 0): 2,
-    }
+    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (12, 0): 5, (1, 0): 2}
+    assert waiting(many["jobs"]) == wanted
     seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
     assert seed["counted"] == seed["jobs"]
     assert seed["jobs"]["groups"]["cms"]["pending_by_cores"] == {"1": 10, "2": 2, "8": 5}
     nodes = {node["name"]: node for node in many["jobs"]["nodes"]}
-    assert {name: node["held_memory_mib"] for name, node in nodes.items()} == {
-        "wn-001": 0,
-        "wn-002": 128,
-        "wn-003": 0,
-    }
+    held = {name: node["held_memory_mib"] for name, node in nodes.items()}
+    assert held == {"wn-001": 0, "wn-002": 128, "wn-003": 0}
     assert {node["memory_mib"] for node in nodes.values()} == {16384}
 
 
@@ -196,6 +179,38 @@ def test_jobs_that_all_want_another_memory_are_counted_by_a_sample(sharectl: Sha
         assert abs(counted[kind] - jobs) <= 2, "every second job is in the sample"
 
 
+def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> None:
+    """Each size has its times: a sample of many jobs of one core, all of the few of eight."""
+    box, began = sharectl.box, time.monotonic()
+
+    def waits(mode: str) -> dict[str, Any]:
+        content = sharectl.json("snapshot", pool={"mode": mode})
+        return {f"{row['group']} {row['cores']}": row for row in content["waits"]}
+
+    def started(mode: str) -> int:
+        return int((waits(mode).get("atlas 1", {}).get("started") or {"jobs": 0})["jobs"])
+
+    box.submit(described("atlas", 1, 6, 600, at(STRONG)), FIRST)
+    for mode in MODES:
+        box.wait_until(lambda mode=mode: started(mode) == 6, 120, "the jobs of atlas run")  # type: ignore[misc]
+    box.submit(described("cms", 8, 20, 600, NEVER), FIRST)
+    box.submit(described("cms", 1, 3 * SAMPLE_JOBS, 600, NEVER), FIRST)
+    for mode in MODES:
+        seen = waits(mode)
+        elapsed = time.monotonic() - began + 2
+        assert set(seen) == {"atlas 1", "cms 1", "cms 8"}
+        assert seen["atlas 1"]["pending"] is None
+        many, few = seen["cms 1"]["pending"], seen["cms 8"]["pending"]
+        assert (few["jobs"], few["sampled"]) == (20, False)
+        assert many["sampled"] == (mode == "counted")
+        assert SAMPLE_JOBS / 4 <= many["jobs"] <= 3 * SAMPLE_JOBS
+        # Ages are whole seconds, of a question for each size.
+        assert 0 <= many["longest_seconds"] <= few["median_seconds"] + 1
+        assert few["median_seconds"] <= few["longest_seconds"] <= elapsed
+        begun = seen["atlas 1"]["started"]
+        assert 0 <= begun["median_seconds"] <= begun["longest_seconds"] <= elapsed
+
+
 def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> None:
     box = sharectl.box
 
@@ -205,23 +220,64 @@ def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> Non
             for node in table(sharectl, "counted", nodes=nodes)["nodes"]
         }
 
-    plain = (True, False, False)
-    assert kinds() == dict.fromkeys(("wn-001", "wn-002", "wn-003"), plain)
+    plain = dict.fromkeys(("wn-001", "wn-002", "wn-003"), (True, False, False))
+    assert kinds() == plain
     for reserved in (["wn-001*"], "TotalSlotCpus > 10"):
-        assert kinds(reserved=reserved) == {
-            "wn-001": (True, True, False),
-            "wn-002": plain,
-            "wn-003": plain,
-        }
+        assert kinds(reserved=reserved) == {**plain, "wn-001": (True, True, False)}
+    drained = {**plain, "wn-002": (True, False, True)}
     box.run(["condor_drain", "-graceful", MIDDLE])
     try:
-        box.wait_until(
-            lambda: kinds()["wn-002"] == (True, False, True), 30, "the drained node is seen"
-        )
-        assert kinds()["wn-001"] == plain
+        box.wait_until(lambda: kinds() == drained, 30, "the drained node is seen")
     finally:
         box.run(["condor_drain", "-cancel", MIDDLE])
-    box.wait_until(lambda: kinds()["wn-002"] == plain, 30, "the node is no longer drained")
+    box.wait_until(lambda: kinds() == plain, 30, "the node is no longer drained")
+
+
+# ---- jobs that lie about their group, their size and their power
+
+HOSTILE_GROUPS = (
+    '"cms\\n2 wn-001 atlas 5 8 10"', '"c\\"ms"', '"cms\' || True"', f'"{"x" * 1000}"',
+    '"../../etc/passwd"', 'strcat("a", "tlas")', "{1, 2}", "[a = 1]", "17", "undefined", "error",
+    '"none"', '"other"', '"cms atlas"',
+)  # fmt: skip
+HOSTILE_CORES = (
+    "4 - 8", "-3", "0", "99999999999999999999", "1e300", '"eight"', "undefined", "error", "2.5",
+    'real("inf")',
+)  # fmt: skip
+HOSTILE_POWER = ("-5", "1e300", '"much"', "error", 'real("nan")')
+
+
+def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    for number, group in enumerate(HOSTILE_GROUPS):
+        box.submit(described("", 1, 1, 600, f"+AcctGroup = {group}"), (FIRST, SECOND)[number % 2])
+    for power in HOSTILE_POWER:
+        names = ("MATCH_t1_wn_hs06", "MATCH_TotalCpus", "MATCH_TotalSlotCpus")
+        forged = [f"+{name} = {power}" for name in names]
+        box.submit(described("cms", 1, 1, 600, *forged))
+        box.submit(described("cms", 1, 1, 600, NEVER, *forged))
+    for cores in HOSTILE_CORES:
+        never = described("atlas", 1, 1, 600, NEVER)
+        box.submit(never.replace("request_cpus = 1", f"request_cpus = {cores}"))
+    running = len(HOSTILE_GROUPS) + len(HOSTILE_POWER)
+    still(box, running)
+    tables = {mode: table(sharectl, mode)["groups"] for mode in MODES}
+    for groups in tables.values():
+        assert set(groups) == {*GROUPS, "other"}
+        assert math.isfinite(sum(used["power_hs06"] for used in groups.values()))
+        assert groups["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
+        assert groups["atlas"]["pending_by_cores"] == {"1": 8, "2": 1, "12": 1}
+        assert sum(used["cores"] for used in groups.values()) == running
+    # The schedd's own figures, of the jobs' start, stand above those of the jobs.
+    assert tables["jobs"]["cms"]["power_hs06"] == tables["counted"]["cms"]["power_hs06"]
+    for mode in MODES:
+        sharectl.run("cycle", pool={"mode": mode})
+        text.read(sharectl.targets)
+        rows = jobs_file.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
+        assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
+    printed = sharectl.folder / "from-condor_q.txt"
+    printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
+    sharectl.run("plan", "--jobs", str(printed))
 
 
 # ---- jobs that start and end between two looks
@@ -256,30 +312,35 @@ def look(sharectl: Sharectl, mode: str) -> Look:
     return Look(began, time.time(), groups)
 
 
-def changes(box: Box) -> list[Change]:
+def changes(box: Box) -> Iterator[Change]:
     """All starts and ends by the schedds; jobs stay in their queues until removal."""
     wanted = ("AcctGroup", "RequestCpus", "JobStartDate", "CompletionDate")
-    found = []
     for job in box.jobs("Bench < 600", wanted):
         group = job["AcctGroup"].split(".")[0]
         name = group if group in GROUPS else "other"
-        found.append(Change(name, job["RequestCpus"], job["JobStartDate"], started=True))
-        found.append(Change(name, job["RequestCpus"], job["CompletionDate"], started=False))
-    return found
+        yield Change(name, job["RequestCpus"], job["JobStartDate"], started=True)
+        yield Change(name, job["RequestCpus"], job["CompletionDate"], started=False)
 
 
-def allowance(first: Look, second: Look, noted: list[Change]) -> tuple[Counter[str], Counter[str]]:
-    """Cores and pending jobs by which each group may differ between two looks."""
-    cores: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
-    for change in noted:
-        if first.began - LAG_SECONDS <= change.at <= second.ended + 1:
-            cores[change.group] += change.cores
-        # Both ways count what waits in the schedds themselves: only starts between the looks may
+def bounded(first: Look, second: Look, noted: list[Change]) -> bool:
+    """Check a pair of looks; returns True if the bound on cores was below those held."""
+    held = allowed = 0
+    since, until = first.began, second.ended + 1
+    for group in (*GROUPS, "other"):
+        own = [change for change in noted if change.group == group]
+        cores = sum(change.cores for change in own if since - LAG_SECONDS <= change.at <= until)
+        # Both ways count waiting jobs in the schedds themselves: only starts between the looks may
         # differ.
-        if change.started and first.began - 1 <= change.at <= second.ended + 1:
-            waiting[change.group] += 1
-    return cores, waiting
+        starts = [change for change in own if change.started and since - 1 <= change.at <= until]
+        one, other = first.groups[group], second.groups[group]
+        assert abs(one["cores"] - other["cores"]) <= cores, (group, first, second)
+        assert abs(pending(one) - pending(other)) <= len(starts), (group, first, second)
+        held, allowed = held + one["cores"], allowed + cores
+    return allowed < held
+
+
+def pending(used: dict[str, Any]) -> int:
+    return sum(used["pending_by_cores"].values())
 
 
 def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(
@@ -287,66 +348,56 @@ def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(
 ) -> None:
     box = sharectl.box
     keep = "leave_in_queue = JobStatus == 4"
-    box.submit(described("cms", 4, 1, 600, at(STRONG)), FIRST)
-    still(box, 1)
-    for number, (group, cores) in enumerate(
-        [("cms", 1), ("atlas", 2), ("lhcb", 1), ("atlas.prod", 4)] * 4
-    ):
-        box.submit(
-            described(group, cores, 2, 9 + 3 * number % 17, keep), (FIRST, SECOND)[number % 2]
-        )
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) > 8, 30, "jobs run")
+    # Jobs that stay hold most cores: the bound is tight though looks take long on a busy machine.
+    box.submit(described("cms", 4, 3, 600, at(STRONG)), FIRST)
+    box.submit(described("lhcb", 4, 1, 600, at(SILENT)), SECOND)
+    still(box, 4)
+    kinds = [("cms", 1), ("atlas", 2), ("lhcb", 1), ("atlas.prod", 4)] * 2
+    for number, (group, cores) in enumerate(kinds):
+        jobs = described(group, cores, 2, 7 + 3 * number % 11, keep)
+        box.submit(jobs, (FIRST, SECOND)[number % 2])
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) > 8, 60, "jobs run")
     pairs: list[tuple[Look, Look]] = []
     longest = time.monotonic() + 150
-    while box.jobs("JobStatus == 1"):
-        pair = look(sharectl, MODES[len(pairs) % 2]), look(sharectl, MODES[(len(pairs) + 1) % 2])
-        pairs.append(pair)
+    while box.jobs("JobStatus == 1") or len(pairs) < 2:
+        modes = MODES if len(pairs) % 2 else MODES[::-1]
+        pairs.append((look(sharectl, modes[0]), look(sharectl, modes[1])))
         assert time.monotonic() < longest, "the jobs do not end"
     box.wait_until(lambda: not box.jobs("JobStatus == 2 && Bench < 600"), 60, "the short jobs end")
-    noted = changes(box)
-    assert len(noted) == 64
+    noted = list(changes(box))
+    assert len(noted) == 4 * len(kinds)
     tight = [bounded(first, second, noted) for first, second in pairs]
-    # A bound that lets anything pass proves nothing: it must have been below what was held, though
-    # looks take
-    # long on a busy machine.
-    assert sum(tight) >= 2, tight
-    still(box, 1)
+    # A bound that lets anything pass proves nothing: it must have been below the cores held.
+    assert True in tight, tight
+    still(box, 4)
     assert table(sharectl, "jobs") == table(sharectl, "counted")
-    assert table(sharectl, "jobs")["groups"]["cms"]["multi_cores"] == 4
+    assert table(sharectl, "jobs")["groups"]["cms"]["multi_cores"] == 12
 
 
-def bounded(first: Look, second: Look, noted: list[Change]) -> bool:
-    """Check a pair of looks; returns whether the bound on cores was below those held."""
-    cores, waiting = allowance(first, second, noted)
-    for group in (*GROUPS, "other"):
-        one, other = first.groups[group], second.groups[group]
-        assert abs(one["cores"] - other["cores"]) <= cores[group], (group, first, second)
-        assert abs(pending(one) - pending(other)) <= waiting[group], (group, first, second)
-    held: int = sum(first.groups[group]["cores"] for group in (*GROUPS, "other"))
-    return sum(cores.values()) < held
+# ---- a young collector: unknown is not zero
 
 
-def pending(used: dict[str, Any]) -> int:
-    return sum(used["pending_by_cores"].values())
+def test_a_collector_without_nodes_makes_the_cycle_incomplete(
+    open_box: OpenBox, tmp_path: Path
+) -> None:
+    with open_box(BoxSpec(execute_points=())) as box:
+        sharectl = Sharectl(box, tmp_path)
+        assert "collector: it knows no execute point" in sharectl.run("cycle", expect=75).stderr
+        assert not sharectl.targets.exists()
 
 
-def test_the_bound_on_what_may_differ_can_be_broken() -> None:
-    def seen(at: float, cores: int, jobs: int) -> Look:
-        none = {"cores": 0, "pending_by_cores": {}}
-        return Look(
-            at,
-            at + 1,
-            {
-                "cms": {"cores": cores, "pending_by_cores": {"1": jobs}},
-                "atlas": none,
-                "other": none,
-            },
-        )
-
-    started = [Change("cms", 4, 101.0, started=True)]
-    bounded(seen(100, 8, 3), seen(101, 12, 2), started)
-    for wrong in (seen(101, 13, 2), seen(101, 12, 1)):
-        with pytest.raises(AssertionError):
-            bounded(seen(100, 8, 3), wrong, started)
-    with pytest.raises(AssertionError):
-        bounded(seen(100, 8, 3), seen(101, 12, 3), [Change("cms", 4, 90.0, started=True)])
+def test_a_young_collector_that_knows_less_than_before_changes_nothing(
+    sharectl: Sharectl,
+) -> None:
+    sharectl.run("cycle")
+    store = StateFile(sharectl.folder / "state.json")
+    before = store.load()
+    assert before.nodes == 3
+    published = sharectl.targets.read_bytes()
+    store.save(dataclasses.replace(before, nodes=5))
+    done = sharectl.run("cycle", expect=75)
+    assert "knows 3 of 5 execute points of the last cycle" in done.stderr
+    assert sharectl.targets.read_bytes() == published
+    assert store.load().nodes == 5
+    store.save(before)
+    sharectl.run("cycle")

@@ -12,15 +12,14 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Callable
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
 from sharectl.shares.groups import group_of
+from tests.pool.conftest import OpenBox
+from tests.pool.sharectl_command import CHECKOUT
 from tests.pool.start_cases import (
     CASES,
     CORES,
@@ -37,9 +36,6 @@ from tests.pool.start_cases import (
 
 pytestmark = pytest.mark.semantics
 
-OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
-
-CHECKOUT = Path(__file__).parents[2]
 NODES = {LIVE: "wn-001.example.org", CRON: "wn-002.example.org"}
 LATCHED, MIXED_UP = "wn-003.example.org", "wn-004.example.org"
 CHILD = CHECKOUT / "central" / "sharectl" / "condor" / "child.py"
@@ -146,9 +142,11 @@ def started(node: Box, deployed: Mapping[str, str], way: str) -> Started:
 
 
 def _job_ad(job: Job) -> Attributes:
-    request = {"RequestCpus": job.request} if job.request is not None else {}
-    group = {"AccountingGroup": job.accounting_group} if job.accounting_group is not None else {}
-    return {**request, **group}
+    ad = {"RequestCpus": job.request, "AccountingGroup": job.accounting_group}
+    return {name: text for name, text in ad.items() if text is not None}
+
+
+ALONE = _job_ad(JOBS["no group asking for 1"])
 
 
 def test_groups_are_those_that_the_central_manager_counts() -> None:
@@ -185,12 +183,12 @@ def test_the_seeds_start_is_forged(started: Started) -> None:
         "t1_Targetcores[1])"
     )
     seeds = Started(started.box, {**started.deployed, "Start": unscoped}, started.way)
-    honest = _job_ad(JOBS["no group asking for 1"])
-    assert seeds([{}], [honest, {**honest, "t1_Targetcores": "{0,0}"}]) == [["error", True]]
+    forged = {**ALONE, "t1_Targetcores": "{0,0}"}
+    assert seeds([{}], [ALONE, forged]) == [["error", True]]
 
 
 def test_overheated_nodes_take_nothing(started: Started) -> None:
-    jobs = [_job_ad(JOBS["no group asking for 1"]), _job_ad(JOBS['"cms" asking for 8'])]
+    jobs = [ALONE, _job_ad(JOBS['"cms" asking for 8'])]
     values = ("True", "False", "undefined", "error", '"hot"')
     seen = started([{"t1_overheat": value} for value in values], jobs)
     assert seen == [[False] * 2, *[[True] * 2] * 4]
@@ -200,13 +198,7 @@ def test_too_few_free_cores_need_no_grace(started: Started) -> None:
     """The slot's own cores count, whatever was last seen of them."""
     grace = GRACES[started.way]["grace" if started.way == LIVE else "an expression"].attributes
     slots = [{**grace, "Cpus": cores} for cores in ("8", "7", "0", "undefined", "error")]
-    assert started(slots, [_job_ad(JOBS["no group asking for 1"])]) == [
-        [False],
-        [True],
-        [True],
-        [True],
-        [True],
-    ]
+    assert started(slots, [ALONE]) == [[False], *[[True]] * 4]
 
 
 @pytest.mark.parametrize(
@@ -229,18 +221,12 @@ def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_
         node.reconfig(name)
     assert in_force in off["t1_TargetAdmits"]
     slots = [slot for slot in slots_in(way) if in_force or "DynamicSlot" not in slot]
-    jobs = [
-        _job_ad(JOBS[kind])
-        for kind in ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
-    ]
-    seen = Started(node, {key: text for key, text in off.items() if key != "MC_GRACE"}, way)(
-        slots, jobs
-    )
+    kinds = ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
+    off.pop("MC_GRACE", None)
+    seen = Started(node, off, way)(slots, [_job_ad(JOBS[kind]) for kind in kinds])
     assert {start for row in seen for start in row} == {True}
-    assert {let_in(JOBS['"lhcb" asking for 1'], *case[1:], way) for case in CASES[way]} == {
-        True,
-        False,
-    }
+    normally = {let_in(JOBS[kinds[0]], *case[1:], way) for case in CASES[way]}
+    assert normally == {True, False}
 
 
 def test_a_file_on_the_node_switches_it_off(
@@ -289,14 +275,9 @@ def test_a_startd_that_runs_gets_the_latches_by_reconfig(node: Box) -> None:
         )
     after, mixed_up = slot_ad(node, LATCHED), slot_ad(node, MIXED_UP)
     assert not before.keys() & set(LATCH_ATTRIBUTES)
-    assert {name: after[name] for name in ("t1_McRoomValue", "t1_WatchedValue", "NeverValue")} == {
-        "t1_McRoomValue": "1",
-        "t1_WatchedValue": "1",
-        "NeverValue": "0",
-    }
+    values = [after[name] for name in ("t1_McRoomValue", "t1_WatchedValue", "NeverValue")]
+    assert values == ["1", "1", "0"]
     assert after["t1_McRoomTime"] == after["t1_WatchedTime"]
-    assert {name: after[name] for name in ("FreeCoresTime", "NumDynamicSlotsTime")} == {
-        name: before[name] for name in ("FreeCoresTime", "NumDynamicSlotsTime")
-    }
-    assert "t1_WatchedTime" in mixed_up
-    assert "t1_McRoomTime" not in mixed_up
+    for name in ("FreeCoresTime", "NumDynamicSlotsTime"):
+        assert after[name] == before[name]
+    assert ("t1_WatchedTime" in mixed_up, "t1_McRoomTime" in mixed_up) == (True, False)

@@ -1,29 +1,26 @@
-"""The snippet with real jobs: targets, caps, claims, grace, and forged attributes."""
+"""The snippet with real jobs: targets, caps, claims, and forged attributes."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import Callable
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import CHECKOUT, held, jobs, partitionable, publish, slots, snippet
+from tests.pool.conftest import OpenBox
+from tests.pool.deployed import CHECKOUT, held, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
 
-OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
-
-NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
-CORES = 24
-CAP = 8
-GRACE_SECONDS = 20
-OVERRIDES = "90-written.config"
+NODE, NO_CRON, ACCESS = "wn-001.example.org", "wn-002.example.org", "ap-1.example.org"
+KEEPING = "wn-003.example.org"
+"""Its claims go on from job to job, whatever the target."""
+CORES = 16
+CAP = 4
 # On a busy machine a run can be late by more than three such short periods.
-DEPLOYED = snippet(grace_seconds=GRACE_SECONDS, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
+DEPLOYED = snippet(grace_seconds=0, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
 WATCHED_SECONDS = 12
 FORGED = """\
 +t1_Targetcores = {0,0}
@@ -42,7 +39,11 @@ FORGED = """\
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
-        execute_points=(ExecutePoint(NODE, CORES),),
+        execute_points=(
+            ExecutePoint(NODE, CORES),
+            ExecutePoint(NO_CRON, CORES, config="STARTD_CRON_JOBLIST =\n"),
+            ExecutePoint(KEEPING, CORES, config="CLAIM_WORKLIFE = 1200\n"),
+        ),
         access_points=(ACCESS,),
         execute_config=DEPLOYED,
         central_config=f"include : {CHECKOUT}/config.d/examples/60-sharectl-central-manager.conf\n",
@@ -53,103 +54,82 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 
 @pytest.fixture
 def box(pool: Box) -> Iterator[Box]:
-    """The pool, with no jobs, targets or overrides before and after."""
+    """The pool, with no jobs and targets before and after."""
     yield pool
     publish(pool)
-    # First the jobs: of slots that go during a condor_reconfig the collector may keep the ads, as
-    # claimed.
     pool.remove_jobs()
-    override(pool, "")
 
 
-def submit(box: Box, group: str, cores: int, seconds: int, count: int = 1, more: str = "") -> int:
-    return box.submit(jobs(group, cores, count, seconds, more))
+def submit(
+    box: Box, group: str, cores: int, seconds: int, count: int = 1, *lines: str, node: str = NODE
+) -> int:
+    return box.submit(jobs(group, cores, count, seconds, on(node), *lines))
 
 
-def override(box: Box, text: str) -> None:
-    box.write_config(NODE, text, OVERRIDES)
-    box.reconfig(NODE)
-
-
-def cores_by_group(box: Box) -> Counter[str]:
+def cores_by_group(box: Box, node: str = NODE) -> Counter[str]:
     """Cores of dynamic slots by group."""
-    return held(box, NODE)
+    return held(box, node)
 
 
-def watched(box: Box, seconds: float = WATCHED_SECONDS) -> list[Counter[str]]:
-    """`cores_by_group` over and over, for so long."""
-    until = time.monotonic() + seconds
+def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
+    """`cores_by_group` of `NODE` and of `KEEPING`, over and over for `WATCHED_SECONDS`."""
+    until = time.monotonic() + WATCHED_SECONDS
     seen = []
     while time.monotonic() < until:
-        seen.append(cores_by_group(box))
+        seen.append((cores_by_group(box), cores_by_group(box, KEEPING)))
         time.sleep(0.2)
     return seen
 
 
-NO_GRACE = "SHARECTL_GRACE_SECONDS = 0\n"
+def saturated(box: Box, node: str) -> None:
+    """Fill a node with short single-core jobs of the held-back group; cms waits too."""
+    for seconds in (4, 5, 7, 9):
+        submit(box, "alice", 1, seconds, 120, node=node)
+    box.wait_until(
+        lambda: cores_by_group(box, node)["alice"] == CORES, 60, f"alice has all of {node}"
+    )
+    submit(box, "cms.pilot", 8, 600, node=node)
 
 
-def saturated(box: Box) -> None:
-    """Fill the node with short single-core jobs of the held-back group; more wait."""
-    for seconds in (3, 4, 5, 7):
-        submit(box, "alice", 1, seconds, 100)
-    box.wait_until(lambda: cores_by_group(box)["alice"] == CORES, 60, "alice has the whole node")
+def in_force(box: Box, node: str, cap: int) -> None:
+    """Wait until the node has a target."""
+    box.wait_until(
+        lambda: partitionable(box, node).get("t1_Targetcores") == [cap, 8], 60, "the target"
+    )
 
 
 def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
-    override(box, NO_GRACE)
-    saturated(box)
-    submit(box, "cms.pilot", 8, 600)
-    without_target = watched(box)
-    assert max(held["cms"] for held in without_target) == 0, (
-        "by itself HTCondor gives cms its cores"
-    )
+    """Not without a target, nor without the snippet's CLAIM_WORKLIFE."""
+    for node in (NODE, KEEPING):
+        saturated(box, node)
+    seen = watched(box)
+    assert max(held["cms"] for held, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
-    publish(box, f"wn-001 alice {CAP} cms 8")
+    publish(box, *(f"{node.partition('.')[0]} alice {CAP} cms 8" for node in (NODE, KEEPING)))
+    for node in (NODE, KEEPING):
+        in_force(box, node, CAP)
     submit(box, "lhcb", 1, 4, 20)
     submit(box, "lhcb", 1, 4, 20, FORGED)
     box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
     box.wait_until(lambda: cores_by_group(box)["alice"] == CAP, 90, "alice has its cap")
-    with_target = watched(box)
-    assert max(held["alice"] for held in with_target) == CAP, "and no core more"
-    assert max(held["lhcb"] for held in with_target) == 0, (
-        "no third group, whatever its jobs have written in them"
-    )
-    assert min(held["cms"] for held in with_target) == 8
+    seen = watched(box)
+    assert max(held["alice"] for held, _ in seen) == CAP, "and no core more"
+    assert max(held["lhcb"] for held, _ in seen) == 0, "no third group, whatever its jobs claim"
+    assert min(held["cms"] for held, _ in seen) == 8
+    assert max(held["cms"] for _, held in seen) == 0, "alice's claims go on from job to job"
 
     publish(box)
     box.wait_until(
-        lambda: sum(cores_by_group(box).values()) == CORES,
-        60,
-        "without a target all cores are used",
+        lambda: sum(cores_by_group(box).values()) == CORES, 60, "without a target all cores work"
     )
-
-
-def test_without_its_claim_worklife_a_target_moves_nothing(box: Box) -> None:
-    override(box, NO_GRACE + "CLAIM_WORKLIFE = 1200\n")
-    saturated(box)
-    submit(box, "cms.pilot", 8, 600)
-    publish(box, f"wn-001 alice {CAP} cms 8")
-    box.wait_until(
-        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, 8],
-        30,
-        "the node has its target",
-    )
-    assert max(held["cms"] for held in watched(box)) == 0, "alice's claims go on from job to job"
 
 
 def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     """The roll-up in the partitionable slot is whole numbers, those of dynamic slots."""
-    override(box, NO_GRACE)
     most = CORES - 8
     publish(box, f"wn-001 alice {most} cms 8")
-    box.wait_until(
-        lambda: partitionable(box, NODE).get("t1_Targetcores") == [most, 8],
-        60,
-        "the node has its target",
-    )
-    submit(box, "alice", 1, 5, 200)
-    box.wait_until(lambda: cores_by_group(box)["alice"] > 0, 60, "alice runs")
+    in_force(box, NODE, most)
+    submit(box, "alice", 1, 5, 100)
     lists = []
 
     def look() -> int:
@@ -164,74 +144,17 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     while time.monotonic() < until:
         look()
         time.sleep(0.1)
-    assert all(isinstance(cores, int) for held, _, _ in lists for cores in held), lists
+    assert {type(cores) for held, _, _ in lists for cores in held} == {int}, lists
     assert max(sum(held) for held, _, _ in lists) == most
-    assert any(isinstance(start, int) for _, starts, _ in lists for start in starts), (
-        "JobStart rolls up"
-    )
-    assert all(len(held) == len(starts) == len(cpus) for held, starts, cpus in lists)
+    assert int in {type(start) for _, starts, _ in lists for start in starts}, "JobStart rolls up"
+    assert [row for row in lists if len({*map(len, row)}) > 1] == []
 
 
-def first_start_after_multicore(box: Box) -> float:
-    """Seconds from the end of a multicore job to the first start of a single-core job."""
-    box.wait_until(
-        lambda: "MC_GRACE" in partitionable(box, NODE), 30, "the node has looked at its cores"
-    )
-    multicore = submit(box, "cms", CORES, 8)
-    box.wait_until(lambda: cores_by_group(box)["cms"] == CORES, 60, "the multicore job runs")
-    for group, more in (("cms", ""), ("lhcb", ""), ("lhcb", FORGED)):
-        submit(box, group, 1, 60, 4, more)
-    history = [
-        "condor_history",
-        "-af",
-        "CompletionDate",
-        "-constraint",
-        f"ClusterId == {multicore}",
-    ]
-
-    def ended() -> str:
-        return box.run(history, host=ACCESS).stdout.strip()
-
-    end = float(box.wait_until(ended, 60, "the multicore job is over"))
-
-    def started() -> list[int]:
-        """From the slots: JobStartDate of a job is set even if the node refuses it then."""
-        busy = [
-            slot for slot in slots(box, NODE) if slot["Activity"] == "Busy" and "JobStart" in slot
-        ]
-        return [slot["JobStart"] for slot in busy if slot["JobId"] != f"{multicore}.0"]
-
-    starts = box.wait_until(started, GRACE_SECONDS + 60, "single-core jobs start")
-    return min(starts) - end
-
-
-def test_single_core_jobs_wait_out_grace_where_a_multicore_job_ended(box: Box) -> None:
-    """Those of the same user too, who would take over its claim; and those that forge."""
-    waited = first_start_after_multicore(box)
-    assert waited >= GRACE_SECONDS - 1  # times in ads are whole seconds
-
-
-def test_without_sharectl_a_single_core_job_is_next(box: Box) -> None:
-    """One of the same user, in the multicore job's own claim and with all its cores."""
-    override(box, "SHARECTL_ENABLED = False\n")
-    assert first_start_after_multicore(box) < GRACE_SECONDS - 1
-    assert cores_by_group(box)["cms"] == CORES
-    assert max(slot["Cpus"] for slot in slots(box, NODE) if slot["SlotType"] == "Dynamic") == CORES
-
-
-def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(open_box: OpenBox) -> None:
-    spec = BoxSpec(
-        execute_points=(ExecutePoint(NODE, CORES),),
-        access_points=(ACCESS,),
-        execute_config=DEPLOYED + "STARTD_CRON_JOBLIST =\n",
-    )
-    with open_box(spec) as box:
-        clusters = submit(box, "lhcb", 1, 60, 3), submit(box, "lhcb", 1, 60, 3, FORGED)
-        running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
-        box.wait_until(
-            lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all of them run"
-        )
-        assert "t1_Targetcores" not in partitionable(box, NODE)
+def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box) -> None:
+    clusters = [submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON) for text in ("", FORGED)]
+    running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
+    box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all run")
+    assert "t1_Targetcores" not in partitionable(box, NO_CRON)
 
 
 def test_the_negotiator_takes_the_quotas_of_the_pledges(box: Box) -> None:
@@ -241,9 +164,7 @@ def test_the_negotiator_takes_the_quotas_of_the_pledges(box: Box) -> None:
         return box.run([*query, "-af", "Name", "ConfigQuota"]).stdout.splitlines()
 
     groups = box.wait_until(advertised, 30, "groups are advertised")
-    quotas = {name: float(quota) for name, quota in map(str.split, groups)}
+    quotas = {name: float(quota) for name, quota in map(str.split, groups) if name != "<none>"}
     pledges = {"alice": 71400, "atlas": 105300, "cms": 87100, "lhcb": 60000}
     total = sum(pledges.values())
-    assert {name: pytest.approx(pledge / total, abs=1e-6) for name, pledge in pledges.items()} == {
-        name: quota for name, quota in quotas.items() if name != "<none>"
-    }
+    assert quotas == {name: pytest.approx(pledges[name] / total, abs=1e-6) for name in pledges}

@@ -1,14 +1,11 @@
-"""Publications read by the node's own program: by collector, signed file, and both."""
+"""Publications read by the node's own program: by collector and by signed file."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,11 +13,10 @@ from poolbox import Box
 from tests.pool.conftest import OpenBox
 from tests.pool.identities import FORGER, KNOWN, SPEC, Person, person, secure
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
-from tests.pool.test_collector_targets import BY_COLLECTOR, forged, plan, publish
-from tests.web_server import serving, web_server
+from tests.pool.test_collector_targets import forged, plan, publish
 
 NODE = "wn-001.example.org"
-ORDER = "atlas 56 cms 8"
+ORDER, NO_ORDER = "atlas 56 cms 8", "none 0 none 0 undefined"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +64,7 @@ def test_an_ad_is_a_target_until_it_is_withdrawn(sharectl: Sharectl, name: str) 
     )
     assert by_collector(sharectl.box, "--pool", "another")["reason"] == "other-pool"
     publish(sharectl, plan(published.sequence + 1))
-    assert by_collector(sharectl.box)["order"] == "none 0 none 0 undefined"
+    assert by_collector(sharectl.box)["order"] == NO_ORDER
 
 
 def test_a_forged_ad_is_no_target(sharectl: Sharectl, everybody: dict[str, Person]) -> None:
@@ -83,68 +79,26 @@ def test_a_forged_ad_is_no_target(sharectl: Sharectl, everybody: dict[str, Perso
     sharectl.box.wait_until(
         lambda: by_collector(sharectl.box)["reason"] == "no-line", 20, "it is ignored"
     )
-    assert by_collector(sharectl.box)["order"] == "none 0 none 0 undefined"
+    assert by_collector(sharectl.box)["order"] == NO_ORDER
     assert told(sharectl.box, "collector:", "--identity", FORGER)["reason"] == "ok", (
         "the identity decides"
     )
 
 
-def test_a_signed_file_is_a_target_through_a_change_of_keys(sharectl: Sharectl) -> None:
-    shared = sharectl.box.shared_directory
-    here, there = sharectl.folder / "keys", shared / "keys"
-    file = shared / "signed.txt"
-    signed: dict[str, Any] = {
-        "publish": [{"file": str(file)}, *BY_COLLECTOR["publish"]],
-        "signing_key_file": str(here),
-    }
-    old, new = (f"{name} {secrets.token_hex(32)}\n" for name in ("old", "new"))
-    began = int(time.time())
-    # On both; added on the node; put first here; removed here and there.
-    for round_number, (sign, verify) in enumerate(
-        ((old, old), (old, old + new), (new + old, old + new), (new, new))
-    ):
-        write_keys(here, sign)
-        write_keys(there, verify)
-        publish(sharectl, plan(began + round_number, "wn-001"), **signed)
-        seen = told(sharectl.box, f"file:{file}", "--key-file", str(there))
-        assert (seen["reason"], seen["order"]) == ("ok", f"{ORDER} undefined")
-        assert int(seen["sequence"]) == began + round_number
-    write_keys(there, old)
-    assert told(sharectl.box, f"file:{file}", "--key-file", str(there))["reason"] == "bad-signature"
-    write_keys(there, new)
+def test_a_signed_file_is_a_target_until_a_byte_is_changed(sharectl: Sharectl) -> None:
+    """The change of keys, and web servers, are in test_faults_of_delivery.py."""
+    file, keys = (sharectl.box.shared_directory / name for name in ("signed.txt", "keys"))
+    keys.touch(0o600)
+    keys.write_text(f"old {secrets.token_hex(32)}\n")
+    here = [{"file": str(file)}]
+
+    def seen() -> tuple[str, str]:
+        answer = told(sharectl.box, f"file:{file}", "--key-file", str(keys))
+        return answer["reason"], answer["order"]
+
+    publish(sharectl, plan(int(time.time()), "wn-001"), publish=here, signing_key_file=str(keys))
+    assert seen() == ("ok", f"{ORDER} undefined")
     file.write_text(file.read_text().replace("atlas 56", "atlas 0"))
-    assert told(sharectl.box, f"file:{file}", "--key-file", str(there))["reason"] == "bad-signature"
-    publish(sharectl, plan(began + 9, "wn-001"), publish=[{"file": str(file)}])
-    assert told(sharectl.box, f"file:{file}", "--key-file", str(there))["reason"] == "unsigned"
-    assert told(sharectl.box, f"file:{file}")["reason"] == "ok"
-
-
-def test_what_a_web_server_serves_is_a_target(sharectl: Sharectl) -> None:
-    shared = sharectl.box.shared_directory
-    file, began = shared / "served.txt", int(time.time())
-
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        serving(file.read_bytes())(request)
-
-    with web_server(shared, answer) as server:
-        trusted = ("--ca-file", str(server.certificate))
-        way = {"file": str(file), "url": server.url(), "ca_file": str(server.certificate)}
-        publish(sharectl, plan(began, "wn-001"), publish=[{"https": way}])
-        seen = told(sharectl.box, server.url(), *trusted)
-        assert (seen["reason"], seen["order"], seen["sequence"]) == (
-            "ok",
-            f"{ORDER} undefined",
-            str(began),
-        )
-        assert told(sharectl.box, server.url())["order"] == "none 0 none 0 undefined", (
-            "nobody vouches for it"
-        )
-        server.answer = serving(b"", 503)
-        publish(sharectl, plan(began + 1, "wn-001"), expect=74, publish=[{"https": way}])
-        assert told(sharectl.box, server.url(), *trusted)["order"] == "none 0 none 0 undefined"
-
-
-def write_keys(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    path.write_text(text)
+    assert seen() == ("bad-signature", NO_ORDER)
+    publish(sharectl, plan(int(time.time()) + 1, "wn-001"), publish=here)
+    assert seen() == ("unsigned", NO_ORDER)

@@ -69,6 +69,8 @@ numbers = st.sampled_from(["7", "0", "301", "-1", "+1", "1.0", "1e1", " 1", "٣"
 @given(st.lists(st.text() | st.sampled_from(list(job_ctl.OPTIONS)) | numbers))
 @example(["--startd", "a", "--timeout-seconds", "7", "--startd", "b"])
 @example(["--timeout-seconds", "+7"])
+@example(["--timeout-seconds", "0"])
+@example(["--timeout-seconds", "301"])
 def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
     """Every option has a value that it may have, the last one that is right, or a problem."""
     values, problems = job_ctl.parse_arguments(argv)

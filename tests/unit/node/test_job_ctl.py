@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import classad2
 import pytest
@@ -38,17 +39,10 @@ class Node:
         """Write a file that may be a source."""
         (self.folder / name).write_text(text)
 
-    def document(
-        self,
-        *lines: str,
-        sequence: int = 0,
-        groups: str = "alice,cms,atlas,lhcb",
-        age: int = 60,
-        **header: str,
-    ) -> str:
+    def document(self, *lines: str, sequence: int = 0, age: int = 60, **header: str) -> str:
         """A published file made ``age`` seconds ago; ``sequence`` counts from now."""
-        times = {"now": self.now - age, "sequence": self.now + sequence}
-        return document(*lines, groups=groups, **times, **header)  # type: ignore[arg-type]
+        given: Any = {"groups": "alice,cms,atlas,lhcb", **header}
+        return document(*lines, now=self.now - age, sequence=self.now + sequence, **given)
 
     def look(self, *names: str, **options: str) -> tuple[str, dict[str, object]]:
         """Code and attributes of a run with those files as sources.
@@ -157,11 +151,10 @@ class TestGroups:
         assert node.jobs(answer) == expected
 
     def test_a_refused_file_lists_nothing_and_an_expired_one_its_groups(self, node: Node) -> None:
-        text = node.document(LINE, groups="alice,cms")
-        node.publish(text.replace("targets: 1", "targets: 7"))
-        assert node.jobs(job_of("bob.c", 4)) == "bob:4"
-        node.publish(node.document(LINE, groups="alice,cms", age=3600))
-        assert node.jobs(job_of("bob.c", 4)) == "other:4"
+        for age, targets, jobs in ((60, 7, "bob:4"), (3600, 1, "other:4")):
+            text = node.document(LINE, groups="alice,cms", age=age)
+            node.publish(text.replace("targets: 1", f"targets: {targets}"))
+            assert node.jobs(job_of("bob.c", 4)) == jobs
 
     def test_users_cannot_make_the_list_long(self, node: Node) -> None:
         many = "".join(job_of(f"group{number}.x", 1) for number in range(100))
@@ -175,14 +168,15 @@ class TestGroups:
         assert node.jobs(many, groups=",".join(names)) == "none:0", "the ad would be too long"
         assert (node.status, node.news) == (1, True)
 
-    @pytest.mark.parametrize("groups", ["CMS", "cms atlas", "cms,other", "c..d", ".c", "c.-d"])
     def test_a_wrong_list_is_a_wrong_argument(
-        self, node: Node, groups: str, capfd: pytest.CaptureFixture[str]
+        self, node: Node, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        assert node.code(groups=groups) == "bad-arguments"
-        assert groups in capfd.readouterr().err
-        node.publish(node.document(f"{SHORT} {groups} 56 cms 8", groups=f"alice,{groups}"))
-        assert node.code() == "malformed", "with the whole file"
+        for groups in ("CMS", "cms atlas", "cms,other", "c..d", ".c", "c.-d"):
+            node.publish("")
+            assert node.code(groups=groups) == "bad-arguments"
+            assert groups in capfd.readouterr().err
+            node.publish(node.document(f"{SHORT} {groups} 56 cms 8", groups=f"alice,{groups}"))
+            assert node.code() == "malformed", "with the whole file"
 
 
 ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
@@ -243,15 +237,11 @@ class TestSources:
         for names, end in ((("newer", "older"), 1200), (("older",), 1200), (("newer",), 1740)):
             assert node.look(*names)[1]["t1_TargetUntil"] == node.now + end
 
-    @pytest.mark.parametrize(
-        ("option", "text"),
-        [
-            *(("source", text) for text in ("", ",", ",".join(f"file:/{n}" for n in range(9)))),
-            *((option, "a b") for option in ("source", "host", "max_age_seconds")),
-        ],
-    )
-    def test_a_wrong_option(self, node: Node, option: str, text: str) -> None:
-        assert (node.code(**{option: text}), node.status) == ("bad-arguments", 2)
+    def test_a_wrong_option(self, node: Node) -> None:
+        many = ",".join(f"file:/{number}" for number in range(9))
+        sources = [{"source": text} for text in ("", ",", many, "a b")]
+        for options in (*sources, {"host": "a b"}, {"max_age_seconds": "a b"}):
+            assert (node.code(**options), node.status) == ("bad-arguments", 2), options
 
     def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
         node.publish(node.document(LINE))
@@ -398,44 +388,36 @@ class TestMemory:
         node.publish(node.document(LINE, sequence=1))
         assert node.code() == "no-state"
 
-    @pytest.mark.parametrize(
-        ("ahead", "code"), [(300, "backwards"), (301, "ok"), (3 * 86400, "ok")]
-    )
-    def test_a_sequence_from_the_future_locks_nobody_out(
-        self, node: Node, ahead: int, code: str
-    ) -> None:
+    def test_a_sequence_from_the_future_locks_nobody_out(self, node: Node) -> None:
         """It was accepted while this node's clock was ahead as well."""
         node.publish(node.document(LINE))
         node.look()
-        state = node.folder / "state"
-        state.write_text(state.read_text().replace(str(node.now), str(node.now + ahead)))
-        assert node.code() == code
+        state = (node.folder / "state").read_text()
+        for ahead, code in ((300, "backwards"), (301, "ok"), (3 * 86400, "ok")):
+            later = state.replace(str(node.now), str(node.now + ahead))
+            (node.folder / "state").write_text(later)
+            assert node.code() == code, ahead
 
 
 class TestPending:
     """Multicore jobs that wait: news of the plan for every node that reads it."""
 
-    @pytest.mark.parametrize("line", [LINE, ELSEWHERE])
-    @pytest.mark.parametrize(("pending", "value"), [("1", True), ("0", False), ("", UNDEFINED)])
-    def test_it_is_handed_on(self, node: Node, line: str, pending: str, value: object) -> None:
-        node.publish(node.document(line, pending=pending))
-        assert node.pending() == ("ok" if line == LINE else "no-line", value, node.now + 1740)
+    def test_it_is_handed_on(self, node: Node) -> None:
+        for sequence, (pending, value) in enumerate((("1", True), ("0", False), ("", UNDEFINED))):
+            for line, code in ((LINE, "ok"), (ELSEWHERE, "no-line")):
+                node.publish(node.document(line, pending=pending, sequence=sequence))
+                assert node.pending() == (code, value, node.now + 1740)
 
-    @pytest.mark.parametrize(
-        ("change", "code"),
-        [
-            (("pending: 0", "pending: 2"), "malformed"),
-            (("# targets: 1", "# targets: 2"), "truncated"),
-            (("# valid_until: ", "# valid_until: 1\n# x: "), "expired"),
-            (("# generated: 1", "# generated: 2"), "future"),
-        ],
-    )
-    def test_a_wrong_document_leaves_it_undefined(
-        self, node: Node, change: tuple[str, str], code: str
-    ) -> None:
+    def test_a_wrong_document_leaves_it_undefined(self, node: Node) -> None:
         assert node.pending() == ("no-file", UNDEFINED, 0)
-        node.publish(node.document(LINE, pending="0").replace(*change, 1))
-        assert node.pending() == (code, UNDEFINED, 0)
+        for old, new, code in (
+            ("pending: 0", "pending: 2", "malformed"),
+            ("# targets: 1", "# targets: 2", "truncated"),
+            ("# valid_until: ", "# valid_until: 1\n# x: ", "expired"),
+            ("# generated: 1", "# generated: 2", "future"),
+        ):
+            node.publish(node.document(LINE, pending="0").replace(old, new, 1))
+            assert node.pending() == (code, UNDEFINED, 0)
         node.publish(f"# multicore_pending: 0\n{LINE}\n")
         assert node.pending()[:2] == ("ok", UNDEFINED), "by hand"
 

@@ -259,16 +259,12 @@ class TestTrouble:
 
     @pytest.mark.parametrize(
         ("begin", "piece"),
-        [
-            (b"HTTP/1.0 200 OK\r\n\r\n", b""),
-            (CHUNKED, b"%x\r\n" % MIB),
-            # Python's read() takes -1 for all that ever comes.
-            *((CHUNKED + size + b"\r\n", b"") for size in (b"-1", b"-2", b"-ffffff")),
-        ],
+        [(b"HTTP/1.0 200 OK\r\n\r\n", b""), (CHUNKED, b"%x\r\n" % MIB), (CHUNKED + b"-1\r\n", b"")],
     )
     def test_a_gibibyte_without_a_length(
         self, server: WebServer, begin: bytes, piece: bytes
     ) -> None:
+        """Python's read() takes a chunk of -1 bytes for all that ever comes: see the laws."""
         sent = 0
 
         def answer(request: BaseHTTPRequestHandler) -> None:

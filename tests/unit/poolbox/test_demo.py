@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -135,11 +134,7 @@ def _row(moment: int, group: str, error_hs06: float, cores: int) -> tuple[int, G
     return moment, GroupError(group, 600.0, 0.0, error_hs06, 0.0, GroupUsage(single_cores=cores))
 
 
-ROWS = [
-    _row(1000 + 60 * n, group, sign * (100 * n - 7 * (n % 2) - 600.0), 8 * n)
-    for group, sign in (("alice", -1), ("cms", 1))
-    for n in range(5)
-]
+ROWS = [_row(1000 + n, group, 9.0 * n, n) for group in ("alice", "cms") for n in range(5)]
 
 
 def _svg(rows: list[tuple[int, GroupError]]) -> ET.Element:
@@ -154,10 +149,3 @@ def test_both_panels_name_their_groups_and_the_first_one_the_marks() -> None:
     texts = _texts(_svg(ROWS))
     assert [texts.count(name) for name in ("alice", "cms", "sharectl on")] == [2, 2, 1]
     assert "a$b_<i>" in _texts(_svg([_row(1000, "a$b_<i>", 1.0, 1)])), "a name is no markup"
-
-
-def test_rows_in_any_order_are_one_drawing() -> None:
-    drawing = _svg(ROWS)
-    lines = [line for line in drawing.iter(f"{SVG}path") if "line group" in line.get("class", "")]
-    assert [len(re.findall("[Ml]", line.get("d", ""))) for line in lines] == [5] * 4
-    assert ET.tostring(_svg(ROWS[4::-1] + ROWS[:4:-1])) == ET.tostring(drawing)

@@ -14,7 +14,7 @@ import pytest
 
 from poolbox.errors import CannotBuildError, PoolboxError
 from poolbox.machine import check_can_build, check_can_run, check_has_subordinate_ids
-from poolbox.root import cached_root, htcondor_version, installation_around, remove_tree
+from poolbox.root import cached_root, htcondor_version, remove_tree
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[3]
@@ -213,15 +213,6 @@ def test_a_user_without_ids_to_unpack_with_is_told_how_to_get_them(tmp_path: Pat
     check_has_subordinate_ids("anna", tmp_path)
     with pytest.raises(CannotBuildError, match="subuid: no range for ann,"):
         check_has_subordinate_ids("ann", tmp_path)
-
-
-def test_packages_and_tarballs_of_htcondor_are_both_understood(tmp_path: Path) -> None:
-    for folder in ("usr/libexec/condor", "usr/lib/condor", "opt/condor/libexec", "opt/condor/lib"):
-        (tmp_path / folder).mkdir(parents=True)
-    packaged = installation_around(tmp_path, Path("/usr/sbin/condor_master"))
-    assert (str(packaged.release), str(packaged.libexec)) == ("/usr", "/usr/libexec/condor")
-    unpacked = installation_around(tmp_path, Path("/opt/condor/sbin/condor_master"))
-    assert (str(unpacked.release), str(unpacked.lib)) == ("/opt/condor", "/opt/condor/lib")
 
 
 def test_a_tree_goes_whatever_its_modes(tmp_path: Path) -> None:
