@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Optional
@@ -345,23 +343,3 @@ def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
     findings = check(source, {}).findings
     places = [finding.place for finding in findings if finding.id == "cron"]
     assert places == [f"{folder / LATER}:1"] * (len(BESIDE) - 1)
-
-
-@pytest.mark.parametrize(("name", "there"), [("there", "True"), ("not-there", "False")])
-def test_the_line_of_shell_says_whether_the_file_is_there(
-    name: str, there: str, folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "there").touch()
-    add(folder, f"SHARECTL_DISABLED_FILE = {tmp_path}/{name}\n")
-    names = [f"STARTD_CRON_SHARECTL_OFF_{knob}" for knob in ("EXECUTABLE", "ARGS")]
-    program, options = expanded(folder, names).values()
-    # Arguments in quotes: blanks part them, but not within apostrophes; shlex agrees with HTCondor
-    # on that.
-    done = subprocess.run(
-        [program, *shlex.split(options.strip().strip('"'))],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=10,
-    )
-    assert done.stdout == f"{PUBLISHED['SHARECTL_OFF'][0]} = {there}\n"

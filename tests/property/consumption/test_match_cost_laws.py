@@ -18,7 +18,6 @@ from sharectl.consumption.cost import (
     Match,
     Offer,
     PricedSlots,
-    Refusal,
     SlotKind,
     claims_within,
     leftover_claims,
@@ -97,13 +96,6 @@ def test_as_many_fit_as_are_matched_one_after_another(
     assert counted.fits == made
     assert counted.refused or counted.weight_after_all == left.weight(left.assets)
     assert counted.at_least is (made == most > 1 and not left.match(job, 1).refused)
-
-
-@given(POLICIES, JOBS)
-def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -> None:
-    """A job that takes nothing of any asset is refused, and only that is refused for that."""
-    refused = [reason.why for reason in policy.match(job, 1).refused]
-    assert (Refusal.ALL_ZERO in refused) is not any(job.values())
 
 
 # ---- groups
