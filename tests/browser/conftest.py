@@ -10,17 +10,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.chromium import Chromium, program
+from tests.browser.chromium import Chromium, chromium, program
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """A headless Chromium; none of its processes is left afterwards."""
+def browser() -> Iterator[Chromium]:
+    """A page of a headless Chromium."""
     executable = program()
     if executable is None:
         reason = "no Chromium here: apt-get install chromium-headless-shell"
         required = os.environ.get("POOL_REQUIRED") == "1" or os.environ.get("CI")
         (pytest.fail if required else pytest.skip)(reason)
-    with Chromium(executable, tmp_path_factory.mktemp("profile")) as running:
-        yield running
-    assert not running.processes()
+    with chromium(executable) as page:
+        yield page

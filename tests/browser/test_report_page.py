@@ -174,15 +174,14 @@ def test_the_policy_stops_what_would_get_past_the_escaping(
 def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, Path]) -> None:
     browser.look()
     browser.open(pages["month"])
-    key = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
-    for kind in ("keyDown", "keyUp"):
-        browser.tell("Input.dispatchKeyEvent", type=kind, **key)
+    browser.page.keyboard.press("Tab")
     focus = browser.evaluate("document.activeElement.className")
     top = browser.evaluate("document.activeElement.getBoundingClientRect().top")
     assert (focus, top >= 0) == ("skip", True)
+    devtools = browser.page.context.new_cdp_session(browser.page)
     images = [
         node
-        for node in browser.tell("Accessibility.getFullAXTree")["nodes"]
+        for node in devtools.send("Accessibility.getFullAXTree")["nodes"]
         if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
     ]
     assert len(images) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 26
