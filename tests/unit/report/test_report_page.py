@@ -281,15 +281,15 @@ def axis_of(page: str, figure: str) -> tuple[str, list[tuple[float, float]]]:
     return markup, [(float(number), float(y) - 4) for number, y in numbers]
 
 
-def drawn(page: str, figure: str, style: str) -> list[tuple[float, float]]:
-    """Corners of a line: horizontal coordinate, and value by the labels of the axis."""
+def drawn(page: str, figure: str, style: str) -> list[tuple[float, float, str]]:
+    """Corners of a line: horizontal coordinate, value by the labels of the axis, M or l."""
     markup, [(low, low_y), *_, (high, high_y)] = axis_of(page, figure)
     (path,) = re.findall(rf'class="line {style}" d="([^"]*)', markup)
     corners, x, y = [], 0.0, 0.0
     for step, *parts in re.findall(r"([Ml])(-?[0-9.]+) ?(-?[0-9.]+)", path):
         across, down = map(float, parts)
         x, y = (across, down) if step == "M" else (x + across, y + down)
-        corners.append((x, low + (high - low) * (y - low_y) / (high_y - low_y)))
+        corners.append((x, low + (high - low) * (y - low_y) / (high_y - low_y), step))
     return corners
 
 
@@ -314,15 +314,19 @@ def test_lines_end_where_the_numbers_say_and_are_open_in_a_gap() -> None:
         corners = drawn(page, figure, name)
         assert corners[-1][1] == pytest.approx(value, abs=tolerance), (figure, name)
     begin, end = (48 + 296 * day / 30 for day in (9.0, 11.5))
-    places = [x for x, _ in drawn(page, "g1-work", "work")]
-    assert min(places) < begin < end < max(places)
-    assert not [x for x in places if begin + 1 < x < end - 1]
+    corners = drawn(page, "g1-work", "work")
+    assert corners[0][0] < begin < end < corners[-1][0]
+    (x, *_, step) = next(corner for corner in corners if corner[0] > begin + 1)
+    assert (x > end - 1, step) == (True, "M")
 
 
 def test_two_periods_have_the_same_axes_and_the_shorter_one_a_gap() -> None:
-    page = page_of([series(30, TWO), series(20, TWO, since=APRIL + 275 * DAY)], SUBJECT)
+    larger = {group: 3 * pledge for group, pledge in TWO.items()}
+    page = page_of([series(30, TWO), series(20, larger, since=APRIL + 275 * DAY)], SUBJECT)
     for figure in ("all-error-share", "all-error-hs06", "g1-work", "g1-pending", "g1-targets"):
         (_, first), (later, second) = (axis_of(page, f"{figure}-{number}") for number in (1, 2))
         assert first == second
         assert len(first) >= 3
     assert later.count('class="gap"') == 1
+    numbers = [number for number, _ in axis_of(page, "g1-work-2")[1]]
+    assert drawn(page, "g1-work-2", "work")[-1][1] <= max(numbers)
