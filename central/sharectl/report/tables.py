@@ -130,7 +130,7 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
     )
 
 
-def listed(names: Sequence[str], most: int, between: str = " ") -> str:
+def listed(names: Sequence[str], most: int) -> str:
     """The first ``most`` names, and the number of all if there are more."""
-    first = between.join(names[:most])
+    first = " ".join(names[:most])
     return first if len(names) <= most else f"{first} … ({len(names)} in all)"
