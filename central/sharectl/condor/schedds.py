@@ -52,7 +52,7 @@ Beyond so many the jobs are counted without memory, which is that of a sample th
 MEMORY_SAMPLE_JOBS = 2000
 ALL_TELL_JOBS = 1000
 """Pending jobs that all tell their waiting times."""
-SAMPLE_JOBS = 500
+SAMPLE_JOBS = 300
 """Of more jobs a sample of about as many tells them, by size: a job costs as much as 20 counted."""
 MOST_SIZES = 8
 """Sizes that have a sample each; of others one in as many jobs is asked for as of all."""
@@ -191,9 +191,9 @@ def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iter
     """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
     for ad in ads:
         submitted = whole(evaluated(ad, "QDate"), 0)
-        began = whole(evaluated(ad, "JobStartDate"), 0)
-        at = whole(evaluated(ad, "ServerTime"), 0) or int(time.time())
         started = evaluated(ad, "JobStatus") == _RUNNING
+        began = whole(evaluated(ad, "JobStartDate"), 0) if started else 0
+        at = whole(evaluated(ad, "ServerTime"), 0) or int(time.time())
         if submitted and (not started or 0 <= at - began < STARTED_SECONDS):
             # The step is that of the request itself, which may count as less.
             cores = evaluated(ad, "RequestCpus")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import glob
 import io
 import mmap
 import os
 import select
-import shlex
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -49,6 +46,8 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """
     _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
+        import tempfile  # few runs write
+
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
@@ -196,6 +195,8 @@ def _write_whole(descriptor: int, piece: bytes) -> None:
 
 def _remove_leftovers(path: Path, now: float) -> None:
     """Remove old files that killed writers of ``path`` left beside it."""
+    import glob
+
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.????????"):
         with contextlib.suppress(OSError):
             if now - leftover.lstat().st_mtime > LEFTOVER_SECONDS:
@@ -244,6 +245,8 @@ def only_one(path: Path, wait_seconds: float, *, is_folder: bool = False) -> Ite
     except OSError as error:
         remedy = f"give this user the right to write in {folder}, or check state_directory"
         if isinstance(error, FileNotFoundError):
+            import shlex
+
             place = shlex.quote(str(folder))
             remedy = f"as the user who runs cycles: mkdir -p {place} (or correct state_directory)"
         raise StateError(f"{path}: cannot be opened: {error.strerror}; {remedy}") from error

@@ -155,15 +155,15 @@ def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: l
 
 def test_a_request_that_counts_as_less_stands_for_as_many_as_its_own_size() -> None:
     jobs = sampled(FakeSchedd([ad(1), ad(1, 4)]), {1: 100_000, 4: 30}, most_cores=4)
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 401), (4, 1)]
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 667), (4, 1)]
 
 
 def test_a_long_queue_is_sampled_size_by_size() -> None:
     schedd = FakeSchedd([ad(1), ad(1, 1), ad(1, 3)])
     jobs = sampled(schedd, {1: 100_000, 8: 30})
-    # 30 jobs of eight cores are all asked for, of one core one in four hundred.
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 400), (3, 401)]
-    steps = "ifThenElse(RequestCpus =?= 1, 400, ifThenElse(RequestCpus =?= 8, 1, 401))"
+    # 30 jobs of eight cores are all asked for, of one core one in 667.
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 667), (3, 667)]
+    steps = "ifThenElse(RequestCpus =?= 1, 667, ifThenElse(RequestCpus =?= 8, 1, 667))"
     assert steps in schedd.constraints[0]
 
 
