@@ -33,10 +33,11 @@ from sharectl.report.tables import print_table
 from sharectl.words import counted
 
 _ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
-_EPILOG = f"""A problem is a line on standard error, with what to do: no cycle has run, or the last
-one had a problem; a place of targets that cannot be read, has run out, is unsigned, is for another
-pool, or holds an older plan or ads of somebody else; a collector that does not answer; nodes that
-refuse targets or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet;
+_EPILOG = f"""\
+A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
+problem; a place of targets that cannot be read, has run out, is unsigned, is for another pool, or
+holds an older plan or ads of somebody else; a collector that does not answer; nodes that refuse
+targets or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet;
 never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a target by now); cores
 that stand free under a target for longer than control.give_up_seconds; targets that stay after
 `sharectl disable`; a clock that was more than {MAX_AHEAD_SECONDS} s ahead.
