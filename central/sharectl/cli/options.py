@@ -128,19 +128,11 @@ def config_of(arguments: argparse.Namespace) -> Config:
 
 
 def content_of(name: str, most_bytes: int) -> bytes:
-    """Up to so many bytes, and one more, of a file, or of standard input (``-``).
+    """Up to so many bytes, and one more, of a file with a plan, or of standard input (``-``)."""
+    from sharectl.files import packed
 
-    Raises InputError if it cannot be read, or is empty.
-    """
-    from sharectl.files.files import open_bytes
-
-    try:
-        with sys.stdin.buffer if name == "-" else open_bytes(Path(name)) as file:
-            content = file.read(most_bytes + 1)
-    except OSError as error:
-        raise InputError([f"{name}: cannot be read: {error.strerror or error}"]) from error
+    content, place = packed.content_of(Path(name), most_bytes)
     if not content.strip():
-        place = "standard input" if name == "-" else name
         raise InputError([f"{place}: is empty; give what `sharectl plan --json` printed"])
     return content
 

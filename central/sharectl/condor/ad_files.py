@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sharectl.errors import InputError
+from sharectl.files import packed
 from sharectl.words import Problems
 
 MOST_BYTES = 2**28
@@ -52,14 +51,7 @@ def content_of(path: Path) -> tuple[str, str]:
 
     Raises InputError if it cannot be read or is too long.
     """
-    name = "standard input" if str(path) == "-" else str(path)
-    try:
-        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(
-            [f"{name}: {error.strerror}; name a file that condor_status or condor_q has written"]
-        ) from None
+    content, name = packed.content_of(path, MOST_BYTES)
     if len(content) > MOST_BYTES:
         raise InputError(
             [f"{name}: more than {MOST_BYTES >> 20} MiB; restrict it with -constraint"]

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gzip
 import io
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -91,6 +92,17 @@ def opened(source: LogSource) -> Iterator[io.TextIOWrapper]:
         yield io.TextIOWrapper(content, encoding="utf-8")
 
 
+def content_of(path: Path, most_bytes: int) -> tuple[bytes, str]:
+    """Up to so many bytes, and one more, of a file or of `STANDARD_INPUT`; its name in messages.
+
+    Raises InputError if it cannot be read.
+    """
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read(most_bytes + 1), "standard input"
+    with text_errors(str(path)), files.open_bytes(path) as file:
+        return file.read(most_bytes + 1), str(path)
+
+
 @contextlib.contextmanager
 def text_errors(name: str) -> Iterator[None]:
     """Raise errors of a log's bytes and file as InputError."""
@@ -100,7 +112,8 @@ def text_errors(name: str) -> Iterator[None]:
         problem = f"{name}: cannot be read: it is no text: a log is text, or such packed by gzip"
         raise InputError([problem]) from error
     except (OSError, EOFError, zlib.error) as error:
-        reason = _REMEDIES.get(getattr(error, "errno", None) or 0, str(error))
+        reason = getattr(error, "strerror", None) or str(error)
+        reason = _REMEDIES.get(getattr(error, "errno", None) or 0, reason)
         raise InputError([f"{name}: cannot be read: {reason}"]) from error
 
 

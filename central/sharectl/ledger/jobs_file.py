@@ -14,7 +14,7 @@ from typing import Optional
 
 from sharectl.errors import InputError
 from sharectl.files import files
-from sharectl.files.packed import rows_of
+from sharectl.files.packed import rows_of, text_errors
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     DEFAULT_NODE_HS06,
@@ -68,11 +68,8 @@ def read_jobs(path: Path, groups: Collection[str]) -> JobRows:
     A value that condor_q printed as ``undefined`` or ``error`` takes the seed's default. Raises
     InputError if it cannot be read, or has invalid rows, with the first 20 of these.
     """
-    try:
-        with files.open_text(path, errors="replace") as file:
-            return parse(files.lines_of(file, MAX_LINE), str(path), groups)
-    except OSError as error:
-        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
+    with text_errors(str(path)), files.open_text(path, errors="replace") as file:
+        return parse(files.lines_of(file, MAX_LINE), str(path), groups)
 
 
 def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:

@@ -105,9 +105,7 @@ def test_what_is_no_ad(text: str, problem: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match="No such file or directory; name a file that condor_status"
-    ):
+    with pytest.raises(InputError, match="missing: cannot be read: there is no such file"):
         read(tmp_path / "missing")
 
 
