@@ -12,7 +12,6 @@ from enum import Enum
 from math import ceil
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from sharectl.shares.groups import group_of
 from sharectl.shares.quotas import ROOT, Group
 
 Amount = Union[int, float]
@@ -363,18 +362,20 @@ def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[
     """
     spelt = {group.name.lower(): group.name for group in groups}
     of_jobs = [
-        # The last part of an AccountingGroup is the user.
-        spelt.get(group_of(f"{job.accounting_group}.user@", spelt), ROOT)
-        if groups
-        else job.accounting_group or ROOT
+        _group_of(job.accounting_group, spelt) if groups else job.accounting_group or ROOT
         for job in jobs
     ]
-    others = {
-        name.lower(): name for name in reversed(of_jobs) if name.lower() not in spelt
-    }.values()
-    unknown = sorted(others, key=lambda name: (name == ROOT, name.lower()))
+    others = {name.lower(): name for name in reversed(of_jobs) if name.lower() not in spelt}
+    unknown = sorted(others.values(), key=lambda name: (name == ROOT, name.lower()))
     every = [*groups, *(Group(name, None, None, None) for name in unknown)]
     return [
         (group, [n for n, name in enumerate(of_jobs) if name.lower() == group.name.lower()])
         for group in every
     ]
+
+
+def _group_of(name: str, spelt: Mapping[str, str]) -> str:
+    """Longest of the groups that begins an accounting group ``a.b``, or `ROOT`."""
+    parts = name.lower().split(".")
+    beginnings = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((spelt[part] for part in beginnings if part in spelt), ROOT)

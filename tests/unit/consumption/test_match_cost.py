@@ -18,11 +18,12 @@ from sharectl.consumption.cost import (
     PricedJobs,
     PricedSlots,
     SlotKind,
+    by_group,
     claims_within,
     group_cost,
     leftover_claims,
 )
-from sharectl.shares.quotas import Group
+from sharectl.shares.quotas import ROOT, Group
 
 SLOT = {
     "Name": '"slot1@wn-1"',
@@ -338,6 +339,14 @@ def test_a_quota_that_is_unknown_is_no_figure(
     slots = PricedSlots(("a", "b"), SlotKind.POLICY, {})
     cost = group_cost(group, Priced((slots,), JOBS, [[match]], [[match]]), [0], leftovers=True)
     assert (cost["quota_below_every_weight"], cost["past_quota"]) == expected
+
+
+def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
+    names = ["cms.prod.x", "CMS.user", "cmsx", "", "atlas.y", "other.z"]
+    jobs = [PricedJobs(("job",), 1, name) for name in names]
+    groups = [Group(name, 1.0, 0.0, "no") for name in ("cms", "cms.prod", "Other", ROOT)]
+    rows = {group.name: numbers for group, numbers in by_group(groups, jobs)}
+    assert rows == {"cms": [1], "cms.prod": [0], "Other": [5], ROOT: [2, 3, 4]}
 
 
 def test_jobs_without_a_slot_have_no_known_cost() -> None:
