@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Callable
 
 import pytest
@@ -22,14 +20,11 @@ from sharectl.plan.free_blocks import (
     RETRY_TIMES,
     BackOff,
     BlockMemory,
-    OpenBlock,
-    TakenBlocks,
     look_at_blocks,
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import FEW_CORES, IN_A_ROW, GiveUp
 from sharectl.plan.waits import nodes_of
-from sharectl.publish.state import StateFile
 from tests.fakes import NOW
 
 CORES, NODES, SIZE = 32, 12, 8
@@ -198,25 +193,6 @@ def test_jobs_that_always_come_are_helped_as_without_limits(
         assert not any(rows)
         jobs.append(sum(map(len, pool.cms.values())))
     assert jobs[0] == jobs[1] > 0
-
-
-names, numbers = st.sampled_from(("wn-1", "cms", "atlas.prod")), st.integers(1, 99)
-times, seconds = st.integers(0, 2**40), st.floats(0, 1e6)
-memories = st.builds(
-    BlockMemory,
-    st.tuples(st.builds(OpenBlock, names, names, numbers, times, st.none() | times)),
-    st.tuples(st.builds(BackOff, names, numbers, st.just(ALL_NODES), numbers, seconds, times)),
-    st.tuples(st.builds(TakenBlocks, names, numbers, numbers, seconds, seconds)),
-)
-
-
-@given(memories)
-def test_the_state_file_keeps_blocks_as_they_are(memory: BlockMemory) -> None:
-    """What is saved is loaded."""
-    with TemporaryDirectory() as folder:
-        file = StateFile(Path(folder) / "state.json")
-        file.save(State(7, blocks=memory))
-        assert file.load().blocks == memory
 
 
 @pytest.mark.parametrize("step", [-100_000, 100_000])

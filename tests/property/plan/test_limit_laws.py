@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 from random import Random
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sharectl.model import PlanLimits, Snapshot, Standing, Target
@@ -15,10 +15,8 @@ from sharectl.plan.limits import LIMITS, dwelling, limited, standing_after
 from sharectl.plan.nodes import nodes_in_share
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.settings import STRATEGIES
-from sharectl.plan.waits import nodes_of
-from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW
-from tests.property.shares.test_law_laws import NODES, POWER, pledges, snapshots
+from tests.property.shares.test_law_laws import NODES, pledges, snapshots
 
 GROUPS = ("alice", "cms")
 GONE_GROUP = "dune"
@@ -194,30 +192,3 @@ def test_cycle_after_cycle_stays_within_the_limits(
         young = set(dwelling(kept, bounds, now))
         if len(young) <= most:
             assert young <= set(decided.targets)
-
-
-# Most pools call for no new target beside those that are kept; what is left is tried often enough.
-@settings(suppress_health_check=[HealthCheck.filter_too_much])
-@given(snapshots, snapshots, pledges)
-def test_kept_targets_count_against_the_error(
-    first: Snapshot, second: Snapshot, pledge: dict[str, float]
-) -> None:
-    """Power that kept targets are still to take from a group leaves less for new ones."""
-    config = PlanConfig(pledge, PlanLimits(dwell_seconds=1000), 3060, strategy="pair")
-    state = decide(config, State(), first, NOW).state
-    made = decide(config, state, second, NOW + 17)
-    decided, after = made.plan, made.state
-    new = [each.target for each in after.standing if each.since == NOW + 17]
-    assume(new)
-    errors = {row.group: row for row in group_errors(usage_by_group(second, pledge), pledge)}
-    over = new[0].held_back
-    cores = {name: here.held_cores[over] for name, here in nodes_of(second).items()}
-    due = sum(
-        max(0, cores.get(each.node, 0) - each.cap_cores) * POWER[each.node]
-        for each in decided.targets
-        if each.held_back == over
-    )
-    kept = due - sum(8 * POWER[each.node] for each in new)
-    assert (
-        sum(8 * POWER[each.node] for each in new) <= max(0.0, errors[over].error_hs06 - kept) + 1e-3
-    )

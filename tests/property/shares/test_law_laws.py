@@ -59,27 +59,6 @@ def test_errors_sum_to_zero_and_only_the_ratio_of_pledges_counts(
 
 
 @given(snapshots, configs)
-def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(
-    taken: Snapshot, config: PlanConfig
-) -> None:
-    """The held-back group has the largest error; no waiting group is owed more than the helped."""
-    decided = decide(config, State(), taken, NOW).plan
-    if decided.held_back is None or decided.helped is None:
-        return
-    rows = group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
-    error = {row.group: row.error_hs06 for row in rows}
-    waits = [
-        row.group
-        for row in rows
-        if min(row.usage.pending_by_cores, default=99) <= config.limits.multicore_cores
-    ]
-    assert error[decided.held_back] == max(error.values()) > config.limits.deadband_hs06
-    assert (
-        error[decided.helped] == min(error[group] for group in waits) < -config.limits.deadband_hs06
-    )
-
-
-@given(snapshots, configs)
 def test_jobs_of_groups_without_a_pledge_change_nothing(
     taken: Snapshot, config: PlanConfig
 ) -> None:

@@ -25,7 +25,7 @@ from sharectl.control.setpoints import (
     present_hs06,
     shared_ratio,
 )
-from sharectl.control.steering import SEED, STEPPED_AT, SteeringConfig, steer
+from sharectl.control.steering import STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.shares.errors import usage_by_group
@@ -138,16 +138,6 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
     assert sum(setpoints(then)) == pytest.approx(500)
 
 
-def test_nobody_collects_beyond_what_it_may_borrow() -> None:
-    kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
-    carry = carrying().entitlement.carry_over
-    config = SteeringConfig(
-        entitlement=Entitlement(loans=Loans({}, {"cms": 30.0}), carry_over=carry)
-    )
-    said = steer(PLEDGES, 0.0, config, kept, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
-    assert control_of(said, "cms").setpoint_hs06 == pytest.approx(330)
-
-
 @pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, ("no-claimant",))])
 def test_a_lack_inside_the_deadband_is_nobodys_loss(
     deadband_hs06: float, acted: tuple[str, ...]
@@ -157,18 +147,6 @@ def test_a_lack_inside_the_deadband_is_nobodys_loss(
         PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
     )
     assert control_of(said, "alice").acted == acted
-
-
-def test_what_is_collected_is_off_the_account() -> None:
-    kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
-    over = snapshot(
-        (running("wn-1", "cms", 1, 40), running("wn-2", "alice", 1, 10)),
-        {**CMS_WAITS, ("alice", 8): 1},
-    )
-    said = control_of(steer(PLEDGES, 0.0, carrying(), kept, over, NOW + 1800), "cms")
-    # 100 HS06 over its share of 300 for half an hour; alice and lhcb have no loss, so it is not
-    # contested either.
-    assert said.state[ACCOUNT] / HOUR == pytest.approx(-50)
 
 
 def test_hours_nobody_saw_are_not_carried_over() -> None:
@@ -234,19 +212,10 @@ def test_a_new_setpoint_is_no_change_of_the_power() -> None:
 
 def test_states_go_from_cycle_to_cycle_with_the_plan() -> None:
     config = PlanConfig(PLEDGES, PlanLimits(), 3060, steering=SteeringConfig(Control("ewma")))
-    first = decide(
-        config, State(controllers={"gone": {AVERAGE: 1.0}}), snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
-    )
-    assert set(first.state.controllers) == set(PLEDGES)
-    assert first.state.controllers["cms"] == {
-        AVERAGE: -300.0,
-        AVERAGE_BEFORE: -300.0,
-        WEIGHT_BEFORE: 0.0,
-        STEPPED_AT: float(NOW),
-    }
+    seen, gone = snapshot(ALICE_HAS_ALL, CMS_WAITS), State(controllers={"gone": {AVERAGE: 1.0}})
+    first = decide(config, gone, seen, NOW).state
+    assert set(first.controllers) == set(PLEDGES)
+    numbers = {AVERAGE: -300.0, AVERAGE_BEFORE: -300.0, WEIGHT_BEFORE: 0.0, STEPPED_AT: float(NOW)}
+    assert first.controllers["cms"] == numbers
     seed = PlanConfig(PLEDGES, PlanLimits(), 3060)
-    assert seed.steering == SEED
-    assert (
-        decide(seed, first.state, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW + 60).state.controllers
-        == {}
-    )
+    assert decide(seed, first, seen, NOW + 60).state.controllers == {}

@@ -9,7 +9,7 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
-from sharectl.model import OTHER, PlanLimits, Snapshot, Source, Standing, Target
+from sharectl.model import OTHER, PlanLimits, Snapshot, Source, Standing, Target, UnplaceableJobs
 from sharectl.plan.nodes import (
     ALL_NODES,
     Controlled,
@@ -48,6 +48,8 @@ def looks() -> Iterator[tuple[PlanConfig, State, Snapshot]]:
     yield config(), State(), snapshot([some, running("wn-1", OTHER, 8)])
     yield config(), State(), snapshot([some], {(OTHER, 8): 3})
     yield config(), State(), replace(seen, untried="shapes of jobs were not tried")
+    nobody = UnplaceableJobs("cms", 8, 5, "ap#1.0", "TARGET.HasFoo")
+    yield config(), State(), replace(seen, unplaceable=(nobody,))
 
 
 def test_every_doubt_is_as_it_was(golden: Callable[[str, str], None]) -> None:

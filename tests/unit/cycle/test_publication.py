@@ -366,6 +366,9 @@ def after_a_clock_ahead(pending: int = 2) -> Cycles:
 
 def test_after_a_cycle_with_a_clock_ahead_cycles_are_of_now_again() -> None:
     world = after_a_clock_ahead()
+    # A withdrawal beside a cycle is of now too.
+    beside = Publishing(CONFIG, after_a_clock_ahead().ports(), NOW + PERIOD).withdraw_unlocked(OFF)
+    assert (beside.plan and beside.plan.sequence, len(beside.errors)) == (NOW + PERIOD, 1)
     first, second = world.cycle(1), world.cycle(2)
     assert (len(first.problems), second.problems) == (1, ())
     sequences = [plan.sequence for plan in world.publishers[0].plans]
@@ -386,13 +389,6 @@ def test_nodes_of_a_plan_from_the_future_count_as_changed(limit: int) -> None:
     assert world.stands() == set()
     world.cycle(2, config)
     assert len(world.stands()) == limit
-
-
-def test_a_withdrawal_beside_a_cycle_is_of_now_too() -> None:
-    publishing = Publishing(CONFIG, after_a_clock_ahead().ports(), NOW + PERIOD)
-    done = publishing.withdraw_unlocked(OFF)
-    assert done.plan is not None
-    assert (done.plan.sequence, len(done.errors)) == (NOW + PERIOD, 1)
 
 
 def test_controllers_and_sizes_of_the_pool_outlive_a_wrong_clock() -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.cycle.doubts import doubts
 from sharectl.model import OTHER, PendingJobs, PlanLimits, Snapshot, Source, UnplaceableJobs
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.publish import text as sharectl_file
@@ -71,28 +70,12 @@ def test_a_plan_says_whether_multicore_jobs_wait(
 ) -> None:
     seen = waiting(*rows, untried=untried)
     assert multicore_pending(seen) is expected
+    silent = replace(seen, sources=(Source("schedd ap", 1.0, "no answer"),))
+    assert (
+        multicore_pending(silent) is withdrawal(CONFIG, State(), NOW)[0].multicore_pending is None
+    )
     plan = decide(CONFIG, State(), seen, NOW).plan
     assert plan.multicore_pending is expected
     text = sharectl_file.render(plan)
     assert ("# multicore_pending: " in text) is (expected is not None)
     sharectl_file.parse_text(text.encode(), "sharectl.txt")
-
-
-def test_neither_a_withdrawal_nor_a_silent_schedd_says_so() -> None:
-    assert withdrawal(CONFIG, State(), NOW)[0].multicore_pending is None
-    silent = replace(waiting(), sources=(Source("schedd ap", 1.0, "no answer"),))
-    assert multicore_pending(silent) is None
-
-
-def test_a_cycle_names_the_jobs_and_what_it_could_not_try() -> None:
-    seen = replace(
-        waiting(PendingJobs("cms", 8, 5, placeable=False)), unplaceable=(NOBODY,), untried="2 kinds"
-    )
-    assert doubts(CONFIG, State(), seen, NOW)[-2:] == (
-        (
-            "5 pending jobs of cms, 8 cores: no node could run them if it were empty "
-            "(TARGET.HasFoo): "
-            "they are no demand; see `sharectl explain job ap#1.0`"
-        ),
-        "2 kinds: they count as demand",
-    )
