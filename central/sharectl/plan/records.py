@@ -178,20 +178,20 @@ def rounded(number: int) -> int:
 
 def _held(running: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
     """Jobs of one node by group and size."""
-    sums: dict[Kind, list[int]] = {}
+    kinds: dict[Kind, list[RunningJobs]] = {}
     for jobs in running:
-        memory_mib = jobs.memory_mib
-        row = sums.setdefault((jobs.group, jobs.cores), [0, 0, 0, 0, memory_mib])
-        row[0] += jobs.jobs
-        row[1] += jobs.seconds * jobs.jobs
-        if memory_mib > 0:
-            row[2] += jobs.jobs
-            row[3] += memory_mib * jobs.jobs
-            # Exact where all hold the same: a job for which there is just enough room must fit.
-            row[4] = memory_mib if row[4] in (0, memory_mib) else -1
+        kinds.setdefault((jobs.group, jobs.cores), []).append(jobs)
     held = []
-    for kind, (number, seconds, holders, held_mib, alike_mib) in sorted(sums.items()):
-        memory_mib = rounded(held_mib // holders) if alike_mib < 0 else alike_mib
+    for kind, alike in sorted(kinds.items()):
+        number = sum([jobs.jobs for jobs in alike])
+        seconds = sum([jobs.jobs * jobs.seconds for jobs in alike])
+        telling = [jobs for jobs in alike if jobs.memory_mib > 0]
+        memories = {jobs.memory_mib for jobs in telling}
+        # Exact where all hold the same: a job for which there is just enough room must fit.
+        memory_mib = max(memories, default=0)
+        if len(memories) > 1:
+            all_mib = sum(jobs.jobs * jobs.memory_mib for jobs in telling)
+            memory_mib = rounded(all_mib // sum(jobs.jobs for jobs in telling))
         held.append(HeldJobs(*kind, number, rounded(seconds // max(1, number)), memory_mib))
     return tuple(held)
 

@@ -55,14 +55,11 @@ class Wait(NamedTuple):
 NO_WAIT = Wait(0.0, 0.0)
 
 
-class Leaving(NamedTuple):
-    """Jobs on one node that are alike."""
+Leaving = tuple[int, int, float]
+"""Jobs on one node that are alike: cores of each, >= 1, number, seconds that each still runs, > 0.
 
-    cores: int
-    """Cores that each holds, >= 1."""
-    jobs: int
-    expected_seconds: float
-    """Mean time that each still runs, > 0."""
+A plain tuple: a plan for a large pool makes a hundred thousand of them.
+"""
 
 
 def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) -> Wait:
@@ -93,7 +90,7 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
 
 def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     """Time at which ``due_cores``, less than all ``cores``, are expected to be given back."""
-    first = jobs[0].expected_seconds
+    first = jobs[0][2]
     if all(mean == first for _, _, mean in jobs):
         return -first * log(1 - due_cores / cores)
     rates = [(held * count, 1 / mean) for held, count, mean in jobs]
@@ -278,13 +275,12 @@ class NodeCores:
 
     def leaving(self, group: str, run_times: RunTimes) -> list[Leaving]:
         """The group's jobs by cores and bin of age, with the time that they still run."""
-        # A plain dict: a plan for a large pool makes ten thousand of them.
         alike: dict[tuple[int, int], int] = {}
         for jobs in self._by_group.get(group, ()):
             kind = (jobs.cores, age_bin(jobs.seconds))
             alike[kind] = alike.get(kind, 0) + jobs.jobs
         seconds = run_times.get(group, NOTHING_SEEN).by_bin
-        return [Leaving(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
+        return [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:

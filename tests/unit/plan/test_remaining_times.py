@@ -72,21 +72,21 @@ def test_of_unknown_jobs_the_older_is_expected_to_stay_longer() -> None:
 @pytest.mark.parametrize(
     ("kinds", "needed"),
     [
-        ([Leaving(1, 64, 1000.0)], 8),
-        ([Leaving(1, 8, 1000.0)], 8),
-        ([Leaving(8, 1, 1000.0)], 8),
-        ([Leaving(8, 4, 1000.0)], 5),
-        ([Leaving(1, 10, 100.0), Leaving(1, 10, 5000.0)], 6),
-        ([Leaving(1, 8, 1000.0)], 0),
+        ([(1, 64, 1000.0)], 8),
+        ([(1, 8, 1000.0)], 8),
+        ([(8, 1, 1000.0)], 8),
+        ([(8, 4, 1000.0)], 5),
+        ([(1, 10, 100.0), (1, 10, 5000.0)], 6),
+        ([(1, 8, 1000.0)], 0),
     ],
 )
 def test_the_wait_is_that_of_jobs_drawn_at_random(kinds: list[Leaving], needed: int) -> None:
     draw, seconds, idle = Random(1), 0.0, 0.0
     for _ in range(4000 if needed else 0):
         ends = sorted(
-            (draw.expovariate(1 / kind.expected_seconds), kind.cores)
-            for kind in kinds
-            for _ in range(kind.jobs)
+            (draw.expovariate(1 / seconds_each), cores)
+            for cores, number, seconds_each in kinds
+            for _ in range(number)
         )
         free, last = 0, 0.0
         for end, cores in ends:
