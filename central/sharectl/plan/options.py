@@ -131,7 +131,7 @@ def freed_cores(
                 freed[size] = max(0, size - idle)
         elif not here.node.multicore_only:
             cores = int(min(block_cores, jobs.jobs, held, gives_hs06 / power, lacks_hs06 / power))
-            if cores:
+            if cores > 0:
                 freed[1] = cores
     return freed
 

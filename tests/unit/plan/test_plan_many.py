@@ -9,9 +9,10 @@ import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
 from sharectl.plan.limits import LIMITS
+from sharectl.plan.options import freed_cores, sizes_of
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import Assigning, Prices
-from sharectl.plan.waits import RemainingTimes
+from sharectl.plan.waits import RemainingTimes, nodes_of
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "atlas": 100.0, "cms": 100.0, "lhcb": 100.0}
@@ -208,3 +209,11 @@ def test_highs_that_has_no_time_leaves_it_to_greedy() -> None:
     decided = decide(slow, State(), snapshot(TWO_OVER, TWO_WAIT), NOW).plan
     assert decided.targets
     assert {note.code for note in decided.limits} <= {"solver-slow"}
+
+
+def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> None:
+    """What is left to take from it is below 0: that frees no number of cores below 0."""
+    here = nodes_of(snapshot([alice(2)]))["wn-1"]
+    sizes = sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
+    assert freed_cores(here, "alice", sizes, -35.0, 8) == {}
+    assert freed_cores(here, "alice", sizes, 35.0, 8) == {1: 2}
