@@ -50,8 +50,8 @@ class Row(NamedTuple):
     label: str
     text: str
     """Text on one screen; empty if only ``--all`` prints it."""
-    full: Optional[str] = None
-    """Text of ``--all`` if it is another one; empty if only the screen has it."""
+    full: str
+    """Text of ``--all``; empty if only the screen has it."""
 
 
 class Page(NamedTuple):
@@ -66,8 +66,7 @@ class Page(NamedTuple):
     def shown(self, *, everything: bool) -> list[tuple[str, str]]:
         """Labels and texts for one screen, or all of them."""
         if everything:
-            pairs = ((row.label, row.text if row.full is None else row.full) for row in self.rows)
-            return [(label, text) for label, text in pairs if text]
+            return [(row.label, row.full) for row in self.rows if row.full]
         lines: list[tuple[str, str]] = []
         for label, rows in groupby((row for row in self.rows if row.text), lambda row: row.label):
             texts = [(label, row.text) for row in rows]
