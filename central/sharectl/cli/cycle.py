@@ -1,4 +1,4 @@
-"""``sharectl cycle``."""
+"""``sharectl cycle`` and ``sharectl publish``: they publish targets."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from sharectl.config.files import refuse_clashes
 from sharectl.config.model import Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.errors import PoolUnavailableError, StateError
-from sharectl.plan.plan import REASONS
+from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
+from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
+from sharectl.plan.plan import REASONS, published
+from sharectl.publish import text
 from sharectl.publish.audit import digest
-from sharectl.publish.text import render
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
 
@@ -26,7 +27,7 @@ _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 _DIGEST_DIGITS = 12
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _cycle(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
     config, dry_run = options.config_of(arguments), arguments.dry_run
     if not dry_run:
@@ -48,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
             _note_for_status(config, record, result)
     done = result.publication
     if dry_run and done.plan is not None and not arguments.json:
-        print(render(done.plan, wiring.seal_of(config)), end="")
+        print(text.render(done.plan, wiring.seal_of(config)), end="")
         options.say_limits(done.plan)
         if done.disabled is not None:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
@@ -148,4 +149,55 @@ def _reason(result: CycleResult) -> str:
     return f"{words}: targets were withdrawn" if done.plan else words
 
 
-VERBS = {"cycle": options.Verb(_run, shared=(*options.COMMON, "--dry-run"))}
+# ---- publish
+
+
+def _add_publish(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plan",
+        default="-",
+        metavar="FILE",
+        help="the plan, as `sharectl plan --json` printed it (default: standard input); a pipe may "
+        "be silent for 60 s",
+    )
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    """Publish a plan that was looked at first, as it is; an old one is refused."""
+    config, name = options.config_of(arguments), arguments.plan
+    plan = text.parse_plan(options.content_of(name, text.PLAN_MAX_BYTES), name)
+    if set(plan.groups) != set(config.tree.names):
+        raise InputError([f"{name}: its groups are not those of {arguments.config}; plan again"])
+    if plan.valid_until <= time.time():
+        raise InputError([f"{name}: no longer valid since {plan.valid_until}; plan again"])
+    if arguments.dry_run:
+        lines = text.render(plan, wiring.seal_of(config)).splitlines()
+        options.show(arguments, "plan", as_json.plan(plan), lines)
+        return 0
+    refuse_clashes(config, arguments.config)
+    outlets = wiring.outlets_of(config, "publish")
+    with wiring.lock_of(config):
+        now = int(time.time())
+        before, errors = load_state(outlets.state, now)
+        if plan.sequence <= before.sequence:
+            problem = f"{name}: a plan as new as this was published already; plan again"
+            raise InputError([problem])
+        law = wiring.plan_config(config, wiring.UNASKED)
+        proposal = Proposal(plan, published(before, plan, now))
+        done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
+    Failures([*errors, *done.errors]).raise_any()
+    if done.disabled is not None:
+        words = disabled_words(done.disabled)
+        raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
+    content = {"published": done.places, "sequence": plan.sequence}
+    options.show(arguments, "published", content, done.places)
+    options.say(
+        f"no targets any more at {place}, which publish: names no more" for place in done.emptied
+    )
+    return 0
+
+
+VERBS = {
+    "cycle": options.Verb(_cycle, shared=(*options.COMMON, "--dry-run")),
+    "publish": options.Verb(_publish, _add_publish, shared=(*options.COMMON, "--dry-run")),
+}

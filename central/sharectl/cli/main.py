@@ -43,7 +43,7 @@ VERBS = {
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
-_MODULES = {"errors": "plan", "enable": "disable", "render": "pledges"}
+_MODULES = {"errors": "plan", "publish": "cycle", "enable": "disable", "render": "pledges"}
 """Verb -> name of its module, where that is another one."""
 
 WITH_ACTIONS = ("explain", "ledger", "check", "consumption")

@@ -13,6 +13,7 @@ from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.node_ads import Awaited, look_at_nodes
 from sharectl.config.model import Config
+from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.model import Disabled
@@ -20,7 +21,6 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.plan import REASONS, State
 from sharectl.publish.text import Seal
-from sharectl.publish.ways import PlacedTargets
 from sharectl.report.pool import (
     block_problems,
     block_rows,

@@ -20,7 +20,7 @@ from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, TARGETS_FILE, Config
 from sharectl.config.text import as_data
-from sharectl.cycle.ports import Outlets, Pledges, Ports
+from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
@@ -28,7 +28,7 @@ from sharectl.files.files import only_one
 from sharectl.ledger import jobs_file
 from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import Snapshot, Source
+from sharectl.model import CollectorWay, Snapshot, Source, Way
 from sharectl.plan.nodes import ControlledConstraint
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.waits import RunTimes
@@ -39,7 +39,6 @@ from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
-from sharectl.publish.ways import CollectorWay, Transport, Way
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged
 

@@ -18,7 +18,7 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
 from sharectl.files.yaml import Fault, NotYamlError, Tree, ValuePath, problem_lines, text_of
-from sharectl.publish.ways import Way
+from sharectl.model import Way
 from sharectl.shares.pledges import SOURCES
 from sharectl.words import quoted, shown
 

@@ -17,10 +17,9 @@ from sharectl.control.laws import GAP_SECONDS, Control
 from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
 from sharectl.ledger.retention import Keep
-from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits
+from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits, Way
 from sharectl.plan.nodes import ALL_NODES, Controlled
 from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
-from sharectl.publish.ways import Way
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES

@@ -5,10 +5,10 @@ Methods raise StateError where reading or writing fails; those that never raise 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Optional, Protocol
 
 if TYPE_CHECKING:  # the configuration names a port, and verbs that look only need no plans
     from sharectl.model import Disabled, Plan, Snapshot
@@ -49,6 +49,35 @@ class Publisher(Protocol):
         Raises StateError if the last plan still stands, and UnsignedError if ``plan``, a
         withdrawal, stands there unsigned.
         """
+
+
+@dataclass(frozen=True)
+class PlacedTargets:
+    """Targets in one place, as nodes find them."""
+
+    way: str
+    """Key of `sharectl.model.Way`."""
+    place: str
+    problem: Optional[str] = None
+    targets: Optional[int] = None
+    """Their number; None if the place cannot be read."""
+    sequence: Optional[int] = None
+    valid_until: Optional[int] = None
+    """Unix seconds."""
+    pool: Optional[str] = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Facts that only this way has."""
+
+
+class Transport(Publisher, Protocol):
+    """A publisher whose place can be looked at."""
+
+    @property
+    def name(self) -> str:
+        """Name of the place: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool."""
+
+    def look(self) -> list[PlacedTargets]:
+        """Look at the places; never raises."""
 
 
 class FormerPlaces(Protocol):

@@ -20,9 +20,9 @@ from sharectl.condor import daemons
 from sharectl.condor.ads import evaluated, text, whole
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.condor.deadline import ask_all
+from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import PublishError
-from sharectl.model import Plan
-from sharectl.publish.ways import CollectorWay, PlacedTargets
+from sharectl.model import CollectorWay, Plan
 
 TARGET_TYPE, PLAN_TYPE = "SharectlTarget", "SharectlPlan"
 """MyType of a target's ad, and of the ad of the plan as a whole, which no node reads."""

@@ -9,10 +9,10 @@ from typing import NamedTuple, Optional
 from urllib.parse import urljoin, urlsplit
 
 from sharectl.condor.deadline import Question, ask_all
+from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import PublishError
-from sharectl.model import Plan
+from sharectl.model import HttpsWay, Plan
 from sharectl.publish.text import TEXT_MAX_BYTES, FilePublisher, Seal, render
-from sharectl.publish.ways import HttpsWay, PlacedTargets
 
 _HEADERS = {"User-Agent": "sharectl", "Cache-Control": "no-cache"}
 _OK = 200

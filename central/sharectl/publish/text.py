@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import InputError, PublishError, UnsignedError
 from sharectl.files import files
 from sharectl.files.documents import Content, DocumentError, parsed, record
@@ -18,7 +19,6 @@ from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
 from sharectl.publish.signing import Signature, SigningKey
-from sharectl.publish.ways import PlacedTargets
 from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
 
 PLAN_MAX_BYTES = 2**26

@@ -21,7 +21,7 @@ from sharectl.config.model import (
 )
 from sharectl.config.text import flow, render
 from sharectl.errors import ConfigError
-from sharectl.publish.ways import CollectorWay
+from sharectl.model import CollectorWay
 from sharectl.shares.groups import GROUP_NAME
 
 PROBLEM = re.compile(r"FILE:(\d+):(?:(\d+):)? \S.*", re.DOTALL)

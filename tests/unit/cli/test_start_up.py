@@ -11,7 +11,7 @@ LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing pyarrow
 requests scipy ssl"""
 
 
-@pytest.mark.parametrize("verb", ["main", "cycle", "status", "plan", "publish"])
+@pytest.mark.parametrize("verb", ["main", "cycle", "status", "plan"])
 def test_a_start_loads_no_library_that_is_needed_later(verb: str) -> None:
     code = f"import sys, sharectl.cli.{verb}; print(*sys.modules)"
     done = subprocess.run(

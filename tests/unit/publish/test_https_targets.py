@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from sharectl.errors import PublishError, UnsignedError
-from sharectl.model import Plan, Target
+from sharectl.model import HttpsWay, Plan, Target
 from sharectl.publish.https import HttpsPublisher, fetch
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import TEXT_MAX_BYTES, Seal, render
-from sharectl.publish.ways import HttpsWay
 from tests.web_server import Answer, WebServer, serving, web_server
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
