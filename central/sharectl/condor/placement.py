@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
-from sharectl.condor.daemons import CLUSTER, autoclusters, collector, grouped, slots
+from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.empty_slots import (
     ACCEPTS,
@@ -215,40 +215,20 @@ def _shape(row: Any, ad: Row, schedd: str, sizes: Sizes, hidden: Collection[str]
     )
 
 
-def trial_of(
-    address: Optional[str],
+def tried(
+    look: Look,
     sample: Sample,
     answers: Sequence[Shapes],
-    problems: Sequence[str],
-    collector_seconds: float,
+    deadline_seconds: float = TRIAL_SECONDS,
+    problems: Sequence[str] = (),
 ) -> Trial:
-    """Trial of the shapes on the slots of a collector, which has its deadline to send them.
-
-    ``problems`` are why some shapes are missing.
-    """
-
-    def look(projection: Sequence[str], constraint: str) -> Iterable[Any]:
-        return slots(collector(address), constraint, projection)
-
-    trial = tried(look, sample, answers, collector_seconds + TRIAL_SECONDS)
-    if problems:
-        why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
-        return trial._replace(untried=why)
-    return trial
-
-
-def tried(
-    look: Look, sample: Sample, answers: Sequence[Shapes], deadline_seconds: float = TRIAL_SECONDS
-) -> Trial:
-    """Trial of the shapes of all schedds on the slots."""
+    """Trial of the shapes of all schedds on the slots; ``problems`` are why some are missing."""
     every = [shape for shapes, _ in answers for shape in shapes]
     alike: dict[str, list[JobShape]] = {}
     # Ads that are made to cost much are long as a rule.
-    for ad in sorted((shape.ad for shape in every if shape.ad), key=lambda ad: (len(ad), ad)):
-        alike[ad] = []
-    for shape in every:
+    for shape in sorted(every, key=lambda shape: (len(shape.ad or ""), shape.ad or "")):
         if shape.ad:
-            alike[shape.ad].append(shape)
+            alike.setdefault(shape.ad, []).append(shape)
     jobs = [sum(shape.jobs for shape in shapes) for shapes in alike.values()]
     results, reasons, problem = _results(
         partial(_try_all, look, sample, list(alike), jobs), len(jobs), deadline_seconds
@@ -259,10 +239,12 @@ def tried(
         if results[number] == _UNPLACEABLE
         for shape in shapes
     )
-    untried = results.count(_UNTRIED) + results.count(_GIVEN_UP) + results.count(_TRYING)
+    untried = sum(map(results.count, (_UNTRIED, _GIVEN_UP, _TRYING)))
     untried += sum(shape.ad is None for shape in every)
     why = None
-    if untried:
+    if problems:
+        why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
+    elif untried:
         why = f"{untried} kinds of pending jobs could not be tried on the nodes"
         why += f" ({problem})" if problem else ""
     elif not all(complete for _, complete in answers):

@@ -14,9 +14,16 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
-from sharectl.condor.daemons import collector_answer, locations, query, schedd_questions, slots
+from sharectl.condor.daemons import (
+    collector,
+    collector_answer,
+    locations,
+    query,
+    schedd_questions,
+    slots,
+)
 from sharectl.condor.empty_slots import Sample, sample_of
-from sharectl.condor.placement import Trial, ask_both, jobs_and_shapes, trial_of
+from sharectl.condor.placement import TRIAL_SECONDS, Trial, ask_both, jobs_and_shapes, tried
 from sharectl.condor.schedds import MODES, Job, ScheddJobs, Sizes
 from sharectl.model import (
     OTHER,
@@ -302,29 +309,21 @@ class CondorPool:
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
-        access, schedds = self.access, answered.schedds
+        access, schedds, sizes = self.access, answered.schedds, answered.sizes
         ask = partial(schedd_questions, schedds, access.schedd_deadline_seconds)
-        plain = ask(partial(MODES[access.mode], sizes=answered.sizes))
-        both = (
-            ask(
-                partial(
-                    jobs_and_shapes,
-                    sizes=answered.sizes,
-                    mode=access.mode,
-                    words=answered.sample.words,
-                )
-            )
-            if access.demand == "placeable"
-            else {}
+        shaped = partial(
+            jobs_and_shapes, sizes=sizes, mode=access.mode, words=answered.sample.words
         )
-        answers, shapes, problems = ask_both(plain, both)
-        trial = trial_of(
-            access.collector,
-            answered.sample,
-            shapes,
-            problems,
-            access.collector_deadline_seconds,
+        answers, shapes, problems = ask_both(
+            ask(partial(MODES[access.mode], sizes=sizes)),
+            ask(shaped) if access.demand == "placeable" else {},
         )
+
+        def look_again(projection: Sequence[str], constraint: str) -> Iterable[Any]:
+            return slots(collector(access.collector), constraint, projection)
+
+        seconds = access.collector_deadline_seconds + TRIAL_SECONDS
+        trial = tried(look_again, answered.sample, shapes, seconds, problems)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from sharectl.condor.schedds import (
     ALL_TELL_JOBS,
+    LEAST_GRAIN_MIB,
     MOST_SAMPLED,
     SAMPLE_JOBS,
     Kind,
     Sizes,
     counted_kinds,
+    counted_memory_mib,
     sampled_waits,
+    shared_out,
     steps_of,
     with_memory,
 )
@@ -57,6 +60,31 @@ WHOLE_NODE = {"TotalSlotCpus": 64, "TotalCpus": 64, "Cpus": 64}
 def test_cores_that_a_job_asks_for(cpus: str, whole_node: dict[str, int], counted: int) -> None:
     ((_, cores, _),) = counted_kinds([job(cpus, Half=2)], Sizes(64, whole_node))
     assert cores == counted
+
+
+MIB = st.integers(1, 2**50)
+
+
+@given(MIB, MIB)
+def test_memory_is_rounded_up_a_little(one: int, other: int) -> None:
+    """By an eighth or 128 MiB at most, in the order of requests; what is rounded stays."""
+    least, most = counted_memory_mib(min(one, other)), counted_memory_mib(max(one, other))
+    assert max(one, other) <= most <= max(one, other) + max(LEAST_GRAIN_MIB, max(one, other) / 8)
+    assert least <= most == counted_memory_mib(most)
+
+
+def test_there_are_few_kinds_of_memory() -> None:
+    """All requests up to a terabyte are fewer than 150 kinds."""
+    assert len({counted_memory_mib(mib) for mib in range(1, 2**20, 61)}) < 150
+
+
+@given(st.integers(0, 10**9), st.dictionaries(MIB, st.integers(0, 10_000), max_size=30))
+def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> None:
+    """What is shared out sums to the jobs, each kind within one job of its part of the sample."""
+    shared, total = shared_out(jobs, sample), sum(sample.values())
+    assert sum(shared.values()) == jobs
+    for kind, count in sample.items() if total else ():
+        assert abs(shared.get(kind, 0) - jobs * count / total) <= 1
 
 
 @pytest.mark.parametrize(
