@@ -92,13 +92,7 @@ def test_neither_a_file_that_is_gone_nor_a_plan_without_targets_needs_anything(
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        '{"schema_version": 2, "places": {}}',
-        '{"schema_version": 1, "places": {"file:/x": {"sequence": "a", "valid_until": 3}}}',
-        "[" * 100_000,
-    ],
+    "content", ["", '{"schema_version": 1, "places": {"file:/x": {"sequence": "a"}}}']
 )
 def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(
     tmp_path: Path, content: str
