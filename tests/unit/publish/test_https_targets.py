@@ -64,61 +64,6 @@ def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
         assert not isinstance(refused.value, UnsignedError), "it has not arrived"
 
 
-@pytest.mark.parametrize(
-    ("status", "content", "problem"),
-    [
-        (200, render(PLAN).encode(), "is not what .* holds"),
-        (404, b"", "the server answers 404"),
-        (500, render(PLAN, SEAL).encode(), "the server answers 500"),
-        (200, b"x" * (TEXT_MAX_BYTES + 1), "has more than 1048576 bytes"),
-    ],
-)
-def test_another_answer_is_an_error_and_the_file_stays_written(
-    server: WebServer, tmp_path: Path, status: int, content: bytes, problem: str
-) -> None:
-    server.answer = serving(content, status)
-    with pytest.raises(PublishError, match=problem):
-        publisher(server, tmp_path).publish(PLAN)
-    assert (tmp_path / "sharectl.txt").read_text(encoding="ascii") == render(PLAN, SEAL)
-
-
-def test_a_server_that_nobody_vouches_for_is_not_believed(
-    server: WebServer, tmp_path: Path
-) -> None:
-    server.answer = serving(render(PLAN, SEAL).encode())
-    elsewhere = replace(at(server), url=server.url().replace("localhost", "127.0.0.1"))
-    for place in (replace(at(server), ca_file=None), elsewhere):
-        assert "CERTIFICATE_VERIFY_FAILED" in (fetch(place).problem or "")
-    missing = replace(at(server), ca_file=tmp_path / "no.pem")
-    assert "no.pem cannot be read" in (fetch(missing).problem or "")
-
-
-PLACES = {
-    "/here": ("/there", None),
-    "/away": ("https://127.0.0.1:1/x", "another host"),
-    "/plain": ("http://localhost/x", "another host"),
-    "/round": ("/round", "redirects more than 5 times"),
-}
-
-
-@pytest.mark.parametrize("path", PLACES)
-def test_a_redirect_is_followed_on_the_same_host_only(server: WebServer, path: str) -> None:
-    place, problem = PLACES[path]
-
-    def moved(request: BaseHTTPRequestHandler) -> None:
-        if request.path == path:
-            serving(b"", 302, Location=place)(request)
-        else:
-            serving(b"content")(request)
-
-    server.answer = moved
-    fetched = fetch(at(server, path))
-    if problem is None:
-        assert (fetched.content, server.asked[-2:]) == (b"content", [path, place])
-    else:
-        assert problem in (fetched.problem or "")
-
-
 def drip(request: BaseHTTPRequestHandler) -> None:
     serving(b"", Content_Length="1000")(request)
     for _ in range(50):
@@ -131,21 +76,48 @@ def nonsense(request: BaseHTTPRequestHandler) -> None:
     request.wfile.write(b"nonsense\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
-        (drip, "cannot be fetched: no answer within 0.5 s"),
-        (nonsense, "cannot be fetched"),
-        (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
-        (serving(bytes(3 * TEXT_MAX_BYTES)), "has more than 1048576 bytes"),
-    ],
-)
-def test_an_answer_that_ends_late_or_wrong_is_no_document(
-    server: WebServer, answer: Answer, problem: str
+REFUSED: dict[str, tuple[Answer, str]] = {
+    "another text": (serving(render(PLAN).encode()), "is not what .* holds"),
+    "404": (serving(b"", 404), "the server answers 404"),
+    "500": (serving(render(PLAN, SEAL).encode(), 500), "the server answers 500"),
+    "long": (serving(bytes(3 * TEXT_MAX_BYTES)), "has more than 1048576 bytes"),
+    "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
+    "nonsense": (nonsense, "cannot be fetched"),
+    "slow": (drip, r"cannot be fetched: no answer within 0\.5 s"),
+    "elsewhere": (serving(b"", 302, Location="https://127.0.0.1:1/x"), "another host"),
+    "plain": (serving(b"", 302, Location="http://localhost/x"), "another host"),
+    "round": (serving(b"", 302, Location="/sharectl.txt"), "redirects more than 5 times"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_another_answer_is_an_error_and_the_file_stays_written(
+    server: WebServer, tmp_path: Path, kind: str
 ) -> None:
-    server.answer = answer
-    deadline_seconds = 0.5 if answer is drip else 20.0
-    assert problem in (fetch(at(server, deadline_seconds=deadline_seconds)).problem or "")
+    server.answer, problem = REFUSED[kind]
+    seconds, file = 0.5 if kind == "slow" else 20.0, tmp_path / "sharectl.txt"
+    way = replace(at(server, deadline_seconds=seconds), file=file)
+    with pytest.raises(PublishError, match=problem):
+        HttpsPublisher(way, SEAL).publish(PLAN)
+    assert file.read_text(encoding="ascii") == render(PLAN, SEAL)
+
+
+def test_a_redirect_is_followed_on_the_same_host(server: WebServer) -> None:
+    moved, there = serving(b"", 302, Location="/there"), serving(b"content")
+    server.answer = lambda request: (there if request.path == "/there" else moved)(request)
+    assert fetch(at(server, "/here")).content == b"content"
+    assert server.asked[-2:] == ["/here", "/there"]
+
+
+def test_a_server_that_nobody_vouches_for_is_not_believed(
+    server: WebServer, tmp_path: Path
+) -> None:
+    server.answer = serving(render(PLAN, SEAL).encode())
+    elsewhere = replace(at(server), url=server.url().replace("localhost", "127.0.0.1"))
+    for place in (replace(at(server), ca_file=None), elsewhere):
+        assert "CERTIFICATE_VERIFY_FAILED" in (fetch(place).problem or "")
+    missing = replace(at(server), ca_file=tmp_path / "no.pem")
+    assert "no.pem cannot be read" in (fetch(missing).problem or "")
 
 
 @pytest.mark.parametrize(
