@@ -14,13 +14,13 @@ from sharectl.condor.ads import classads
 
 MY, TARGET, UNSCOPED = "MY", "TARGET", ""
 
-_NAME_TOKEN = re.compile(
+_TOKEN = re.compile(
     r"""\s*(?:
       (?P<string>"(?:\\.|[^"\\])*")
     | '(?P<quoted>(?:\\.|[^'\\])*)'
     | (?P<number>\d[\w.]*(?:(?<=[eE])[+-]\d+)?)
     | (?P<name>[A-Za-z_]\w*)
-    | (?P<sign>.)
+    | (?P<sign>=\?=|=!=|&&|\|\||.)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -49,7 +49,7 @@ def references(expression: str) -> tuple[Reference, ...]:
     for attributes too.
     """
     scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
-    tokens = [match for match in _NAME_TOKEN.finditer(scoped) if match.lastgroup is not None]
+    tokens = [match for match in _TOKEN.finditer(scoped) if match.lastgroup is not None]
     signs = ["", *(token["sign"] or "" for token in tokens), ""]
     names: dict[Reference, None] = {}
     scope = UNSCOPED
@@ -79,9 +79,6 @@ MAX_PARENTHESES = 32
 MAX_DEPTH = 8
 """How many attributes may stand for each other."""
 
-_TOKEN = re.compile(
-    r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|=\?=|=!=|&&|\|\||[()\[\]{}?:]|.', re.DOTALL
-)
 _COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _LOOSER = frozenset(("||", "?", ":"))
@@ -188,22 +185,23 @@ def _opened(
             yield from inner
 
 
-def _levels(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Tokens, each with the number of brackets that are open after it."""
+def _signs(text: str) -> Iterator[tuple[re.Match[str], str, int]]:
+    """Signs outside of strings and names, each with the number of brackets open after it."""
     level = 0
     for token in _TOKEN.finditer(text):
-        level += (token.group() in _OPENING) - (token.group() in _CLOSING)
-        yield token, level
+        if token["sign"]:
+            level += (token["sign"] in _OPENING) - (token["sign"] in _CLOSING)
+            yield token, token["sign"], level
 
 
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> tuple[str, ...]:
     """Texts between the && that are in no brackets; all of it if a looser operator is beside."""
     begin, parts = 0, []
-    for token, level in _levels(text):
-        if not level and token.group() in _LOOSER:
+    for token, sign, level in _signs(text):
+        if not level and sign in _LOOSER:
             return (text,)
-        if not level and token.group() == "&&":
+        if not level and sign == "&&":
             parts.append(text[begin : token.start()].strip())
             begin = token.end()
     last = text[begin:].strip()
@@ -216,7 +214,7 @@ def _bare(text: str) -> str:
     for _ in range(MAX_PARENTHESES):
         if not text.startswith("("):
             break
-        end = next((token.end() for token, level in _levels(text) if not level), 0)
+        end = next((token.end() for token, _, level in _signs(text) if not level), 0)
         if end != len(text) or not text.endswith(")"):
             break
         text = text[1:-1].strip()
@@ -225,7 +223,7 @@ def _bare(text: str) -> str:
 
 def is_balanced(text: str) -> bool:
     """Tells if each bracket is closed after it is opened, outside of strings and comments."""
-    levels = [level for _, level in _levels(_COMMENT.sub(lambda m: m["string"] or " ", text))]
+    levels = [level for *_, level in _signs(_COMMENT.sub(lambda m: m["string"] or " ", text))]
     return not levels or (min(levels) >= 0 and levels[-1] == 0)
 
 
