@@ -108,6 +108,15 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
     return whole(evaluated(ad, "t1_TargetSequence"), 0) or None, refusal
 
 
+def obedience_of_all(
+    ads: Sequence[Any], now: int, stale_seconds: int
+) -> tuple[Optional[int], Optional[str]]:
+    """Newest plan that a slot of a node acts on, and the first refusal, as of `obedience_of`."""
+    obeyed, refusals = zip(*(obedience_of(ad, now, stale_seconds) for ad in ads))
+    newest = max((sequence for sequence in obeyed if sequence is not None), default=None)
+    return newest, next(filter(None, refusals), None)
+
+
 def is_draining(ad: Any) -> bool:
     """Tells if the startd is being drained (23.9 and 25), or the slot is drained already."""
     return flag(ad, "Draining") is True or text(evaluated(ad, "State")) == "Drained"
@@ -147,13 +156,9 @@ def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
     """State of a node by its slots: any refusal, any switch, the newest plan obeyed."""
     if not ads:
         return NodeWords(problem="the collector knows no partitionable slot of it")
-    obedience = [obedience_of(ad, now, stale_seconds) for ad in ads]
+    obedience = obedience_of_all(ads, now, stale_seconds)
     off = dict.fromkeys(switch for ad in ads for switch in switched_off(ad))
-    return NodeWords(
-        max((number for number, _ in obedience if number is not None), default=None),
-        next((refusal for _, refusal in obedience if refusal is not None), None),
-        switched_off=tuple(off),
-    )
+    return NodeWords(*obedience, switched_off=tuple(off))
 
 
 # ---- all nodes

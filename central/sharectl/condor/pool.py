@@ -163,9 +163,7 @@ def nodes_of(
     nodes = []
     for machine, slot_ads in sorted(by_machine.items()):
         # First: it sets the time of the last run as if the ad had just been sent.
-        obedience = [
-            node_ads.obedience_of(ad, now, access.job_ctl_stale_seconds) for ad in slot_ads
-        ]
+        obeyed, refusal = node_ads.obedience_of_all(slot_ads, now, access.job_ctl_stale_seconds)
         hs06, cores = _power(slot_ads[0])
         nodes.append(
             Node(
@@ -177,17 +175,13 @@ def nodes_of(
                 memory_mib=sum(map(_memory_mib, slot_ads)),
                 reserved=machine in reserved,
                 draining=any(map(node_ads.is_draining, slot_ads)),
-                obeyed_sequence=max(
-                    (number for number, _ in obedience if number is not None), default=None
-                ),
-                refusal=next((refusal for _, refusal in obedience if refusal), None),
+                obeyed_sequence=obeyed,
+                refusal=refusal,
                 power_assumed=hs06 is None,
-                multicore_only=all(
-                    node_ads.flag(ad, "t1_MulticoreOnly") is True for ad in slot_ads
-                ),
+                multicore_only=all(node_ads.flag(ad, "t1_MulticoreOnly") for ad in slot_ads),
                 several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
                 grace_cores=sum(
-                    _amount(ad, "Cpus") for ad in slot_ads if node_ads.in_grace(ad, now)
+                    node_ads.in_grace(ad, now) * _amount(ad, "Cpus") for ad in slot_ads
                 ),
             )
         )
