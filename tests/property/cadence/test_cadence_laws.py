@@ -79,11 +79,14 @@ def test_claims_bounds(run_times: RunTimes, cadence: float, worklife: float) -> 
 @given(st.floats(5, 2000), st.integers(5, 600), st.integers(1, 6000))
 def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) -> None:
     """An exponential law forgets: a claim lasts for W and one more job, a geometric sum."""
-    assume(mean > worklife / 200)  # steps of worklife / 2000 are fine enough for it
+    assume(mean > worklife / 200)
+    step = worklife / 2000
     sure = floor(worklife / cadence) + 1
     held = cadence * (sure + exp(-(sure * cadence - worklife) / mean) / (1 - exp(-cadence / mean)))
     closed = (worklife + mean) / held
-    assert abs(exponential(mean).loading(cadence, worklife) - closed) < 0.005
+    # A cycle that begins soon after W is met or missed by a step.
+    error = abs(exponential(mean).loading(cadence, worklife) - closed)
+    assert error < CLOSE + 0.25 * step / mean
 
 
 @given(st.integers(1, 5000), st.integers(0, 20_000))
