@@ -33,16 +33,14 @@ LONGEST = (
     "test_loop",
     "test_unavailable",
     "test_snapshot",
-    "test_collector_targets",
     "test_clock_steps",
     "test_cores_that_no_job_takes",
-    "test_cap_without_leftovers",
     "test_slot_practice_nodes",
     "test_slot_practice_order",
     "test_grace_and_failures",
     "test_off_means_off",
-    "test_documented_commands",
     "test_cadence",
+    "test_documented_commands",
 )
 """Files that take minutes: they begin, and none is left last."""
 SHARING = ("test_box", "test_box_command", "test_access_point")

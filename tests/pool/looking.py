@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
@@ -31,23 +32,13 @@ SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobU
 MODES = ("jobs", "counted")
 
 
+at = on
+
+
 def described(group: str, cores: int, count: int, seconds: int, *lines: str) -> str:
-    owner = f"accounting_group = {group}\naccounting_group_user = alice\n" if group else ""
-    return "\n".join(
-        (
-            "executable = /bin/sleep",
-            f"arguments = {seconds}",
-            f"request_cpus = {cores}",
-            "request_memory = 1",
-            f"{owner}+Bench = {seconds}",
-            *lines,
-            f"queue {count}\n",
-        )
-    )
-
-
-def at(machine: str) -> str:
-    return f'requirements = TARGET.Machine == "{machine}"'
+    user = ("accounting_group_user = alice",) if group else ()
+    more = ("request_memory = 1", f"+Bench = {seconds}", *user, *lines)
+    return jobs(group, cores, count, seconds, *more)
 
 
 def still(box: Box, running: int) -> None:

@@ -14,14 +14,18 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool import event_log
+from tests.pool import consumption_pools, event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import on, publish, snippet
+from tests.pool.deployed import jobs, on, publish, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
 
 pytestmark = pytest.mark.semantics
 
-ACCESS = "ap-1.example.org"
+ACCESS, WHOLE = "ap-1.example.org", "ap-2.example.org"
+"""Access points: one that starts jobs on leftovers, and one that must not.
+
+With a consumption policy the startd's own CLAIM_PARTITIONABLE_LEFTOVERS does not count.
+"""
 CORES, CAP, MULTICORE, GRACE_SECONDS = 16, 4, 8, 20
 JOBS = 200
 LOOKS = 24
@@ -44,9 +48,11 @@ NODES: Mapping[str, tuple[str, str]] = {
     "wn-004": ("cron", ""),
     "wn-005": ("cron", CONSUMPTION_POLICY),
     "wn-006": ("live", CONSUMPTION_POLICY + WITHOUT_WHAT_THE_CYCLE_TOOK),
+    "wn-007": ("live", CONSUMPTION_POLICY),
+    "wn-008": ("cron", CONSUMPTION_POLICY),
 }
-LIVE, CRON = ("wn-001", "wn-002", "wn-003"), ("wn-004", "wn-005")
-WITH_POLICY, WITHOUT_MATCHED = "wn-003", "wn-006"
+LIVE, CRON = ("wn-001", "wn-002", "wn-003", "wn-007"), ("wn-004", "wn-005", "wn-008")
+WITH_POLICY, WITHOUT_MATCHED, NO_LEFTOVERS = "wn-003", "wn-006", ("wn-007", "wn-008")
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +62,11 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
             ExecutePoint(full(node), CORES, config=configured(actuation) + more)
             for node, (actuation, more) in NODES.items()
         ),
-        access_points=(ACCESS,),
+        access_points=(ACCESS, WHOLE),
         access_config=event_log.EVENT_TIMES,
     )
     with open_box(spec) as box:
+        consumption_pools.forbid_leftovers(box)
         yield box
 
 
@@ -141,7 +148,11 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
         return negotiator.count("Started Negotiation Cycle")
 
     before, began = {node: refused(node) for node in NODES}, cycles()
-    submit(box, "alice", 1, "$RANDOM_INTEGER(8,14)", JOBS, log)
+    there = " || ".join(f'TARGET.Machine == "{full(node)}"' for node in NO_LEFTOVERS)
+    seconds, whole = "$RANDOM_INTEGER(8,14)", box.shared_directory / "whole.log"
+    submit(box, "alice", 1, seconds, JOBS, log, f"requirements = !({there})")
+    lines = (f"requirements = {there}", f"log = {whole}")
+    box.submit(jobs("alice", 1, JOBS, seconds, *lines), WHOLE)
     most: Counter[str] = Counter()
     with ThreadPoolExecutor(len(NODES)) as looks:
         for _ in range(LOOKS):
@@ -149,7 +160,7 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
             seen = looks.map(lambda node: held_cores(box, node, "alice"), NODES)
             most |= Counter(dict(zip(NODES, seen)))
             time.sleep(max(0, next_look - time.monotonic()))
-    logged = event_log.most_at_once(log)
+    logged = event_log.most_at_once(log) | event_log.most_at_once(whole)
     lost = {node: (refused(node) - before[node]) / (cycles() - began) for node in NODES}
     print(f"most cores at once: {dict(most)}; by the event log: {dict(logged)}; cap {CAP}")
     print(f"matches refused at claim time, per cycle: {lost}")
