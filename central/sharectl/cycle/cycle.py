@@ -85,7 +85,8 @@ def run_cycle(
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
         # No block of cores counts as free meanwhile.
-        before = replace(before, blocks=before.blocks.looked_at_anew)
+        blocks = tuple(replace(block, free_since=None) for block in before.blocks.open)
+        before = replace(before, blocks=replace(before.blocks, open=blocks))
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)

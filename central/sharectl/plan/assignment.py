@@ -304,8 +304,8 @@ def best(
         return filled(options, budgets, (), lambda option: (-parts[option], *by_value(option)))
     numbers = [round(number) for number in answer.x]
     groups: defaultdict[_Sort, list[tuple[str, int]]] = defaultdict(list)
-    for serving, number in zip(servings, numbers[len(options) :]):
-        groups[serving.sort] += [(serving.group, serving.memory_mib)] * number
+    for (sort, group, memory_mib, _), number in zip(servings, numbers[len(options) :]):
+        groups[sort] += [(group, memory_mib)] * number
     chosen = sorted(zip(options, sorts, numbers), key=lambda row: row[0].place)
     return [Choice(option, *groups[sort].pop(0)) for option, sort, number in chosen if number]
 
@@ -322,13 +322,8 @@ class _Sort(NamedTuple):
     """Group that alone is helped; empty for any."""
 
 
-class _Serving(NamedTuple):
-    """Options of a sort that help a group's jobs."""
-
-    sort: _Sort
-    group: str
-    memory_mib: int
-    most: int
+_Serving = tuple[_Sort, str, int, int]
+"""Options of a sort that help a group's jobs of one memory: sort, group, MiB, most options."""
 
 
 def _sorts(options: Sequence[Option], budgets: Budgets) -> list[_Sort]:
@@ -363,7 +358,7 @@ def _steps(powers: Sequence[float]) -> dict[float, float]:
 
 def _servings(sorts: Iterable[_Sort], budgets: Budgets) -> list[_Serving]:
     return [
-        _Serving(sort, group, memory, min(count // sort.jobs, offered))
+        (sort, group, memory, min(count // sort.jobs, offered))
         for sort, offered in sorted(Counter(sorts).items())
         for (group, cores), jobs in budgets.waiting.items()
         if cores == sort.request_cores
@@ -417,15 +412,12 @@ def _solved(
     numbers = {row: number for number, row in enumerate(bounds)}
     # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers
     # become.
-    places = (
-        np.array([numbers[row] for row in rows], dtype=np.int32),
-        np.array(columns, dtype=np.int32),
-    )
-    matrix = csr_array((values, places), shape=(len(bounds), len(cost)))
+    places = np.array([[numbers[row] for row in rows], columns], dtype=np.int32)
+    matrix = csr_array((values, tuple(places)), shape=(len(bounds), len(cost)))
     return milp(
         cost,
         integrality=[int(whole)] * len(cost),
-        bounds=Bounds(0, [1] * len(options) + [serving.most for serving in servings]),
+        bounds=Bounds(0, [1] * len(options) + [most for *_, most in servings]),
         constraints=LinearConstraint(matrix, *np.array(list(bounds.values())).T),
         options={"time_limit": time_limit_seconds, "mip_rel_gap": GAP_RATIO},
     )

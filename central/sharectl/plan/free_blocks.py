@@ -118,11 +118,6 @@ class BlockMemory:
     back_offs: tuple[BackOff, ...] = ()
     taken: tuple[TakenBlocks, ...] = ()
 
-    @property
-    def looked_at_anew(self) -> BlockMemory:
-        """Memory in which the time of blocks that stand free begins again at the next look."""
-        return replace(self, open=tuple(replace(block, free_since=None) for block in self.open))
-
 
 NO_BLOCKS = BlockMemory()
 
