@@ -26,32 +26,11 @@ from sharectl.control.setpoints import (
     shared_ratio,
 )
 from sharectl.control.steering import SEED, SteeringConfig, steer
-from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.model import PendingJobs, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW
+from tests.property.shares.test_law_laws import GROUPS, snapshots
 
-GROUPS = ("alice", "atlas", "cms", "lhcb")
-NODES = (
-    Node("wn-0", "wn-0", 64, 8.0, controlled=True),
-    Node("wn-1", "wn-1", 32, 12.5, controlled=True),
-)
-POWER = {node.name: node.hs06_per_core for node in NODES}
-
-held = st.builds(
-    lambda node, group, cores, jobs: RunningJobs(node, group, cores, POWER[node], 60, jobs),
-    st.sampled_from(tuple(POWER)),
-    st.sampled_from((*GROUPS, "other")),
-    st.sampled_from((1, 8)),
-    st.integers(1, 20),
-)
-waiting = st.builds(
-    PendingJobs, st.sampled_from((*GROUPS, "other")), st.sampled_from((1, 4, 8)), st.integers(1, 30)
-)
-snapshots = st.builds(
-    lambda jobs, pending: Snapshot(NOW, NODES, tuple(jobs), tuple(pending)),
-    st.lists(held, max_size=12),
-    st.lists(waiting, max_size=6),
-)
 pledges = st.fixed_dictionaries(
     {group: st.just(0.0) | st.floats(1, 1e5) for group in GROUPS}
 ).filter(lambda pledge: any(pledge.values()))

@@ -32,21 +32,20 @@ def cased(name: str, random: Random) -> str:
     return "".join(random.choice((letter.upper(), letter)) for letter in name)
 
 
-@given(TREES, NAMES, st.randoms(use_true_random=False))
+@given(
+    TREES, NAMES, st.randoms(use_true_random=False), st.sampled_from(("bob", "prod", "user", "a"))
+)
 def test_a_job_belongs_to_the_longest_configured_name_that_its_own_begins_with(
-    configured: tuple[str, ...], name: str, random: Random
+    configured: tuple[str, ...], name: str, random: Random, user: str
 ) -> None:
-    """The longest of all that are its name or end where a part of it ends, without case."""
+    """The longest of all that are its name or end where a part of it ends, without case.
+
+    A slot's AccountingGroup is the job's group, the user and the domain.
+    """
     prefixes = [one for one in configured if f"{name}.".startswith(f"{one}.")]
-    assert group_of(cased(name, random), configured) == max(prefixes, key=len, default=OTHER)
-
-
-@given(TREES, NAMES, st.sampled_from(("bob", "prod", "user", "a")))
-def test_the_user_of_a_slots_name_is_no_part_of_the_group(
-    configured: tuple[str, ...], name: str, user: str
-) -> None:
-    """A slot's AccountingGroup is the job's group, the user and the domain."""
-    assert group_of(f"{name}.{user}@example.org", configured) == group_of(name, configured)
+    longest = max(prefixes, key=len, default=OTHER)
+    assert group_of(cased(name, random), configured) == longest
+    assert group_of(f"{name}.{user}@example.org", configured) == longest
 
 
 @given(HOSTILE, TREES)

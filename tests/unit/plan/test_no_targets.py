@@ -106,11 +106,7 @@ def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None
         assert (node.target, node.reason) == (STOOD, "dwell")
         assert node.wait_seconds > 0
         assert node.idle_core_seconds > 0
-
-
-def test_what_was_not_estimated_is_no_zero() -> None:
-    how = config(deadband_hs06=1e6, dwell_seconds=3600)
-    state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
+    # An estimate that is missing is no zero.
     found = explained(how, seen(), state)
     bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
     page = node_page(found, bare, explain_node(found, bare))

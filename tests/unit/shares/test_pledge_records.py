@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import calendar
+from typing import Optional
 
 import pytest
 
@@ -40,31 +41,29 @@ QUOTAS = {
 }
 
 
-def test_statics_first_then_shares_of_what_is_left_scaled_where_they_pass_one() -> None:
-    assert effective_quotas(QUOTAS, 18.0) == pytest.approx(
-        {"cms": 4, "alice": 7, "alice.prod": 3, "alice.prod.mc": 2, "alice.user": 4}
-    )
+LARGE = {"a": Quota(30, static=True), "b": Quota(10, static=True), "c": Quota(0.5, static=False)}
 
 
-def test_statics_are_cut_to_what_there_is_unless_oversubscription_is_allowed() -> None:
-    quotas = {
-        "a": Quota(30, static=True),
-        "b": Quota(10, static=True),
-        "c": Quota(0.5, static=False),
-    }
-    assert effective_quotas(quotas, 20.0) == {"a": 15, "b": 5, "c": 0}
-    assert effective_quotas(quotas, 20.0, oversubscribe=True) == {"a": 30, "b": 10, "c": 0}
-
-
-def test_without_the_pools_weight_only_statics_are_known() -> None:
-    found = effective_quotas(QUOTAS, None)
-    assert found == {
-        "cms": 4,
-        "alice": None,
-        "alice.prod": None,
-        "alice.prod.mc": 2,
-        "alice.user": None,
-    }
+@pytest.mark.parametrize(
+    ("quotas", "weight", "how", "expected"),
+    [
+        # Statics first, then shares of what is left, scaled where they pass 1.
+        (QUOTAS, 18.0, {}, (4, 7, 3, 2, 4)),
+        # Without the pool's weight only statics are known.
+        (QUOTAS, None, {}, (4, None, None, 2, None)),
+        # Statics are cut to what there is, unless oversubscription is allowed.
+        (LARGE, 20.0, {}, (15, 5, 0)),
+        (LARGE, 20.0, {"oversubscribe": True}, (30, 10, 0)),
+    ],
+)
+def test_quotas_of_the_negotiator(
+    quotas: dict[str, Quota],
+    weight: Optional[float],
+    how: dict[str, bool],
+    expected: tuple[Optional[float], ...],
+) -> None:
+    effective = effective_quotas(quotas, weight, **how)
+    assert tuple(effective[name] for name in quotas) == pytest.approx(expected)
 
 
 def test_a_group_whose_parent_is_not_there_has_nothing() -> None:
