@@ -20,6 +20,7 @@ from sharectl.plan.free_blocks import (
     RETRY_TIMES,
     BackOff,
     BlockMemory,
+    OpenBlock,
     look_at_blocks,
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
@@ -222,3 +223,18 @@ def test_a_node_that_acts_on_no_target_keeps_no_cores_free() -> None:
         seen = Snapshot(NOW, (node,), (), ())
         look = look_at_blocks(NO_BLOCKS, [stood], seen, nodes_of(seen), NOW, GiveUp(60.0))
         assert [block.free_since for block in look.memory.open] == [since]
+
+
+def test_a_kind_of_which_a_job_started_is_left_alone_on_the_node_that_failed_only() -> None:
+    """Blocks of two nodes stood free: one for too long, the other was taken."""
+    stood = [Standing(Target(name, "alice", 0, "cms", SIZE), NOW - 9000) for name in NAMES[:2]]
+    seen = tuple(Node(name, name, CORES, 10.0, controlled=True) for name in NAMES[:2])
+    memory = BlockMemory(
+        tuple(OpenBlock(name, "cms", SIZE, NOW - 9000, NOW - 900) for name in NAMES[:2])
+    )
+    for started in (False, True):
+        running = (RunningJobs(NAMES[1], "cms", SIZE, 10.0, 60),) if started else ()
+        taken = Snapshot(NOW, seen, running, (PendingJobs("cms", SIZE, 9),))
+        look = look_at_blocks(memory, stood, taken, nodes_of(taken), NOW, GiveUp(60.0))
+        failed = {row.node for row in look.memory.back_offs}
+        assert failed == ({NAMES[0]} if started else {*NAMES[:2], ALL_NODES})
