@@ -13,11 +13,11 @@ from sharectl.config.load import REPLAYED, tried
 from sharectl.config.model import Config
 from sharectl.cycle.doubts import doubts
 from sharectl.errors import InputError, StateError
-from sharectl.explain.decisions import idle_by_target
+from sharectl.explain.decisions import idle_by_target, of_now
 from sharectl.explain.what_if import Case
 from sharectl.ledger import error_log
 from sharectl.model import Target
-from sharectl.plan.diff import ESTIMATING, plan_diff
+from sharectl.plan.diff import plan_diff
 from sharectl.plan.plan import REASONS, Decision
 from sharectl.publish.text import PLAN_MAX_BYTES, parse_plan, parse_text, target_lines
 from sharectl.report import as_json, plans
@@ -116,11 +116,10 @@ def _print_diff(
 
 def _without(settings: Collection[str], case: Case) -> _Other:
     """Targets of the plan without the settings that are tried."""
-    decision = case.decided()
+    explained = of_now(case, "")
     words = " ".join(f"--set {setting}" for setting in settings)
-    idle = {node.node: node.idle_core_seconds for node in decision.nodes if node.target}
-    idle = idle if case.config.strategy in ESTIMATING else {}
-    return _Other(f"the plan without {words}", decision.plan.targets, idle)
+    targets, idle = explained.decision.plan.targets, idle_by_target(explained.record)
+    return _Other(f"the plan without {words}", targets, idle)
 
 
 def _published(config: Config, now: int) -> _Other:
