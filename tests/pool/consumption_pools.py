@@ -19,8 +19,6 @@ from sharectl.consumption.render import snippet
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
 """Access points: one that starts jobs on leftovers, HTCondor's default, and one that must not."""
 NEGOTIATOR_LOGS_COSTS = "NEGOTIATOR_DEBUG = D_FULLDEBUG\n"
-ALL_AT_ONCE = "MAX_CONCURRENT_UPLOADS_PER_USER = 0\n"
-"""Of access points: from 25.11.0 on they offer no more than 20 jobs of a user in one cycle."""
 NO_LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
 _MATCH = re.compile(r"Successfully matched with (slot\d+)@(\w[\w-]*)\S*\n(?:.*match cost= (\S+))?")
 _STARTED, _FINISHED = "Started Negotiation Cycle", "Finished Negotiation Cycle"
