@@ -71,15 +71,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Start another process that asks for the root; none is left afterwards.
-
-    It heeds an interrupt even where these tests run in the background, with interrupts ignored.
-    """
+    """Start another process that asks for the root; none is left afterwards."""
     started: list[subprocess.Popen[str]] = []
-    program = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
-    )
+    program = "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
 
     def start() -> subprocess.Popen[str]:
         process = subprocess.Popen(
@@ -143,17 +137,6 @@ def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     assert (path / "var/lib/dpkg/status").exists()
     assert len(calls(home)) == 2
     assert cached(home) == [path.name, f"{path.name}.lock"]
-
-
-def test_an_interrupted_builder_cleans_up_after_itself(
-    home: Path, builder: Callable[[], subprocess.Popen[str]]
-) -> None:
-    (home / "wait").touch()
-    first = builder()
-    appears(home / "half")
-    first.send_signal(signal.SIGINT)
-    first.wait(20)
-    assert [Path(name).suffix for name in cached(home)] == [".lock"]
 
 
 def test_two_who_ask_at_once_get_one_root_built_by_one(
