@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor import daemons
-from sharectl.condor.ads import evaluated, text, whole
+from sharectl.condor.ads import evaluated, quoted, text, whole
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.condor.deadline import ask_all
 from sharectl.cycle.ports import PlacedTargets
@@ -197,13 +197,8 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
 
 def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
     """Constraint of ads of ``identity`` that are not of the plan ``sequence``, or have a name."""
-    others = [f"t1_TargetSequence =!= {sequence}", *(f"Name =?= {_quoted(name)}" for name in names)]
-    return f"AuthenticatedIdentity =?= {_quoted(identity)} && ({' || '.join(others)})"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    others = [f"t1_TargetSequence =!= {sequence}", *(f"Name =?= {quoted(name)}" for name in names)]
+    return f"AuthenticatedIdentity =?= {quoted(identity)} && ({' || '.join(others)})"
 
 
 def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
