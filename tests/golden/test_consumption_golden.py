@@ -86,7 +86,7 @@ def test_an_example_can_be_rendered_through_a_pipe(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["consumption", "examples", "memory-centric"]) == 0
-    monkeypatch.setattr("sys.stdin", io.StringIO(capsys.readouterr().out))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(capsys.readouterr().out.encode())))
     assert main(["consumption", "render", "-"]) == 0
     assert capsys.readouterr().out == rendered("memory-centric").read_text(encoding="utf-8")
 

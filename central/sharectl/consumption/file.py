@@ -6,7 +6,6 @@ The meaning of policies is checked on the rendered configuration, by `sharectl.c
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from sharectl.consumption.policy import (
 )
 from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
-from sharectl.files.yaml import MAX_BYTES, Fault, NotYamlError, Tree, ValuePath, problem_lines
+from sharectl.files.yaml import Fault, NotYamlError, Tree, ValuePath, problem_lines
 from sharectl.settings import setting
 from sharectl.words import did_you_mean, quoted
 
@@ -57,12 +56,7 @@ class FileConfig:
 
 def load(name: str) -> Consumption:
     """Policies of the file ``name``, or of standard input for ``-``. Raises as `parse`."""
-    if name != "-":
-        return parse(yaml.text_of(Path(name), LEAST), name)
-    text = sys.stdin.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
-        raise ConfigError([f"standard input: has more than {MAX_BYTES} characters; {LEAST}"])
-    return parse(text, "-")
+    return parse(yaml.text_of(Path(name), LEAST), name)
 
 
 def parse(text: str, name: str) -> Consumption:

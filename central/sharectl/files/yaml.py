@@ -8,6 +8,7 @@ that only YAML knows, such as 51:00, are text.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,12 +118,13 @@ def read(text: str) -> Tree:
 
 
 def text_of(path: Path, least: str, how: str = "") -> str:
-    """Text of a file; ``least`` is the remedy without a file, ``how`` names the option.
+    """Text of a file, ``-`` being standard input; ``how`` names the option.
 
-    Raises ConfigError if it cannot be read.
+    ``least`` is the remedy without a file. Raises ConfigError if it cannot be read.
     """
+    is_input = path == Path("-")
     try:
-        with files.open_bytes(path, PIPE_SECONDS) as file:
+        with sys.stdin.buffer if is_input else files.open_bytes(path, PIPE_SECONDS) as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
