@@ -104,9 +104,8 @@ def find(
             f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
         )
     for look in (_in_queue, _in_history):
-        answers = ask_all(
-            daemons.schedd_questions(places, schedd_seconds, partial(look, job))
-        ).values()
+        questions = daemons.schedd_questions(places, schedd_seconds, partial(look, job))
+        answers = ask_all(questions).values()
         jobs: list[LocatedJob] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
             names = ", ".join(located.facts.schedd for located in jobs)
@@ -140,12 +139,10 @@ def _of(job: JobId) -> str:
 def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
     """Facts with the last rejection of another job of the same autocluster, if there is one."""
     autocluster = ads.whole(evaluated(ad, daemons.CLUSTER), -1)
-    alike = schedd.query(
-        constraint=f"{daemons.CLUSTER} =?= {autocluster} && LastRejMatchTime > 0",
-        projection=["ClusterId", "ProcId", "LastRejMatchReason", "LastRejMatchTime"],
-        limit=MAX_ALIKE,
-    )
-    if autocluster < 0 or not alike:
+    rejected = f"{daemons.CLUSTER} =?= {autocluster} && LastRejMatchTime > 0"
+    names = ["ClusterId", "ProcId", "LastRejMatchReason", "LastRejMatchTime"]
+    alike = autocluster >= 0 and schedd.query(rejected, names, limit=MAX_ALIKE)
+    if not alike:
         return facts
     last = max(alike, key=lambda ad: _number(ad, "LastRejMatchTime"))
     return replace(
