@@ -344,7 +344,7 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
     jobs, (shapes, complete) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["requestcpus"])
     assert (complete, jobs) == (True, count_pending(schedd, "ap", sizes))
-    assert sum(kind[-1] for kind in jobs.pending) == 16
+    assert sum(jobs.pending.values()) == 16
     assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
     assert len({shape.ad for shape in shapes}) == 2
     assert "cms.user0" in str(shapes[-1].ad)

@@ -348,7 +348,7 @@ class CondorPool:
         counted: Counter[tuple[str, int, int]] = Counter()
         unplaceable: Counter[tuple[str, int, int]] = Counter()
         for answer in answers:
-            for account, cores, memory_mib, jobs in answer.pending:
+            for (account, cores, memory_mib), jobs in answer.pending.items():
                 counted[self._group(account), cores, memory_mib] += jobs
         for shape in trial.unplaceable:
             account, cores, memory_mib = shape.kind
@@ -365,7 +365,7 @@ def others(
     for job in running:
         cores[job.accounting_group] += job.cores
     for answer in answers:
-        for account, _, _, count in answer.pending:
+        for (account, _, _), count in answer.pending.items():
             jobs[account] += count
     parts: dict[str, tuple[int, int]] = {}
     for account in cores | jobs:

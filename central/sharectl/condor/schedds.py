@@ -94,6 +94,10 @@ class Job(NamedTuple):
     """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
 
 
+Kind = tuple[Optional[str], int, int]
+"""AccountingGroup, cores, memory in MiB (0: unknown)."""
+
+
 class Sizes(NamedTuple):
     """How requests for cores are counted."""
 
@@ -106,15 +110,11 @@ class Sizes(NamedTuple):
 class ScheddJobs(NamedTuple):
     """Jobs of one schedd."""
 
-    pending: tuple[tuple[Optional[str], int, int, int], ...]
-    """AccountingGroup, cores and MiB requested (rounded up; 0: unknown), jobs."""
+    pending: Mapping[Kind, int]
+    """Kind -> jobs; requested memory is rounded up."""
     running: tuple[Job, ...] = ()
     waits: tuple[JobWait, ...] = ()
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
-
-
-Kind = tuple[Optional[str], int, int]
-"""AccountingGroup, cores, memory in MiB."""
 
 
 def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
@@ -131,7 +131,7 @@ def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
 
 def with_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> ScheddJobs:
     """Pending jobs by kind, with a sample of waiting times."""
-    return ScheddJobs(_flat(counted), waits=tuple(sampled_waits(schedd, counted, sizes)))
+    return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, sizes)))
 
 
 def counted_kinds(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
@@ -213,7 +213,7 @@ def list_jobs(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
     running = (_running(ad, sizes) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
     return ScheddJobs(
-        _flat(counted_kinds(pending, sizes)),
+        counted_kinds(pending, sizes),
         tuple(job for job in running if job is not None),
         tuple(waits_in(ads, sizes, {})),
     )
@@ -260,10 +260,6 @@ def _requested(ad: Any, sizes: Sizes) -> int:
     if sizes.whole_node and type(cores) not in (int, float):
         cores = value_of(ad.get("RequestCpus"), ad, ad_of(sizes.whole_node))
     return min(whole(cores, 1, least=1, most=sys.float_info.max), sizes.most_cores)
-
-
-def _flat(counted: Mapping[Kind, int]) -> tuple[tuple[Optional[str], int, int, int], ...]:
-    return tuple((*kind, jobs) for kind, jobs in counted.items())
 
 
 MODES: Mapping[str, Callable[..., ScheddJobs]] = {
