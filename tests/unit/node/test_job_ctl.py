@@ -275,7 +275,7 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
     )
     def test_another_program_in_its_place(self, node: Node, script: str, code: str) -> None:
         program = shell_tool(node.folder / "program", script)
-        seconds = "1" if code == "timeout" else "10"
+        seconds = "1" if code == "timeout" else "60"
         seen, ad = node.look(target_program=program, timeout_seconds=seconds)
         jobs = "alice:64:other:8" if code == "ok" else BUSY_JOBS
         assert (seen, ad["t1_CurrentJobs"]) == (code, jobs)
