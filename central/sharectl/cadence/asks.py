@@ -239,14 +239,7 @@ def ask(
     the only one, which has the deadline of schedds because it answers between cycles. Raises
     PoolUnavailableError if the collector does not answer, or no schedd has a job that ran.
     """
-    question = collector_question(collector, collector_deadline_seconds, _pool)
-    answer = ask_all({"collector": question})["collector"]
-    if answer.source.problem is not None:
-        raise PoolUnavailableError(
-            f"collector: {answer.source.problem}; see --config, or CONDOR_CONFIG. "
-            "Without a pool, give --run-time, --history or --swf"
-        )
-    cores, places, negotiators = answer.value
+    cores, places, negotiators = _ask_collector(collector, collector_deadline_seconds)
     schedds = schedd_questions(
         places,
         schedd_deadline_seconds,
@@ -291,7 +284,22 @@ def ask(
     )
 
 
-def _pool(collector: Any) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
+_Places = tuple[int, list[dict[str, str]], list[dict[str, str]]]
+
+
+def _ask_collector(collector: Optional[str], deadline_seconds: float) -> _Places:
+    question = collector_question(collector, deadline_seconds, _pool)
+    answer = ask_all({"collector": question})["collector"]
+    if answer.source.problem is not None:
+        raise PoolUnavailableError(
+            f"collector: {answer.source.problem}; see --config, or CONDOR_CONFIG. "
+            "Without a pool, give --run-time, --history or --swf"
+        )
+    places: _Places = answer.value
+    return places
+
+
+def _pool(collector: Any) -> _Places:
     """Cores of the pool, and locations of its schedds and negotiators."""
     ads = slots(collector, projection=["TotalSlotCpus"])
     cores = sum(whole(evaluated(ad, "TotalSlotCpus"), 0) for ad in ads)

@@ -181,20 +181,7 @@ def look_at_blocks(
     give_up: GiveUp,
 ) -> BlockLook:
     """Blocks of the targets that stand, with the memory of the cycle before."""
-    before = {block.place: block for block in memory.open}
-    taken = {(row.group, row.cores): row for row in memory.taken}
-    blocks: dict[Target, OpenBlock] = {}
-    takers: list[Place] = []
-    for stood in standing:
-        target, kind = stood.target, stood.target.kind
-        if target.node in nodes:
-            block = OpenBlock(target.node, *kind, started_at=stood.since)
-            block = before.get(block.place, block)
-            blocks[target], starts = _seen(block, nodes[target.node], snapshot.taken_at, now)
-            for start in starts:
-                row = taken.get(kind, TakenBlocks(*kind, 0, 0.0, 0.0))
-                taken[kind] = row.after(float(max(0, block.free_seconds(start))))
-                takers.append(block.place)
+    blocks, taken, takers = _followed(memory, standing, snapshot.taken_at, nodes, now)
     pauses = _paused_at(now, memory.back_offs)
     failed = {
         target: block
@@ -242,6 +229,31 @@ def look_at_blocks(
         most_new={kind: max(0, most) for kind, most in most_new.items()},
         wait_seconds=wait_seconds,
     )
+
+
+def _followed(
+    memory: BlockMemory,
+    standing: Iterable[Standing],
+    taken_at: int,
+    nodes: Mapping[str, NodeCores],
+    now: int,
+) -> tuple[dict[Target, OpenBlock], dict[Kind, TakenBlocks], list[Place]]:
+    """Blocks of the targets that stand, kinds that took some so far, and places of those taken."""
+    before = {block.place: block for block in memory.open}
+    taken = {(row.group, row.cores): row for row in memory.taken}
+    blocks: dict[Target, OpenBlock] = {}
+    takers: list[Place] = []
+    for stood in standing:
+        target, kind = stood.target, stood.target.kind
+        if target.node in nodes:
+            block = OpenBlock(target.node, *kind, started_at=stood.since)
+            block = before.get(block.place, block)
+            blocks[target], starts = _seen(block, nodes[target.node], taken_at, now)
+            for start in starts:
+                row = taken.get(kind, TakenBlocks(*kind, 0, 0.0, 0.0))
+                taken[kind] = row.after(float(max(0, block.free_seconds(start))))
+                takers.append(block.place)
+    return blocks, taken, takers
 
 
 def _seen(
