@@ -45,15 +45,15 @@ MOST_RATIO = 1.0
 """Waiting times may take as long as counting does."""
 ASK = """\
 import json, sys, time
-from sharectl.condor import daemons, schedds
+from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
-schedd, sizes = daemons.schedd(place), schedds.Sizes(64)
-keys = [*schedds._PENDING_KEYS, "RequestMemory"]
+schedd, sizes = daemons.schedd(place), schedd_jobs.Sizes(64)
+keys = schedd_jobs.COUNTED_KEYS
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()
-    rows = daemons.grouped(schedd, schedds._IS_PENDING, keys, schedds.MOST_ROWS)
-    counted, kinds = time.monotonic(), schedds.counted_kinds(rows, sizes)
-    sample = list(schedds.sampled_waits(schedd, kinds, sizes))
+    rows = daemons.grouped(schedd, schedd_jobs.IS_PENDING, keys, schedd_jobs.MOST_ROWS)
+    counted, kinds = time.monotonic(), schedd_jobs.counted_kinds(rows, sizes)
+    sample = list(schedd_jobs.sampled_waits(schedd, kinds, sizes))
     ended = time.monotonic()
     print(json.dumps([sum(kinds.values()), counted - began, ended - counted, len(sample)]))
 """

@@ -46,10 +46,10 @@ MOST_RATIO, MOST_MB = 1.5, 70.0
 ASK = """\
 import json, resource, sys, time
 import htcondor2
-from sharectl.condor import daemons, schedds
+from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 began = time.monotonic()
-found = getattr(schedds, sys.argv[1])(daemons.schedd(place), "", schedds.Sizes(8))
+found = getattr(schedd_jobs, sys.argv[1])(daemons.schedd(place), "", schedd_jobs.Sizes(8))
 seconds, jobs = time.monotonic() - began, sum(kind[-1] for kind in found.pending)
 mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 print(json.dumps({"seconds": seconds, "jobs": jobs, "kinds": len(found.pending), "mb": mb}))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec
-from sharectl.condor.schedds import ALL_TELL_JOBS, SAMPLE_JOBS
+from sharectl.condor.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile

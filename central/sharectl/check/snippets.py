@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sharectl.check import group_map, snippet_rules, snippet_trials  # noqa: F401 - their rules
+from sharectl.check import group_rules, snippet_rules, snippet_trials  # noqa: F401 - their rules
 from sharectl.check.findings import Finding, refusal
 from sharectl.check.snippet_subject import (
     ACTUATION,

@@ -18,7 +18,7 @@ from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.files.files import only_one
 from sharectl.model import Disabled
 from sharectl.publish.audit import who_runs
-from sharectl.publish.switch import MAX_REASON
+from sharectl.publish.disabled_file import MAX_REASON
 from sharectl.report.pool import disabled_words
 from sharectl.times import parse_span, shown
 

@@ -15,9 +15,9 @@ from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.files.packed import sources
 from sharectl.ledger import export
+from sharectl.ledger.export_tables import TABLES
 from sharectl.ledger.imports import bring_in, forget_imported, imported
 from sharectl.ledger.ledger import Ledger
-from sharectl.ledger.tables import TABLES
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted

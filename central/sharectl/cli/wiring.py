@@ -34,10 +34,10 @@ from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
+from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
-from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCE_NAME, Pledged

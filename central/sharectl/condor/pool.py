@@ -23,8 +23,8 @@ from sharectl.condor.daemons import (
     slots,
 )
 from sharectl.condor.empty_slots import Sample, sample_of
-from sharectl.condor.placement import TRIAL_SECONDS, Trial, ask_both, jobs_and_shapes, tried
-from sharectl.condor.schedds import MODES, Job, ScheddJobs, Sizes
+from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, jobs_and_shapes, tried
+from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs, Sizes
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,

@@ -22,7 +22,7 @@ from sharectl.condor.configuration import literal
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.schedds import NO_SLOT
+from sharectl.condor.schedd_jobs import NO_SLOT
 from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
     Amount,

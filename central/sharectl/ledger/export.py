@@ -14,8 +14,8 @@ from typing import Any, Callable, Optional
 from sharectl.errors import MissingExtraError, StateError
 from sharectl.files import files
 from sharectl.ledger import error_log
+from sharectl.ledger.export_tables import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
 from sharectl.ledger.ledger import Ledger
-from sharectl.ledger.tables import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
 from sharectl.plan.records import CycleRecord
 
 _ROWS_A_TIME = 20_000

@@ -25,9 +25,9 @@ from sharectl.plan.limits import (
     standing_after,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
-from sharectl.plan.pairs import Situation, Wanted, many_pairs, one_pair
 from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
+from sharectl.plan.strategies import Situation, Wanted, many_pairs, one_pair
 from sharectl.plan.waits import NOTHING_KNOWN, NodeCores, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order

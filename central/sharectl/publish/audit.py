@@ -17,7 +17,7 @@ from sharectl.errors import LockedError, StateError
 from sharectl.files import files
 from sharectl.model import SCHEMA_VERSION, Disabled, Snapshot, Target
 from sharectl.plan.diff import ChangeRecord
-from sharectl.publish.switch import user_name
+from sharectl.publish.disabled_file import user_name
 from sharectl.words import printable
 
 PLACE = Path("ledger", "changes.jsonl")

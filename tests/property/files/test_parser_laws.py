@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sharectl.condor import configuration, pool, schedds
+from sharectl.condor import configuration, pool, schedd_jobs
 from sharectl.config import load
 from sharectl.errors import SharectlError
 from sharectl.ledger import jobs_file
@@ -26,8 +26,8 @@ from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
 from sharectl.publish import signing
 from sharectl.publish import text as plan_json
+from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
-from sharectl.publish.switch import DisabledFile
 from sharectl.shares.groups import GROUP_NAME, group_of
 from tests.logs import errors_in
 
@@ -253,17 +253,17 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
         assert group_of(job.accounting_group, GROUPS) in (*GROUPS, "other")
 
 
-@given(ads_of([*schedds._JOB_PROJECTION, "JobCount", "JobUniverse"]), st.integers(1, 64))  # noqa: SLF001
+@given(ads_of([*schedd_jobs._JOB_PROJECTION, "JobCount", "JobUniverse"]), st.integers(1, 64))  # noqa: SLF001
 @settings(max_examples=400)
 def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
-    whole_node = schedds.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
-    for sizes in (schedds.Sizes(most_cores), whole_node):
-        account, cores, memory_mib = schedds.kind_of(ad, sizes)
+    whole_node = schedd_jobs.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
+    for sizes in (schedd_jobs.Sizes(most_cores), whole_node):
+        account, cores, memory_mib = schedd_jobs.kind_of(ad, sizes)
         assert 1 <= cores <= most_cores
         assert memory_mib >= 0
         assert group_of(account, GROUPS) in (*GROUPS, "other")
-    job = schedds._running(ad, whole_node)  # noqa: SLF001
+    job = schedd_jobs._running(ad, whole_node)  # noqa: SLF001
     if job is not None:
         assert job.memory_mib >= 0
         assert HOST_NAME.fullmatch(job.machine)

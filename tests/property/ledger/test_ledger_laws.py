@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from sharectl.files.packed import file_source
 from sharectl.ledger import export
+from sharectl.ledger.export_tables import TABLES
 from sharectl.ledger.imports import bring_in
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.ledger.series import MOST_COVERED_SECONDS, layout
-from sharectl.ledger.tables import TABLES
 from sharectl.model import (
     GroupControl,
     GroupError,

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.assignment import (
+from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
+from sharectl.plan.records import GROUP_REASONS
+from sharectl.plan.settings import Assigning
+from sharectl.plan.solvers import (
     FEW,
     GAP_RATIO,
     Budgets,
@@ -25,9 +28,6 @@ from sharectl.plan.assignment import (
     greedy,
     total_worth,
 )
-from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
-from sharectl.plan.records import GROUP_REASONS
-from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 

@@ -15,8 +15,8 @@ from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
 from sharectl.plan.plan import State
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.publish import text
+from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
-from sharectl.publish.switch import DisabledFile
 from sharectl.report.pool import blocks_data
 from tests.unit.cli.conftest import Run
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sharectl.condor.pool import MOST_OTHERS, others, started_at
-from sharectl.condor.schedds import Job, Kind, ScheddJobs
+from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs
 from sharectl.model import OtherJobs
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables

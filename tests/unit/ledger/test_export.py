@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sharectl.ledger import error_log
+from sharectl.ledger.export_tables import FORMULA_BEGINS, TABLES, plain
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.ledger.tables import FORMULA_BEGINS, TABLES, plain
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, made
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, Optional
 import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
+from sharectl.plan.candidates import freed_cores, sizes_of
 from sharectl.plan.limits import LIMITS
-from sharectl.plan.options import freed_cores, sizes_of
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import RemainingTimes, nodes_of

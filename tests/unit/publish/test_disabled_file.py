@@ -9,7 +9,7 @@ import pytest
 from sharectl.errors import StateError
 from sharectl.files.files import only_one
 from sharectl.model import Disabled
-from sharectl.publish.switch import DisabledFile
+from sharectl.publish.disabled_file import DisabledFile
 from tests.fakes import NOW
 
 OFF = Disabled('new "cooling" für Raum 3', "ann@cm", NOW, NOW + 60)

@@ -13,10 +13,10 @@ from sharectl.plan.plan import State
 from sharectl.publish import collector, signing, text
 from sharectl.publish.audit import AuditFile, Who
 from sharectl.publish.collector import Holding, held_ads
+from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.state import StateFile
-from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
 from sharectl.report import as_json
 from tests.fakes import NOW, FakePublisher

@@ -13,8 +13,8 @@ import pytest
 
 from sharectl.condor.deadline import Question
 from sharectl.condor.empty_slots import Sample, asking, kinds, rows_of, sample_of
-from sharectl.condor.placement import JobShape, Shapes, Trial, ask_both, jobs_and_shapes, tried
-from sharectl.condor.schedds import Sizes, count_pending
+from sharectl.condor.job_trials import JobShape, Shapes, Trial, ask_both, jobs_and_shapes, tried
+from sharectl.condor.schedd_jobs import Sizes, count_pending
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",

@@ -9,8 +9,8 @@ from math import ceil, fsum
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, PendingJobs
-from sharectl.plan.assignment import ROUNDING_HS06, Budgets, Jobs, Option
 from sharectl.plan.settings import Prices
+from sharectl.plan.solvers import ROUNDING_HS06, Budgets, Jobs, Option
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 

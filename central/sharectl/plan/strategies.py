@@ -15,7 +15,18 @@ from math import ceil, fsum, inf
 from typing import Optional
 
 from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
-from sharectl.plan.assignment import (
+from sharectl.plan.candidates import (
+    Size,
+    for_the_furthest_under,
+    freed_cores,
+    new_options,
+    option_of,
+    sizes_of,
+    waiting_jobs,
+)
+from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
+from sharectl.plan.settings import Assigning, Prices
+from sharectl.plan.solvers import (
     GAP_RATIO,
     ROUNDING_HS06,
     Budgets,
@@ -32,17 +43,6 @@ from sharectl.plan.assignment import (
     most_alike,
     total_worth,
 )
-from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
-from sharectl.plan.options import (
-    Size,
-    for_the_furthest_under,
-    freed_cores,
-    new_options,
-    option_of,
-    sizes_of,
-    waiting_jobs,
-)
-from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import NodeCores, RunTimes, Wait
 
 

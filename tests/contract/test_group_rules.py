@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.check.findings import Finding, Level
-from sharectl.check.group_map import MOST_SHOWN, GroupMap
+from sharectl.check.group_rules import MOST_SHOWN, GroupMap
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
 

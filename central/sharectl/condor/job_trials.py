@@ -34,7 +34,7 @@ from sharectl.condor.empty_slots import (
     unsure,
 )
 from sharectl.condor.expressions import Clause, clauses, resource_of, words_of_text
-from sharectl.condor.schedds import (
+from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
     MODES,

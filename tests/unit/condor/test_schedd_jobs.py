@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.condor.schedds import (
+from sharectl.condor.schedd_jobs import (
     ALL_TELL_JOBS,
     LEAST_GRAIN_MIB,
     MOST_SAMPLED,
