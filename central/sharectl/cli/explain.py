@@ -68,10 +68,9 @@ def _print(page: Page, arguments: argparse.Namespace) -> None:
 # ---- the decision that is explained
 
 
-def _add_decided(parser: argparse.ArgumentParser) -> None:
+def _add_decided(parser: argparse.ArgumentParser, name: str) -> None:
     """Add the name of a group or node, and options that choose a decision."""
-    name = "a configured group, or a node's short or full host name; case does not count"
-    parser.add_argument("name", metavar="NAME", help=name)
+    parser.add_argument("name", metavar="NAME", help=f"{name}; case does not count")
     cycle = "cycle N of the ledger, or `latest` (default)"
     parser.add_argument("--cycle", type=_cycle_or_time, metavar="N", help=cycle)
     at = "the cycle that was the last one at that time"
@@ -326,14 +325,14 @@ def _print_codes(families: Mapping[str, Mapping[str, str]], to: TextIO) -> None:
 _SUBJECTS = {
     "group": options.Verb(
         _group,
-        _add_decided,
+        partial(_add_decided, name="a configured group"),
         (*options.LOOK, "--all"),
         "what a group uses and is entitled to, and why it gives or receives",
         _AGAIN,
     ),
     "node": options.Verb(
         _node,
-        _add_decided,
+        partial(_add_decided, name="the short or full name of a node's host"),
         (*options.LOOK, "--all"),
         "what a node holds, and why it has its target or has none",
         _AGAIN,

@@ -36,8 +36,8 @@ VERBS = {
     "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
     "ledger": "what was recorded of every cycle: its size, export, import, check",
-    "check": "check the configuration, or HTCondor snippets, before they are used",
-    "render": "print HTCondor configuration made from the pledges",
+    "check": "check the configuration or snippets before use (policies: `consumption check`)",
+    "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
