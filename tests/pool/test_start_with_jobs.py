@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -81,14 +82,19 @@ def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
     return seen
 
 
-def saturated(box: Box, node: str) -> None:
-    """Fill a node with short single-core jobs of the held-back group; cms waits too."""
-    for seconds in (4, 5, 7, 9):
-        submit(box, "alice", 1, seconds, 120, node=node)
-    box.wait_until(
-        lambda: cores_by_group(box, node)["alice"] == CORES, 60, f"alice has all of {node}"
-    )
-    submit(box, "cms.pilot", 8, 600, node=node)
+def saturated(box: Box, *nodes: str) -> None:
+    """Fill nodes with short single-core jobs of the held-back group; cms waits too.
+
+    Each node has a user of its own: while claims go from job to job, an access point of 25.14.1
+    offers no later jobs of the submitter that another node could run.
+    """
+    for number, node in enumerate(nodes):
+        for seconds in (4, 5, 7, 9):
+            submit(box, "alice", 1, seconds, 120, f"accounting_group_user = u{number}", node=node)
+    for node in nodes:
+        full = partial(lambda node: cores_by_group(box, node)["alice"] == CORES, node)
+        box.wait_until(full, 60, f"alice has all of {node}")
+        submit(box, "cms.pilot", 8, 600, node=node)
 
 
 def in_force(box: Box, node: str, cap: int) -> None:
@@ -100,8 +106,7 @@ def in_force(box: Box, node: str, cap: int) -> None:
 
 def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
     """Not without a target, nor without the snippet's CLAIM_WORKLIFE."""
-    for node in (NODE, KEEPING):
-        saturated(box, node)
+    saturated(box, NODE, KEEPING)
     seen = watched(box)
     assert max(held["cms"] for held, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
