@@ -89,9 +89,15 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     for word, let_in in zip(UNKNOWN, unknown):
         if jobs := [job for job in without if job not in let_in]:
             yield finding("kept out", place, word=word, jobs=_some(jobs), clauses=_CLAUSES)
+    names = list(typical_jobs(subject.multicore_cores))
     if not without:
-        jobs = list(typical_jobs(subject.multicore_cores))
-        yield finding("takes nothing", place, jobs=_some(jobs))
+        yield finding("takes nothing", place, jobs=_some(names))
+        return
+    rows = zip(*_rows(subject, text, [SITES_OWN]))
+    unclear = {name for name, values in zip(names, rows) if not any(map(_is_boolean, values))}
+    if unclear:
+        jobs = [name for name in names if name in unclear]
+        yield finding("unclear", place, jobs=_some(jobs))
 
 
 @CHECKS.rule()
@@ -166,13 +172,21 @@ def quantized(subject: SnippetSubject) -> Iterator[Finding]:
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
     """Typical jobs that START lets into one of the slots of each situation."""
-    jobs = typical_jobs(subject.multicore_cores)
-    slots = [slot for situation in situations for slot in slots_with(subject, situation)]
-    rows = _values(subject, start, slots, list(jobs.values()))
+    jobs, rows = typical_jobs(subject.multicore_cores), _rows(subject, start, situations)
     pairs = zip(rows[::2], rows[1::2])
     return [
         [name for name, *values in zip(jobs, *pair) if any(map(is_true, values))] for pair in pairs
     ]
+
+
+def _rows(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[Any]]:
+    """Values of START for the typical jobs, in both slots of each situation."""
+    slots = [slot for situation in situations for slot in slots_with(subject, situation)]
+    return _values(subject, start, slots, list(typical_jobs(subject.multicore_cores).values()))
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, (bool, int, float))
 
 
 def _values(

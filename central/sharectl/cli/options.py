@@ -55,7 +55,7 @@ def with_actions(noun: str, actions: Mapping[str, Verb]) -> Verb:
 
     def add(parser: argparse.ArgumentParser) -> None:
         words = parser.add_subparsers(
-            title=f"{noun}s", dest=noun, metavar=noun.upper(), required=True
+            title=f"{noun}s", dest="action", metavar=noun.upper(), required=True
         )
         for name, action in actions.items():
             add_verb(words, name, action.summary, action)

@@ -200,7 +200,8 @@ def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Conf
         while parts[0] == "groups" and len(parts) > 2:  # noqa: PLR2004 - of a group
             parts = parts[2:]
         pledging = parts[0] in _PLEDGING
-        if parts[0] in (*REPLAYED, *REPLAYED_OF_GROUPS, "groups") or (own_pledges and pledging):
+        of_group = parts[0] == "groups" and "." in key
+        if of_group or parts[0] in (*REPLAYED, *REPLAYED_OF_GROUPS) or (own_pledges and pledging):
             continue
         why = f"the pool stays as it was; write a key of {keys}"
         if pledging:

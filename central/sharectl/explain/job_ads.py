@@ -309,10 +309,13 @@ def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstac
 
 def _charged(job: Any, slot: Any, name: str) -> Optional[float]:
     """Amount by the job's request or the slot's consumption policy; None if unclear."""
-    if f"Consumption{name}" in slot and _partitionable(slot):
-        return _amount(value_of(expression(f"MY.Consumption{name}"), slot, job))
     request = f"Request{name}"
-    return _amount(value_of(expression(f"MY.{request}"), job, slot)) if request in job else 0.0
+    if f"Consumption{name}" in slot and _partitionable(slot):
+        value = value_of(expression(f"MY.Consumption{name}"), slot, job)
+    else:
+        value = value_of(expression(f"MY.{request}"), job, slot) if request in job else 0
+    # HTCondor compares True as 1.
+    return _amount(int(value) if isinstance(value, bool) else value)
 
 
 def _amount(value: Any) -> Optional[float]:

@@ -7,6 +7,7 @@ that only YAML knows, such as 51:00, are text.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections.abc import Iterable
@@ -124,7 +125,12 @@ def text_of(path: Path, least: str, how: str = "") -> str:
     """
     is_input = path == Path("-")
     try:
-        with sys.stdin.buffer if is_input else files.open_bytes(path, PIPE_SECONDS) as file:
+        # Standard input stays open: the next reader finds it empty.
+        with (
+            contextlib.nullcontext(sys.stdin.buffer)
+            if is_input
+            else files.open_bytes(path, PIPE_SECONDS)
+        ) as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")

@@ -5,6 +5,7 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ _DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """Line that ``condor_q -global`` prints where there is no job."""
+_COLUMNS = 6
 _LEAST_POWER, _MOST_POWER = 1e-9, 1e6
 _NEEDS = (
     f"needs 6 columns: JobStatus, node or {PENDING_NODE}, group, seconds running, cores and HS06 "
@@ -112,7 +114,9 @@ def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs,
     text = line.strip()
     if not text or text.startswith("#") or text == _SILENCE:
         return None
-    # Users write the group: it may hold blanks, or be empty.
+    # Users write the group: it may hold blanks, or be empty between two.
+    if len(re.split(r"\s", text)) < _COLUMNS:
+        raise ValueError
     status, node, *words, seconds, cores, power = text.split()
     group = " ".join(words)
     if not HOST_NAME.fullmatch(node):

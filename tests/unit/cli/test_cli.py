@@ -156,6 +156,7 @@ SLIPS = {
     "errors --jbs=x --taken=1 -q": "--jbs; write --jobs; there is no option -q (",
     "errors x": "'x' is one word too many (`sharectl errors --help` ",
     "errors --taken-at=-5": "--taken-at: '-5': write whole seconds since 1970",
+    "consumption cost --teapot": "no option --teapot (`sharectl consumption cost --help` ",
     "ledger export --teapot": "no option --teapot (`sharectl ledger export --help` ",
 }
 

@@ -101,6 +101,7 @@ OBSTACLES = [
     (job("TARGET.Arch == 1 && True"), {}, "job-requirements", "job-requirements"),
     (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), {}, "gpus", "gpus"),
     (job("TARGET.Licence >= RequestLicence", RequestLicence="1"), {}, "resource", "resource"),
+    (job(RequestCpus="True"), {}, "", ""),
     (job(RequestCpus="1 / 0"), {}, "bad-request", "bad-request"),
     (job(), {"Start": "MY.Warm && False", "Warm": "True"}, "site-start", "site-start"),
     (job(), {"Start": "Undefined && True"}, "site-start", "site-start"),

@@ -123,6 +123,7 @@ MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (
     (2, ("--from", "now", "--to", "yesterday")),
     (2, ("--set", "groups.cms.pledge_hs06=1000")),
     (2, ("--set", "groups.cms.groups={a: {share: 1}}", "--set", "groups.cms.groups.a.share=0.5")),
+    (2, ("--set", "groups={cms: {pledge_hs06: 1}}")),
     (2, ("--set", "pledges.from=yaml")),
     (2, ("--set", "state_directory=/tmp/x")),
     (2, ("--pledges", "configured", "--set", "pool.mode=jobs")),

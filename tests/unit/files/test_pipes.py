@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.config import load
 from sharectl.files import files
+from sharectl.files.yaml import text_of
 
 
 @pytest.fixture
@@ -73,3 +76,9 @@ def test_every_verb_that_reads_a_named_file_says_so(
             "/dev/zero: cannot be read: it is neither a regular file nor a pipe"
             in capsys.readouterr().err
         )
+
+
+def test_standard_input_stays_open_for_the_next_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"groups: {}\n")))
+    assert text_of(Path("-"), "") == "groups: {}\n"
+    assert text_of(Path("-"), "") == ""
