@@ -111,7 +111,7 @@ class Look:
     """Unix seconds; so are the other times."""
     node: str
     active: bool
-    """Whether START acts on a target."""
+    """True if START acts on a target."""
     until: int
     sequence: int
     reason: str
@@ -120,7 +120,7 @@ class Look:
 
     @property
     def outlived(self) -> bool:
-        """Whether START acts on a target that nobody stands for any more."""
+        """True if START acts on a target that no plan renews any more."""
         return self.active and (
             self.at >= self.published_until or self.until > self.published_until
         )

@@ -116,7 +116,7 @@ class Budgets:
     _by_size: defaultdict[int, list[str]] = field(init=False)
     """Cores that jobs request -> groups of such jobs."""
     _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
-    """The same, the one that lacks most power first, as long as no choice is used."""
+    """Cores that jobs request -> such groups, the neediest first; kept until a choice is used."""
 
     def __post_init__(self) -> None:
         """Find the groups of each size."""
