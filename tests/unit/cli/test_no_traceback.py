@@ -177,7 +177,8 @@ def as_soon_as_it_runs(act: Callable[[], object]) -> Callable[[], None]:
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
         caller = frame.f_back
-        is_verb = "cli" in frame.f_code.co_filename and "main" not in frame.f_code.co_filename
+        file = Path(frame.f_code.co_filename)
+        is_verb = file.parent.name == "cli" and file.name != "main.py"
         if event == "call" and is_verb and caller and caller.f_code.co_name == "_run":
             sys.setprofile(None)
             act()
