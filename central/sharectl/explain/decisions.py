@@ -12,7 +12,7 @@ from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Trials
 from sharectl.model import Standing, Target
-from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff, power_moved_hs06
+from sharectl.plan.diff import PlanDiff, plan_diff, power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import RunTimes
@@ -229,12 +229,4 @@ def diff_of(record: CycleRecord, before: Optional[CycleRecord]) -> Optional[Plan
     if before is None or not record.nodes:
         return None
     nodes = {node.node: node for node in record.nodes}
-    idle = idle_by_target(before)
-    return plan_diff(targets_of(before), targets_of(record), nodes, idle, record.strategy)
-
-
-def idle_by_target(record: CycleRecord) -> dict[str, float]:
-    """Node with a target -> idle core-seconds expected for it; empty without an estimate."""
-    if record.strategy not in ESTIMATING:
-        return {}
-    return {node.node: node.idle_core_seconds for node in record.nodes if node.target is not None}
+    return plan_diff(targets_of(before), targets_of(record), nodes, record.strategy)

@@ -92,8 +92,6 @@ class Effect:
     """Group -> power that it gains, HS06; below 0: that it loses."""
     idle_core_seconds: Optional[float]
     """Expected for the targets that come; None if the strategy has no estimate."""
-    spared_idle_core_seconds: Optional[float]
-    """Expected for the targets that go; None if one of them is not known."""
     unknown_nodes: int = 0
     """Nodes that are left out because nothing is known of them."""
 
@@ -114,25 +112,15 @@ def plan_diff(
     before: Iterable[Target],
     after: Iterable[Target],
     nodes: Mapping[str, NodeRecord],
-    idle_before_core_seconds: Mapping[str, float],
     strategy: str,
 ) -> PlanDiff:
     """Changes from ``before`` to ``after``, which have one target a node.
 
-    Parameters
-    ----------
-    nodes
-        Node -> what it holds, and the costs of its target of ``after``.
-    idle_before_core_seconds
-        Node -> costs of its target of ``before``, where they are known.
-    strategy
-        Strategy of ``after``.
+    ``nodes`` have what they hold, and the costs of their targets by the ``strategy`` of ``after``.
     """
     rows = _by_node(before, after)
-    effect = _effect(rows, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING)
-    return PlanDiff(
-        tuple(sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))), effect
-    )
+    ordered = sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))
+    return PlanDiff(tuple(ordered), _effect(rows, nodes, estimated=strategy in ESTIMATING))
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
@@ -158,13 +146,7 @@ def _moves(rows: Sequence[Change]) -> Iterator[Change]:
     yield from sorted(chain(*come.values()), key=attrgetter("nodes"))
 
 
-def _effect(
-    rows: Iterable[Change],
-    nodes: Mapping[str, NodeRecord],
-    idle_before: Mapping[str, float],
-    *,
-    estimated: bool,
-) -> Effect:
+def _effect(rows: Iterable[Change], nodes: Mapping[str, NodeRecord], *, estimated: bool) -> Effect:
     different = [change for change in rows if change.kind != "kept"]
     recorded = [
         (change, nodes[node]) for change in different for node in change.nodes if node in nodes
@@ -177,10 +159,8 @@ def _effect(
                 gains[target.held_back].append(-sign * lost)
                 gains[target.helped].append(sign * gained)
     come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
-    spared = [idle_before.get(change.before.node) for change in different if change.before]
     return Effect(
         power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
         idle_core_seconds=come if estimated else None,
-        spared_idle_core_seconds=None if None in spared else fsum(filter(None, spared)),
         unknown_nodes=len(different) - len(recorded),
     )

@@ -1,9 +1,8 @@
-"""Changes of a plan, and cycles of the past decided again: as text, JSON and CSV."""
+"""Changes of a plan, and cycles of the past decided again: as text and JSON."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
@@ -13,7 +12,7 @@ from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
 from sharectl.report.tables import UNKNOWN, print_paragraph, print_table
 from sharectl.times import shown
-from sharectl.words import counted, printable
+from sharectl.words import counted
 
 ROWS = 14
 """Changes that one screen has room for."""
@@ -27,13 +26,6 @@ MAY_DIFFER = (
     "where nothing was changed decisions can differ too: run times are those known today and "
     "jobs' ages are rounded, so that of nodes about alike another one is chosen, whose target "
     "then stands in the cycles after (docs/why.md)"
-)
-_FIELDS = ("reason", "targets", "changed_nodes", "pairs", "moved_hs06", "idle_core_seconds")
-COLUMNS = (
-    "cycle",
-    "taken_at",
-    "agreement_ratio",
-    *(f"{side}_{name}" for side in ("was", "would") for name in _FIELDS),
 )
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
@@ -76,12 +68,9 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everyt
     effect = diff.effect
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items())
     print_paragraph(f"power that changes hands, HS06: {power or 'none'}", to)
-    come, gone = (
-        "unknown" if idle is None else f"{idle:.0f}"
-        for idle in (effect.idle_core_seconds, effect.spared_idle_core_seconds)
-    )
-    idle = f"{come} for targets that come, {gone} spared by those that go"
-    print_paragraph(f"idle core-seconds expected: {idle}", to)
+    idle = effect.idle_core_seconds
+    come = "unknown" if idle is None else f"{idle:.0f}"
+    print_paragraph(f"idle core-seconds expected: {come} for targets that come", to)
     if effect.unknown_nodes:
         nodes = counted(effect.unknown_nodes, "node")
         print_paragraph(f"left out, since nothing is known of them: {nodes}", to)
@@ -92,24 +81,6 @@ def target_words(target: Optional[Target]) -> str:
     if target is None:
         return "-"
     return f"{target.held_back} <= {target.cap_cores}, {target.helped} by {target.request_cores}"
-
-
-def replay_csv(cycles: Iterable[ReplayedCycle], to: TextIO) -> None:
-    """Write a row for each cycle; cells of unknown values are empty."""
-    rows = csv.writer(to, lineterminator="\n")
-    rows.writerow(COLUMNS)
-    for cycle in cycles:
-        ratio = round(cycle.agreement_ratio, 4) if cycle.would else None
-        figures = (
-            getattr(side, name, None) for side in (cycle.was, cycle.would) for name in _FIELDS
-        )
-        rows.writerow(map(_cell, (cycle.number, cycle.taken_at, ratio, *figures)))
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.1f}" if isinstance(value, float) and abs(value) > 1 else printable(value)
 
 
 def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,8 +36,7 @@ def test_each_node_is_in_one_change_and_the_way_back_is_the_opposite(
     All of a plan is kept beside itself, and that moves no power.
     """
     there, back = (
-        plan_diff(one, other, nodes, {}, "many")
-        for one, other in ((before, after), (after, before))
+        plan_diff(one, other, nodes, "many") for one, other in ((before, after), (after, before))
     )
     counted = Counter(node for change in there.changes for node in change.nodes)
     assert counted == Counter({target.node for target in (*before, *after)})
@@ -47,5 +46,5 @@ def test_each_node_is_in_one_change_and_the_way_back_is_the_opposite(
     assert [there.count(kind) for kind in kinds] == [back.count(kind) for kind in opposite]
     lost = {group: -gain for group, gain in back.effect.power_hs06.items()}
     assert lost == there.effect.power_hs06
-    same = plan_diff(before, before, nodes, {}, "many")
+    same = plan_diff(before, before, nodes, "many")
     assert (same.count("kept"), set(same.effect.power_hs06.values())) == (len(before), set())

@@ -60,23 +60,6 @@ def test_beside_targets_that_stand(
     assert kinds == counts
 
 
-def test_beside_another_plan_and_beside_a_file_of_targets(plan: Plan, tmp_path: Path) -> None:
-    other, text = tmp_path / "plan.json", tmp_path / "sharectl.txt"
-    other.write_text(plan("--json")[1], encoding="utf-8")
-    assert diff(plan, "--diff", other) == (str(other), {"kept": 2})
-    text.write_text("cn-1 alice 57 cms 8\ncn-3 lhcb 1 cms 8\n", encoding="utf-8")
-    assert diff(plan, "--diff", text)[1] == {"added": 1, "altered": 1, "dropped": 1}
-
-
-@pytest.mark.parametrize("content", [None, "{", "cn-1 alice\n", "\x1b[2J evil 1 cms 8\n", "a: b\n"])
-def test_other_files_are_refused(plan: Plan, tmp_path: Path, content: Optional[str]) -> None:
-    path = tmp_path / "other"
-    if content is not None:
-        path.write_text(content, encoding="utf-8")
-    code, out, err = plan("--diff", path)
-    assert (code, out, str(path) in err, "\x1b" in err) == (65, "", True, False)
-
-
 def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
     beside, counts = diff(plan, "--set", "control.max_nodes=1", "--diff")
     assert beside == "the plan without --set control.max_nodes=1"
@@ -88,6 +71,6 @@ def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
 
 @pytest.mark.parametrize("setting", ["control.max_node=2", "nodes.controlled=x", "max_nodes", ""])
 def test_settings_that_cannot_be_tried_are_wrong_usage(plan: Plan, setting: str) -> None:
-    for words in (("--diff",), ()) if setting else (("--diff", "file"),):
-        code, out, err = plan("--set", setting or "control.max_nodes=2", *words)
-        assert (code, out, "--set" in err) == (2, "", True)
+    words = ("--set", setting, "--diff") if setting else ("--set", "control.max_nodes=2")
+    code, out, err = plan(*words)
+    assert (code, out, "--set" in err) == (2, "", True)

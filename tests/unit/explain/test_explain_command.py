@@ -75,8 +75,7 @@ SCREENS: dict[str, tuple[object, ...]] = {
     "cycle.json": ("explain", "cycle", NOW, "--json"),
     "plan-diff.txt": DIFF,
     "plan-diff.json": (*DIFF, "--json"),
-    "replay.txt": ("replay", "--set", "control.max_nodes=3", "--strategy", "pair"),
-    "replay.csv": ("replay", "--csv", "--strategy", "pair", "--to", NOW + 9999),
+    "replay.txt": ("replay", "--set", "control.max_nodes=3", "--set", "control.strategy=pair"),
 }
 
 

@@ -30,7 +30,7 @@ NEW = [
 
 
 def test_changes_are_moves_and_the_rest_node_by_node() -> None:
-    diff = plan_diff(OLD, NEW, {}, {}, "many")
+    diff = plan_diff(OLD, NEW, {}, "many")
     assert [change.kind for change in diff.changes] == ["moved", "altered", "added", "kept"]
     assert diff.changes == (
         Change(OLD[2], NEW[2]),
@@ -49,12 +49,12 @@ def test_the_effect_is_what_is_still_to_move_and_what_it_costs() -> None:
         "d": node("d", ("alice", 1, 64), idle_core_seconds=100.0),
         "e": node("e", ("atlas", 8, 1), ("alice", 1, 52), idle_core_seconds=10.0),
     }
-    effect = plan_diff(OLD, NEW, nodes, {"a": 900.0, "b": 300.0, "c": 50.0}, "many").effect
+    effect = plan_diff(OLD, NEW, nodes, "many").effect
     # alice: 80 more on b, 40 less on c, 80 more on d; atlas: 80 on e; cms: 80 on b, -80 on c (4
     # idle + 4), 80 on d, 80 on e.
     assert effect.power_hs06 == {"alice": -120.0, "atlas": -80.0, "cms": 160.0}
-    assert (effect.idle_core_seconds, effect.spared_idle_core_seconds) == (500 + 100 + 10, 300 + 50)
-    assert plan_diff(OLD, NEW, nodes, {"b": 300.0}, "many").effect.spared_idle_core_seconds is None
+    assert effect.idle_core_seconds == 500 + 100 + 10
+    assert plan_diff(OLD, NEW, nodes, "pair").effect.idle_core_seconds is None
 
 
 def test_only_whole_jobs_gain() -> None:
