@@ -31,7 +31,7 @@ CONFIGURED = (
     ("explain", "node", "cn-01", "--cycle", "3"),
     ("explain", "cycle", "--all"),
     ("replay", "--all"),
-    ("replay", "--law", "pid"),
+    ("replay", "--set", "control.law=pid"),
     ("plan", "--diff", "--all", "--jobs", "{folder}/jobs.txt"),
 )
 WITHOUT = (
