@@ -14,8 +14,11 @@ from typing import Optional
 
 from sharectl.cadence.run_times import Load
 
-DAY_SECONDS = 86400
 DAY_HOURS = 24
+MOST_NEGOTIATING = 0.25
+"""Share of the time that the negotiator may negotiate."""
+TOLERANCE = 0.01
+"""Share of the cores' time that a longer interval may lose beyond the best."""
 _ROUNDING = 1e-9
 
 
@@ -37,26 +40,39 @@ class Knobs:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Run times, and facts of the pool that came with them."""
+
+    source: str
+    load: Load
+    cores: Optional[int] = None
+    durations: tuple[float, ...] = ()
+    """Of the negotiator's last cycles, whole seconds."""
+    jobs_waited: bool = False
+    """True if jobs waited in those cycles."""
+    knobs: Optional[Knobs] = None
+    """The negotiator's; None if they are unknown."""
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Terms:
     """Conditions of a choice."""
 
     intervals: tuple[float, ...]
-    """Seconds."""
+    """Seconds, ascending."""
     worklife_seconds: float
     """CLAIM_WORKLIFE."""
     cores: Optional[int]
     """Of the pool; None if unknown."""
     duration_seconds: Optional[float]
     """Longest cycle; None if unknown."""
-    most_negotiating: float
-    """Share of the time that the negotiator may negotiate, above 0 and below 1."""
-    tolerance: float
-    """Share of the cores' time that a longer interval may lose beyond the best."""
     cycle_delay_seconds: float = Knobs.cycle_delay_seconds
 
     def allows(self, interval_seconds: float) -> bool:
         """Return whether cycles leave the negotiator the time that it should have."""
-        return (self.duration_seconds or 0.0) <= self.most_negotiating * interval_seconds
+        return (self.duration_seconds or 0.0) <= MOST_NEGOTIATING * interval_seconds
 
     def period_seconds(self, interval_seconds: float) -> float:
         """Time between cycles; an allowed interval is kept, because it brings its delay."""
@@ -72,36 +88,25 @@ class IntervalCost:
     interval_seconds: float
     period_seconds: float
     """Time between cycles, to which all figures belong: longer if the interval cannot be kept."""
-    loading: float
-    """The slots' loading factor with claims that are used again."""
-    alone: float
+    loading_factor: float
     """With one job a claim."""
-    negotiating: Optional[float]
+    loading_factor_claims_reused: float
+    negotiating_ratio: Optional[float]
     """Share of the time that the negotiator negotiates; None if durations are unknown."""
 
     @property
     def idle(self) -> float:
-        """Share of the cores' time that is lost."""
-        return 1 - self.loading
-
-    @property
-    def late(self) -> bool:
-        """True if the interval cannot be kept."""
-        return self.period_seconds > self.interval_seconds
-
-    @property
-    def cycles_per_day(self) -> float:
-        """Negotiation cycles a day."""
-        return DAY_SECONDS / self.period_seconds
+        """Share of the cores' time that is lost where claims are used again."""
+        return 1 - self.loading_factor_claims_reused
 
 
 def cost_of(load: Load, terms: Terms, interval: float, period: float) -> IntervalCost:
     """Cost of an interval whose cycles begin ``period`` seconds apart."""
-    alone, duration = load.loading(period), terms.duration_seconds
-    worklife = terms.worklife_seconds
-    loading = load.loading(period, worklife) if worklife else alone
+    alone, worklife = load.loading(period), terms.worklife_seconds
+    reused = load.loading(period, worklife) if worklife else alone
+    duration = terms.duration_seconds
     negotiating = None if duration is None else duration / period
-    return IntervalCost(interval, period, loading, alone, negotiating)
+    return IntervalCost(interval, period, alone, reused, negotiating)
 
 
 @dataclass(frozen=True)
@@ -135,93 +140,49 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """A load at each interval."""
-
-    load: Load
-    options: tuple[IntervalCost, ...]
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """Costs of all loads, and the choice."""
+    """Costs of a load at each interval, and the choice."""
 
     terms: Terms
-    costs: tuple[Cost, ...]
-    """The first is of all jobs, or of the first law."""
-    now: Optional[IntervalCost] = None
+    costs: tuple[IntervalCost, ...]
+    now: Optional[IntervalCost]
     """The negotiator's configuration as it is; None if it is unknown."""
-    choice: Optional[Recommendation] = None
-
-    @property
-    def several_laws(self) -> bool:
-        """True if loads are laws, none of which is the pool's."""
-        return len(self.costs) > 1 and self.costs[0].load.jobs is None
-
-    @property
-    def parts(self) -> tuple[Cost, ...]:
-        """Groups or sizes of which the first of the costs is made."""
-        return () if self.several_laws else self.costs[1:]
-
-    def share(self, cost: Cost) -> float:
-        """Share of all core-seconds of work."""
-        return cost.load.work / self.costs[0].load.work
-
-    def idle_hours(self, cost: Cost, number: int, *, reused: bool) -> Optional[float]:
-        """Idle core-hours a day at an interval; None if the cores are unknown.
-
-        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its
-        jobs hold.
-        """
-        loading, every = (
-            row.options[number].loading if reused else row.options[number].alone
-            for row in (cost, self.costs[0])
-        )
-        if self.terms.cores is None:
-            return None
-        share = self.share(cost) * every / loading if cost in self.parts else 1.0
-        return (1 - loading) * share * self.terms.cores * DAY_HOURS
+    choice: Optional[Recommendation]
 
 
-def compare(loads: Sequence[Load], terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
+def compare(load: Load, terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
     """Costs of all intervals, and the choice by the column of claims that are used again.
 
-    ``loads`` are all jobs and then their parts, or laws; ``configured`` the knobs as they are.
+    ``configured`` are the knobs as they are.
     """
+
+    def cost_with(knobs: Knobs) -> IntervalCost:
+        period = max(1.0, knobs.period_seconds(terms.duration_seconds or 0.0))
+        return cost_of(load, terms, knobs.interval_seconds, period)
+
     costs = tuple(
-        Cost(
-            load,
-            tuple(
-                cost_of(load, terms, interval, terms.period_seconds(interval))
-                for interval in sorted(terms.intervals)
-            ),
-        )
-        for load in loads
+        cost_of(load, terms, interval, terms.period_seconds(interval))
+        for interval in terms.intervals
     )
-    comparison = Comparison(terms, costs)
-    duration = terms.duration_seconds
-    if comparison.several_laws:
-        return comparison
-    now = choice = None
-    if configured is not None:
-        period = max(1.0, configured.period_seconds(duration or 0))
-        now = cost_of(loads[0], terms, period, period)
-    if duration is not None:
-        usual = Knobs()
-        period = usual.period_seconds(duration)
-        default = cost_of(loads[0], terms, usual.interval_seconds, period)
-        choice = choose(costs[0].options, default, terms)
-    return Comparison(terms, costs, now, choice)
+    choice = None
+    if terms.duration_seconds is not None:
+        choice = choose(costs, cost_with(Knobs()), terms)
+    return Comparison(terms, costs, cost_with(configured) if configured else None, choice)
+
+
+def idle_core_hours(idle_ratio: float, cores: Optional[int]) -> Optional[float]:
+    """Idle core-hours a day; None if the cores are unknown."""
+    return None if cores is None else idle_ratio * cores * DAY_HOURS
 
 
 def beside(
     option: IntervalCost, other: IntervalCost, cores: Optional[int], *, reused: bool = True
 ) -> Beside:
     """Cost of an interval less that of another one; durations of cycles are known."""
-    idle = other.loading - option.loading if reused else other.alone - option.alone
-    negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
-    hours = None if cores is None else idle * cores * DAY_HOURS
-    return Beside(idle, negotiating * DAY_HOURS, hours)
+    alone = other.loading_factor - option.loading_factor
+    idle = option.idle - other.idle if reused else alone
+    negotiating = (option.negotiating_ratio or 0.0) - (other.negotiating_ratio or 0.0)
+    return Beside(idle, negotiating * DAY_HOURS, idle_core_hours(idle, cores))
 
 
 def choose(
@@ -239,7 +200,7 @@ def choose(
     worthwhile = [
         option
         for option in possible
-        if option.idle <= best.idle + terms.tolerance
+        if option.idle <= best.idle + TOLERANCE
         and not beside(option, default, terms.cores).costs_more_than_it_saves
     ]
     if not worthwhile:
@@ -251,7 +212,7 @@ def choose(
 def _knobs(interval: float, terms: Terms) -> Knobs:
     usual, duration = Knobs(), terms.duration_seconds or 0.0
     # Schedds that call all the time must not keep the negotiator busier than it may be.
-    least_delay = ceil(duration * (1 / terms.most_negotiating - 1))
+    least_delay = ceil(duration * (1 / MOST_NEGOTIATING - 1))
     # A longer delay would make the period longer than the interval.
     most_delay = max(0, floor(interval - duration))
     delay = max(least_delay, min(usual.cycle_delay_seconds, most_delay))

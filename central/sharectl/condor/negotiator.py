@@ -166,7 +166,7 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
 
     Raises PoolUnavailableError if the collector does not know exactly one such negotiator.
     """
-    location = one_of(locations(collector, "Negotiator"), name, "pledges.negotiator.name")
+    location = one_of(locations(collector, "Negotiator"), name)
     try:
         configuration = macros(location)
         every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in configuration)
@@ -179,13 +179,10 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
         raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
-def one_of(
-    negotiators: Sequence[Mapping[str, str]], name: Optional[str], option: str
-) -> Mapping[str, str]:
+def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Mapping[str, str]:
     """Location of the negotiator with a name, or of the only one.
 
-    Raises PoolUnavailableError if there is not exactly one; ``option`` is where its name can be
-    written.
+    Raises PoolUnavailableError if there is not exactly one.
     """
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
@@ -193,7 +190,8 @@ def one_of(
     names = ", ".join(sorted(ad["Name"] for ad in negotiators)) or "none"
     wanted = f"no negotiator {name}" if name else f"{len(negotiators)} negotiators"
     raise PoolUnavailableError(
-        f"the collector knows {wanted}, but {names}; write the name of one as {option}"
+        f"the collector knows {wanted}, but {names}; write the name of one as "
+        "pledges.negotiator.name"
         if negotiators
         else "the collector knows no negotiator; see condor_status -negotiator"
     )

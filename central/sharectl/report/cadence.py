@@ -9,18 +9,21 @@ from typing import Any, TextIO
 
 from sharectl.cadence.choice import (
     DAY_HOURS,
+    MOST_NEGOTIATING,
+    TOLERANCE,
     Comparison,
-    Cost,
-    Recommendation,
+    Facts,
     beside,
+    idle_core_hours,
 )
-from sharectl.cadence.run_times import Facts
 from sharectl.report.scale import AxisUnit, Limits, brief, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document, render
 from sharectl.report.tables import WIDTH, print_table
+from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
 
 MOST_TEETH = 200
+_CLAIMS = ("", "_claims_reused")
 _KNOBS = {
     "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
     "NEGOTIATOR_CYCLE_DELAY": (
@@ -34,55 +37,37 @@ _KNOBS = {
 
 
 def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
-    """Costs by load and interval, the recommendation (or null) and notes."""
-    terms, choice = comparison.terms, comparison.choice
-    return {
+    """Run times, costs by interval, the recommendation (or null) and notes."""
+    terms, choice, load = comparison.terms, comparison.choice, facts.load
+    intervals = []
+    for cost in comparison.costs:
+        row = {**asdict(cost), "cycles_per_day": DAY_SECONDS / cost.period_seconds}
+        for claims in _CLAIMS:
+            idle = 1 - row[f"loading_factor{claims}"]
+            row[f"idle_core_hours_per_day{claims}"] = idle_core_hours(idle, terms.cores)
+        intervals.append(row)
+    content = {
         "source": facts.source,
         "claim_worklife_seconds": terms.worklife_seconds,
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
-        "run_times": [_cost_content(cost, comparison) for cost in comparison.costs],
-        "recommendation": _recommendation(comparison, choice, facts) if choice else None,
+        "run_times": {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds},
+        "intervals": intervals,
+        "recommendation": None,
         "notes": _sentences(comparison, facts, reasons=False),
     }
-
-
-def _cost_content(cost: Cost, comparison: Comparison) -> dict[str, Any]:
-    intervals = []
-    for number, option in enumerate(cost.options):
-        alone, reused = (
-            comparison.idle_hours(cost, number, reused=reused) for reused in (False, True)
-        )
-        intervals.append(
-            {
-                "interval_seconds": option.interval_seconds,
-                "kept": None if option.negotiating is None else not option.late,
-                "cycles_begin_seconds_apart": option.period_seconds,
-                "loading_factor": option.alone,
-                "loading_factor_claims_reused": option.loading,
-                "idle_core_hours_per_day": alone,
-                "idle_core_hours_per_day_claims_reused": reused,
-                "negotiating_ratio": option.negotiating,
-                "cycles_per_day": option.cycles_per_day,
-            }
-        )
-    load = cost.load
-    share = None if load.jobs is None else comparison.share(cost)
-    facts = {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds}
-    return {**facts, "share_of_core_seconds": share, "intervals": intervals}
-
-
-def _recommendation(comparison: Comparison, choice: Recommendation, facts: Facts) -> dict[str, Any]:
-    cores, option = comparison.terms.cores, choice.option
-    return {
-        **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
-        "by_column": _basis(comparison),
-        "loading_factor": option.loading,
-        "idle_core_hours_per_day": None if cores is None else DAY_HOURS * cores * option.idle,
-        "negotiating_ratio": option.negotiating,
-        "beside_default": asdict(beside(option, choice.default, cores)),
-        "why": _sentences(comparison, facts, reasons=True),
-    }
+    if choice is not None:
+        option = choice.option
+        content["recommendation"] = {
+            **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
+            "by_column": _basis(comparison),
+            "loading_factor": 1 - option.idle,
+            "idle_core_hours_per_day": idle_core_hours(option.idle, terms.cores),
+            "negotiating_ratio": option.negotiating_ratio,
+            "beside_default": asdict(beside(option, choice.default, terms.cores)),
+            "why": _sentences(comparison, facts, reasons=True),
+        }
+    return content
 
 
 def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
@@ -90,15 +75,14 @@ def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     content, cores = as_content(comparison, facts), comparison.terms.cores
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
-    load, several = comparison.costs[0].load, len(comparison.costs) > 1
-    whose = "" if several else f" of {load.name}, mean {brief(load.mean_seconds)} s"
-    columns = [*(("run times", "mean s") if several else ()), "interval s"]
-    columns += ["one job a claim %", idle]
-    columns += [f"{_basis(comparison)} %", idle] if comparison.terms.worklife_seconds else []
+    reused = comparison.terms.worklife_seconds != 0
+    columns = ["interval s", "one job a claim %", idle]
+    columns += [f"{_basis(comparison)} %", idle] if reused else []
     print_table(
-        f"loading factor{whose}: share of their time that slots work while jobs wait{pool}",
+        f"loading factor of {facts.load.name}, mean {brief(facts.load.mean_seconds)} s: share of "
+        f"their time that slots work while jobs wait{pool}",
         [*columns, "in cycles", "cycles/day"],
-        _rows(content, parts=bool(comparison.parts)),
+        [[*_cells(row, _CLAIMS[: 1 + reused])] for row in content["intervals"]],
         to,
     )
     for note in content["notes"]:
@@ -111,50 +95,36 @@ def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
             print(f"{_comment(f'{meaning}, s')}\n{name} = {choice[name]}", file=to)
 
 
-def _rows(content: dict[str, Any], *, parts: bool) -> Iterator[Sequence[object]]:
-    """All jobs at each interval; groups or sizes at the one that is recommended, or the longest."""
-    loads, choice = content["run_times"], content["recommendation"]
-    longest = loads[0]["intervals"][-1]["interval_seconds"]
-    shown = choice["NEGOTIATOR_INTERVAL"] if choice else longest
-    claims = ("", "_claims_reused") if content["claim_worklife_seconds"] else ("",)
-    for load in loads:
-        names = (load["name"], brief(load["mean_seconds"])) if len(loads) > 1 else ()
-        for row in load["intervals"]:
-            if parts and load is not loads[0] and row["interval_seconds"] != shown:
-                continue
-            cells: list[object] = [*names, brief(row["interval_seconds"])]
-            for column in claims:
-                loading = row[f"loading_factor{column}"]
-                hours = row[f"idle_core_hours_per_day{column}"]
-                hours = DAY_HOURS * (1 - loading) if hours is None else hours
-                cells += [round(100 * loading, 2), brief(hours)]
-            ratio = row["negotiating_ratio"]
-            negotiating = "?" if ratio is None else f"{ratio:.1%}"
-            yield (*cells, negotiating, round(row["cycles_per_day"]))
+def _cells(row: dict[str, Any], claims: Sequence[str]) -> Iterator[object]:
+    yield brief(row["interval_seconds"])
+    for column in claims:
+        loading, hours = row[f"loading_factor{column}"], row[f"idle_core_hours_per_day{column}"]
+        yield round(100 * loading, 2)
+        yield brief(DAY_HOURS * (1 - loading) if hours is None else hours)
+    yield "?" if row["negotiating_ratio"] is None else f"{row['negotiating_ratio']:.1%}"
+    yield round(row["cycles_per_day"])
 
 
 def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[str]:
     """Reasons for the interval, or notes: assumptions, unknown values, why none is recommended."""
     terms, choice = comparison.terms, comparison.choice
-    option, default = (choice.option, choice.default) if choice else (None, None)
     cost, alone = (
-        beside(option, default, terms.cores, reused=reused) if option and default else None
+        beside(choice.option, choice.default, terms.cores, reused=reused) if choice else None
         for reused in (True, False)
     )
-    timed = terms.duration_seconds is not None
     text = render(
         "cadence.txt",
         reasons=reasons,
         terms=terms,
+        most_negotiating=MOST_NEGOTIATING,
+        tolerance=TOLERANCE,
         facts=facts,
         choice=choice,
         cost=cost,
         alone=alone,
         basis=_basis(comparison),
         now=comparison.now,
-        parts=comparison.parts,
-        several_laws=comparison.several_laws,
-        late=[option for option in comparison.costs[0].options if timed and option.late],
+        late=[cost for cost in comparison.costs if cost.period_seconds > cost.interval_seconds],
     )
     return text.splitlines()
 

@@ -77,7 +77,7 @@ def test_a_recommendation_has_its_cost(cadence: Cadence) -> None:
     content = _json(cadence, options)
     best = content["recommendation"]
     assert (best["NEGOTIATOR_INTERVAL"], best["by_column"]) == (30, "one job a claim")
-    at = next(at for at in content["run_times"][0]["intervals"] if at["interval_seconds"] == 30)
+    at = next(at for at in content["intervals"] if at["interval_seconds"] == 30)
     assert at["idle_core_hours_per_day"] == pytest.approx((1 - at["loading_factor"]) * 24_000)
     assert best["negotiating_ratio"] == at["negotiating_ratio"] == 0.1
     assert at["cycles_per_day"] == 2880
@@ -90,34 +90,15 @@ def test_a_recommendation_has_its_cost(cadence: Cadence) -> None:
     }
 
 
-def test_shares_may_be_written_in_percent(cadence: Cadence) -> None:
-    law = "--run-time exponential:900 --cycle-duration 3"
-    plain = _json(cadence, f"{law} --tolerance 0.02 --most-negotiating 0.125")
-    assert plain == _json(cadence, f"{law} --tolerance 2% --most-negotiating 12.5%")
-
-
 def test_an_interval_that_cannot_be_kept_shows_what_happens_instead(cadence: Cadence) -> None:
     law = "--run-time exponential:900 --cycle-duration 200 --interval 20,220,300"
-    late, soonest, kept = _json(cadence, law)["run_times"][0]["intervals"]
-    assert (late.pop("interval_seconds"), late.pop("kept")) == (20, False)
-    assert (soonest.pop("interval_seconds"), soonest.pop("kept"), kept["kept"]) == (220, True, True)
+    late, soonest, kept = _json(cadence, law)["intervals"]
+    assert [late.pop("interval_seconds"), soonest.pop("interval_seconds")] == [20, 220]
     assert late == soonest
-    assert late["cycles_begin_seconds_apart"] == 220
+    assert (late["period_seconds"], kept["period_seconds"]) == (220, 300)
     content = _json(cadence, "--run-time exponential:60 --cycle-duration 5 --interval 19,20")
-    assert [at["kept"] for at in content["run_times"][0]["intervals"]] == [False, True]
+    assert [at["period_seconds"] for at in content["intervals"]] == [25, 20]
     assert content["recommendation"]["NEGOTIATOR_CYCLE_DELAY"] == 15, "it brings its delay"
-
-
-def test_idle_hours_of_groups_add_up_to_those_of_the_pool(cadence: Cadence) -> None:
-    _log(*((30 * group, 1 + group % 3, group) for group in range(1, 26)))
-    options = "--swf log.swf --by group --cores 1000 --cycle-duration 3"
-    every, *groups = _json(cadence, options)["run_times"]
-    assert (len(groups), groups[-1]["name"]) == (20, "others (6)")
-    assert sum(group["share_of_core_seconds"] for group in groups) == pytest.approx(1)
-    for key in ("idle_core_hours_per_day", "idle_core_hours_per_day_claims_reused"):
-        for at, interval in enumerate(every["intervals"]):
-            total = sum(group["intervals"][at][key] for group in groups)
-            assert total == pytest.approx(interval[key])
 
 
 def test_the_plot_has_a_line_for_each_interval(cadence: Cadence) -> None:
