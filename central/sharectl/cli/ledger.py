@@ -14,16 +14,12 @@ from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.files.packed import sources
-from sharectl.ledger import export
-from sharectl.ledger.export_tables import TABLES
-from sharectl.ledger.imports import bring_in, forget_imported, imported
+from sharectl.ledger.export import TABLES, refuse_foreign, write
+from sharectl.ledger.imports import bring_in, forget_imported
 from sharectl.ledger.ledger import Ledger
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted
-
-_GROUPS = "groups"
-_FORMATS = ("csv", "parquet", "log")
 
 
 def _ledger(arguments: argparse.Namespace) -> Ledger:
@@ -48,25 +44,17 @@ def _shown(name: str, value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _add_period(parser: argparse.ArgumentParser) -> None:
-    options.add(parser, "--from", default=0, help=FORMS)
-    options.add(parser, "--to", default=MAX_SECONDS, help="not included")
-
-
 # ---- export
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
-    parser.add_argument("--what", choices=tuple(TABLES), help=f"{tables} (default: {_GROUPS})")
-    parser.add_argument(
-        "--format",
-        choices=_FORMATS,
-        default="csv",
-        help="csv; parquet, which needs the extra `parquet`; log: rows of shares_Error.log, which "
-        "have the groups' errors and nothing else (default: %(default)s)",
-    )
-    _add_period(parser)
+    tables += " (default: %(default)s; docs/ledger.md has the columns)"
+    parser.add_argument("--what", choices=tuple(TABLES), default="groups", help=tables)
+    needs = "parquet needs the extra `parquet` (default: %(default)s)"
+    parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help=needs)
+    options.add(parser, "--from", default=0, help=FORMS)
+    options.add(parser, "--to", default=MAX_SECONDS, help="not included")
     parser.add_argument(
         "-o",
         "--output",
@@ -76,20 +64,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "prints how many rows went there. It may replace an earlier export of the same columns "
         "and nothing else, and not be in state_directory",
     )
-    columns = "print what each column means, and no data"
-    parser.add_argument("--columns", action="store_true", help=columns)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    name, form, output = arguments.what or _GROUPS, arguments.format, arguments.output
-    if form == "log" and name != _GROUPS:
-        arguments.usage_error(
-            f"--format log has rows of groups alone: leave --what {name} out, or write csv or "
-            "parquet"
-        )
+    name, form, output = arguments.what, arguments.format, arguments.output
     options.refuse_no_period(arguments)
-    if arguments.columns:
-        return _print_columns(arguments, name)
     if output is None and (arguments.json or form == "parquet"):
         arguments.usage_error(
             "--json and --format parquet need -o FILE: standard output is for text"
@@ -99,22 +78,14 @@ def _export(arguments: argparse.Namespace) -> int:
     if output is not None:
         home = NamedFile("state_directory", config.state_directory, is_folder=True)
         refuse_output(output, config, arguments.config, [home])
-        export.refuse_foreign(output, form, table)
+        refuse_foreign(output, form, table)
     if next(ledger.cycles(*period), None) is None:
         raise AbsentError(f"{options.no_cycle(ledger.span())}; nothing was written")
-    rows = export.write(output, form, table, ledger, *period)
+    rows = write(output, form, table, ledger, *period)
     result = {"file": str(output), "what": name, "format": form, "rows": rows}
     options.show(arguments, "ledger-export", result, ())
     if output is not None and not arguments.json:
         options.say([f"{output}: {counted(rows, 'row')} of {name}"])
-    return 0
-
-
-def _print_columns(arguments: argparse.Namespace, name: str) -> int:
-    columns, heading = TABLES[name].columns, ("name", "type", "meaning")
-    content = {"what": name, "columns": [dict(zip(heading, column)) for column in columns]}
-    table = partial(print_table, name, ("column", *heading[1:]), list(columns))
-    options.show(arguments, "ledger-columns", content, table)
     return 0
 
 
@@ -143,7 +114,6 @@ def _import(arguments: argparse.Namespace) -> int:
         f"{done.rows_too_old} older than ledger.keep_days ({ledger.keep.days})"
     )
     options.show(arguments, "ledger-import", {"path": str(ledger.path), **asdict(done)}, [text])
-    options.say(f"{name}: has no rows" for name in done.without_rows)
     if done.keep_days_needed is not None:
         too_old = counted(done.rows_too_old, "row")
         remedy = f"set ledger.keep_days to {done.keep_days_needed} or more, then import again"
@@ -154,19 +124,13 @@ def _import(arguments: argparse.Namespace) -> int:
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     rows = "rows that `import` added: what a cycle recorded is never removed"
     parser.add_argument("--imported", action="store_true", required=True, help=rows)
-    _add_period(parser)
-    options.add(parser, "--dry-run", help="say how many, and remove none")
 
 
 def _forget(arguments: argparse.Namespace) -> int:
-    options.refuse_no_period(arguments)
-    ledger, removes = _ledger(arguments), not arguments.dry_run
-    act = forget_imported if removes else imported
-    done = act(ledger, arguments.since, arguments.until)
-    result = {"path": str(ledger.path), "removed": removes, **done._asdict()}
-    removed = "removed" if removes else "would be removed"
-    rows, cycles = counted(done.rows, "imported row"), counted(done.cycles, "cycle")
-    options.show(arguments, "ledger-forget", result, [f"{rows} {removed}, of {cycles}"])
+    ledger = _ledger(arguments)
+    cycles = forget_imported(ledger)
+    text = f"{counted(cycles, 'imported cycle')} removed"
+    options.show(arguments, "ledger-forget", {"path": str(ledger.path), "cycles": cycles}, [text])
     return 0
 
 
@@ -186,7 +150,7 @@ _ACTIONS = {
     "export": options.Verb(
         _export,
         _add_export,
-        summary="write it as CSV, Parquet or rows of shares_Error.log: the data set to learn from",
+        summary="write it as CSV or Parquet: the data set to learn from",
         epilog="exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not "
         "installed, 74 the ledger cannot be read or FILE not be written or replaced, "
         "78 configuration; other than with 0, FILE is as it was",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from sharectl.errors import InputError
 from sharectl.files.packed import LogSource
@@ -22,10 +22,8 @@ from sharectl.times import DAY_SECONDS
 
 CLOCK_ERROR_SECONDS = DAY_SECONDS
 """A row may be so far in the future: clocks of other machines are wrong by hours."""
-_ROWS_A_TIME = 5000
 _CYCLES_A_TIME = 500
-"""Rows and cycles of one transaction: a cycle of the pool waits no longer than for these."""
-_IMPORTED = "imported AND taken_at >= ? AND taken_at < ?"
+"""Cycles of one transaction: a cycle of the pool waits no longer than for these."""
 
 
 @dataclass
@@ -37,20 +35,11 @@ class Imported:
     cycles_added: int = 0
     rows_added: int = 0
     rows_known: int = 0
-    """Rows of a time and group that the ledger has already: its own numbers stay."""
+    """Rows of a time that the ledger has already: its own numbers stay."""
     rows_too_old: int = 0
     """Rows older than what is kept."""
     keep_days_needed: Optional[int] = None
     """``ledger.keep_days`` with which no row would be too old; None without such."""
-    without_rows: list[str] = field(default_factory=list)
-    """Names of files without rows."""
-
-
-class Forgotten(NamedTuple):
-    """Amount of imported rows that were removed, or would be."""
-
-    cycles: int
-    rows: int
 
 
 def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
@@ -65,31 +54,28 @@ def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported
         with ledger.writing() as connection:
             for source in sources:
                 young = (row for row in stream(source, []) if row.taken_at >= horizon)
-                while batch := list(islice(young, _ROWS_A_TIME)):
+                by_time = groupby(young, key=lambda row: row.taken_at)
+                looks = ((taken_at, list(rows)) for taken_at, rows in by_time)
+                while batch := list(islice(looks, _CYCLES_A_TIME)):
                     with transaction(connection):
                         _add(connection, batch, done)
     return done
 
 
-def imported(ledger: Ledger, since: int, until: int) -> Forgotten:
-    """Amount of imported rows from ``since`` until before ``until``, Unix seconds."""
-    query = f"SELECT count(*), coalesce(sum(groups), 0) FROM cycles WHERE {_IMPORTED}"
-    with ledger.reading() as connection:
-        return Forgotten(*connection.execute(query, (since, until)).fetchone())
-
-
-def forget_imported(ledger: Ledger, since: int, until: int) -> Forgotten:
-    """Remove imported rows from ``since`` until before ``until``, Unix seconds."""
-    done = imported(ledger, since, until)
-    if done.cycles:
-        query = f"SELECT number, taken_at FROM cycles WHERE {_IMPORTED} ORDER BY taken_at LIMIT ?"
-        with ledger.writing() as connection:
-            while rows := connection.execute(query, (since, until, _CYCLES_A_TIME)).fetchall():
-                with transaction(connection):
-                    _remove(connection, [number for number, _ in rows])
-                    _renew(connection, [taken_at for _, taken_at in rows])
-            shrink(connection, ledger.keep)
-    return done
+def forget_imported(ledger: Ledger) -> int:
+    """Remove what was imported; returns the number of the cycles. Raises StateError."""
+    query = "SELECT number, taken_at FROM cycles WHERE imported ORDER BY taken_at LIMIT ?"
+    removed = 0
+    ledger.span()  # raises without a ledger
+    with ledger.writing() as connection:
+        while rows := connection.execute(query, (_CYCLES_A_TIME,)).fetchall():
+            with transaction(connection):
+                numbers = ((number,) for number, _ in rows)
+                connection.executemany("DELETE FROM cycles WHERE number = ?", numbers)
+                _renew(connection, [taken_at for _, taken_at in rows])
+            removed += len(rows)
+        shrink(connection, ledger.keep)
+    return removed
 
 
 def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
@@ -97,7 +83,6 @@ def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
     done, oldest = Imported(), now
     problems: list[str] = []
     for source in sources:
-        before = done.rows
         try:
             for row in stream(source, problems):
                 if row.taken_at > now + CLOCK_ERROR_SECONDS:
@@ -110,61 +95,50 @@ def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
                 oldest = min(oldest, row.taken_at)
         except InputError as error:
             problems += error.problems
-        if done.rows == before:
-            done.without_rows.append(source.name)
+    if not done.rows and not problems:
+        problems = [f"{source.name}: has no rows: nothing was added" for source in sources]
     if problems:
         raise InputError(problems)
-    if not done.rows:
-        raise InputError([f"{name}: has no rows: nothing was added" for name in done.without_rows])
     if done.rows_too_old:
         # A day more: it shall last until the next import.
         done.keep_days_needed = (now - oldest) // DAY_SECONDS + 2
     return done
 
 
-def _add(connection: sqlite3.Connection, batch: Sequence[LogRow], done: Imported) -> None:
-    """Add groups that are not there, to the imported cycle of their time if there is one."""
-    times = []
-    for taken_at, rows in groupby(batch, key=lambda row: row.taken_at):
-        there = list(cycles.read(connection, "WHERE taken_at = ?", (taken_at,), with_nodes=False))
-        names = {control.group for record in there for control in record.groups}
-        fresh: dict[str, GroupError] = {}
-        for row in rows:
-            fresh.setdefault(row.error.group, row.error)
-            done.rows_known += row.error.group in names or fresh[row.error.group] is not row.error
-        for name in names & fresh.keys():
-            del fresh[name]
-        if fresh:
+def _add(
+    connection: sqlite3.Connection, batch: Iterable[tuple[int, list[LogRow]]], done: Imported
+) -> None:
+    times, there = [], "SELECT 1 FROM cycles WHERE taken_at = ?"
+    for taken_at, rows in batch:
+        errors: dict[str, GroupError] = {}
+        if connection.execute(there, (taken_at,)).fetchone() is None:
+            for row in rows:
+                errors.setdefault(row.error.group, row.error)
+            cycles.write(connection, _record(taken_at, errors.values()))
             times.append(taken_at)
-            done.rows_added += len(fresh)
-            earlier = [record for record in there if record.imported]
-            done.cycles_added += not earlier
-            _remove(connection, [record.number for record in earlier])
-            cycles.write(connection, _record(taken_at, earlier, fresh.values()))
+        done.rows_added += len(errors)
+        done.rows_known += len(rows) - len(errors)
+    done.cycles_added += len(times)
     _renew(connection, times)
 
 
-def _record(
-    taken_at: int, earlier: Sequence[CycleRecord], errors: Iterable[GroupError]
-) -> CycleRecord:
-    record = CycleRecord(taken_at, 0.0, complete=True, strategy="", imported=True)
-    record, errors = next(iter(earlier), record), list(errors)
-    held = {
-        error.group: {1: error.usage.single_cores, UNKNOWN_SIZE: error.usage.multi_cores}
-        for error in errors
-    }
-    groups = (*record.groups, *map(_control, errors))
-    return replace(record, groups=groups, cores_by_size={**record.cores_by_size, **held})
-
-
-def _control(error: GroupError) -> GroupControl:
-    # The seed's law gives setpoint and error. The log has no outputs.
-    return GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
-
-
-def _remove(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    query = "DELETE FROM cycles WHERE number = ?"
-    connection.executemany(query, ((number,) for number in numbers))
+def _record(taken_at: int, errors: Iterable[GroupError]) -> CycleRecord:
+    groups, cores_by_size = [], {}
+    for error in errors:
+        usage = error.usage
+        # The seed's law gives setpoint and error. The log has no outputs.
+        setpoint_hs06 = usage.power_hs06 - error.error_hs06
+        groups.append(GroupControl(error, setpoint_hs06, error.error_hs06, 0.0))
+        cores_by_size[error.group] = {1: usage.single_cores, UNKNOWN_SIZE: usage.multi_cores}
+    return CycleRecord(
+        taken_at,
+        0.0,
+        complete=True,
+        groups=tuple(groups),
+        cores_by_size=cores_by_size,
+        strategy="",
+        imported=True,
+    )
 
 
 def _renew(connection: sqlite3.Connection, times: Iterable[int]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import StateError
-from sharectl.ledger import cycles, database, run_times, sums
+from sharectl.ledger import cycles, database, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     UNREADABLE,
@@ -46,9 +46,7 @@ _COUNTS = {
     "first_at": "SELECT min(taken_at) FROM cycles",
     "last_at": "SELECT max(taken_at) FROM cycles",
     "first_cycle_with_nodes": "SELECT min(cycle) FROM nodes",
-    "schema_version": "PRAGMA user_version",
     "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-    "free_bytes": "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size",
 }
 KEEP_DEFAULT = Keep()
 
@@ -130,7 +128,7 @@ class Ledger:
             if not self.path.exists():
                 return {}
         with self.reading(at_once=True) as connection:
-            return run_times.learnt(connection, groups)
+            return cycles.learnt(connection, groups)
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
         """Figures for about ``points`` points; see `sharectl.ledger.series.layout`."""
@@ -146,24 +144,13 @@ class Ledger:
 
     def info(self) -> dict[str, Any]:
         """Numbers of the ledger, by name."""
+        broken = map(str, self.path.parent.glob(f"{self.path.name}.broken-*"))
+        aside = sorted(path for path in broken if not path.endswith(("-wal", "-shm")))
         with self.reading() as connection:
             counts = {
                 name: connection.execute(query).fetchone()[0] for name, query in _COUNTS.items()
             }
-            counts["groups"] = len(sums.groups(connection))
-            newest = connection.execute("SELECT max(cycle) FROM nodes").fetchone()[0]
-            counts["nodes"] = len(cycles.nodes(connection, newest or 0))
-        broken = self.path.parent.glob(f"{self.path.name}.broken-*")
-        return {
-            "path": str(self.path),
-            **counts,
-            "keep_days": self.keep.days,
-            "keep_nodes_days": self.keep.nodes_days,
-            "max_bytes": self.keep.max_bytes,
-            "broken": sorted(
-                str(path) for path in broken if not path.name.endswith(("-wal", "-shm"))
-            ),
-        }
+        return {"path": str(self.path), **counts, "broken": aside}
 
     def problems(self, *, every_cycle: bool) -> list[str]:
         """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
@@ -189,7 +176,7 @@ class Ledger:
             with transaction(connection):
                 number = cycles.write(connection, record)
                 if record.complete:
-                    run_times.learn(connection, snapshot)
+                    cycles.learn(connection, snapshot)
                 sums.renew(connection, record.taken_at, record.taken_at)
                 prune(connection, self.keep)
             shrink(connection, self.keep)

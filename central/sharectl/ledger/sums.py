@@ -91,11 +91,6 @@ def renew(connection: sqlite3.Connection, first: int, last: int) -> None:
         )
 
 
-def groups(connection: sqlite3.Connection) -> set[str]:
-    """Groups of all cycles."""
-    return {name for _, sums in _rows(connection, DAY_SECONDS, 0, 2**62) for name in sums}
-
-
 def _added(
     connection: sqlite3.Connection, level: int, since: int, until: int, width: int
 ) -> dict[int, dict[str, Counter[str]]]:

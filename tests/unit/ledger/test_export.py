@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.ledger import error_log
-from sharectl.ledger.export_tables import FORMULA_BEGINS, TABLES, plain
+from sharectl.ledger.export import FORMULA_BEGINS, TABLES, plain
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, made
@@ -19,7 +19,7 @@ from tests.made_cycles import PERIOD_SECONDS, made
 Run = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
 
-FORMS = ("csv", "log", "parquet")
+FORMS = ("csv", "parquet")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_each_table_has_its_columns_and_rows(
     }
     assert expected["targets"] > 0
     assert len(rows) == expected[table]
-    assert list(rows[0]) == [column.name for column in TABLES[table].columns]
+    assert list(rows[0]) == list(TABLES[table].columns)
     out = tmp_path / "out.csv"
     assert run("export", "--what", table, "-o", out, "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"] == expected[table]
@@ -56,11 +56,8 @@ def test_each_table_has_its_columns_and_rows(
     parquet = pytest.importorskip("pyarrow.parquet")
     out = tmp_path / "out.parquet"
     assert run("export", "--what", table, "--format", "parquet", "-o", out) == 0
-    content = parquet.read_table(out)
-    assert [
-        {name: plain(value) for name, value in row.items()} for row in content.to_pylist()
-    ] == rows
-    assert content.schema.field("cycle").metadata[b"meaning"].startswith(b"number of the cycle")
+    content = parquet.read_table(out).to_pylist()
+    assert [{name: plain(value) for name, value in row.items()} for row in content] == rows
 
 
 def test_a_row_of_a_group_has_its_figures(run: Run, capsys: Capture) -> None:
@@ -73,22 +70,13 @@ def test_a_row_of_a_group_has_its_figures(run: Run, capsys: Capture) -> None:
     assert sizes == ("1:210", "1:7", "0")
 
 
-def test_rows_of_a_log_are_those_of_the_groups(run: Run, capsys: Capture) -> None:
-    assert run("export", "--format", "log", "--what", "groups", "--to", NOW + 1) == 0
-    errors = [control.error for control in made(0)[0].groups]
-    lines = [error_log.HEADER, *error_log.rows(NOW, errors)]
-    assert capsys.readouterr().out.splitlines() == lines
-
-
 @pytest.mark.parametrize(
     "words",
     [
         ("export", "--from", "now", "--to", "-3d"),
         ("export", "--from", "5", "--to", "5"),
-        ("export", "--format", "log", "--what", "nodes"),
         ("export", "--format", "parquet"),
         ("export", "--json"),
-        ("forget", "--imported", "--from", "now", "--to", "-3d"),
         ("forget",),
     ],
     ids=" ".join,
@@ -106,15 +94,13 @@ def test_no_text_of_others_is_a_formula_in_a_spreadsheet(begin: str) -> None:
     assert plain(-3.5) == "-3.5"
 
 
-def test_columns_are_told_with_their_meaning(run: Run, capsys: Capture) -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_the_page_has_every_column_with_its_kind(table: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text(encoding="utf-8")
-    for table in TABLES:
-        assert run("export", "--columns", "--what", table, "--json") == 0
-        columns = json.loads(capsys.readouterr().out)["columns"]
-        rows = [f"    {row['name']:<26}{row['type']:<9}{row['meaning']}\n" for row in columns[2:]]
-        assert [row["name"] for row in columns[:2]] == ["cycle", "taken_at_seconds"]
-        assert f"### {table}\n" in page
-        assert "".join(rows) in page
+    section = page.partition(f"### {table}\n")[2].partition("\n#")[0]
+    rows = [line.split()[:2] for line in section.splitlines() if line.startswith("    ")]
+    columns = {"cycle": "integer", "taken_at_seconds": "integer", **dict(rows)}
+    assert list(columns.items()) == list(TABLES[table].columns.items())
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -122,7 +108,7 @@ def test_columns_are_told_with_their_meaning(run: Run, capsys: Capture) -> None:
     "name",
     [
         *(f"state/{PLACE}", "state/ledger/new.csv", "state/new", "link/ledger.sqlite"),
-        *("shares_Error.log", "shares_Error.log.1", "empty", "text", "csv", "binary"),
+        *("shares_Error.log", "empty", "csv", "binary"),
         *("link to an export", "link to nothing", "fifo"),
     ],
 )
@@ -131,12 +117,10 @@ def test_nothing_but_an_earlier_export_is_replaced(
 ) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "state" / "ledger")
     (tmp_path / "empty").touch()
-    for log in ("shares_Error.log", "shares_Error.log.1"):
-        (tmp_path / log).write_text(f"{error_log.HEADER}\n")
-    (tmp_path / "text").write_text("mine\n")
+    (tmp_path / "shares_Error.log").write_text(f"{error_log.HEADER}\n")
     (tmp_path / "csv").write_text("cycle,taken_at\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\n")
-    assert run("export", "--format", "log", "-o", tmp_path / "earlier") == 0
+    assert run("export", "-o", tmp_path / "earlier") == 0
     (tmp_path / "link to an export").symlink_to(tmp_path / "earlier")
     (tmp_path / "link to nothing").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "fifo")
@@ -160,7 +144,8 @@ def test_an_earlier_export_is_replaced_and_one_of_another_form_is_not(
     assert run("export", "--format", form, "-o", out) == 0
     assert capsys.readouterr().err == f"sharectl: {out}: 6 rows of groups\n"
     before = out.read_bytes()
-    assert run("export", "-o", out, "--format", "log" if form == "csv" else "csv") == 74
+    other = "parquet" if form == "csv" else "csv"
+    assert run("export", "-o", out, "--format", other) == 74
     assert form != "csv" or run("export", "-o", out, "--what", "cycles") == 74
     assert out.read_bytes() == before
 
@@ -172,10 +157,8 @@ def test_a_time_without_a_cycle_replaces_and_prints_nothing(
     assert run("export", "-o", out) == 0
     before = out.read_bytes()
     later = ("export", "--from", NOW + 9 * PERIOD_SECONDS)
-    for words in (("-o", out), ("-o", out, "--json"), (), ("--format", "log")):
+    for words in (("-o", out), ("-o", out, "--json"), ()):
         assert run(*later, *words) == 1
     (state / PLACE).unlink()
-    for words in ((), ("--format", "log")):
-        assert run("export", *words) == 1
-    assert run("forget", "--imported") == 1
+    assert run("export") == run("forget", "--imported") == 1
     assert (capsys.readouterr().out, out.read_bytes()) == ("", before)

@@ -25,8 +25,6 @@ _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 CONFIGURED = (
     ("pledges",),
     ("ledger", "info"),
-    ("ledger", "export", "--columns"),
-    ("ledger", "export", "--columns", "--what", "nodes"),
     ("explain", "group", "cms", "--all"),
     ("explain", "node", "cn-01", "--cycle", "3"),
     ("explain", "cycle", "--all"),
