@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Callable
 
 from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import Config
-from sharectl.control.laws import Ewma, Pid
-from sharectl.control.setpoints import CarryOver
+from sharectl.control.laws import Control
 from sharectl.errors import ConfigError
 from sharectl.publish import signing
 from sharectl.shares.pledges import SOURCES
@@ -24,28 +21,21 @@ Unit = Mapping[str, str]
 """Settings of the unit of cycles as systemd has them; empty without systemd or unit."""
 
 _SYSTEMD_SECONDS = 10.0
-_HIDDEN = {"ProtectHome": ("/home", "/root", "/run/user"), "PrivateTmp": ("/tmp", "/var/tmp")}  # noqa: S108
-_READ_ONLY = {"strict": ("/",), "full": ("/usr", "/boot", "/etc")}
-"""Value of ProtectSystem → folders."""
-_SETTINGS = ("LoadState", "StateDirectory", "ReadWritePaths", "ProtectSystem", *_HIDDEN)
+_SETTINGS = ("LoadState", "StateDirectory", "ReadWritePaths", "ProtectSystem")
 _SIGN = (
     "write signing_key_file: /etc/sharectl/keys, and there a line `KEYID HEX` "
     "(docs/transports.md), so that nodes tell these targets from forged ones"
 )
-_EXTRAS = {
-    "optimise": ("scipy", "plans are chosen greedily"),
-    "parquet": ("pyarrow", "`ledger export --format parquet` exits 69"),
-}
-"""Extra → its library, and the effect of its absence."""
 
 
 def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
     """Problems of the configuration in ``file`` on this machine, and recommendations."""
     unit = unit_of()
     problems, unknown = unusable(config, file)
-    needed, extras = missing_extras(config)
-    problems += [*protected(config, unit), *needed]
-    return problems, [*unknown, *absent(config, unit), *advice(config), *idle(config), *extras]
+    return (
+        [*problems, *protected(config, unit)],
+        [*unknown, *absent(config, unit), *advice(config), *idle(config)],
+    )
 
 
 # ---- this machine
@@ -72,20 +62,14 @@ def unit_of() -> Unit:
 def protected(config: Config, unit: Unit) -> Iterator[str]:
     """Folders that the unit keeps cycles from writing to."""
     writable = [path.lstrip("-+") for path in unit.get("ReadWritePaths", "").split()]
-    system = unit.get("ProtectSystem", "")
-    settings = {f"{name}=yes": names for name, names in _HIDDEN.items() if unit.get(name) == "yes"}
-    settings[f"ProtectSystem={system}"] = _READ_ONLY.get(system, ())
-    for folder, places in _folders(config).items():
+    for folder, places in _folders(config).items() if unit.get("ProtectSystem") == "strict" else ():
         real = Path(os.path.realpath(folder))
-        above = {str(path) for path in (real, *real.parents)}
-        if above.isdisjoint((*writable, *_made(unit))):
-            setting = next((name for name, names in settings.items() if above & {*names}), None)
-            if setting is not None:
-                line = f"`systemctl edit {SERVICE}`, and write there [Service] and below it "
-                remedy = f"{line}ReadWritePaths={folder}"
-                remedy = remedy if setting.startswith("ProtectS") else "name a folder elsewhere"
-                fact = f"{SERVICE} lets cycles write nothing to {folder} that others see"
-                yield f"{places}: {fact} ({setting}); {remedy}"
+        if {str(path) for path in (real, *real.parents)}.isdisjoint((*writable, *_made(unit))):
+            yield (
+                f"{places}: {SERVICE} lets cycles write nothing to {folder} that others see; "
+                f"`systemctl edit {SERVICE}`, and write there [Service] and below it "
+                f"ReadWritePaths={folder} (instead of /home, /root or /tmp name another folder)"
+            )
 
 
 def _made(unit: Unit) -> list[str]:
@@ -159,21 +143,6 @@ def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - no right to look is no exception
 
 
-def missing_extras(
-    config: Config, spec_of: Callable[[str], object] = find_spec
-) -> tuple[list[str], list[str]]:
-    """Problems with extras that the configuration needs, and a recommendation of all."""
-    missing = {extra: use for extra, (library, use) in _EXTRAS.items() if spec_of(library) is None}
-    install = f"`pip install '.[{','.join(missing)}]'` in the checkout"
-    uses = "; ".join(f"{extra} ({use})" for extra, use in missing.items())
-    many = config.control.strategy == "many" and config.control.assigning.solver == "highs"
-    needs = "control.solver: `highs` needs scipy, which is not installed"
-    return (
-        [f"{needs}; {install}, or write auto"] if many and "optimise" in missing else [],
-        [f"extras that are not installed: {uses}; {install} brings them"] if missing else [],
-    )
-
-
 # ---- signatures
 
 
@@ -205,47 +174,23 @@ def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
 # ---- settings without effect
 
 
-def idle(config: Config) -> list[str]:
+def idle(config: Config) -> Iterator[str]:
     """Settings without effect, each with its place, the reason and the remedy."""
-    return [*_idle_loans(config), *_idle_control(config), *_idle_laws(config)]
-
-
-def _idle_loans(config: Config) -> Iterator[str]:
-    pledges, loans = config.tree.pledge_hs06, steering_of(config).entitlement.loans
-    lenders = {name for name, most in loans.max_lent_hs06.items() if most}
-    for name, most in loans.max_lent_hs06.items():
-        pledge = pledges.get(name, 0.0)
-        if 0 < pledge < most and config.pledges.source == "yaml":
-            fact = f"bounds nothing: it is more than its pledge, {pledge:g} HS06"
-            yield f"{place_of(name)}.max_lent_hs06: {most:g} {fact}; write less than that"
+    steering = steering_of(config)
+    loans = steering.entitlement.loans
     for name in loans.max_borrowed_hs06:
-        if not lenders - {name}:
+        if not any(most for lender, most in loans.max_lent_hs06.items() if lender != name):
             fact = "has no effect, because no other group lends"
             remedy = "write max_lent_hs06 for those that may, or remove it"
             yield f"{place_of(name)}.max_borrowed_hs06: {fact}; {remedy}"
-
-
-def _idle_control(config: Config) -> Iterator[str]:
-    carry = config.control.entitlement.carry_over
-    if not carry.carries and carry != CarryOver(carry.pledge_hours, carry.hs06_hours):
-        remedy = "write pledge_hours, such as 24, or hs06_hours in it, or remove it"
-        yield f"control.carry_over: has no effect without an amount; {remedy}"
     dwell, validity = config.control.limits.dwell_seconds, config.validity_seconds
     if dwell > validity:
         fact = f"{dwell} is above validity_seconds, {validity}: nodes drop targets before"
         yield f"control.dwell_seconds: {fact}; write a longer validity_seconds"
-
-
-def _idle_laws(config: Config) -> Iterator[str]:
-    """Parameters of laws by which no group is controlled."""
-    default, steering = config.control.acting, steering_of(config)
-    sections = {name: line[-1].control for name, line in all_groups(config.groups)}
-    law_of = {name: steering.by_group.get(name, steering.control).law for name in sections}
-    for law, usual in (("ewma", Ewma()), ("pid", Pid())):
-        owners = ["", *(name for name, own in sections.items() if own and getattr(own, law))]
-        for owner in owners if getattr(default, law) != usual else owners[1:]:
-            within = (name for name in law_of if not owner or f"{name}.".startswith(f"{owner}."))
-            if law not in {law_of[name] for name in within}:
-                place = f"{place_of(owner)}.control" if owner else "control"
-                fact = "has no effect, because no group is controlled by it"
-                yield f"{place}.{law}: {fact}; write law: {law} beside it, or remove it"
+    laws = {
+        steering.by_group.get(name, steering.control).law for name, _ in all_groups(config.groups)
+    }
+    for law in sorted({"ewma", "pid"} - laws):
+        if getattr(config.control.acting, law) != getattr(Control(), law):
+            fact = "has no effect, because no group is controlled by it"
+            yield f"control.{law}: {fact}; write law: {law} beside it, or remove it"

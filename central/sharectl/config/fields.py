@@ -143,7 +143,6 @@ class WrongError(ValueError):
 
 _WORDS = frozenset(("true", "false", "undefined", "error", "none", "all"))
 _PATTERN = re.compile(r"[A-Za-z0-9.*?_\-\[\]!]{1,253}")
-_SEVERAL = re.compile(r"[A-Za-z0-9.*?_\-\[\]!; ]+[{,][A-Za-z0-9.*?_\-\[\]!{},; ]*")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
 _FORMS = (
@@ -169,83 +168,46 @@ def write_share(ratio: float) -> str:
 
 
 def read_controlled(value: Any) -> Controlled:
-    """Choice of nodes: a pattern, a list of patterns, a share, a constraint, or a mapping.
+    """Choice of nodes: a pattern, a list of patterns, a share or a constraint.
 
-    A mapping has one of the keys ``hosts``, ``share`` and ``constraint``, for names that could be
-    read both ways.
+    A list holds patterns and parentheses a constraint, also where they could be another: ``[GPU]``,
+    ``(GPU)``.
     """
-    if isinstance(value, Mapping):
-        return _explicit(value)
-    if isinstance(value, list):
-        return _hosts(value)
-    if not isinstance(value, str):
-        raise WrongError(f"it selects no nodes; {_FORMS}")
-    text = value.strip()
-    if _SHARE.fullmatch(text):
-        return _share(text)
-    if text.lower() in _WORDS or _NUMBER.fullmatch(text):
-        raise WrongError(f"{text} could be a host or an expression; {_FORMS}")
-    if _SEVERAL.fullmatch(text):
-        raise WrongError(f"several hosts are a list, and braces are no pattern; {_FORMS}")
-    return ControlledHosts((text,)) if _PATTERN.fullmatch(text) else _constraint(text)
-
-
-def write_controlled(controlled: Controlled) -> Union[str, list[str], dict[str, Any]]:
-    """Shortest value that `read_controlled` reads as ``controlled``."""
-    if isinstance(controlled, ControlledShare):
-        return write_share(controlled.ratio)
-    if isinstance(controlled, ControlledConstraint):
-        text = controlled.expression
-        ambiguous = _PATTERN.fullmatch(text) or _SHARE.fullmatch(text)
-        return {"constraint": text} if ambiguous else text
-    return "*" if controlled.patterns == ("*",) else list(controlled.patterns)
-
-
-def _hosts(value: Any) -> Controlled:
-    patterns = [value] if isinstance(value, str) else value
-    if not isinstance(patterns, list) or not patterns:
-        raise WrongError('it names no host; write a list of host patterns, or "0%" for no node')
+    patterns = value if isinstance(value, list) else []
     for number, pattern in enumerate(patterns):
         if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
             problem = "is not a host pattern; write host names, with * ? [0-9] where they vary"
             raise WrongError(f"{quoted(str(pattern))} {problem}", number)
-    return ControlledHosts(tuple(patterns))
-
-
-def _share(value: Any) -> Controlled:
-    return ControlledShare(read_share(value))
-
-
-def _constraint(value: Any) -> Controlled:
-    from sharectl.condor.expressions import constraint_fault
-
+    if patterns:
+        return ControlledHosts(tuple(patterns))
     text = value.strip() if isinstance(value, str) else ""
     if not text:
-        raise WrongError("a constraint is a ClassAd expression; write such as t1_room == 3")
+        raise WrongError(f"it selects no nodes; {_FORMS}")
+    if _SHARE.fullmatch(text):
+        return ControlledShare(read_share(text))
+    if text.lower() in _WORDS or _NUMBER.fullmatch(text):
+        raise WrongError(f"{text} could be a host or an expression; {_FORMS}")
+    return ControlledHosts((text,)) if _PATTERN.fullmatch(text) else _constraint(text)
+
+
+def write_controlled(controlled: Controlled) -> Union[str, list[str]]:
+    """Shortest value that `read_controlled` reads as ``controlled``."""
+    if isinstance(controlled, ControlledShare):
+        return write_share(controlled.ratio)
+    if isinstance(controlled, ControlledConstraint):
+        return controlled.expression
+    return "*" if controlled.patterns == ("*",) else list(controlled.patterns)
+
+
+def _constraint(text: str) -> Controlled:
+    from sharectl.condor.expressions import constraint_fault
+
     if len(text) > MAX_CONSTRAINT:
         raise WrongError(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it")
     fault = constraint_fault(text)
     if fault:
         raise WrongError(f"{quoted(text)} {fault}; {_FORMS}")
     return ControlledConstraint(text)
-
-
-_EXPLICIT: Mapping[str, Callable[[Any], Controlled]] = {
-    "hosts": _hosts,
-    "share": _share,
-    "constraint": _constraint,
-}
-
-
-def _explicit(value: Mapping[Any, Any]) -> Controlled:
-    if len(value) != 1 or not value.keys() <= _EXPLICIT.keys():
-        keys = ", ".join(_EXPLICIT)
-        raise WrongError(f"a mapping has exactly one key here; write one of {keys}")
-    key, content = next(iter(value.items()))
-    try:
-        return _EXPLICIT[key](content)
-    except WrongError as error:
-        raise WrongError(str(error), key, *error.at) from error
 
 
 def absolute_path(text: str) -> Path:

@@ -15,9 +15,6 @@ from sharectl.settings import setting
 from sharectl.shares.groups import GROUP_NAME, MAX_GROUP_LENGTH, GroupTree
 from sharectl.words import quoted
 
-MAX_LEVELS = 6
-"""Levels of groups within each other, the first included."""
-
 RESERVED_GROUPS = {
     OTHER: "jobs of groups that are not configured are counted there",
     "none": "nodes publish it where there is no target",
@@ -87,28 +84,15 @@ class GroupConfig(_Steered, _Promise):
 AnyGroup = Union[GroupConfig, SubgroupConfig]
 
 
-def first_level_fault(name: str) -> Optional[str]:
-    """Why ``name`` cannot be a group of the first level; None if it can."""
+def name_fault(name: str, section: type) -> Optional[str]:
+    """Why ``name`` cannot be a group of that section; None if it can."""
     folded = name.lower()
-    first, dot, rest = folded.partition(".")
-    if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
-        return f"{quoted(name)} is two names; write {rest} below groups of {first}"
     if not GROUP_NAME.fullmatch(folded):
-        return (
-            f"{quoted(name)} is not a group name; write the first part of AccountingGroup: {_PART}"
-        )
-    if folded in RESERVED_GROUPS:
+        return f"{quoted(name)} is not a group name; write one part of AccountingGroup: {_PART}"
+    if section is GroupConfig and folded in RESERVED_GROUPS:
         why = RESERVED_GROUPS[folded]
         return f"{quoted(name)} is reserved, because {why}; choose another name"
     return None
-
-
-def part_fault(name: str) -> Optional[str]:
-    """Why ``name`` cannot be a group within another one; None if it can."""
-    if GROUP_NAME.fullmatch(name.lower()):
-        return None
-    fact = f"{quoted(name)} is not a part of a group's name"
-    return f"{fact}; write one part of AccountingGroup: {_PART}"
 
 
 def all_groups(
@@ -159,13 +143,11 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
         nothing = "all pledges are 0, so there is nothing to share by"
         yield ("groups",), f"{nothing}; write a pledge above 0 for at least one group"
     pledges = _pledges(groups, {})
-    for name, line in all_groups(groups):
+    for name, _ in all_groups(groups):
         at, above = tuple(place_of(name).split(".")), name.rpartition(".")[0]
         if above and len(name) > MAX_GROUP_LENGTH >= len(above):
             most = f"write at most {MAX_GROUP_LENGTH} in all"
             yield at, f"{quoted(name)} has {len(name)} characters; {most}"
-        elif len(line) == MAX_LEVELS + 1:
-            yield at, f"{quoted(name)} has more than {MAX_LEVELS} parts; write fewer levels"
     for name, message in overpromised(pledges):
         yield (*place_of(name).split("."), "groups"), message
 

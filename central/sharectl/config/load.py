@@ -17,7 +17,7 @@ from sharectl.control.setpoints import Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
-from sharectl.files.yaml import Fault, NotYamlError, Tree, ValuePath, problem_lines, text_of
+from sharectl.files.yaml import Tree, ValuePath, problem_lines, text_of
 from sharectl.model import Way
 from sharectl.shares.pledges import SOURCES
 from sharectl.words import quoted, shown
@@ -43,39 +43,31 @@ def load(path: Path) -> Config:
 
 def parse(text: str, name: str) -> Config:
     """Configuration of the YAML ``text``; ``name`` is that of the file. Raises as `load`."""
-    try:
-        tree = yaml.read(text)
-    except NotYamlError as error:
-        raise ConfigError(problem_lines(name, text, error.faults)) from error
-    faults = tree.faults
-    config = None
-    if isinstance(tree.data, dict):
-        config, more = _judged(tree, tree.data)
-        faults = [*faults, *more]
-    elif () not in tree.refused:
-        fact = "the file is empty" if tree.empty else "the file is not a mapping of keys to values"
-        faults = [*faults, Fault(tree.start, (), f"{fact}; {_LEAST}")]
-    if config is None or faults:
-        raise ConfigError(problem_lines(name, text, faults))
+    tree = yaml.read(text)
+    config = _judged(tree)
+    if config is None or tree.faults:
+        raise ConfigError(problem_lines(name, text, tree.faults))
     return config
 
 
-def _judged(tree: Tree, data: Mapping[str, Any]) -> tuple[Config, list[Fault]]:
-    """Configuration as far as it is sound, and the faults of all sections and between them."""
-    reader = Reader(tree, Config, _source(data))
-    config: Config = reader.section(Config, _with_files(data), ())
-    config = replace(config, written=frozenset(tree.keys))
-    if ("groups",) not in reader.broken:
-        for path, message in group_faults(config.groups):
-            reader.fault(path, message)
-    for path, message in _published_twice(config.publish or ()):
+def _judged(tree: Tree) -> Optional[Config]:
+    """Configuration as far as it is sound; the tree gets the faults of and between sections."""
+    reader = Reader(tree, Config, _source(tree.data))
+    if not isinstance(tree.data, dict):
+        fact = "empty" if tree.data is None else "not a mapping of keys to values"
+        if () not in tree.refused:
+            reader.fault((), f"the file is {fact}; {_LEAST}")
+        return None
+    config: Config = reader.section(Config, _with_files(tree.data), ())
+    faults = () if ("groups",) in reader.broken else group_faults(config.groups)
+    for path, message in (*faults, *_published_twice(config.publish or ())):
         reader.fault(path, message)
-    return config, reader.faults
+    return replace(config, written=frozenset(tree.keys))
 
 
-def _source(data: Mapping[str, Any]) -> Optional[str]:
+def _source(data: Any) -> Optional[str]:
     """Source of pledges; None if it is wrong."""
-    pledges = data.get("pledges", {})
+    pledges = data.get("pledges", {}) if isinstance(data, dict) else None
     source = pledges.get("from", "yaml") if isinstance(pledges, dict) else None
     return source if isinstance(source, str) and source in SOURCES else None
 
@@ -168,10 +160,7 @@ def _set(data: dict[str, Any], setting: str) -> None:
     parts = key.strip().split(".")
     if not equals or not all(parts):
         raise ValueError("write KEY=VALUE, such as control.law=pid or control.pid.gain=0.5")
-    try:
-        tree = yaml.read(text)
-    except NotYamlError as error:
-        raise ValueError(f"its value is not YAML: {error.faults[0].message}") from error
+    tree = yaml.read(text)
     if tree.faults:
         raise ValueError(tree.faults[0].message)
     section = data
@@ -196,15 +185,12 @@ def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Conf
     problems = []
     for setting in settings:
         key = setting.partition("=")[0].strip()
-        parts = key.split(".")
-        while parts[0] == "groups" and len(parts) > 2:  # noqa: PLR2004 - of a group
-            parts = parts[2:]
-        pledging = parts[0] in _PLEDGING
-        of_group = parts[0] == "groups" and "." in key
-        if of_group or parts[0] in (*REPLAYED, *REPLAYED_OF_GROUPS) or (own_pledges and pledging):
+        first, *rest = re.sub(r"\A(groups\.[^.]+\.)+(?=[^.])", "", key).split(".")
+        decides = (*REPLAYED, *REPLAYED_OF_GROUPS, *(_PLEDGING if own_pledges else ()))
+        if first in decides or (first == "groups" and rest):
             continue
         why = f"the pool stays as it was; write a key of {keys}"
-        if pledging:
+        if first in _PLEDGING:
             why = "each cycle goes by its recorded pledges; write --pledges configured"
         problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
     if problems:

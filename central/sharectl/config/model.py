@@ -103,7 +103,7 @@ class NodesConfig:
     controlled: Controlled = setting(ALL_NODES, kind="nodes")
     """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
     ignored), a share such as `"50%"` (lowest SHA-256 of names; `"0%"` only measures), or a ClassAd
-    constraint. If ambiguous: `{hosts: [GPU]}`, `{constraint: GPU}`, `{share: "50%"}`."""
+    constraint. A single name is a host, in parentheses an attribute: `(HAS_GPU)`."""
     reserved: Optional[Controlled] = setting(None, kind="nodes")
     """Nodes that never get targets, in the same forms."""
     job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)

@@ -17,7 +17,7 @@ from sharectl.config.fields import (
     record_of,
     sections_of,
 )
-from sharectl.config.groups import GroupConfig, SubgroupConfig, first_level_fault, part_fault
+from sharectl.config.groups import GroupConfig, SubgroupConfig, name_fault
 from sharectl.config.model import faults_between
 from sharectl.files.yaml import Fault, Tree, ValuePath, place
 from sharectl.words import did_you_mean, shown
@@ -28,12 +28,10 @@ _EXAMPLES = {
     "file": "such as file: /shared/sharectl.txt",
 }
 """Required key → example; others are shown by their name."""
-_NAME_FAULTS = {GroupConfig: first_level_fault, SubgroupConfig: part_fault}
-"""Section of a group → why a name cannot be one."""
 
 
 class Reader:
-    """Reader of one file; ``faults`` grow.
+    """Reader of one file; the faults of its tree grow.
 
     A value that cannot be used is None in the record, whatever its type, and its path is in
     ``broken``: what is checked between values says nothing of those.
@@ -45,7 +43,7 @@ class Reader:
         """Section of the whole file."""
         self.source = source
         """Source of pledges; None if it is invalid."""
-        self.faults: list[Fault] = []
+        self.faults: list[Fault] = tree.faults
         self.broken: set[ValuePath] = set(tree.refused)
         self._places = {_folded(path): index for path, index in tree.keys.items()}
 
@@ -80,7 +78,7 @@ class Reader:
         """Record of the mapping at ``path``."""
         keys = keys_of(section)
         if not isinstance(value, dict):
-            self._no_mapping(value, path, keys)
+            self._refuse(value, path, f"keys below it, such as {next(iter(keys))}")
             return _unknown(section)
         values: dict[str, Any] = {}
         for name, key in keys.items():
@@ -116,35 +114,29 @@ class Reader:
 
     def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
         if not isinstance(value, list):
-            entry = self._text(value, path) if isinstance(value, str) else ""
-            example = f"{{file: {entry or '/shared/sharectl.txt'}}}" if section else entry or "ap-1"
+            example = "{file: /shared/sharectl.txt}" if section else "ap-1"
             return self._refuse(value, path, f"a list, such as [{example}]")
         if len(value) < (key.setting.least or 0):
             self._note(path, "the list is empty; write an entry, or remove it for the default")
             return None
         item = replace(key, hint=get_args(key.hint)[0], optional=False)
-        return tuple(
-            self.section(section, entry, (*path, number))
-            if section is not None
-            else self._scalar(item, entry, (*path, number))
-            for number, entry in enumerate(value)
-        )
+        return tuple(self.value(item, entry, (*path, number)) for number, entry in enumerate(value))
 
     def _named(self, section: type, value: Any, path: ValuePath) -> Any:
         """Mapping of names; those of groups are folded."""
+        is_group = section in (GroupConfig, SubgroupConfig)
         if not isinstance(value, dict):
-            example = GROUP_EXAMPLE if section in _NAME_FAULTS else "NAME: {…}"
+            example = GROUP_EXAMPLE if is_group else "NAME: {…}"
             self._refuse(value, path, f"names below it, such as {example}")
             return {}
-        name_fault = _NAME_FAULTS.get(section)
         named: dict[str, Any] = {}
         for name, content in value.items():
             at = (*path, name)
-            problem = name_fault(name) if name_fault is not None else None
+            problem = name_fault(name, section) if is_group else None
             if problem:
                 self.fault(at, problem)
             # A dot would make two names of a faulty one.
-            folded = name.lower().replace(".", " ") if name_fault is not None else name
+            folded = name.lower().replace(".", " ") if is_group else name
             if folded in named:
                 first = next(other for other in value if other.lower() == name.lower())
                 line = self.tree.line(self.tree.keys.get((*path, first), 0))
@@ -184,14 +176,6 @@ class Reader:
         if not math.isfinite(value) or not key.admits(value):
             return self._refuse(value, path, f"a {key.range}")
         return key.hint(value)
-
-    def _no_mapping(self, value: Any, path: ValuePath, keys: Mapping[str, Key]) -> None:
-        text, first = self._text(value, path), next(iter(keys))
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            name = "" if isinstance(path[-1], int) else f"{shown(path[-1])}: "
-            self._note(path, f"this is not a mapping; write such as {name}{{{first}: {text}}}")
-        else:
-            self._refuse(value, path, f"its keys below it, indented, such as {first}")
 
     def _refuse(self, value: Any, path: ValuePath, wanted: str) -> None:
         """Note that ``value`` is not what is wanted."""

@@ -23,7 +23,7 @@ from sharectl.consumption.policy import (
 )
 from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
-from sharectl.files.yaml import Fault, NotYamlError, Tree, ValuePath, problem_lines
+from sharectl.files.yaml import Fault, Tree, ValuePath, problem_lines
 from sharectl.settings import setting
 from sharectl.words import did_you_mean, quoted
 
@@ -64,10 +64,7 @@ def parse(text: str, name: str) -> Consumption:
 
     ConfigError has all faults in the order of the lines, as ``NAME:LINE: place: fault; remedy``.
     """
-    try:
-        tree = yaml.read(text)
-    except NotYamlError as error:
-        raise ConfigError(problem_lines(name, text, error.faults)) from error
+    tree = yaml.read(text)
     reader = Reader(tree, FileConfig)
     slots: dict[ValuePath, SlotPolicy] = {}
     if isinstance(tree.data, dict):
@@ -76,9 +73,8 @@ def parse(text: str, name: str) -> Consumption:
         message = f"the file is not a mapping of keys to values; {LEAST}"
         checked = "HTCondor's configuration is for `sharectl consumption check`"
         reader.fault((), f"{message} ({checked})")
-    faults = [*tree.faults, *reader.faults]
-    if faults:
-        raise ConfigError(problem_lines(name, text, faults))
+    if tree.faults:
+        raise ConfigError(problem_lines(name, text, tree.faults))
     return _consumption(slots, tree)
 
 

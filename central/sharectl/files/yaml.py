@@ -29,12 +29,8 @@ MAX_BYTES = 2**20
 """Size of a file that is still read."""
 MAX_DEPTH = 20
 """Levels of mappings and lists within each other."""
-MAX_VALUES = 20_000
-"""Keys and values of a file."""
 MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
-PIPE_SECONDS = 5.0
-"""Time that a pipe may be silent."""
 
 _TAG = "tag:yaml.org,2002:"
 _HINTS = {
@@ -44,7 +40,6 @@ _HINTS = {
     "cannot start any token": "put text that begins with %, @ or ` in quotes",
     "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
     "a colon in quotes",
-    "expected a single document": "remove the line --- and what follows it",
     "": "check indentation, colons and quotes on this line and the one before",
 }
 """Words of PyYAML's message → remedy."""
@@ -67,14 +62,6 @@ class Fault:
     """Fact, and remedy."""
 
 
-class NotYamlError(Exception):
-    """The text is not YAML; ``faults`` says where and why."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.faults = [fault]
-
-
 @dataclass
 class Tree:
     """Content of a YAML text."""
@@ -82,8 +69,6 @@ class Tree:
     text: str
     data: Any = None
     """Mappings with text keys, lists, text, numbers, truth values; None for a refused value."""
-    empty: bool = True
-    """Nothing but blanks and comments."""
     start: int = 0
     """Characters before the content."""
     keys: dict[ValuePath, int] = field(default_factory=dict)
@@ -105,16 +90,18 @@ class Tree:
 
 
 def read(text: str) -> Tree:
-    """Tree of one YAML document; raises NotYamlError if the text is not YAML."""
+    """Tree of one YAML document; one of text that is not YAML is refused as a whole."""
     tree, loader = Tree(text), None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise NotYamlError(_syntax_fault(text, error, loader)) from error
-    if node is not None:
-        tree.empty, tree.start = False, node.start_mark.index
-        tree.data = _value(tree, node, ())
+        tree.faults.append(_syntax_fault(text, error, loader))
+        tree.refused.add(())
+    else:
+        if node is not None:
+            tree.start = node.start_mark.index
+            tree.data = _value(tree, node, ())
     return tree
 
 
@@ -123,20 +110,14 @@ def text_of(path: Path, least: str, how: str = "") -> str:
 
     ``least`` is the remedy without a file. Raises ConfigError if it cannot be read.
     """
-    is_input = path == Path("-")
     try:
         # Standard input stays open: the next reader finds it empty.
-        with (
-            contextlib.nullcontext(sys.stdin.buffer)
-            if is_input
-            else files.open_bytes(path, PIPE_SECONDS)
-        ) as file:
+        file = sys.stdin.buffer if path == Path("-") else files.open_bytes(path)
+        with file if path != Path("-") else contextlib.nullcontext():
             content = file.read(MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
-        problem = (
-            f" has more than {MAX_BYTES} bytes, so it is not a configuration; name another file"
-        )
+        problem = f" has more than {MAX_BYTES} bytes; name another file"
     except FileNotFoundError:
         problem = f" there is no such file; {least}, or name another file{how}"
     except IsADirectoryError:
@@ -180,26 +161,19 @@ def _position(text: str, index: int) -> tuple[int, int]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Nodes without anchors, aliases and tags, of a bounded number and depth."""
+    """Nodes without anchors, aliases and tags, of a bounded depth."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = self._values = 0
+    _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Node of the next events."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        self._values += 1
-        is_alias = isinstance(event, yaml.AliasEvent)
-        for fault, problem in (
-            (self._depth >= MAX_DEPTH, f"more than {MAX_DEPTH} levels within each other"),
-            (self._values > MAX_VALUES, f"more than {MAX_VALUES} values"),
-            (is_alias, "aliases are not read"),
-            (not is_alias and event.anchor is not None, "anchors are not read"),
-            (not is_alias and event.tag is not None, "tags are not read"),
-        ):
-            if fault:
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        if self._depth >= MAX_DEPTH:
+            problem = f"more than {MAX_DEPTH} levels within each other"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None or event.tag is not None:
+            problem = "aliases, anchors and tags are not read"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1

@@ -39,7 +39,7 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
     "share": shares,
     "nodes": shares
     | st.sampled_from(("*", "33.3 %", "t1_room == 3", 'regexp("wn-[0-9]+", Machine)\n  && Cpus'))
-    | st.sampled_from(({"constraint": "GPU"}, {"hosts": ["GPU"]}))
+    | st.sampled_from((["GPU"], "(GPU)"))
     | st.lists(
         st.from_regex(r"[a-z0-9*?][a-z0-9.*?-]{0,20}[a-z*?]", fullmatch=True),
         min_size=1,

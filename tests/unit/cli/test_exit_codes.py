@@ -9,8 +9,6 @@ import pytest
 
 from sharectl import errors
 from sharectl.cli.main import main
-from sharectl.config.advice import missing_extras
-from sharectl.config.load import parse
 from sharectl.errors import EXIT_CODES, SharectlError
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import made
@@ -71,20 +69,6 @@ def test_a_missing_extra_is_69(
     assert main(asked(export, config)) == 69
     needs = "needs pyarrow, which is not installed: in the checkout `pip install '.[parquet]'`"
     assert needs in capsys.readouterr().err
-
-
-def test_check_config_says_once_what_is_not_installed() -> None:
-    groups = "groups: {cms: {pledge_hs06: 1}}\n"
-    assert missing_extras(parse(groups, "F"), lambda _library: True) == ([], [])
-    problems, (line,) = missing_extras(
-        parse(groups, "F"), lambda library: None if library != "pyarrow" else library
-    )
-    assert problems == []
-    assert "optimise (plans are chosen greedily);" in line
-    assert "'.[optimise]'" in line
-    exact = parse(f"{groups}control: {{solver: highs}}\n", "F")
-    (problem,), _ = missing_extras(exact, lambda _library: None)
-    assert problem.startswith("control.solver: `highs` needs scipy, which is not installed; ")
 
 
 def test_the_page_has_the_table_of_the_code() -> None:
