@@ -24,7 +24,6 @@ from sharectl.check.snippet_subject import (
 )
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
-from sharectl.plan.nodes import REMEDIES
 from sharectl.publish import signing
 from sharectl.words import near
 
@@ -260,19 +259,13 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     words = (_arguments(subject) or subject.text(OPTIONS)).split()
     arguments = dict(zip(words[::2], words[1::2]))
     unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
-    of_options, key_file = subject.place(OPTIONS), arguments.get("--key-file")
     identity = arguments.get("--identity", "")
     if len(unauthenticated) < len(entries) and identity.rpartition("@")[2] in ("", "unmapped"):
         kind = "shared identity" if identity else "no identity"
-        yield finding(kind, of_options, identity=identity)
-    if key_file is None:
+        yield finding(kind, subject.place(OPTIONS), identity=identity)
+    if "--key-file" not in arguments:
         for why in filter(None, map(_exposed, unauthenticated)):
             yield finding("exposed", place, level=Level.ADVICE, why=why)
-    elif unauthenticated and subject.on_machine and key_file.startswith("/"):
-        jobs_user = signing.reader(subject.text("CONDOR_IDS"))
-        if problem := signing.problem(Path(key_file), jobs_user, os.geteuid()):
-            code, why = problem
-            yield finding("unsafe key", of_options, why=why, code=code, remedy=REMEDIES[code])
 
 
 @CHECKS.rule()

@@ -5,17 +5,15 @@ The last line of a signed file is ``# signature: hmac-sha256 KEYID HEX``.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import os
-import pwd
 import re
 import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
@@ -90,11 +88,6 @@ def _digest(body: bytes, key: SigningKey) -> str:
 
 # ---- files of keys, by the rules of startd_cron/target.py
 
-NO_KEY, UNSAFE_KEY, BAD_KEY = "no-key", "unsafe-key", "bad-key"
-"""Codes that nodes publish."""
-
-_IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
-
 
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
     """Keys in the file at ``path``; the first one signs, either verifies.
@@ -103,39 +96,30 @@ def read_keys(path: Path) -> tuple[SigningKey, ...]:
     could read or replace it, or its content is invalid.
     """
     try:
-        keys, faults = _inspected(path, {0, os.geteuid()})
+        content, facts = files.read_regular(path, _MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or error
         problem = f"{path}: cannot be read: {reason}; signing_key_file names the file of keys"
         raise ConfigError([problem]) from error
-    if faults:
-        raise ConfigError([f"{path}{fault}" for _, fault in faults])
-    return keys
-
-
-def _inspected(
-    path: Path, owners: Collection[int]
-) -> tuple[tuple[SigningKey, ...], list[tuple[str, str]]]:
-    """Keys, and faults with the codes of nodes; any owner will do if there are no ``owners``."""
-    content, facts = files.read_regular(path, _MAX_BYTES + 1)
     if content is None:
-        code = NO_KEY if stat.S_ISDIR(facts.st_mode) else UNSAFE_KEY
-        return (), [(code, ": is no regular file; write the keys into one")]
-    if len(content) > _MAX_BYTES:
-        return (), [(NO_KEY, f": has more than {_MAX_BYTES} bytes, so it is no file of keys")]
-    faults, mode = [], stat.S_IMODE(facts.st_mode)
-    if owners and facts.st_uid not in owners:
-        fault = f": belongs to uid {facts.st_uid}; let root own it: chown root"
-        faults.append((UNSAFE_KEY, fault))
+        raise ConfigError([f"{path}: is no regular file; write the keys into one"])
+    keys, problems = parsed(content)
+    mode = stat.S_IMODE(facts.st_mode)
     if mode & _FORBIDDEN_MODE:
         fault = f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
-        faults.append((UNSAFE_KEY, fault))
-    keys, problems = parsed(content)
-    return keys, [*faults, *((BAD_KEY, problem) for problem in problems)]
+        problems.insert(0, fault)
+    if facts.st_uid not in (0, os.geteuid()):
+        fault = f": belongs to uid {facts.st_uid}; let root own it: chown root"
+        problems.insert(0, fault)
+    if problems:
+        raise ConfigError([f"{path}{problem}" for problem in problems])
+    return keys
 
 
 def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
     """Keys, and problems, each after the number of its line."""
+    if len(content) > _MAX_BYTES:
+        return (), [f": has more than {_MAX_BYTES} bytes, so it is no file of keys"]
     problems: list[str] = []
     keys: dict[str, SigningKey] = {}
     for number, text in enumerate(content.decode("ascii", "replace").split("\n"), start=1):
@@ -158,56 +142,6 @@ def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
     if not keys and not problems:
         problems.append(f": has no key; {_MAKE}")
     return tuple(keys.values()), problems
-
-
-class JobsUser(NamedTuple):
-    """User of the startd's jobs."""
-
-    uid: int
-    gids: Collection[int]
-
-
-def reader(condor_ids: str) -> Optional[JobsUser]:
-    """User that daemons drop their rights for; None if this machine has none.
-
-    ``condor_ids`` is HTCondor's knob CONDOR_IDS, ``UID.GID``; empty if it is not set.
-    """
-    match = _IDS.fullmatch(condor_ids.strip())
-    if match:
-        return JobsUser(int(match[1]), (int(match[2]),))
-    try:
-        user = pwd.getpwnam("condor")
-    except KeyError:
-        return None
-    return JobsUser(user.pw_uid, os.getgrouplist(user.pw_name, user.pw_gid))
-
-
-def problem(path: Path, jobs_user: Optional[JobsUser], own_uid: int) -> Optional[tuple[str, str]]:
-    """Code that nodes would publish, and the reason; None if no problem is known.
-
-    ``jobs_user`` is the user whose jobs read the file, None if unknown; ``own_uid`` that of this
-    process. A file that only others can read is no problem.
-    """
-    # Daemons of an ordinary user run their jobs as that user; root may ask for any user's daemons.
-    owners = {0, own_uid, *([jobs_user.uid] if jobs_user else [])}
-    try:
-        _, faults = _inspected(path, owners if jobs_user or own_uid else ())
-        if faults:
-            code, fault = faults[0]
-            return code, f"{path}{fault.partition(';')[0]}"
-        facts = path.stat()
-    except (OSError, ValueError) as error:
-        is_hidden = isinstance(error, PermissionError) and own_uid
-        return None if is_hidden else (NO_KEY, f"{path}: {getattr(error, 'strerror', error)}")
-    if not jobs_user or own_uid or jobs_user.uid in (0, facts.st_uid):
-        return None
-    with contextlib.suppress(OSError):
-        if "system.posix_acl_access" in os.listxattr(path):  # `getfacl` knows
-            return None
-    if facts.st_gid in jobs_user.gids and facts.st_mode & stat.S_IRGRP:
-        return None
-    owner = f"{facts.st_uid}:{facts.st_gid} with mode {stat.S_IMODE(facts.st_mode):04o}"
-    return NO_KEY, f"{path} belongs to {owner}, and the jobs run as uid {jobs_user.uid}"
 
 
 # ---- trust in the way of a file to the nodes
