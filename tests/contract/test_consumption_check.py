@@ -56,11 +56,11 @@ Found = Callable[..., list[Finding]]
 def found(tmp_path: Path) -> Found:
     """Findings about configurations, each of them written into a file, such as ``0.conf``."""
 
-    def write_and_check(*texts: str, **size: float) -> list[Finding]:
+    def write_and_check(*texts: str) -> list[Finding]:
         paths = [tmp_path / f"{number}.conf" for number in range(len(texts))]
         for path, text in zip(paths, texts):
             path.write_text(text)
-        return list(check(paths, size).findings)
+        return list(check(paths).findings)
 
     return write_and_check
 
@@ -88,7 +88,7 @@ def test_each_fault_is_found_and_worded_as_listed(
     paths = [tmp_path / f"{number}.conf" for number in range(len(CASES))]
     for path, (_, _, added) in zip(paths, CASES):
         path.write_text(f"{GOOD}{added}\n")
-    findings = [finding for finding in check(paths).findings if finding.id != "nodes"]
+    findings = check(paths).findings
     missed, lines = [], []
     for path, (level, name, added) in zip(paths, CASES):
         seen = [finding for finding in findings if finding.place.startswith(f"{path}:")]
@@ -103,7 +103,7 @@ def test_each_fault_is_found_and_worded_as_listed(
 
 def test_each_check_is_shown_to_fire() -> None:
     # By tests below.
-    assert {check.id for check in CHECKS} == {name for _, name, _ in CASES} | {"policy", "nodes"}
+    assert {check.id for check in CHECKS} == {name for _, name, _ in CASES} | {"policy"}
 
 
 @pytest.mark.parametrize(
@@ -148,19 +148,6 @@ def test_a_finding_is_where_the_last_assignment_is(found: Found, tmp_path: Path)
 def test_no_policy_at_all_is_a_fault_but_of_access_points(found: Found) -> None:
     assert kinds(found("START = True\n")) == [("policy", "error")]
     assert found("CLAIM_PARTITIONABLE_LEFTOVERS = False\n") == []
-
-
-def test_nodes_that_charge_a_job_differently_are_found(found: Found, tmp_path: Path) -> None:
-    in_power = GOOD.replace("= Cpus", "= 10 * Cpus")
-    assert kinds(found(GOOD, in_power)) == [("nodes", "advice")]
-    assert kinds(found(f"{GOOD}GROUP_NAMES = cms\n", in_power)) == [("nodes", "error")]
-    assert found(GOOD, GOOD.replace("= Cpus", "= 1.0 * Cpus + 0")) == []
-    # Slot types are compared with those of the same number.
-    weights = "SLOT_TYPE_1_SLOT_WEIGHT = Cpus\nSLOT_TYPE_2_SLOT_WEIGHT = 2 * Cpus\n"
-    of_types = GOOD + TWO_TYPES + weights
-    assert found(of_types, of_types) == []
-    (finding,) = found(of_types, of_types.replace("2 * Cpus", "3 * Cpus"))
-    assert (finding.id, finding.place) == ("nodes", f"{tmp_path / '1.conf'}:{LINE + 5}")
 
 
 def test_leftovers_that_an_access_point_takes_are_found(found: Found, tmp_path: Path) -> None:
@@ -293,29 +280,6 @@ def test_each_finding_has_words_and_all_words_are_used() -> None:
     words = {*CHECKS.words, *SNIPPET_CHECKS.words}
     assert set(re.findall(r'finding\(\s*"([^"]+)"', source)) - words == set()
     assert [name for name in words if f'"{name}"' not in source] == []
-
-
-@pytest.mark.parametrize(
-    "text", ["cpus", "cpus=-1", "cpus=1e400", "cpus=1,,memory=2", "CPUS=1,cpus=2"]
-)
-def test_an_invalid_amount_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_code:
-        main(["consumption", "check", "--slot", text])
-    assert exit_code.value.code == 2
-    assert "cpus=64,memory=256000" in capsys.readouterr().err
-
-
-def test_amounts_are_of_one_slot_and_of_assets_that_it_has(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.conf"
-    path.write_text(GOOD)
-    command = ["consumption", "check", str(path), "--slot"]
-    assert main([*command, "memory=1", "--slot", "cpus=64"]) == 1
-    assert "[room]" in capsys.readouterr().out
-    assert main([*command, "cpus=4,gpus=0"]) == 0
-    assert main([*command, "cpu=4"]) == 65
-    assert "no asset cpu" in capsys.readouterr().err
 
 
 def test_paths_that_cannot_be_checked_are_named_at_once(

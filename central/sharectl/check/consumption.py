@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
 
 from sharectl.check.consumption_rules import CHECKS
 from sharectl.check.consumption_subject import MACROS, CheckedNode, ConsumptionSubject, SlotType
@@ -31,30 +30,23 @@ class ConsumptionReport:
     slots: tuple[SlotType, ...] = field(default=(), repr=False)
 
 
-def check(
-    paths: Sequence[Path],
-    size: Optional[Mapping[str, float]] = None,
-    *,
-    with_local: bool = False,
-) -> ConsumptionReport:
+def check(paths: Sequence[Path], *, with_local: bool = False) -> ConsumptionReport:
     """Findings about the consumption policies of some configurations.
 
     Parameters
     ----------
     paths
         Folders, files, dumps, ``-``; none for this machine's configuration.
-    size
-        Asset, lower case → amount in one slot, where the configuration does not say it.
     with_local
         Put folders on top of the configuration of this machine.
 
     Raises
     ------
     InputError
-        If a path cannot be read, or no slot has an asset of ``size``.
+        If a path cannot be read.
     """
     _refuse_paths(paths, with_local=with_local)
-    names = [str(path) for path in paths] or [THIS_MACHINE]
+    names = tuple(str(path) for path in paths) or (THIS_MACHINE,)
     nodes: list[CheckedNode] = []
     refused: list[Finding] = []
     # A configuration that is refused ends the process that read it.
@@ -62,24 +54,21 @@ def check(
         for name in names:
             try:
                 configuration = _configuration(name, reader, with_local=with_local)
-                nodes.append(CheckedNode(configuration, process, size or {}))
+                nodes.append(CheckedNode(configuration, process))
             except UnreadableConfigurationError as error:
                 refused.append(refusal(error, name))
-        _refuse_size(nodes, size or {})
+        subject = ConsumptionSubject(tuple(nodes), process)
         try:
-            subject = ConsumptionSubject(tuple(nodes), process)
-            results = (*refused, *CHECKS.findings(subject))
-            return ConsumptionReport(results, tuple(names), subject.slots)
+            return ConsumptionReport((*refused, *CHECKS.findings(subject)), names, subject.slots)
         except UnreadableConfigurationError as error:
-            name = ", ".join(node.configuration.name for node in nodes)
-            return ConsumptionReport((*refused, refusal(error, name)), tuple(names))
+            return ConsumptionReport((*refused, refusal(error, ", ".join(names))), names)
 
 
 def check_text(name: str, content: str) -> list[Finding]:
     """Findings about the policies of a snippet that is in no file; ``name`` is for places."""
     with CondorProcess() as process:
         try:
-            node = CheckedNode(read_text(name, content, MACROS, process), process, {})
+            node = CheckedNode(read_text(name, content, MACROS, process), process)
             return CHECKS.findings(ConsumptionSubject((node,), process))
         except UnreadableConfigurationError as error:
             return [refusal(error, name)]
@@ -93,15 +82,6 @@ def _configuration(name: str, process: CondorProcess, *, with_local: bool) -> Co
     stdin = path == STDIN
     content = sys.stdin.buffer.read(MAX_BYTES) if stdin else read_regular(path, MAX_BYTES)[0]
     return read_text(name, (content or b"").decode("utf-8", "replace"), MACROS, process)
-
-
-def _refuse_size(nodes: Sequence[CheckedNode], size: Mapping[str, float]) -> None:
-    assets = {name.lower() for node in nodes for name in node.assets}
-    names = ", ".join(sorted(assets))
-    remedy = f"write one of {names}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
-    strange = [name for name in size if name not in assets and size[name]] if nodes else []
-    if strange:
-        raise InputError([f"--slot: slots have no asset {name}; {remedy}" for name in strange])
 
 
 def _refuse_paths(paths: Sequence[Path], *, with_local: bool) -> None:

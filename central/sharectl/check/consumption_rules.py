@@ -395,7 +395,7 @@ def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
         break
 
 
-# ---- Access points, and several nodes
+# ---- Access points
 
 
 @CHECKS.rule(_NODES)
@@ -433,21 +433,3 @@ def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
         weight = written(WEIGHT)[-1].text
     is_schedds = has_schedd and written(WEIGHT) and weight and "$" not in weight
     return SlotKnob(WEIGHT, weight, place(WEIGHT)) if is_schedds else None
-
-
-@CHECKS.rule()
-def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
-    """Weights by which a job costs more on one node than on another: quotas in two units.
-
-    Types of one number are meant alike; the first node of each number is the measure.
-    """
-    has_quotas = any(node.configuration.text("GROUP_NAMES") for node in subject.nodes)
-    level = Level.ERROR if has_quotas else Level.ADVICE
-    first: dict[int, SlotType] = {}
-    for slot in subject.tried:
-        measure = first.setdefault(slot.number, slot)
-        cost, usual = slot.cost_on_large_slot, measure.cost_on_large_slot
-        if cost is None or usual is None or math.isclose(cost, usual, rel_tol=1e-6):
-            continue
-        names: dict[str, Any] = {"slot": slot, "measure": measure, "cost": cost, "usual": usual}
-        yield finding("unlike nodes", slot.weight.place, level=level, **names)

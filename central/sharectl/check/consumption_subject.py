@@ -88,8 +88,6 @@ class CheckedNode:
 
     configuration: Configuration
     htcondor: CondorProcess
-    size: Amounts
-    """Amounts of a slot that the operator states, asset in lower case."""
 
     @cached_property
     def boolean_texts(self) -> Mapping[str, str]:
@@ -282,15 +280,12 @@ class SlotType:
         """Amounts of an empty slot; types that state none divide evenly what the others leave."""
         node, amounts = self.node, dict[str, float]()
         for asset in node.assets:
-            total, stated = node.total(asset), node.size.get(asset.lower())
-            if total is None:
+            if (total := node.total(asset)) is None:
                 total = WHOLE_SLOT.get(asset, DEVICES)
                 if asset in ("Memory", "Disk"):
                     total *= amounts["Cpus"] / WHOLE_SLOT["Cpus"]
             parts = {slot: amount_of(slot.shares, asset, total) for slot in node.slot_types}
             own = parts[self]
-            if stated is not None and not amount_of(self.shares, asset, 0.0):
-                own = stated
             if own is None:
                 taken = sum(slot.count * (part or 0) for slot, part in parts.items())
                 among = sum(slot.count for slot, part in parts.items() if part is None)
@@ -325,14 +320,6 @@ class SlotType:
         ads = [self.slot_ad(free), self.slot_ad(_less(free, taken))]
         before, after = map(number_of, self.weights(ads))
         return None if before is None or after is None else before - after
-
-    @cached_property
-    def cost_on_large_slot(self) -> Optional[float]:
-        """Cost of a job of 8 cores and 16 GiB on a slot of 64 cores and 256 GiB."""
-        free = {**dict.fromkeys(self.whole, 8.0), "Cpus": 64.0, "Memory": 2.0**18, "Disk": 2.0**30}
-        job = _requests({"Cpus": "8", "Memory": "16384", "Disk": "102400"})
-        (taken,) = self.matched(free, [job])
-        return self.cost(free, taken) if _fits(taken, free) else None
 
     def matched(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the negotiator takes; a missing request is 0 for it."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, TextIO
 
@@ -14,14 +13,14 @@ from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
 from sharectl.cli import options
 from sharectl.cli.check import add_check_arguments, show
-from sharectl.condor.ad_files import AdOfFile, read, text_of
+from sharectl.condor.ad_files import AdOfFile, read
 from sharectl.condor.empty_slots import emptied
 from sharectl.condor.negotiator import groups_of
 from sharectl.config.load import load
 from sharectl.config.model import PoolConfig
 from sharectl.consumption import asks, file
-from sharectl.consumption.asks import Jobs, PoolAds
-from sharectl.consumption.policy import Consumption, attribute_of
+from sharectl.consumption.asks import Jobs
+from sharectl.consumption.policy import STANDARD, Consumption, attribute_of
 from sharectl.consumption.render import line_of, notes, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.report import match_cost
@@ -41,7 +40,7 @@ Effects of HTCondor that the policy does not show are in it as NOTE, and on stan
 Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
 _CAPACITY_EPILOG = """\
-The pool is asked for slots, jobs and groups that no file has.
+The pool is asked for slots, jobs and groups; with --slots, no daemon is asked for anything.
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
 leave, so its quota may be 0 while all that slots have counts as within it.
 ? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
@@ -53,13 +52,9 @@ columns of --group, in weighted slots:
   usage later   charge of these jobs from the next cycle on, with the least of each; >= as above
   least cost    the smallest cost of such a match
   least weight  the smallest SlotWeight of a slot that they match: a slot without policy costs it
-  past quota    usage beyond the quota that leftovers allow
 
 {_CAPACITY_EPILOG}"""
-_STANDARD = ("cpus", "memory", "disk")
-_AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d{1,15}(?:\.\d+)?)\s*")
-_WHOLE = r"[1-9][0-9]{0,14}"
-_REQUEST = re.compile(rf"(?:{_WHOLE}(?:,{_WHOLE}){{0,2}})?(?:(?:^|,)[A-Za-z_]\w*={_WHOLE})*")
+_AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
 
 
 # ---- examples and render
@@ -125,18 +120,6 @@ def _faults(text: str, consumption: Consumption, name: str) -> list[str]:
 # ---- check
 
 
-def _size(text: str) -> dict[str, float]:
-    """Asset, lower case -> amount, from ``cpus=64,memory=256000``."""
-    matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
-    amounts = {match[1].lower(): float(match[2]) for match in matches if match}
-    if len(amounts) != len(matches):
-        raise ValueError(
-            f"{text!r}: write amounts of assets, each once, in HTCondor's units (Memory MiB, Disk "
-            "KiB), such as cpus=64,memory=256000,gpus=4"
-        )
-    return amounts
-
-
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
@@ -146,22 +129,12 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         help="folders of snippets, snippets, or output of `condor_config_val -dump [-verbose]`; - "
         "for standard input; several are compared (default: this machine's configuration)",
     )
-    parser.add_argument(
-        "--slot",
-        type=_size,
-        action="append",
-        default=[],
-        metavar="ASSET=AMOUNT,…",
-        help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 "
-        "(default: those of the configuration; for snippets, a node of 32 cores); may be repeated",
-    )
     add_check_arguments(parser, CHECKS, "folders")
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
-    amounts = {asset: amount for slot in arguments.slot for asset, amount in slot.items()}
-    report = check(arguments.paths, amounts, with_local=arguments.with_local)
+    report = check(arguments.paths, with_local=arguments.with_local)
     slots: list[dict[str, Any]] = [
         {
             "configuration": slot.node.configuration.name,
@@ -187,26 +160,21 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _request(text: str) -> Jobs:
     """Job of a ``--request``."""
-    words = [word for word in text.split(",") if "=" not in word]
-    named = [word.lower().split("=") for word in text.split(",") if "=" in word]
-    pairs = [*zip(_STANDARD, words), *((name, amount) for name, amount in named if name)]
-    amounts = dict(pairs)
-    if not text or not _REQUEST.fullmatch(text) or len(amounts) < len(pairs):
+    matches = [_AMOUNT.fullmatch(part) for part in text.lower().split(",")]
+    amounts = {match[1]: match[2] for match in matches if match}
+    if len(amounts) < len(matches):
         raise ValueError(
-            f"{text[:60]!r}: write cores, MiB and KiB such as 8,16000,1000000, others by name such "
-            "as 8,gpus=1; each is a whole number from 1 on, of 15 digits at most"
+            f"{text[:60]!r}: write whole numbers from 1 on, each asset once, in HTCondor's units "
+            "(memory MiB, disk KiB), such as cpus=8,memory=16000,gpus=1"
         )
-    amounts = {**dict.fromkeys(_STANDARD, "1"), **amounts}
+    amounts = {**dict.fromkeys(STANDARD, "1"), **amounts}
     ad = {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
     return Jobs(AdOfFile(f"request {text}", ad))
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--group",
-        action="store_true",
-        help="sums by accounting group against its quota, and how far leftovers pass it",
-    )
+    by_group = "sums by accounting group, against its quota"
+    parser.add_argument("--group", action="store_true", help=by_group)
     _add_common(parser, "jobs of this file", "jobs of this request instead of those that pend")
 
 
@@ -216,28 +184,23 @@ def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
-    add, file_of = parser.add_argument, "ads of condor_status -long or -json"
+    add = parser.add_argument
     of_file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-    add("--jobs", **of_file, help=f"{of_jobs}: ads of condor_q -all -long or -json")
+    add("--jobs", help=f"{of_jobs}: output of condor_q -all -long", **of_file)
     add(
         "--request",
         action="append",
         default=[],
         type=_request,
-        metavar="[CPUS[,MIB[,KIB]]][,NAME=AMOUNT…]",
-        help=f"{of_request}: cores, MiB, KiB, each 1 if left out; GPUs and custom resources by "
-        "name, such as 8,gpus=1; may be repeated",
+        metavar="ASSET=AMOUNT,…",
+        help=f"{of_request}, such as cpus=8,memory=16000,gpus=1; cores, MiB of memory and KiB of "
+        "disk are 1 if left out; may be repeated",
     )
-    add("--slots", **of_file, help=f"slots of this file: {file_of}; - for standard input")
-    add("--constraint", metavar="EXPR", help="slots for which this is true")
-    add("--job-constraint", metavar="EXPR", help="jobs for which this is true")
+    slots = "slots and groups of this file: output of condor_status -any -long; - for standard"
+    add("--slots", help=f"{slots} input", **of_file)
     add("--empty", action="store_true", help="slots and groups as when nothing runs")
-    quotas = "ads of condor_status -any -constraint IsAccountingGroup -long or -json"
-    add("--quotas", **of_file, help=f"groups of this file: {quotas}")
-    leftovers = "CLAIM_PARTITIONABLE_LEFTOVERS of the access points (default: theirs, else on)"
-    add("--leftovers", choices=("on", "off"), help=leftovers)
     config = "sharectl's configuration, for its section pool (default: this machine's pool)"
-    add("--config", **of_file, help=config)
+    add("--config", help=config, **of_file)
 
 
 def _cost(arguments: argparse.Namespace) -> int:
@@ -249,8 +212,7 @@ def _cost(arguments: argparse.Namespace) -> int:
     priced = asks.price(inputs.slots, jobs)
     content = match_cost.priced(priced)
     if arguments.group:
-        groups = inputs.groups()
-        content["groups"] = match_cost.groups(groups, priced, leftovers=inputs.leftovers())
+        content["groups"] = match_cost.groups(inputs.groups(), priced)
     return inputs.show("consumption-cost", content, match_cost.cost_tables)
 
 
@@ -258,10 +220,7 @@ def _capacity(arguments: argparse.Namespace) -> int:
     """Print the number of claims that slots, slot types and groups can have now."""
     inputs = _Inputs(arguments)
     groups = inputs.groups()
-    leftovers = bool(groups) and inputs.leftovers()
-    content = match_cost.capacity(
-        asks.smallest_matches(inputs.slots), groups, leftovers=leftovers, empty=arguments.empty
-    )
+    content = match_cost.capacity(asks.smallest_matches(inputs.slots), groups)
     jobs, waiting = list(arguments.request), arguments.jobs is not None or arguments.pending
     jobs += inputs.jobs() if waiting else []
     if jobs or waiting:
@@ -277,87 +236,52 @@ class _Inputs:
         self._place = PoolConfig() if arguments.config is None else load(arguments.config).pool
         self._notes: list[str] = []
         self._missing: list[str] = []
+        path = arguments.slots
+        self._pool = asks.look(self._place) if path is None else asks.pool_of(read(path))
+        if not self._pool.slots:
+            fact = f"no slot: {path or 'the pool'} has none but dynamic ones"
+            raise InputError([f"{fact}; --slots wants output of condor_status -any -long"])
 
-    @cached_property
-    def _pool(self) -> PoolAds:
-        constraint = self._arguments.constraint if self._arguments.slots is None else None
-        asks.restricted([], constraint, "--constraint")
-        return asks.look(self._place, constraint)
-
-    @cached_property
-    def slots(self) -> Sequence[AdOfFile]:
+    @property
+    def slots(self) -> list[AdOfFile]:
         """Partitionable and static slots."""
-        path, constraint = self._arguments.slots, self._arguments.constraint
-        slots: Sequence[AdOfFile]
-        if path is None:
-            slots = self._pool.slots
-        else:
-            ads = asks.checked(read(path), of_slots=True)
-            whole = [ad for ad in ads if text_of(ad.attributes, "SlotType") != "Dynamic"]
-            slots = asks.restricted(whole, constraint, "--constraint")
-        if not slots:
-            which = "that meets --constraint" if constraint else "but dynamic ones"
-            raise InputError([f"no slot: {path or 'the pool'} has none {which}"])
         if self._arguments.empty:
-            return [AdOfFile(slot.place, emptied(slot.attributes)) for slot in slots]
-        return slots
+            return [AdOfFile(ad.place, emptied(ad.attributes)) for ad in self._pool.slots]
+        return self._pool.slots
 
     def jobs(self) -> list[Jobs]:
         """Jobs that wait, of ``--jobs`` or of the pool."""
-        path, constraint = self._arguments.jobs, self._arguments.job_constraint
-        if path is None:
-            asks.restricted([], constraint, "--job-constraint")
+        if (path := self._arguments.jobs) is None:
             schedds = self._pool.schedds
-            jobs, self._missing = asks.pending(self._place, schedds, self.slots, constraint)
+            jobs, self._missing = asks.pending(self._place, schedds, self._pool.slots)
             return jobs
-        every = asks.checked(read(path), of_slots=False)
-        waiting = [ad for ad in every if asks.waits(ad)]
+        every = read(path)
+        waiting = asks.waiting(every)
         if others := len(every) - len(waiting):
             self._notes.append(
                 f"{path}: {counted(others, 'job')} left out that do not wait for a slot"
             )
-        return [Jobs(ad) for ad in asks.restricted(waiting, constraint, "--job-constraint")]
+        return waiting
 
     def groups(self) -> list[Group]:
-        """Groups, of ``--quotas`` or of the pool; empty where slots are of a file."""
-        arguments = self._arguments
-        if arguments.quotas is not None:
-            groups = groups_of(read(arguments.quotas))
-        elif arguments.slots is not None:
-            return []
-        else:
-            groups = groups_of(self._pool.groups)
-            if not groups:
-                self._notes.append(
-                    "groups are missing: the collector has no ad of one; wait for a negotiation "
-                    "cycle, or see NEGOTIATOR_ADVERTISE_ACCOUNTING"
-                )
-        return [replace(group, used=0.0) for group in groups] if arguments.empty else groups
-
-    def leftovers(self) -> bool:
-        """Schedds use the rest of slots."""
-        arguments = self._arguments
-        if arguments.leftovers is not None:
-            return bool(arguments.leftovers == "on")
-        live = arguments.slots is None
-        setting = asks.leftovers(self._place, self._pool.schedds) if live else None
-        if setting is None:
+        """Groups, of ``--slots`` or of the pool."""
+        groups = groups_of(self._pool.groups)
+        if not groups:
             self._notes.append(
-                "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say "
-                "--leftovers off if it is not"
+                "groups are missing: there is no ad of one; wait for a negotiation cycle, or see "
+                "NEGOTIATOR_ADVERTISE_ACCOUNTING"
             )
-        return setting is not False
+        return [replace(group, used=0.0) for group in groups] if self._arguments.empty else groups
 
     def show(
         self, name: str, content: dict[str, Any], tables: Callable[[Any, TextIO], None]
     ) -> int:
-        """Print the content with its notes, and problems of the pool; the exit code."""
-        content["notes"] = [*content["notes"], *self._notes]
-        content["empty"], content["missing"] = self._arguments.empty, self._missing
-        content["job_constraint"] = self._arguments.job_constraint
-        options.show(self._arguments, name, content, partial(tables, content))
-        options.say(map(printable, self._missing))
-        return PoolUnavailableError.exit_code if self._missing else 0
+        """Print the content with notes and problems of the pool; the exit code."""
+        arguments, missing = self._arguments, self._missing
+        content |= {"notes": self._notes, "empty": arguments.empty, "missing": missing}
+        options.show(arguments, name, content, partial(tables, content))
+        options.say(map(printable, missing))
+        return PoolUnavailableError.exit_code if missing else 0
 
 
 _VERBS = {

@@ -1,16 +1,14 @@
-"""Ads of slots, jobs and groups as HTCondor's tools print them, ``-long`` or ``-json``.
+"""Ads of slots, jobs and groups as HTCondor's tools print them with ``-long``.
 
-An ad becomes name → expression, as text in the syntax of ``-long``; nothing is evaluated here.
+An ad becomes name → expression, as text; nothing is evaluated here.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sharectl.errors import InputError
 from sharectl.files import packed
@@ -22,10 +20,8 @@ MOST_CHARACTERS = 2**16
 """Of an expression: longer ones are no requests or policies."""
 
 _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*)\s*=(?!=)\s*(.*?)\s*")
-_EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
 _HEADING = re.compile(r"\s*(--|#)")
 """What condor_q prints in front of the ads of a schedd."""
-_AS_JSON = "write what condor_status or condor_q prints with -json"
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -34,7 +30,7 @@ class AdOfFile:
     """An ad and where it begins."""
 
     place: str
-    """``file:line``, or ``file: ad N`` in JSON."""
+    """``file:line``."""
     attributes: Mapping[str, str]
 
 
@@ -60,17 +56,22 @@ def content_of(path: Path) -> tuple[str, str]:
 
 
 def parse(text: str, name: str) -> list[AdOfFile]:
-    """Ads of a text; ``name`` stands for it in places and errors.
-
-    Raises InputError as for `read`.
-    """
-    problems = Problems()
-    from_text = _from_json if text.lstrip()[:1] in ("[", "{") else _from_long
-    ads = list(from_text(text, name, problems))
+    """Ads of a text; ``name`` stands for it in places and errors. Raises as `read`."""
+    problems, ads = Problems(), list[AdOfFile]()
+    attributes: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or _HEADING.match(line):
+            attributes = {}
+        elif (match := _ATTRIBUTE.fullmatch(line)) is None or len(line) > MOST_CHARACTERS:
+            fault = "too long" if match else "no attribute"
+            remedy = "write Name = expression, an empty line between ads"
+            problems.add(f"{name}:{number}", f"{fault}; {remedy}")
+        else:
+            if not attributes:
+                ads.append(AdOfFile(f"{name}:{number}", attributes))
+            attributes[match[1]] = match[2]
     if not ads and not problems:
-        problems.add(
-            name, "no ad in it; write what condor_status or condor_q prints with -long or -json"
-        )
+        problems.add(name, "no ad in it; write what condor_status or condor_q prints with -long")
     if problems:
         raise InputError(problems.lines())
     return ads
@@ -104,65 +105,3 @@ def _attribute(ad: Mapping[str, str], name: str) -> str:
         return ad[name]
     wanted = name.lower()
     return next((text for key, text in ad.items() if key.lower() == wanted), "")
-
-
-def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
-    attributes: dict[str, str] = {}
-    began = 0
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if not line.strip() or _HEADING.match(line):
-            if attributes:
-                yield AdOfFile(f"{name}:{began}", attributes)
-            attributes = {}
-            continue
-        match = _ATTRIBUTE.fullmatch(line)
-        if match is None or len(line) > MOST_CHARACTERS:
-            fault = "no attribute" if match is None else "too long"
-            remedy = "write Name = expression, an empty line between ads"
-            problems.add(f"{name}:{number}", f"{fault}; {remedy}")
-            continue
-        began = number if not attributes else began
-        attributes[match[1]] = match[2]
-
-
-def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
-    """Ads of lists, or side by side: condor_q prints a list for each schedd."""
-    decoder = json.JSONDecoder()
-    at = number = 0
-    try:
-        while at < len(text):
-            if text[at].isspace():
-                at += 1
-                continue
-            value, at = decoder.raw_decode(text, at)
-            for ad in value if isinstance(value, list) else [value]:
-                number += 1
-                if isinstance(ad, dict):
-                    yield AdOfFile(f"{name}: ad {number}", _attributes(ad))
-                else:
-                    problems.add(f"{name}: ad {number}", f"no object; {_AS_JSON}")
-    except (ValueError, RecursionError) as error:  # numbers of many digits too
-        line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-        problems.add(f"{name}:{line}", f"no JSON; {_AS_JSON}")
-
-
-def _attributes(ad: Mapping[str, Any]) -> dict[str, str]:
-    texts = {key: _expression(value) for key, value in ad.items() if key.isidentifier()}
-    return {key: text for key, text in texts.items() if len(text) <= MOST_CHARACTERS}
-
-
-def _expression(value: Any) -> str:
-    """Expression of a JSON value."""
-    if isinstance(value, str):
-        written = _EXPRESSION.fullmatch(value)
-        # In expressions backslashes are doubled, as nowhere else.
-        return (
-            written[1].replace("\\\\", "\\")
-            if written
-            else '"{}"'.format(value.replace('"', '\\"'))
-        )
-    if isinstance(value, list):
-        return f"{{ {', '.join(map(_expression, value))} }}"
-    if isinstance(value, dict):
-        return f"[ {'; '.join(f'{key} = {_expression(part)}' for key, part in value.items())} ]"
-    return repr(value).lower() if isinstance(value, (bool, int, float)) else "undefined"

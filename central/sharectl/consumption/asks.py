@@ -13,14 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from math import floor, isfinite, log
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import daemons
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
-from sharectl.condor.configuration import literal
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedd_jobs import NO_SLOT
 from sharectl.config.model import PoolConfig
@@ -39,7 +37,6 @@ from sharectl.consumption.cost import (
 from sharectl.consumption.policy import STANDARD
 from sharectl.errors import InputError
 from sharectl.shares.groups import without_user
-from sharectl.words import Problems, counted
 
 Ad = Mapping[str, str]
 
@@ -171,14 +168,11 @@ def _as_long(ad: Ad) -> str:
 
 def _row(
     ad: Ad, names: tuple[str, ...], jobs: Sequence[Ad], most: int
-) -> tuple[PricedSlots, list[Match], list[Match]]:
-    """A kind of slot, and its match with each job, as it is and when nothing runs on it."""
-    job_ads = [ad_of_long(_as_long(job)) for job in jobs]
-    (_, bare), (slots, fits) = (
-        (slot.described, [match_of(slot.described, partial(slot.look, job), n) for job in job_ads])
-        for slot, n in ((_Slot(emptied(ad), names), 0), (_Slot(ad, names), most))
-    )
-    return slots, fits, bare
+) -> tuple[PricedSlots, list[Match]]:
+    """A kind of slot, and its match with each job."""
+    slot, job_ads = _Slot(ad, names), [ad_of_long(_as_long(job)) for job in jobs]
+    looks = (partial(slot.look, job) for job in job_ads)
+    return slot.described, [match_of(slot.described, look, most) for look in looks]
 
 
 def _works() -> bool:
@@ -196,32 +190,10 @@ def _load_library() -> None:
     _works()
 
 
-def _evaluated(
-    questions: Sequence[tuple[str, Callable[[], Any]]], advice: str, deadline_seconds: float
-) -> Iterator[Any]:
-    """Values of functions that evaluate ads, each in a child; InputError names one that fails."""
-    _load_library()
-    step = os.cpu_count() or 1
-    for start in range(0, len(questions), step):
-        batch = questions[start : start + step]
-        answers = ask_all(
-            {
-                str(number): Question(ask, deadline_seconds, more_bytes=MOST_MEMORY_BYTES)
-                for number, (_, ask) in enumerate(batch)
-            }
-        )
-        for (name, _), answer in zip(batch, answers.values()):
-            if problem := answer.source.problem:
-                fact = f"HTCondor's library cannot evaluate {name}"
-                raise InputError([f"{fact}: {problem}; {advice}"])
-            yield answer.value
-
-
 # ---- kinds of slots and jobs
 
 _SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
 _SEEN_PREFIXES = ("consumption", "request", "_condor_request")
-_TOTAL = re.compile(r"TotalSlot(?!s$)", re.IGNORECASE)
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
@@ -295,26 +267,36 @@ def price(
 
     InputError if HTCondor's library cannot evaluate the ads.
     """
+    _load_library()
     slot_ads = [slot.attributes for slot in slots]
     job_ads = [{**job.ad.attributes, _APART[-1]: f'"{job.accounting_group}"'} for job in jobs]
-    totals = {name.lower() for ad in slot_ads for name in ad if _TOTAL.match(name)}
-    slot_kinds, job_kinds = kinds(slot_ads, job_ads, (*_APART, *totals))
+    slot_kinds, job_kinds = kinds(slot_ads, job_ads, _APART)
     shapes = [job_ads[kind[0]] for kind in job_kinds]
     questions = []
     for kind in slot_kinds if jobs else ():
         least = min(kind, key=lambda number: number_of(slot_ads[number], "disk"))
         names = tuple(text_of(slot_ads[n], "Name") or slots[n].place for n in kind)
         row = partial(_row, slot_ads[least], names, shapes, most)
-        questions.append((slots[least].place, row))
-    advice = "leave it out with --constraint, or jobs with --job-constraint"
-    rows = list(_evaluated(questions, advice, deadline_seconds + SHAPE_SECONDS * len(shapes)))
+        seconds = deadline_seconds + SHAPE_SECONDS * len(shapes)
+        questions.append((slots[least].place, Question(row, seconds, more_bytes=MOST_MEMORY_BYTES)))
+    rows, at_once = [], os.cpu_count() or 1
+    for start in range(0, len(questions), at_once):
+        batch = questions[start : start + at_once]
+        answers = ask_all({str(number): question for number, (_, question) in enumerate(batch)})
+        for (place, _), answer in zip(batch, answers.values()):
+            if problem := answer.source.problem:
+                fact = f"HTCondor's library cannot evaluate {place}: {problem}"
+                raise InputError(
+                    [f"{fact}; leave that, or a job, out of what --slots and --jobs name"]
+                )
+            rows.append(answer.value)
     priced = []
     for kind in job_kinds:
         members = [jobs[number] for number in kind]
         names, count = tuple(job.ad.place for job in members), sum(job.count for job in members)
         priced.append(PricedJobs(names, count, members[0].accounting_group))
-    described, matches, empty = zip(*rows) if rows else ((), (), ())
-    return Priced(described, tuple(priced), matches, empty)
+    described, matches = zip(*rows) if rows else ((), ())
+    return Priced(described, tuple(priced), matches)
 
 
 def smallest_matches(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Match]]]:
@@ -330,7 +312,7 @@ def smallest_matches(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optio
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
     # A request that is short of assets is 0 claims; other refusals leave the number unknown.
     countable = (
-        [match for match in row if {why for why, _ in match.refused} <= {Refusal.SHORT}]
+        [match for match in row if match.refused.keys() <= {Refusal.SHORT}]
         for row in priced.matches
     )
     return [(kind, next(iter(row), None)) for kind, row in zip(priced.slots, countable)]
@@ -341,61 +323,12 @@ def _whole(ad: Ad, name: str) -> Optional[int]:
     return int(value) if isfinite(value) else None
 
 
-# ---- files
-
-_OF_JOBS = ("request", "clusterid", "procid", "jobstatus")
-
-
-def checked(ads: Sequence[AdOfFile], *, of_slots: bool) -> Sequence[AdOfFile]:
-    """The ads, all of slots or all of jobs; InputError with the place of each that is not."""
-    problems = Problems()
-    noun, option, tool = ("slot", "slots", "status") if of_slots else ("job", "jobs", "q -all")
-    fault = f"no ad of a {noun} with all its attributes"
-    remedy = f"give --{option} the output of condor_{tool} -long"
-    for ad in ads:
-        names = {name.lower() for name in ad.attributes}
-        is_slot = "machineresources" in names
-        is_job = not is_slot and any(name.startswith(_OF_JOBS) for name in names)
-        if not (is_slot if of_slots else is_job):
-            problems.add(ad.place, f"{fault}; {remedy}")
-    if problems:
-        raise InputError(problems.lines())
-    return ads
-
-
-def waits(job: AdOfFile) -> bool:
-    """The job waits for a slot of the pool; one without JobStatus does."""
-    is_idle = _whole(job.attributes, "JobStatus") in (None, 1)
-    return is_idle and _whole(job.attributes, "JobUniverse") not in NO_SLOT
-
-
-def restricted(
-    ads: Sequence[AdOfFile], constraint: Optional[str], option: str
-) -> Sequence[AdOfFile]:
-    """Ads that meet the constraint of an option; InputError if HTCondor cannot evaluate it."""
-    _load_library()
-    if constraint is not None and expression(constraint) is None:
-        problem = f"{option}: {constraint!r} is an invalid expression of HTCondor"
-        raise InputError([f'{problem}; write such as Cpus >= 8 && Arch == "X86_64"'])
-    if constraint is None or not ads:
-        return ads
-    question = (f"{option} {constraint!r}", partial(_meet, constraint, ads))
-    (met,) = _evaluated([question], "write another expression", EVALUATION_SECONDS)
-    return [ad for ad, is_met in zip(ads, met) if is_met]
-
-
-def _meet(constraint: str, ads: Sequence[AdOfFile]) -> list[bool]:
-    tree = expression(constraint)
-    return [is_true(value_of(tree, ad_of_long(_as_long(ad.attributes)))) for ad in ads]
-
-
 # ---- a pool
 
 MOST_SHAPES = 500
 """Kinds of pending jobs of a schedd that are priced, those with the most jobs."""
 MOST_ROWS = 20_000
 """Kinds of pending jobs that a schedd is asked for."""
-_PENDING = "JobStatus == 1"
 _KEYS = (
     *("JobStatus", "JobUniverse", "AccountingGroup", "Requirements"),
     *("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs"),
@@ -404,26 +337,25 @@ _JOB_ID = re.compile(r"\s*(\d{1,10}\.\d{1,10})\b")
 
 
 class PoolAds(NamedTuple):
-    """Answer of a pool's collector."""
+    """Slots, groups and access points of a pool, or of a file."""
 
     slots: list[AdOfFile]
     """Partitionable and static ones."""
     groups: list[AdOfFile]
     """Accounting ads; empty if the negotiator advertises none."""
-    schedds: list[dict[str, str]]
+    schedds: Sequence[Mapping[str, str]] = ()
     """Locations."""
 
 
-def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
-    """Slots that meet ``constraint``, groups and schedds, or PoolUnavailableError."""
-    ask = partial(_pool_ads, constraint=constraint)
-    return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
+def look(pool: PoolConfig) -> PoolAds:
+    """Answer of a pool's collector, or PoolUnavailableError."""
+    return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, _pool_ads)
 
 
-def _pool_ads(collector: Any, constraint: Optional[str]) -> PoolAds:
+def _pool_ads(collector: Any) -> PoolAds:
     groups = daemons.query(collector, "Accounting", daemons.ACCOUNTING_GROUP)
     return PoolAds(
-        [_ad(f"slot {ad.get('Name')}", ad) for ad in daemons.slots(collector, constraint)],
+        [_ad(f"slot {ad.get('Name')}", ad) for ad in daemons.slots(collector, None)],
         [_ad(f"group {ad.get('Name')}", ad) for ad in groups],
         daemons.locations(collector, "Schedd"),
     )
@@ -433,15 +365,39 @@ def _ad(place: str, ad: Any) -> AdOfFile:
     return AdOfFile(place, from_long(ad.printOld()))
 
 
+def pool_of(ads: Iterable[AdOfFile]) -> PoolAds:
+    """Slots and groups among the ads of a file."""
+    slots, groups = list[AdOfFile](), list[AdOfFile]()
+    for ad in ads:
+        texts = {name.lower(): text for name, text in ad.attributes.items()}
+        if texts.get("isaccountinggroup", "").lower() == "true":
+            groups.append(ad)
+        elif text_of(ad.attributes, "SlotType") in ("Partitionable", "Static"):
+            slots.append(ad)
+    return PoolAds(slots, groups)
+
+
+def waiting(ads: Iterable[AdOfFile]) -> list[Jobs]:
+    """Jobs of a file that wait for a slot of the pool, as those without JobStatus do.
+
+    InputError if an ad is no job's.
+    """
+    jobs = []
+    for ad in ads:
+        if not {"clusterid", "requestcpus"} & {name.lower() for name in ad.attributes}:
+            problem = f"{ad.place}: no ad of a job; give --jobs the output of condor_q -all -long"
+            raise InputError([problem])
+        is_idle = _whole(ad.attributes, "JobStatus") in (None, 1)
+        if is_idle and _whole(ad.attributes, "JobUniverse") not in NO_SLOT:
+            jobs.append(Jobs(ad))
+    return jobs
+
+
 def pending(
-    pool: PoolConfig,
-    schedds: Iterable[Mapping[str, str]],
-    slots: Iterable[AdOfFile],
-    constraint: Optional[str],
+    pool: PoolConfig, schedds: Iterable[Mapping[str, str]], slots: Iterable[AdOfFile]
 ) -> tuple[list[Jobs], list[str]]:
     """Pending jobs by kinds, as ``slots`` can tell them apart, and problems of schedds."""
-    keys = job_keys([slot.attributes for slot in slots], constraint)
-    ask = partial(job_kinds_of, keys=keys, constraint=constraint)
+    ask = partial(job_kinds_of, keys=job_keys([slot.attributes for slot in slots]))
     every: list[Jobs] = []
     problems: list[str] = []
     questions = daemons.schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
@@ -452,50 +408,29 @@ def pending(
         jobs, left_out = answer.value
         every += jobs
         if left_out:
-            rarer = f"{left_out} of rarer kinds left out"
-            problems.append(f"{name}: {rarer}; restrict it with --job-constraint")
+            rarer = f"rarer kinds of its jobs are left out, {left_out} or more"
+            problems.append(f"{name}: {rarer}; give --jobs some of them, by condor_q -long")
     return every, problems
 
 
-def job_keys(slots: Sequence[Ad], constraint: Optional[str]) -> list[str]:
+def job_keys(slots: Sequence[Ad]) -> list[str]:
     """Attributes of jobs that policies and Requirements may see."""
     resources = {text_of(slot, "MachineResources").lower() for slot in slots}
     requests = {f"request{name}" for text in resources for name in words_of_text(text)}
-    # The schedd applies the constraint to its rows too: attributes of it must be keys.
-    others = _seen(slots) | requests | words_of_text(constraint or "")
+    others = _seen(slots) | requests
     return [*_KEYS, *sorted(others - {name.lower() for name in _KEYS})]
 
 
-def job_kinds_of(
-    schedd: Any, name: str, keys: Sequence[str], constraint: Optional[str]
-) -> tuple[list[Jobs], str]:
-    """Pending jobs by kinds, those with the most jobs, and how many are left out, in words."""
-    which = f"({_PENDING}) && ({constraint})" if constraint else _PENDING
-    rows = daemons.grouped(schedd, which, keys, limit=MOST_ROWS)
+def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[Jobs], int]:
+    """Pending jobs by kinds, those with the most jobs first, and how many kinds are left out."""
+    rows = daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS)
     in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)
-    if len(rows) >= MOST_ROWS:
-        return jobs[:MOST_SHAPES], f"more than {MOST_ROWS - MOST_SHAPES} kinds"
-    left_out = sum(alike.count for alike in jobs[MOST_SHAPES:])
-    return jobs[:MOST_SHAPES], counted(left_out, "job") if left_out else ""
+    return jobs[:MOST_SHAPES], len(jobs[MOST_SHAPES:])
 
 
 def _job_ad(ad: Any, schedd: str) -> AdOfFile:
     match = _JOB_ID.match(str(ad.get("JobIds")))
     number = match[1] if match else f"{ad.get('ClusterId')}.{ad.get('ProcId')}"
     return _ad(f"job {number} of {schedd}", ad)
-
-
-def leftovers(pool: PoolConfig, schedds: Iterable[Mapping[str, str]]) -> Optional[bool]:
-    """CLAIM_PARTITIONABLE_LEFTOVERS: True if an access point has it on, None if that is unknown."""
-    questions = {
-        schedd["Name"]: Question(partial(_leftovers, schedd), pool.schedd_deadline_seconds)
-        for schedd in schedds
-    }
-    answers = [answer.value for answer in ask_all(questions).values()]
-    return True if True in answers else False if answers and None not in answers else None
-
-
-def _leftovers(location: Mapping[str, str]) -> Optional[bool]:
-    return literal(str(daemons.macros(location)["CLAIM_PARTITIONABLE_LEFTOVERS"]))

@@ -67,7 +67,7 @@ def subject(knobs: dict[str, str], htcondor: CondorProcess) -> ConsumptionSubjec
     )
     values = {name.lower(): text for name, text in knobs.items()}
     configuration = Configuration("a.conf", ConfigSource(), definitions, values)
-    return ConsumptionSubject((CheckedNode(configuration, htcondor, {}),), htcondor)
+    return ConsumptionSubject((CheckedNode(configuration, htcondor),), htcondor)
 
 
 @settings(max_examples=30)

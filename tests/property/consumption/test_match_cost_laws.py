@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Optional
 
-import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.condor.ad_files import parse
@@ -19,8 +18,8 @@ from sharectl.consumption.cost import (
     Offer,
     PricedSlots,
     SlotKind,
+    charge_of,
     claims_within,
-    leftover_claims,
     match_of,
 )
 from sharectl.errors import InputError
@@ -107,7 +106,8 @@ def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa:
     match = Match(
         {}, weight_before=weight, cost=charge, fits=fits, weight_after_all=0.0, usage=float(cost)
     )
-    return Offer(slots, match, SlotKind.POLICY if has_policy else SlotKind.PARTITIONABLE)
+    kind = SlotKind.POLICY if has_policy else SlotKind.PARTITIONABLE
+    return PricedSlots(("slot",) * slots, kind, {}), match
 
 
 OFFERS = st.lists(
@@ -123,11 +123,14 @@ def test_claims_grow_with_the_room_and_the_last_one_may_go_over(
 ) -> None:
     """The order of slots does not matter; all claims but the last are within the room."""
     count = claims_within(room, offers)
-    charges = sorted(o.usage_each for o in offers for _ in range(o.slots * o.match.fits))
+    charges = sorted(
+        charge_of(slots, match)
+        for slots, match in offers
+        for _ in range(len(slots.names) * match.fits)
+    )
     assert count <= claims_within(room + more, offers) <= len(charges)
     assert claims_within(float("inf"), offers) == len(charges)
     assert claims_within(room, offers[::-1]) == count
-    assert leftover_claims(room, offers[::-1]) == pytest.approx(leftover_claims(room, offers))
     before = sum(charges[: count - 1]) if count else 0.0
     assert before < room or isclose(before, room) or not count
     assert count == len(charges) or sum(charges[:count]) >= room - 1e-6, "room is used up"
@@ -182,13 +185,10 @@ def test_disk_makes_kinds_in_steps_of_a_hundredth(disks: list[object]) -> None:
             assert max(numbers) <= 1.0101 * min(numbers)
 
 
-PIECES = ["A = 1\n", "\n", "= 2\n", '"', "[", "{", "}", "]", ",", '"A": 1', "-- x\n"]
+PIECES = ["A = 1\n", "\n", "= 2\n", '"', "-- x\n"]
 
 
 @given(st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES)).map("".join)))
-@example("[" * 100_000)
-@example('[{"A": ' + "[" * 100_000)
-@example('{"A": ' + "[" * 900 + "]" * 900 + "}")
 def test_a_file_is_ads_or_errors_that_name_it(text: str) -> None:
     """Any file is read or refused by its name."""
     try:

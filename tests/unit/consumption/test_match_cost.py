@@ -13,7 +13,6 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.consumption.cost import (
     Match,
-    Offer,
     Priced,
     PricedJobs,
     PricedSlots,
@@ -21,7 +20,6 @@ from sharectl.consumption.cost import (
     by_group,
     claims_within,
     group_cost,
-    leftover_claims,
 )
 from sharectl.shares.quotas import ROOT, Group
 
@@ -72,24 +70,25 @@ def group_ad(name: str, quota: float) -> dict[str, str]:
     }
 
 
+GROUPS = group_ad("cms", 3), group_ad("atlas", 4.5)
+
+
 class Files:
     """Files for the command, and what it prints."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self.capsys = folder, capsys
-        self.write("quotas", group_ad("cms", 3), group_ad("atlas", 4.5))
         self.write("slots", SLOT, PLAIN)
         self.write("jobs", JOB, JOB_4, JOB)
 
     def write(self, name: str, *ads: Mapping[str, str]) -> None:
-        texts = ("\n".join(f"{key} = {text}" for key, text in ad.items()) for ad in ads)
+        every = [*ads, *GROUPS] if name == "slots" else ads
+        texts = ("\n".join(f"{key} = {text}" for key, text in ad.items()) for ad in every)
         (self.folder / name).write_text("\n\n".join(texts))
 
     def run(self, verb: str, *options: str, expect: int = 0) -> str:
-        files = ["--slots", str(self.folder / "slots")]
-        if verb == "capacity" or "--group" in options:
-            files += ["--quotas", str(self.folder / "quotas")]
-        code = main(["consumption", verb, *files, "--jobs", str(self.folder / "jobs"), *options])
+        files = ["--slots", str(self.folder / "slots"), "--jobs", str(self.folder / "jobs")]
+        code = main(["consumption", verb, *files, *options])
         printed = self.capsys.readouterr()
         assert code == expect, printed
         return printed.err if expect else printed.out
@@ -97,15 +96,6 @@ class Files:
     def json(self, verb: str, *options: str) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self.run(verb, "--json", *options))
         return content
-
-    def matches(self, *options: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.json("cost", *options)["matches"]
-        return rows
-
-    def group(self, name: str, *options: str) -> dict[str, Any]:
-        rows = {group["name"]: group for group in self.json("cost", "--group", *options)["groups"]}
-        row: dict[str, Any] = rows[name]
-        return row
 
 
 @pytest.fixture
@@ -118,7 +108,6 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
 
 ONE_A_KIB = {"ConsumptionCpus": "0", "ConsumptionMemory": "0", "ConsumptionDisk": "1"}
 CHEAP = {**SLOT, "Name": '"slot2@wn-1"', "SlotWeight": "ceiling(Cpus / 4.0)"}
-LARGER = {**SLOT, "Name": '"slot1@wn-3"', "TotalSlotCpus": "16"}
 OF_GROUPS = (
     {**JOB, "AcctGroup": '"atlas"'},
     {**JOB, "AccountingGroup": '"CMS.ann"'},
@@ -130,31 +119,32 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
     "a full slot, and jobs that are too large for now or for ever": (
         [SLOT, PLAIN, FULL],
         [JOB, JOB, JOB_12, JOB_8],
-        ["cost", "cost --empty", "cost --group --leftovers on", "capacity --leftovers on"],
+        ["cost", "cost --empty", "cost --group", "capacity", "capacity --empty"],
     ),
-    "a larger slot, and requests": (
-        [SLOT, LARGER],
-        [JOB_12],
-        ["cost", "capacity --request 12 --request 1,8000"],
-    ),
-    "slots that have nothing to give": (
+    "slots that have nothing to give, and requests": (
         [
             {**SLOT, "State": '"Drained"'},
             {**SLOT, "ConsumptionCpus": "undefined"},
             {**SLOT, "Requirements": "false"},
+            # Neither slots nor groups.
+            {**SLOT, "SlotType": '"Dynamic"'},
+            {"MyType": '"Accounting"', "Name": '"bob"', "IsAccountingGroup": "false"},
         ],
         [JOB],
-        ["capacity --leftovers off"],
+        ["capacity --request cpus=2 --request memory=8000"],
     ),
     "a cost that depends on the slot is a lower bound": (
         [SLOT, CHEAP],
         [JOB_4] * 5,
-        ["cost --group --leftovers off"],
+        ["cost --group"],
     ),
     "jobs of any group have a row": ([SLOT], OF_GROUPS, ["cost --group"]),
     "claims are counted up to a number": ([PLAIN, {**SLOT, **ONE_A_KIB}], [JOB], ["cost"]),
-    "no job meets a constraint": ([SLOT], [JOB], ["cost --job-constraint RequestCpus>99"]),
-    "no job waits": ([SLOT], [{**JOB, "JobStatus": "2"}], ["cost", "capacity"]),
+    "no job waits": (
+        [SLOT],
+        [{**JOB, "JobStatus": "2"}, {**JOB, "JobUniverse": "7"}],
+        ["cost", "capacity"],
+    ),
 }
 
 
@@ -174,78 +164,44 @@ def test_tables(
 
 def test_json_of_files(files: Files) -> None:
     """Figures are those of the tables; here are keys for programs."""
-    cost = files.json("cost")
+    cost = files.json("cost", "--group")
     assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
     keys = ("slots", "jobs", "cost", "usage", "fits", "fits_in_a_cycle")
     assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 1, 6, 1)
     assert cost["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
     assert "no ConsumptionCpus" in cost["slots"][1]["no_policy_because"]
-    assert files.matches("--empty")[0]["weight_before"] == 10
-    capacity = files.json("capacity", "--request", "2", "--request", "1,8000")
+    assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
+    (cms,) = (group for group in cost["groups"] if group["name"] == "cms")
+    keys = ("quota", "jobs", "cost", "cost_differs", "smallest_cost", "smallest_weight")
+    assert tuple(cms[key] for key in keys) == (3, 3, 6, True, 1, 6)
+    capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
     assert (capacity["kind"], capacity["claims"]) == ("consumption-capacity", 12)
     types = {"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}
     assert capacity["types"] == [types]
     claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
-    assert (claims["request 2"], claims["request 1,8000"], claims["jobs:1"]) == (6, 0, 12)
-    chosen = ["--constraint", 'Name == "slot1@wn-2"', "--job-constraint", "RequestCpus > 1"]
-    some = files.json("cost", *chosen)
-    assert [slots["names"] for slots in some["slots"]] == [["slot1@wn-2"]]
-    assert [jobs["count"] for jobs in some["jobs"]] == [1]
+    expected = {"request cpus=2": 6, "request memory=8000": 0, "jobs:1": 12, "jobs:8": 2}
+    assert claims == expected
 
 
 @pytest.mark.parametrize(
-    ("options", "place"),
+    ("option", "name", "place"),
     [
-        (["--constraint", "Cpus >"], "--constraint: 'Cpus >'"),
-        (["--constraint", "Cpus > 99"], "slots has none that meets --constraint"),
-        (["--job-constraint", "1 +"], "--job-constraint: '1 +'"),
-        (["--jobs", "slots"], "slots:1: no ad of a job"),
-        (["--slots", "jobs"], "jobs:1: no ad of a slot"),
-        (["--group", "--quotas", "jobs"], "jobs:1: "),
-        (["--slots", "dynamic"], "dynamic has none but dynamic ones"),
+        ("--jobs", "slots", "slots:1: no ad of a job"),
+        ("--slots", "jobs", "jobs has none but dynamic ones"),
     ],
 )
-def test_what_chooses_nothing_and_what_is_something_else_is_refused(
-    files: Files, options: list[str], place: str, monkeypatch: pytest.MonkeyPatch
+def test_a_file_of_something_else_is_refused(
+    files: Files, option: str, name: str, place: str
 ) -> None:
-    monkeypatch.chdir(files.folder)
-    files.write("dynamic", {**SLOT, "SlotType": '"Dynamic"'})
-    assert place in files.run("cost", *options, expect=65)
+    assert place in files.run("cost", option, str(files.folder / name), expect=65)
 
 
-def test_jobs_that_do_not_wait_and_dynamic_slots_are_left_out(files: Files) -> None:
-    files.write("jobs", JOB, {**JOB, "JobStatus": "2"}, {**JOB, "JobUniverse": "7"})
-    files.write("slots", SLOT, {**SLOT, "SlotType": '"Dynamic"'})
-    content = files.json("cost")
-    assert [row["count"] for row in (*content["jobs"], *content["slots"])] == [1, 1]
-    (note,) = content["notes"]
-    assert note.startswith(f"{files.folder}/jobs: 2 jobs left out")
-
-
-def test_groups_against_their_quotas(files: Files) -> None:
-    cms = files.group("cms", "--leftovers", "on")
-    keys = ("quota", "jobs", "cost", "smallest_cost", "smallest_weight", "quota_below_every_weight")
-    assert tuple(cms[key] for key in keys) == (3, 3, 6, 1, 6, True)
-    # 2 jobs of a core, or one of 4, on the slot that a match of cost 1, or of 4, opens.
-    assert (cms["leftover_claims"], cms["leftover_usage"], cms["past_quota"]) == (1, 4, 1)
-    off = files.group("cms", "--leftovers", "off")
-    assert (off["leftover_claims"], off["past_quota"]) == (0, 0)
-    assert "taken to be on" in files.json("cost", "--group")["notes"][0]
-    for option in ("on", "off"):
-        content = files.json("capacity", "--leftovers", option)
-        row = next(group for group in content["groups"] if group["name"] == "cms")
-        assert (content["leftovers"], row["claims"]) == (option == "on", 3)
-        assert (row["leftover_claims"] is None) is (option == "off")
-
-
-@pytest.mark.parametrize("verb", [["cost"], ["cost", "--group"], ["capacity"]])
-def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
+def test_names_of_ads_steer_no_terminal(files: Files) -> None:
     bad = '"slot\x1b[31m"'
     files.write("slots", {**PLAIN, "Name": bad}, {**SLOT, "Name": bad, "ConsumptionCpus": "0"})
-    files.write("jobs", {**JOB, "AccountingGroup": '"a\x1b[31m.bob"'})
-    printed = files.run(*verb)
+    printed = files.run("cost")
     assert "\x1b" not in printed
-    assert "--group" in verb or "slot\\x1b[31m" in printed
+    assert "slot\\x1b[31m" in printed
 
 
 def test_gpus_are_requested_by_name(files: Files) -> None:
@@ -255,19 +211,19 @@ def test_gpus_are_requested_by_name(files: Files) -> None:
         "GPUs": "2",
         "Requirements": "MY.ConsumptionGPUs <= MY.GPUs",
     }
-    files.write("slots", {**SLOT, **gpus, "ConsumptionCpus": "0"})
-    one, three = files.matches("--request", "gpus=1", "--request", "1,2000,gpus=3")[:2]
+    files.write("slots", {**SLOT, **gpus})
+    one, three = files.json("cost", "--request", "gpus=1", "--request", "GPUs=3,cpus=2")["matches"][
+        :2
+    ]
     assert (one["consumed"]["GPUs"], one["fits"], one["refused"]) == (1, 2, [])
-    assert one["startd_takes_more"] == ["Cpus"]
-    assert three["refused"]
-    assert files.json("capacity", "--request", "2,gpus=1")["jobs"][0]["claims"] == 2
+    assert three["refused"] == ["GPUs: not enough is left"]
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        *("", "x", "1,2,3,4", "-1", "1,,2", "\u0663", "gpus", "gpus=", "gpus=1,8", "8,cpus=1"),
-        *("gpus=1,GPUs=2", "g-p=1", "=1", "0", "8,0,00", "9" * 16, "8,gpus=0"),
+        *("", "8", "8,gpus=1", "cpus=-1", "cpus=1,,gpus=2", "cpus=\u0663", "gpus", "gpus="),
+        *("gpus=1,GPUs=2", "g-p=1", "=1", "cpus=0", "cpus=9999999999999999"),
     ],
 )
 def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
@@ -313,32 +269,10 @@ def made(cost: float, fits: int, usage: float, weight: Optional[float] = None) -
 
 
 def test_claims_of_a_group_are_bound_by_what_is_charged_for_good() -> None:
-    """A match may cost 2 in its cycle, and 1 afterwards; static slots have no leftovers."""
-    assert claims_within(3, [Offer(1, made(2, 10, 1))]) == 3
-    assert claims_within(3, [Offer(1, made(0, 10, 1, weight=1))]) == 10
-    assert leftover_claims(1, [Offer(1, made(10, 1, 10), SlotKind.STATIC)]) == (0, 0)
-
-
-JOBS = (PricedJobs(("job",), 4, "cms"),)
-
-
-@pytest.mark.parametrize(
-    ("group", "expected"),
-    [
-        (Group("cms", None, 0.0, "no"), (None, None)),
-        (Group("cms", 3.0, None, "no"), (True, None)),
-        (Group("cms", 30.0, 0.0, "no"), (False, 0.0)),
-        (Group("<none>", 3.0, 0.0, None), (None, None)),
-        (Group("cms", 0.9, 0.0, "regroup"), (True, 0.0)),
-    ],
-)
-def test_a_quota_that_is_unknown_is_no_figure(
-    group: Group, expected: tuple[Optional[bool], ...]
-) -> None:
-    match = made(1, 10, 1)
-    slots = PricedSlots(("a", "b"), SlotKind.POLICY, {})
-    cost = group_cost(group, Priced((slots,), JOBS, [[match]], [[match]]), [0], leftovers=True)
-    assert (cost["quota_below_every_weight"], cost["past_quota"]) == expected
+    """A match may cost 2 in its cycle, and 1 afterwards."""
+    slots = PricedSlots(("slot",), SlotKind.POLICY, {})
+    assert claims_within(3, [(slots, made(2, 10, 1))]) == 3
+    assert claims_within(3, [(slots, made(0, 10, 1, weight=1))]) == 10
 
 
 def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
@@ -350,7 +284,6 @@ def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
 
 
 def test_jobs_without_a_slot_have_no_known_cost() -> None:
-    priced, group = Priced((), JOBS, [], []), Group("cms", 3.0, 0.0, "no")
-    cost = group_cost(group, priced, [0], leftovers=True)
+    cost = group_cost(Priced((), (PricedJobs(("job",), 4, "cms"),), []), [0])
     assert cost["jobs_without_slot"] == 4
     assert [cost[key] for key in ("cost", "usage", "smallest_weight")] == [None] * 3
