@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import time
 from collections import Counter
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
 
 from sharectl.cli import options, wiring
@@ -18,7 +20,6 @@ from sharectl.cycle.publication import Failures, Proposal, Publishing, load_stat
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.plan.plan import REASONS, published
 from sharectl.publish import text
-from sharectl.publish.audit import digest
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
 
@@ -66,9 +67,10 @@ def _cycle(arguments: argparse.Namespace) -> int:
 
 
 def _digest(config: Config) -> str:
-    """First digits of the SHA-256 of the parts of the configuration that decide."""
+    """First digits of the SHA-256 of the parts of the configuration that decide, as JSON."""
     decides = {name: part for name, part in as_data(config).items() if name in _DECIDES}
-    return digest(decides)[:_DIGEST_DIGITS]
+    text = json.dumps(decides, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _note_for_status(config: Config, record: dict[str, Any], result: CycleResult) -> None:

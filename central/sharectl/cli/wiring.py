@@ -19,7 +19,6 @@ from sharectl.cli.snapshot import pool_of
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, TARGETS_FILE, Config
-from sharectl.config.text import as_data
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
@@ -123,13 +122,8 @@ def switch_of(config: Config) -> DisabledFile:
 
 def audit_of(config: Config, verb: str) -> AuditFile:
     """Record of changes by the user who runs ``verb``."""
-    return AuditFile(
-        config.state_directory,
-        who_runs(verb, os.environ),
-        as_data(config),
-        config.history.changes_max_bytes,
-        config.history.changes_keep,
-    )
+    bounds = config.history.changes_max_bytes, config.history.changes_keep
+    return AuditFile(config.state_directory, who_runs(verb, os.environ), *bounds)
 
 
 # ---- looks at the pool

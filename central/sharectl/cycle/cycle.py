@@ -79,7 +79,7 @@ def run_cycle(
         with failures:
             run_times = ports.history.run_times(tuple(config.pledge_hs06))
         decision = decide(config, before, snapshot, now, run_times)
-        proposal = Proposal(decision.plan, decision.state, snapshot)
+        proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, before, snapshot, now)
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)

@@ -13,7 +13,7 @@ from typing import Optional
 
 from sharectl.cycle.ports import Outlets, Publisher, StateStore
 from sharectl.errors import BrokenStateError, StateError, UnsignedError
-from sharectl.model import Disabled, Plan, Snapshot, Standing
+from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import PlanConfig, State, withdrawal
 from sharectl.times import shown
@@ -58,8 +58,6 @@ class Proposal:
     plan: Plan
     after: State
     """State once it is published."""
-    snapshot: Optional[Snapshot] = None
-    """Snapshot that it was decided on."""
     text: str = ""
     """An operator's reason."""
 
@@ -209,9 +207,7 @@ class Publishing:
             records = [ChangeRecord(changes(stood, ()), plan, EXPIRED, recovered=recovered)]
             stood = ()
         made = changes(stood, proposal.after.standing)
-        records += [
-            ChangeRecord(made, plan, plan.reason, proposal.text, proposal.snapshot, recovered)
-        ]
+        records += [ChangeRecord(made, plan, plan.reason, proposal.text, recovered)]
         for record in records:
             if record.changes:
                 self.outlets.audit.changed(record, self.now)

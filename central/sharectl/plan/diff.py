@@ -10,7 +10,7 @@ from math import fsum
 from operator import attrgetter
 from typing import Optional
 
-from sharectl.model import Plan, Snapshot, Standing, Target
+from sharectl.model import Plan, Standing, Target
 from sharectl.plan.records import NodeRecord
 
 EXPIRED = "expired"
@@ -65,8 +65,6 @@ class ChangeRecord:
     """One of `sharectl.plan.plan.REASONS`, or `EXPIRED`."""
     text: str = ""
     """An operator's reason."""
-    snapshot: Optional[Snapshot] = None
-    """Snapshot of the decision; None if that takes none."""
     recovered: bool = False
     """True if the publication before was not recorded: the changes are those of both."""
 

@@ -9,13 +9,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import LockedError, StateError
 from sharectl.files import files
-from sharectl.model import SCHEMA_VERSION, Disabled, Snapshot, Target
+from sharectl.model import SCHEMA_VERSION, Disabled, Target
 from sharectl.plan.diff import ChangeRecord
 from sharectl.publish.disabled_file import user_name
 from sharectl.words import printable
@@ -60,7 +59,6 @@ class AuditFile:
 
     state_directory: Path
     who: Who
-    configuration: Mapping[str, Any]
     max_bytes: int
     """Size from which it is rotated."""
     keep: int
@@ -69,22 +67,12 @@ class AuditFile:
 
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
-        plan, seen = record.plan, record.snapshot
-        try:
-            digests = {
-                "configuration": digest(self.configuration),
-                "snapshot": digest(canonical(seen)) if seen else None,
-                "plan": None if seen else digest(asdict(plan)),
-            }
-        except ValueError as error:
-            path = self.state_directory / PLACE
-            raise StateError(f"{path}: not written: {error}; please report this line") from error
+        plan = record.plan
         limits = [note.code for note in plan.limits]
         common = {
             "why": {"reason": record.reason, "text": record.text, "limits": limits},
             "sequence": plan.sequence,
             "recovered": record.recovered,
-            "inputs_sha256": digests,
         }
         rows = (
             {
@@ -124,31 +112,6 @@ class AuditFile:
             raise StateError(
                 f"{path}: not written: another process holds {path.parent}; look for it"
             ) from error
-
-
-def digest(data: Any) -> str:
-    """SHA-256 of ``data`` as canonical JSON: sorted keys, no blanks, ASCII."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return sha256(text.encode("ascii")).hexdigest()
-
-
-def canonical(snapshot: Snapshot) -> dict[str, Any]:
-    """Plain data of a snapshot, without the order and the durations of daemons' answers."""
-    return {
-        "taken_at": snapshot.taken_at,
-        "collector_started_at": snapshot.collector_started_at,
-        "nodes": _ordered(snapshot.nodes),
-        "running": _ordered(snapshot.running),
-        "pending": _ordered(snapshot.pending),
-        "sources": sorted([source.name, source.problem or ""] for source in snapshot.sources),
-    }
-
-
-def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
-    """Fields of the records; not by `asdict`, which copies every name and number deeply."""
-    return [
-        vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))
-    ]
 
 
 def _target(target: Optional[Target]) -> Optional[dict[str, Any]]:

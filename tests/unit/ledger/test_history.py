@@ -84,7 +84,7 @@ def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
 def test_power_that_is_no_number_is_a_problem_and_no_traceback(
     histories: Histories, tmp_path: Path
 ) -> None:
-    audit = AuditFile(tmp_path, Who("u", None, "cm", "cycle"), {}, 10**6, 2)
+    audit = AuditFile(tmp_path, Who("u", None, "cm", "cycle"), 10**6, 2)
     publisher, nan = FakePublisher(), float("nan")
     cycle(histories, publisher)
     jobs = tuple(replace(job, hs06_per_core=nan) for job in UNEVEN.running)

@@ -51,7 +51,7 @@ def of_files(folder: Path) -> Iterator[str]:
     (folder / "disabled").mkdir()
     yield message(DisabledFile(folder).enable)
     (folder / "ledger").touch()
-    audit = AuditFile(folder, Who("u", None, "cm", "cycle"), {}, 10**6, 2)
+    audit = AuditFile(folder, Who("u", None, "cm", "cycle"), 10**6, 2)
     yield message(lambda: audit.switched(Disabled("r", "u@cm", NOW), NOW, on=False))
 
 
