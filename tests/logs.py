@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sharectl.errors import InputError
-from sharectl.files.packed import file_source
 from sharectl.ledger.error_log import stream
 from sharectl.model import GroupError
 
@@ -15,7 +14,7 @@ from sharectl.model import GroupError
 def errors_in(path: Path) -> tuple[tuple[int, GroupError], ...]:
     """Unix seconds and errors of a log, the oldest first. Raises InputError."""
     problems: list[str] = []
-    rows = tuple((row.taken_at, row.error) for row in stream(file_source(path), problems))
+    rows = tuple((row.taken_at, row.error) for row in stream(path, problems))
     if problems:
         raise InputError(problems)
     return rows

@@ -127,12 +127,11 @@ def _phase(
 def _keep(sharectl: Sharectl, before: story.Phase, after: story.Phase, output: Path) -> list[Path]:
     """Write the picture and the log it was drawn from; return their paths."""
     from poolbox.demo.figure import errors_and_cores  # noqa: PLC0415  # --help does not need it
-    from sharectl.files.packed import file_source  # noqa: PLC0415
     from sharectl.ledger import error_log  # noqa: PLC0415
 
     log = output / sharectl.errors_log.name
     shutil.copyfile(sharectl.errors_log, log)
-    rows = [(row.taken_at, row.error) for row in error_log.stream(file_source(log), [])]
+    rows = [(row.taken_at, row.error) for row in error_log.stream(log, [])]
     marks = {phase.measured[0].taken_at: phase.name for phase in (before, after)}
     picture = output / "loop.svg"
     picture.write_text(errors_and_cores(rows, marks), encoding="utf-8")

@@ -97,7 +97,7 @@ def history_read(path: Path) -> JobsRun:
     Raises InputError with the place if it cannot be read or holds something else.
     """
     jobs = JobsRun()
-    with packed.opened(packed.file_source(path)) as text:
+    with packed.opened(path) as text:
         for ad in _objects(path, text):
             _add_ad(jobs, ad.get)
     return _not_empty(jobs, path)
@@ -151,7 +151,7 @@ def swf_read(path: Path) -> JobsRun:
     or with all lines that are no jobs.
     """
     jobs, problems = JobsRun(), Problems()
-    with packed.opened(packed.file_source(path)) as text:
+    with packed.opened(path) as text:
         for line_number, line in enumerate(files.lines_of(text, _LINE), start=1):
             if line.strip() and not line.lstrip().startswith(";"):
                 try:

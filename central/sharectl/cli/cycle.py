@@ -159,8 +159,7 @@ def _add_publish(parser: argparse.ArgumentParser) -> None:
         "--plan",
         default="-",
         metavar="FILE",
-        help="the plan, as `sharectl plan --json` printed it (default: standard input); a pipe may "
-        "be silent for 60 s",
+        help="the plan, as `sharectl plan --json` printed it (default: standard input)",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from dataclasses import asdict
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any
 from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
-from sharectl.files.packed import sources
 from sharectl.ledger.export import TABLES, refuse_foreign, write
 from sharectl.ledger.imports import bring_in, forget_imported
 from sharectl.ledger.ledger import Ledger
@@ -98,16 +96,14 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="a shares_Error.log, also one that was rotated or packed by gzip; in any order; - "
-        "for standard input",
+        help="a shares_Error.log, also one that was rotated or packed by gzip; in any order",
     )
 
 
 def _import(arguments: argparse.Namespace) -> int:
     """1 if all rows are too old."""
     ledger = _ledger(arguments)
-    with sources(arguments.files, sys.stdin.buffer) as logs:
-        done = bring_in(ledger, logs, int(time.time()))
+    done = bring_in(ledger, arguments.files, int(time.time()))
     text = (
         f"{done.rows_added} of {counted(done.rows, 'row')} added, in "
         f"{counted(done.cycles_added, 'new cycle')}; {done.rows_known} there already; "

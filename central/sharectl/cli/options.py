@@ -98,7 +98,7 @@ _SHARED: Mapping[str, dict[str, Any]] = {
         "metavar": "FILE",
         "help": "work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or "
         "PEND, group, seconds running, cores, HS06 per core; docs/method.md has the condor_q "
-        "command) instead of asking the pool; a pipe may be silent for 60 s",
+        "command) instead of asking the pool",
     },
     "--taken-at": {
         "type": _unix_seconds,

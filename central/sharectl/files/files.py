@@ -8,20 +8,17 @@ import fcntl
 import io
 import mmap
 import os
-import select
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Optional, TextIO
+from typing import Optional, TextIO
 
 from sharectl.errors import LockedError, StateError
 
 PAGE_BYTES = mmap.PAGESIZE
 LEFTOVER_SECONDS = 3600
 """Age of a half-written file whose writer has been killed: no writing takes so long."""
-PATIENCE_SECONDS = 60.0
-"""Longest silence of a pipe: a command that asks a whole pool may write into it."""
 
 _GIVES_WAY = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
 """Types of files that `replace` replaces; a rename would destroy /dev/null.
@@ -305,42 +302,19 @@ def lines_of(file: TextIO, most: int) -> Iterator[str]:
             line = file.readline(most + 1)
 
 
-def open_text(
-    path: Path, patience_seconds: float = PATIENCE_SECONDS, errors: str = "strict"
-) -> io.TextIOWrapper:
+def open_text(path: Path, errors: str = "strict") -> io.TextIOWrapper:
     """Open a regular file or a pipe to read UTF-8. Errors as of `open_bytes`."""
-    return io.TextIOWrapper(open_bytes(path, patience_seconds), encoding="utf-8", errors=errors)
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", errors=errors)
 
 
-def open_bytes(path: Path, patience_seconds: float = PATIENCE_SECONDS) -> io.BufferedReader:
-    """Open a regular file or a pipe; reading raises TimeoutError if a pipe is silent for so long.
+def open_bytes(path: Path) -> io.BufferedReader:
+    """Open a regular file or a pipe.
 
     Raises OSError if it cannot be opened or is something else, such as a device without end.
     """
-    # Without O_NONBLOCK, opening waits for a writer.
-    file = _Patient(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    file = path.open("rb")
     mode = os.fstat(file.fileno()).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         file.close()
         raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
-    file.patience_seconds = patience_seconds
-    return io.BufferedReader(file)
-
-
-class _Patient(io.FileIO):
-    """A file whose silence has an end."""
-
-    patience_seconds = 0.0
-    # Those of FileIO do not read by `readinto`.
-    read = io.RawIOBase.read  # type: ignore[assignment]
-    readall = io.RawIOBase.readall
-
-    def readinto(self, buffer: Any) -> Any:
-        """Read bytes into ``buffer``; returns their number, 0 at the end."""
-        poll = select.poll()
-        poll.register(self, select.POLLIN)
-        if not poll.poll(1000 * self.patience_seconds):
-            raise TimeoutError(
-                errno.ETIMEDOUT, f"nobody wrote into this pipe for {self.patience_seconds:g} s"
-            )
-        return super().readinto(buffer)
+    return file

@@ -1,4 +1,4 @@
-"""Logs: files, also packed by gzip, and pipes, which are kept to be read twice."""
+"""Logs, also packed by gzip, and their rows; content of files and of standard input."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import errno
 import gzip
 import io
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Callable, Optional, TypeVar, cast
 
@@ -19,14 +17,10 @@ from sharectl.files import files
 
 T = TypeVar("T")
 STANDARD_INPUT = Path("-")
-MOST_BYTES = 2**30
-"""Most bytes of a pipe: it may have no end."""
-
 MOST_PROBLEMS = 20
 """Invalid rows of a file that are named."""
 
 _PACKED = b"\x1f\x8b"
-_PIECE_BYTES = 2**20
 _REMEDIES = {
     errno.ENOENT: "there is no such file; look how it is written",
     errno.ENOTDIR: "there is no such file; look how it is written",
@@ -38,54 +32,10 @@ _REMEDIES = {
 """Number of an error -> fault and remedy."""
 
 
-@dataclass(frozen=True)
-class LogSource:
-    """A log that can be read as often as is needed."""
-
-    name: str
-    """Name in messages."""
-    path: Path
-
-
-def file_source(path: Path) -> LogSource:
-    """Source that is a file."""
-    return LogSource(str(path), path)
-
-
 @contextlib.contextmanager
-def sources(paths: Sequence[Path], standard_input: BinaryIO) -> Iterator[list[LogSource]]:
-    """Source for each path, of which `STANDARD_INPUT` is one.
-
-    Raises InputError if a pipe cannot be read, or gives more than `MOST_BYTES`.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        logs = []
-        for number, path in enumerate(paths):
-            copy = Path(folder, str(number))
-            with text_errors(str(path)):
-                if path == STANDARD_INPUT:
-                    logs.append(_copied("standard input", standard_input, copy))
-                elif path.is_fifo():
-                    with files.open_bytes(path) as pipe:
-                        logs.append(_copied(str(path), pipe, copy))
-                else:
-                    logs.append(file_source(path))
-        yield logs
-
-
-def _copied(name: str, pipe: BinaryIO, copy: Path) -> LogSource:
-    with copy.open("wb") as file:
-        while piece := pipe.read(_PIECE_BYTES):
-            file.write(piece)
-            if file.tell() > MOST_BYTES:
-                raise OSError(f"more than {MOST_BYTES} bytes: give it in parts")
-    return LogSource(name, copy)
-
-
-@contextlib.contextmanager
-def opened(source: LogSource) -> Iterator[io.TextIOWrapper]:
-    """Text of a source, unpacked if it was packed; errors of the body's reading are InputErrors."""
-    with text_errors(source.name), files.open_bytes(source.path) as file:
+def opened(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Text of a log, unpacked if it was packed; errors of the body's reading are InputErrors."""
+    with text_errors(str(path)), files.open_bytes(path) as file:
         content = cast("BinaryIO", file)
         if file.peek(len(_PACKED))[: len(_PACKED)] == _PACKED:
             content = cast("BinaryIO", gzip.GzipFile(fileobj=file))

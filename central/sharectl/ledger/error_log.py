@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from sharectl.files import files
-from sharectl.files.packed import LogSource, opened, rows_of
+from sharectl.files.packed import opened, rows_of
 from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupError, GroupUsage
 from sharectl.shares.groups import GROUP_NAME
@@ -69,14 +69,14 @@ def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
     files.append_lines(path, [HEADER, *lines] if fresh else lines)
 
 
-def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
+def stream(path: Path, problems: list[str]) -> Iterator[LogRow]:
     """Rows of a log one by one; invalid rows are added to ``problems``, at most 20.
 
     Raises InputError if the log cannot be read.
     """
-    with opened(source) as file:
+    with opened(path) as file:
         lines = files.lines_of(file, _MAX_LINE)
-        for number, (taken_at, error) in rows_of(lines, source.name, _row, _NEEDS, problems):
+        for number, (taken_at, error) in rows_of(lines, str(path), _row, _NEEDS, problems):
             yield LogRow(number, taken_at, error)
 
 

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Optional
 
 from sharectl.errors import InputError
-from sharectl.files.packed import LogSource
 from sharectl.ledger import cycles, sums
 from sharectl.ledger.database import transaction
 from sharectl.ledger.error_log import LogRow, stream
@@ -42,18 +42,18 @@ class Imported:
     """``ledger.keep_days`` with which no row would be too old; None without such."""
 
 
-def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
+def bring_in(ledger: Ledger, logs: Sequence[Path], now: int) -> Imported:
     """Add the rows of some logs, none of them twice.
 
     Raises InputError with all invalid rows of all files, or without a row: then nothing is added.
     Raises StateError if the ledger cannot be written.
     """
     horizon = now - ledger.keep.days * DAY_SECONDS
-    done = _checked(sources, now, horizon)
+    done = _checked(logs, now, horizon)
     if done.rows_too_old < done.rows:
         with ledger.writing() as connection:
-            for source in sources:
-                young = (row for row in stream(source, []) if row.taken_at >= horizon)
+            for log in logs:
+                young = (row for row in stream(log, []) if row.taken_at >= horizon)
                 by_time = groupby(young, key=lambda row: row.taken_at)
                 looks = ((taken_at, list(rows)) for taken_at, rows in by_time)
                 while batch := list(islice(looks, _CYCLES_A_TIME)):
@@ -78,16 +78,19 @@ def forget_imported(ledger: Ledger) -> int:
     return removed
 
 
-def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
+def _checked(logs: Sequence[Path], now: int, horizon: int) -> Imported:
     """Counts of the rows before any is added. Raises InputError."""
     done, oldest = Imported(), now
     problems: list[str] = []
-    for source in sources:
+    for log in logs:
+        if log.is_fifo():
+            problems.append(f"{log}: is a pipe, and a log is read twice; write it to a file")
+            continue
         try:
-            for row in stream(source, problems):
+            for row in stream(log, problems):
                 if row.taken_at > now + CLOCK_ERROR_SECONDS:
                     problems.append(
-                        f"{source.name}:{row.line}: T0 {row.taken_at} is in the future: now it is "
+                        f"{log}:{row.line}: T0 {row.taken_at} is in the future: now it is "
                         f"{now}; correct or remove the row"
                     )
                 done.rows += 1
@@ -96,7 +99,7 @@ def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
         except InputError as error:
             problems += error.problems
     if not done.rows and not problems:
-        problems = [f"{source.name}: has no rows: nothing was added" for source in sources]
+        problems = [f"{log}: has no rows: nothing was added" for log in logs]
     if problems:
         raise InputError(problems)
     if done.rows_too_old:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sharectl.files.packed import file_source
 from sharectl.ledger import error_log
 from sharectl.ledger.imports import bring_in
 from sharectl.ledger.ledger import Ledger
@@ -222,7 +221,7 @@ def test_a_log_that_was_imported_is_there_as_it_was(kept: list[CycleRecord]) -> 
         lines = [row for record in whole for row in rows_of(record)]
         assume(lines)
         error_log.append(log, lines, 2**30, 1)
-        bring_in(ledger, [file_source(log)], kept[-1].taken_at)
+        bring_in(ledger, [log], kept[-1].taken_at)
         imported = list(ledger.cycles(0, 2**40))
         assert [row for record in imported for row in rows_of(record)] == lines
         assert ledger.problems(every_cycle=True) == []

@@ -3,48 +3,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config import load
 from sharectl.files import files
 from sharectl.files.yaml import text_of
-
-
-@pytest.fixture
-def fifo(tmp_path: Path) -> Path:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    return path
-
-
-@pytest.mark.parametrize("has_writer", [False, True])
-def test_a_pipe_into_which_nobody_writes_is_given_up(fifo: Path, *, has_writer: bool) -> None:
-    writer = os.open(fifo, os.O_RDWR) if has_writer else None
-    with (
-        pytest.raises(TimeoutError, match=r"nobody wrote into this pipe for 0\.05 s"),
-        files.open_text(fifo, 0.05) as file,
-    ):
-        file.read()
-    if writer is not None:
-        os.close(writer)
-
-
-def test_what_comes_slowly_through_a_pipe_is_read_to_its_end(fifo: Path) -> None:
-    def write() -> None:
-        with fifo.open("wb", buffering=0) as file:
-            for line in (b"groups: {cms: ", b"{pledge_hs06: 1}}\n"):
-                time.sleep(0.1)
-                file.write(line)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    assert list(load.load(fifo).groups) == ["cms"]
-    writer.join()
 
 
 def test_what_a_pipe_held_when_its_writer_went_is_read() -> None:

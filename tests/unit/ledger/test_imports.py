@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sharectl.errors import InputError
-from sharectl.files.packed import file_source, sources
 from sharectl.ledger import error_log
 from sharectl.ledger.imports import CLOCK_ERROR_SECONDS, bring_in
 from sharectl.ledger.ledger import Ledger
@@ -54,7 +51,7 @@ def periods(numbers: range) -> list[int]:
 
 
 def add(ledger: Ledger, folder: Path, *times: int) -> None:
-    bring_in(ledger, [file_source(log_at(folder, *times))], max(times))
+    bring_in(ledger, [log_at(folder, *times)], max(times))
 
 
 def times_in(ledger: Ledger) -> list[int]:
@@ -150,7 +147,7 @@ def test_sums_of_imported_days_are_those_of_cycles_that_were_recorded_then(
 def test_a_clock_may_be_wrong_by_a_day(
     ledger: Ledger, tmp_path: Path, late: int, added: int | None
 ) -> None:
-    log = [file_source(log_of(tmp_path, ROWS[0]))]
+    log = [log_of(tmp_path, ROWS[0])]
     if added is None:
         with pytest.raises(InputError, match=r"errors\.log:1: T0 .* is in the future"):
             bring_in(ledger, log, T0 - late)
@@ -185,7 +182,7 @@ def test_rows_that_are_too_old_are_left_out_and_the_key_is_named(
     assert capsys.readouterr().out.startswith("3 of 3 rows added, in 1 new cycle;")
     young = log_of(tmp_path, *ROWS, ROWS[0].replace(str(T0), str(T0 + 86400 * 9)))
     ledger = Ledger(tmp_path / "ledger", Keep(days=5))
-    done = bring_in(ledger, [file_source(young)], T0 + 86400 * 10)
+    done = bring_in(ledger, [young], T0 + 86400 * 10)
     assert (done.rows, done.rows_too_old, done.rows_added, done.keep_days_needed) == (4, 3, 1, 12)
 
 
@@ -220,14 +217,12 @@ def test_all_bad_rows_of_all_files_are_named_and_nothing_is_brought_in(
     assert run("import", good, empty) == 0
 
 
-def test_a_pipe_is_read_as_often_as_needed(run: Run, ledger: Ledger, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
+def test_a_pipe_is_refused_and_a_packed_log_is_read(
+    run: Run, ledger: Ledger, tmp_path: Path
+) -> None:
+    pipe, packed = tmp_path / "pipe", tmp_path / "log.gz"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_text("\n".join(ROWS)))
-    writer.start()
-    assert run("import", pipe) == 0
-    writer.join(timeout=10)
+    assert run("import", pipe) == 65
+    packed.write_bytes(gzip.compress("\n".join(ROWS).encode()))
+    assert run("import", packed) == 0
     assert times_in(ledger) == [T0]
-    content = io.BytesIO(gzip.compress("\n".join(ROWS).encode()))
-    with sources([Path("-")], content) as source:
-        assert bring_in(ledger, source, T0).rows_known == 3
