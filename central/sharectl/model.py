@@ -108,8 +108,6 @@ class UnplaceableJobs:
     jobs: int
     example: str = ""
     """One of them, SCHEDD#CLUSTER.PROC; empty if unknown."""
-    reason: str = ""
-    """Why no node could run most of them; empty if there is no single reason."""
 
 
 SCHEDD_SOURCE = "schedd "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,10 +10,19 @@ import classad2
 import htcondor2
 import pytest
 
-from sharectl.condor.deadline import Question
-from sharectl.condor.empty_slots import Sample, asking, kinds, rows_of, sample_of
-from sharectl.condor.job_trials import JobShape, Shapes, Trial, ask_both, jobs_and_shapes, tried
-from sharectl.condor.schedd_jobs import Sizes, count_pending
+from sharectl.condor.deadline import Answer
+from sharectl.condor.job_trials import (
+    JobShape,
+    Shapes,
+    Trial,
+    asking,
+    kinds,
+    row_of,
+    shapes_of,
+    tried,
+)
+from sharectl.condor.schedd_jobs import Sizes
+from sharectl.model import Source
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -56,7 +64,8 @@ ADMITS = {
     "t1_TargetActive": "true",
     "t1_overheat": "true",
 }
-SAMPLE = Sample(words=("acctgroup", "owner"), resources=("Cpus", "Memory", "Disk"))
+TOLD = frozenset(("acctgroup", "owner", "requestcpus", "requestmemory", "requestdisk"))
+"""Attributes by which the negotiator tells jobs apart."""
 DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
 
 
@@ -83,27 +92,27 @@ def slots(*changes: Mapping[str, str]) -> Any:
         for number, change in enumerate(changes, 1)
     ]
 
-    def look(projection: Sequence[str], constraint: str = "true") -> Iterable[Any]:
-        assert "MachineResources" in projection
-        every = [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
-        meeting = [ad for ad in every if classad2.ExprTree(constraint).eval(ad) is True]
-        return [referred(ad, projection) for ad in meeting]
+    def look(projection: Sequence[str]) -> Iterable[Any]:
+        every = (classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads)
+        return [referred(ad, projection) for ad in every]
 
     return look
 
 
 def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> Trial:
     ads = [{**JOB, "Requirements": OWN, **job} for job in jobs]
-    shapes = [
+    shapes = (
         JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
         for number, ad in enumerate(ads)
-    ]
-    return tried(look, SAMPLE, [(shapes, True)], deadline_seconds)
+    )
+    told = TOLD.union(*({name.lower() for name in job} for job in jobs))
+    return tried(
+        look, [answer(Shapes(tuple(shapes), complete=True, attributes=told))], deadline_seconds
+    )
 
 
-def accepting(look: Any, sample: Sample) -> list[dict[str, str]]:
-    """Rows of what slots ask of jobs."""
-    return [asking(row, frozenset(sample.words)) for row in rows_of(look, sample, ())]
+def answer(value: Any, problem: str | None = None) -> Answer:
+    return Answer(Source("kinds of jobs of schedd ap", 0.1, problem), value)
 
 
 def wants(clause: str, **more: str) -> dict[str, str]:
@@ -129,9 +138,8 @@ def unplaceable(look: Any, *jobs: Mapping[str, str]) -> list[int]:
     ],
 )
 def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
-    (found,) = trial(slots({}, {}), wants(clause)).unplaceable
-    assert (found.kind, found.jobs, found.example) == (("cms", 8, 0), 3, "ap#0.0")
-    assert found.reason == clause.partition(" && ")[0]
+    (shape,) = trial(slots({}, {}), wants(clause)).unplaceable
+    assert (shape.kind, shape.jobs, shape.example) == (("cms", 8, 0), 3, "ap#0.0")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +194,7 @@ def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> Non
         # Not of the slot: of the job, by any name, or to come.
         ('ifThenElse(Experiment =?= "cms", true, RequestCpus == 1)', {"Experiment": '"cms"'}, True),
         ("TARGET.RequestCpus == 1 || MY.NodeIsReady =?= true", {}, True),
-        # No node of the sample looks at it, so the schedds do not tell it.
+        # No negotiator has seen a node that looks at it, so the schedds do not tell it.
         ("TARGET.WantsFast =?= true", {}, True),
         (OURS, {}, True),
         (f"TARGET.RequestCpus == 1 && {OURS}", {}, False),
@@ -218,37 +226,11 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     look = slots(*({"TotalSlotDisk": str(10**6 + number)} for number in range(1000)))
-    assert len(kinds(accepting(look, SAMPLE))) == 1
+    assert len(kinds(asking(row_of(ad), TOLD) for ad in look([*SLOT, "Machine"]))) == 1
     disk = "TARGET.Disk >= {}"
     assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [
         1
     ]
-
-
-class FakeCollector:
-    """A collector that has the slots of `slots`."""
-
-    def __init__(self, look: Any) -> None:
-        self.look = look
-
-    def query(self, kind: object, *, constraint: str, projection: Sequence[str]) -> Iterable[Any]:
-        del kind
-        ads: Iterable[Any] = self.look(projection, constraint)
-        return ads
-
-
-def test_what_slots_have_alike_need_not_be_sent_for_each() -> None:
-    site = {"Start": 'TARGET.Owner != "x\\y\\"z" && MY.Room > 3', "Room": "5"}
-    other = {"Start": "Room > 3 && TARGET.RequestCpus > 1", "Room": "TotalSlotCpus - 10"}
-    look = slots(site, {**site, "Room": "7"}, {}, other, {**site, "Room": "LoadAvg * 2"})
-    sample = sample_of(FakeCollector(look), ["wn-1", "wn-3"])
-    assert (len(sample.policies), sample.words) == (2, ("owner", "requestcpus", "requestmemory"))
-    alike, apart = (
-        {frozenset(row.items()) for row in accepting(look, taken)}
-        for taken in (sample, Sample(sample.words, sample.resources))
-    )
-    assert len(apart) == 3
-    assert alike == apart
 
 
 @pytest.mark.parametrize(
@@ -286,132 +268,82 @@ def test_a_trial_without_time_says_so() -> None:
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     look = slots({})
     long = JobShape(("cms", 8, 0), 3, "ap#1.0", None)
-    assert "1 kinds of pending jobs could" in str(tried(look, SAMPLE, [([long], True)]).untried)
-    assert "a schedd has more than" in str(tried(look, SAMPLE, [([], False)]).untried)
+    for value, problem, words in (
+        (Shapes((long,), complete=True, attributes=TOLD), None, "1 kinds of pending jobs could"),
+        (Shapes((), complete=False, attributes=None), None, "a schedd has more than"),
+        (None, "no answer", "not all pending jobs were tried on the nodes (kinds of jobs of"),
+    ):
+        done = tried(look, [answer(value, problem)])
+        assert done.unplaceable == ()
+        assert str(done.untried).startswith(words)
 
 
-SIGNIFICANT = ("Requirements", "RequestCpus", "RequestMemory", "RequestDisk")
-"""Attributes by which the fake negotiator tells jobs apart."""
+ATTRIBUTES = ("Requirements", "RequestCpus", "RequestMemory", "RequestDisk")
+OTHER = {"Requirements": f"TARGET.HasFoo && MY.Tag == 3 && {OWN}", "Tag": "3", "JobCount": "7"}
 
 
 class FakeSchedd:
-    """Jobs grouped as a schedd does it, and the constraints that it was asked to group by."""
+    """Jobs with their autoclusters, as a schedd groups them."""
 
     def __init__(self, *jobs: Mapping[str, str]) -> None:
-        self.jobs = [self._parsed({**JOB, "Requirements": OWN, **job}) for job in jobs]
-        self.clusters = [job for job in self.jobs if "AutoClusterId" in job]
-        self.grouped: list[tuple[str, bool]] = []
-
-    @staticmethod
-    def _parsed(job: Mapping[str, str]) -> Any:
-        ad = classad2.parseOne(text_of({"JobStatus": "1", **job}), classad2.ParserType.Old)
-        ad["JobCount"] = ad.get("JobCount", 1)
-        return ad
+        told = f'"{",".join(ATTRIBUTES)}"'
+        full = ({"AutoClusterAttrs": told, "Requirements": OWN, **job} for job in jobs)
+        texts = (text_of({**JOB, "JobStatus": "1", **job}) for job in full)
+        self.jobs = [classad2.parseOne(text, classad2.ParserType.Old) for text in texts]
+        self.clusters = self.jobs
 
     def query(
-        self,
-        constraint: str = "true",
-        projection: Sequence[str] = (),
-        opts: int = 0,
-        limit: int = -1,
+        self, constraint: str = "", projection: Sequence[str] = (), opts: int = 0, limit: int = -1
     ) -> list[Any]:
-        del limit
+        assert limit > 0
         if opts == htcondor2.QueryOpt.AutoCluster:
-            clusters = {job["AutoClusterId"]: job for job in self.clusters}
-            return [self._row([job], (*SIGNIFICANT, "AutoClusterId")) for job in clusters.values()]
-        jobs = [job for job in self.jobs if classad2.ExprTree(constraint).eval(job) is True]
-        if opts != htcondor2.QueryOpt.GroupBy:
-            return []
-        self.grouped.append((constraint, "Requirements" in projection))
-        groups: dict[str, list[Any]] = {}
-        for job in jobs:
-            seen = self._row([job], projection)
-            del seen["JobCount"]
-            groups.setdefault(str(seen), []).append(job)
-        return [self._row(alike, projection) for alike in groups.values()]
+            clusters = {
+                job["AutoClusterId"]: job for job in self.clusters if "AutoClusterId" in job
+            }
+            return [self._row(job, (*ATTRIBUTES, "AutoClusterId")) for job in clusters.values()]
+        assert constraint == "JobStatus == 1"
+        return [self._row(job, projection) for job in self.jobs]
 
     @staticmethod
-    def _row(jobs: Sequence[Any], projection: Sequence[str]) -> Any:
-        row = referred(jobs[0], projection)
-        row["JobCount"] = sum(job["JobCount"] for job in jobs)
+    def _row(job: Any, projection: Sequence[str]) -> Any:
+        row = referred(job, projection)
+        row["JobCount"] = job.get("JobCount", 1)
         row["JobIds"] = "7.0 ... 7.3"
         return row
 
 
-def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -> None:
-    users = [{"AccountingGroup": f'"cms.user{number}"', "JobCount": "4"} for number in range(3)]
-    looking = {**users[0], "Requirements": 'MY.AccountingGroup == "cms.user0"'}
-    schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
-    jobs, (shapes, complete) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["requestcpus"])
-    assert (complete, jobs) == (True, count_pending(schedd, "ap", sizes))
-    assert sum(jobs.pending.values()) == 16
-    assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
-    assert len({shape.ad for shape in shapes}) == 2
-    assert "cms.user0" in str(shapes[-1].ad)
-    _, (shapes, _) = jobs_and_shapes(schedd, "ap", sizes, "counted", ["accountinggroup"])
-    assert len({shape.ad for shape in shapes}) == 4
+def shapes(*jobs: Mapping[str, str], clusters: Sequence[Mapping[str, str]] = ()) -> Shapes:
+    schedd = FakeSchedd(*jobs)
+    if clusters:
+        schedd.clusters = FakeSchedd(*clusters).jobs
+    return shapes_of(schedd, "ap", Sizes(8))
 
 
-OTHER = {"Requirements": f"TARGET.HasFoo && MY.Tag == 3 && {OWN}", "Tag": "3", "JobCount": "7"}
-NEW = {**OTHER, "Owner": '"bob"', "RequestCpus": "1"}
-ROWS, ALL = ("JobStatus == 1", False), ("JobStatus == 1", True)
-FRESH = ("JobStatus == 1 && AutoClusterId =?= undefined", True)
+def test_shapes_are_autoclusters_with_what_they_refer_to() -> None:
+    seen = shapes({"AutoClusterId": "1"}, {**OTHER, "AutoClusterId": "2", "RequestCpus": "1"})
+    assert [(shape.kind[1], shape.jobs, shape.example) for shape in seen.shapes] == [
+        (8, 1, "ap#7.0"),
+        (1, 7, "ap#7.0"),
+    ]
+    assert "tag = 3" in str(seen.shapes[1].ad)
+    assert (seen.complete, seen.attributes) == (True, frozenset(map(str.lower, ATTRIBUTES)))
+
+
+def test_jobs_of_many_users_are_one_shape_where_nobody_looks_at_their_group() -> None:
+    users = ({"AccountingGroup": f'"cms.u{number}"', "AutoClusterId": "1"} for number in range(3))
+    assert len({shape.ad for shape in shapes(*users).shapes}) == 1
+
+
+def test_jobs_that_no_negotiator_has_seen_or_that_hold_no_slot_are_not_tried() -> None:
+    none = shapes({}, {"JobUniverse": "7", "AutoClusterId": "1"})
+    assert none == Shapes((), complete=True, attributes=None)
 
 
 @pytest.mark.parametrize(
-    ("ids", "stale", "grouped"),
-    [
-        ((1, 2, 3), {}, [ROWS]),
-        ((None, None, None), {}, [ALL]),
-        # The negotiator has not seen the last one yet.
-        ((1, 2, None), {}, [ROWS, FRESH]),
-        # Autoclusters were numbered again after they were asked for.
-        ((1, 2, 3), {"RequestMemory": "5"}, [ROWS, ALL]),
-        ((1, 2, 9), {"AutoClusterId": "3"}, [ROWS, ALL]),
-    ],
+    "clusters", [[{"AutoClusterId": "1", "RequestMemory": "5"}], [{"AutoClusterId": "3"}]]
 )
-def test_by_autoclusters_jobs_and_shapes_are_what_they_are_without(
-    ids: Sequence[Any], stale: Mapping[str, str], grouped: list[tuple[str, bool]]
+def test_autoclusters_that_were_numbered_again_are_not_tried(
+    clusters: Sequence[Mapping[str, str]],
 ) -> None:
-    jobs: tuple[Mapping[str, str], ...] = ({}, OTHER, NEW)
-    plain = FakeSchedd(*jobs)
-    numbered = [
-        {**job, **({} if number is None else {"AutoClusterId": str(number)})}
-        for number, job in zip(ids, jobs)
-    ]
-    schedd = FakeSchedd(*numbered)
-    if stale:
-        schedd.clusters = FakeSchedd(*numbered[:2], {**numbered[2], **stale}).clusters
-    words = ["acctgroup", "owner"]
-    seen, expected = (
-        jobs_and_shapes(asked, "ap", Sizes(8), "counted", words) for asked in (schedd, plain)
-    )
-    assert seen == expected
-    assert sorted(shape.jobs for shape in seen[1][0]) == [1, 7, 7]
-    assert schedd.grouped == grouped
-
-
-def test_trouble_with_shapes_hides_no_jobs() -> None:
-    def die() -> None:
-        os._exit(3)
-
-    def hang() -> None:
-        time.sleep(60)
-
-    shapes: Shapes = ([], True)
-    both = {
-        "well": Question(lambda: ("jobs", shapes), 30),
-        "dies": Question(die, 30),
-        "hangs": Question(hang, 0.6),
-        "slow": Question(hang, 0.6),
-    }
-    plain = {name: Question(lambda: "jobs alone", 30) for name in both}
-    plain["hangs"] = Question(hang, 0.6)
-    began = time.monotonic()
-    answers, every, problems = ask_both(plain, both)
-    assert time.monotonic() - began < 5
-    values = {name: answer.value for name, answer in answers.items()}
-    alone = "jobs alone"
-    assert values == {"well": "jobs", "dies": alone, "hangs": None, "slow": alone}
-    assert (every, len(problems)) == ([shapes], 3)
-    assert ask_both({"slow": plain["slow"]}, {})[0]["slow"].value == alone
+    (shape,) = shapes({"AutoClusterId": "1"}, clusters=clusters).shapes
+    assert (shape.jobs, shape.ad) == (1, None)

@@ -14,37 +14,30 @@ import re
 import signal
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from math import floor, log
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
+from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of, whole
 from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.empty_slots import (
-    ACCEPTS,
-    ASKED_OF_JOBS,
-    Look,
-    Row,
-    Sample,
-    asking,
-    is_momentary,
-    kinds,
-    row_of,
-    rows_of,
-    unsure,
+from sharectl.condor.empty_slots import RESOURCES, emptied
+from sharectl.condor.expressions import (
+    MY,
+    TARGET,
+    Clause,
+    clauses,
+    code_of,
+    references,
+    words_of_text,
 )
-from sharectl.condor.expressions import Clause, clauses, resource_of, words_of_text
 from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
-    MODES,
     NO_SLOT,
     Kind,
-    ScheddJobs,
     Sizes,
-    counted_kinds,
     kind_of,
-    with_waits,
 )
 
 MOST_ROWS = 4000
@@ -54,38 +47,56 @@ MOST_CHARACTERS = 20_000
 MOST_MEMORY_BYTES = 2**28
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.3 s."""
-SHAPE_SECONDS = 0.25
+SHAPE_SECONDS = 1.0
 MOST_CULPRITS = 5
 """Shapes that may end the process of a trial before the rest is left untried."""
-MOST_REASONS = 20
-"""Shapes, those with the most jobs, of which a reason is looked for."""
-MOST_VALUES = 50
-"""An attribute with more values makes kinds only for the jobs that look at it."""
+MOST_VIEWS = 50
+"""Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
 MOST_WORDS = 500
 """Attributes of slots that are asked for; jobs that look at others are left untried."""
-MOST_REASON = 120
-"""Characters of a clause in a reason."""
-
-WANTS = "t1_jobwants"
-"""Attribute that a job gets: its lasting clauses."""
-
+WANTS, ACCEPTS = "t1_jobwants", "t1_slotaccepts"
+"""Attributes that a job and an emptied slot get: their lasting clauses."""
+_JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
+_FREE = ((), ("cpus",), ("memory",), ("cpus", "memory"))
+"""Resources of which a slot has no more than a job requests: clauses may want few of them free."""
+_OF_ANY_SLOT = ("Requirements", "WithinResourceLimits", "MachineResources")
+_ATTRIBUTES = "AutoClusterAttrs"
+"""Attribute of a job: names of those by which its negotiator tells jobs apart."""
 _PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
 _OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
 """Attributes that the schedd adds to those of jobs."""
-_GROUP = "accountinggroup"
+_REQUESTS = ("requestcpus", "requestmemory", "requestdisk")
+_REQUEST = re.compile(r"request(\w+)", re.ASCII)
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 _UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP = range(5)
-_JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
-_PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
-"""Resources of which a slot may have no more than a job requests."""
-_AT_LEAST = re.compile(
-    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= "
-    r"(?:MY\.)?\2\b"
-    r"|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
-    re.IGNORECASE,
-)
+_LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
+_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
+_STEP = 1.03
+"""Numbers from 1000 on within about this ratio make no kinds of slots."""
+_FUNCTION_NAMES = "time random eval currenttime daytime formattime abstime usermap userhome"
+_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+"""Functions of the moment; the last two read files of the machine that they are evaluated on."""
+_MOMENTARY_NAMES = """
+    clockmin clockday mycurrenttime lastheardfrom updatesequencenumber state activity
+    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
+    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
+    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
+    totalvirtualmemory isowner mc_grace availablegpus
+"""
+_MOMENTARY = _FUNCTIONS.union(_MOMENTARY_NAMES.split())
+_PREFIXES = """
+    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
+"""
+_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
+_POWER = "t1_wn_hs06"
+
+Row = Mapping[str, str]
+"""Attributes of an ad, in lower case -> expression."""
+
+Look = Callable[[Sequence[str]], Iterable[Any]]
+"""Returns the ads of a pool's slots with these attributes."""
 
 
 class JobShape(NamedTuple):
@@ -97,12 +108,16 @@ class JobShape(NamedTuple):
     """One of them, SCHEDD#CLUSTER.PROC."""
     ad: Optional[str]
     """Attributes that are seen of them, as ``-long`` prints them; None if not to be tried."""
-    reason: str = ""
-    """Clause that no slot meets, of unplaceable jobs."""
 
 
-Shapes = tuple[list[JobShape], bool]
-"""Shapes of a schedd, and whether it has no more."""
+class Shapes(NamedTuple):
+    """Pending jobs of a schedd that a negotiator has seen."""
+
+    shapes: tuple[JobShape, ...]
+    complete: bool
+    """False if the schedd has more."""
+    attributes: Optional[frozenset[str]]
+    """Attributes that all these jobs tell, if they have them, in lower case; None without jobs."""
 
 
 class Trial(NamedTuple):
@@ -113,149 +128,91 @@ class Trial(NamedTuple):
     """Why pending jobs, or some of them, were not tried; None if all were."""
 
 
-def jobs_and_shapes(
-    schedd: Any, name: str, sizes: Sizes, mode: str, words: Sequence[str]
-) -> tuple[ScheddJobs, Shapes]:
-    """Jobs of a schedd of the bindings by one of `MODES`, and shapes of the pending ones.
-
-    ``words`` are attributes of jobs, in lower case, that slots look at. The schedd adds what these,
-    and Requirements, refer to.
-    """
-    wanted = {name.lower(): name for name in ASKED_OF_JOBS}
-    wanted |= {word: word for word in words if word not in wanted and _ATTRIBUTE.fullmatch(word)}
-    rows, ads, complete = _pending(schedd, wanted)
-    if mode == "counted" and len(rows) < MOST_ROWS:
-        jobs = with_waits(schedd, counted_kinds(rows, sizes), sizes)
-    else:
-        jobs = MODES[mode](schedd, name, sizes)
-    hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
-    shapes = [
-        _shape(row, ad, name, sizes, hidden)
-        for row, ad in ads
-        if row.get("JobUniverse") not in NO_SLOT
-    ]
-    return jobs, (shapes, complete)
+# ---- jobs
 
 
-def _pending(
-    schedd: Any, wanted: Mapping[str, str]
-) -> tuple[list[Any], list[tuple[Any, Row]], bool]:
-    """Rows that count pending jobs, rows with the attributes of such jobs, and if that is all.
+def shapes_of(schedd: Any, name: str, sizes: Sizes) -> Shapes:
+    """Shapes of the pending jobs of a schedd of the bindings.
 
-    Expressions are costly keys. So jobs are grouped by autocluster, which HTCondor makes of jobs
-    with equal significant attributes, Requirements among them. Jobs that no negotiator has seen
-    yet have none, and are grouped by all that is wanted.
+    They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
+    that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
+    yet have none, and count as before.
     """
     clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, MOST_ROWS)}
-    alike = set(wanted).intersection(*clusters.values()) if clusters else set()
-    keys = [*COUNTED_KEYS, CLUSTER, *(wanted[word] for word in wanted if word not in alike)]
-    rows = grouped(schedd, IS_PENDING, keys, MOST_ROWS)
-    ads: list[tuple[Any, Row]] = [(row, row_of(row)) for row in rows]
-    if not alike:
-        return rows, ads, len(rows) < MOST_ROWS
-    clustered: list[tuple[Any, Row]] = []
-    for row, ad in ads:
-        own = clusters.get(row.get(CLUSTER), {})
-        if own and all(own.get(word, ad[word]) == ad[word] for word in ad.keys() - _OF_ROWS):
-            seen = {word: own[word] for word in _reached(wanted, own) if word in own}
-            clustered.append((row, {**seen, **ad}))
-    changed = sum(row.get(CLUSTER) is not None for row in rows) - len(clustered)
-    if changed:  # autoclusters are others now than when they were asked for
-        clustered = []
-    more = []
-    if len(clustered) < len(rows):
-        rest = IS_PENDING if changed else f"{IS_PENDING} && {CLUSTER} =?= undefined"
-        more = grouped(schedd, rest, [*wanted.values(), CLUSTER], MOST_ROWS)
-    return (
-        rows,
-        [*clustered, *((row, row_of(row)) for row in more)],
-        max(len(rows), len(more)) < MOST_ROWS,
+    rows = grouped(schedd, IS_PENDING, [*COUNTED_KEYS, CLUSTER, _ATTRIBUTES], MOST_ROWS)
+    seen = [
+        row
+        for row in rows
+        if row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT
+    ]
+    attributes = [frozenset(str(row.get(_ATTRIBUTES)).lower().split(",")) for row in seen]
+    return Shapes(
+        tuple(_shape(row, clusters.get(row[CLUSTER], {}), name, sizes) for row in seen),
+        len(rows) < MOST_ROWS,
+        frozenset.intersection(*attributes) if attributes else None,
     )
 
 
-def ask_both(
-    plain: Mapping[str, Question], both: Mapping[str, Question]
-) -> tuple[dict[str, Answer], list[Shapes], list[str]]:
-    """Answers of schedds with their jobs, shapes of these, and why shapes are missing.
-
-    The question for both has a third of the deadline; where it fails the plain one has the rest:
-    trouble with shapes must not hide the jobs.
-    """
-    answers = ask_all({name: _sooner(ask, 1 / 3, MOST_MEMORY_BYTES) for name, ask in both.items()})
-    shapes = [answer.value[1] for answer in answers.values() if answer.value]
-    problems = [
-        f"{name}: {answer.source.problem}" for name, answer in answers.items() if not answer.value
-    ]
-    silent = [name for name in plain if name not in answers or not answers[name].value]
-    rest = ask_all({name: _sooner(plain[name], 2 / 3 if name in both else 1) for name in silent})
-    jobs = {
-        name: answer._replace(value=answer.value and answer.value[0])
-        for name, answer in answers.items()
-    }
-    return {name: {**jobs, **rest}[name] for name in plain}, shapes, problems
-
-
-def _sooner(ask: Question, part: float, more_bytes: Optional[int] = None) -> Question:
-    return ask._replace(deadline_seconds=part * ask.deadline_seconds, more_bytes=more_bytes)
-
-
-def _shape(row: Any, ad: Row, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:
-    """Shape of a row; jobs that differ in the attributes ``hidden`` alone are tried once."""
+def _shape(row: Any, cluster: Row, schedd: str, sizes: Sizes) -> JobShape:
+    """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried."""
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
-    if any(_GROUP in text.lower() for name, text in ad.items() if name not in hidden):
-        hidden = _OF_ROWS
-    text = "\n".join(f"{name} = {ad[name]}" for name in sorted(ad) if name not in hidden)
-    placed_otherwise = row.get("JobUniverse") == _PARALLEL
-    count = row.get("JobCount")
+    same = all(
+        cluster.get(name, text) == text
+        for name, text in row_of(row).items()
+        if name not in _OF_ROWS
+    )
+    text = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
+    is_tried = same and row.get("JobUniverse") != _PARALLEL and 0 < len(text) <= MOST_CHARACTERS
     return JobShape(
         kind_of(row, sizes),
-        count if type(count) is int else 0,
+        whole(row.get("JobCount"), 0),
         f"{schedd}#{example.group()}" if example else "",
-        None if placed_otherwise or len(text) > MOST_CHARACTERS else text,
+        text if is_tried else None,
     )
 
 
-def tried(
-    look: Look,
-    sample: Sample,
-    answers: Sequence[Shapes],
-    deadline_seconds: float = TRIAL_SECONDS,
-    problems: Sequence[str] = (),
-) -> Trial:
-    """Trial of the shapes of all schedds on the slots; ``problems`` are why some are missing."""
-    every = [shape for shapes, _ in answers for shape in shapes]
+# ---- trial
+
+
+def tried(look: Look, answers: Sequence[Answer], deadline_seconds: float = TRIAL_SECONDS) -> Trial:
+    """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots."""
+    queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
+    every = [shape for queue in queues for shape in queue.shapes]
     alike: dict[str, list[JobShape]] = {}
     # Ads that are made to cost much are long as a rule.
     for shape in sorted(every, key=lambda shape: (len(shape.ad or ""), shape.ad or "")):
         if shape.ad:
             alike.setdefault(shape.ad, []).append(shape)
-    jobs = [sum(shape.jobs for shape in shapes) for shapes in alike.values()]
-    results, reasons, problem = _results(
-        partial(_try_all, look, sample, list(alike), jobs), len(jobs), deadline_seconds
+    attributes = [queue.attributes for queue in queues if queue.attributes is not None]
+    of_jobs = frozenset.intersection(*attributes) if attributes else frozenset()
+    results, problem = _results(
+        partial(_try_all, look, of_jobs, list(alike)), len(alike), deadline_seconds
     )
     unplaceable = tuple(
-        shape._replace(reason=reasons.get(number, ""))
-        for number, shapes in enumerate(alike.values())
-        if results[number] == _UNPLACEABLE
+        shape
+        for result, shapes in zip(results, alike.values())
+        if result == _UNPLACEABLE
         for shape in shapes
     )
     untried = sum(map(results.count, (_UNTRIED, _GIVEN_UP, _TRYING)))
     untried += sum(shape.ad is None for shape in every)
+    silent = [answer.source for answer in answers if answer.value is None]
     why = None
-    if problems:
-        why = f"not all pending jobs were tried on the nodes (kinds of jobs of {problems[0]})"
+    if silent:
+        first = f"{silent[0].name}: {silent[0].problem}"
+        why = f"not all pending jobs were tried on the nodes ({first})"
     elif untried:
         why = f"{untried} kinds of pending jobs could not be tried on the nodes"
         why += f" ({problem})" if problem else ""
-    elif not all(complete for _, complete in answers):
+    elif not all(queue.complete for queue in queues):
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
     return Trial(unplaceable, why)
 
 
 def _results(
-    try_all: Callable[[mmap.mmap], dict[int, str]], shapes: int, deadline_seconds: float
-) -> tuple[bytes, dict[int, str], Optional[str]]:
-    """Result of each shape, reasons of those that are unplaceable, and a problem if there was one.
+    try_all: Callable[[mmap.mmap], None], shapes: int, deadline_seconds: float
+) -> tuple[bytes, Optional[str]]:
+    """Result of each shape, and a problem if there was one.
 
     A shape that ends the process is left out, and the rest is tried again.
     """
@@ -265,35 +222,27 @@ def _results(
         for _ in range(MOST_CULPRITS + 1 if shapes else 0):
             seconds = max(0.0, deadline - time.monotonic())
             question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
-            answer = ask_all({"trial": question})["trial"]
+            why = ask_all({"trial": question})["trial"].source.problem
             culprit = shared.find(bytes((_TRYING,)))
-            if answer.source.problem is None:
-                return shared[:shapes], answer.value or {}, problem
-            problem = answer.source.problem
-            if culprit < 0:
+            problem = why or problem
+            if why is None or culprit < 0:
                 break
             shared[culprit] = _GIVEN_UP
-        return shared[:shapes], {}, problem
+        return shared[:shapes], problem
 
 
-def _try_all(
-    look: Look, sample: Sample, ads: Sequence[str], counts: Sequence[int], shared: mmap.mmap
-) -> dict[int, str]:
-    """Write the result of each ad to ``shared`` as soon as it is there; returns the reasons.
+def _try_all(look: Look, of_jobs: frozenset[str], ads: Sequence[str], shared: mmap.mmap) -> None:
+    """Write the result of each ad to ``shared`` as soon as it is there.
 
     An ad that costs too much ends this process, also while the library evaluates.
     """
     jobs = [PendingJob(ad) for ad in ads]
-    machines = Machines(look, sample, jobs)
+    machines = Machines(look, of_jobs, jobs)
     for number, job in enumerate(jobs):
         if shared[number] == _UNTRIED and machines.knows(job):
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
-    unplaceable = [number for number in range(len(jobs)) if shared[number] == _UNPLACEABLE]
-    largest = sorted(unplaceable, key=lambda number: -counts[number])[:MOST_REASONS]
-    signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS * (len(largest) + 1))
-    return {number: machines.reason(jobs[number]) for number in largest}
 
 
 class PendingJob:
@@ -306,19 +255,14 @@ class PendingJob:
 
     def ad(self, momentary: frozenset[str]) -> Any:
         """Ad for trials, in which the lasting part of its Requirements has a name."""
-        wants = "MY.Requirements" if "requirements" in self.row else "true"
-        if self.words & momentary:
-            wants = " && ".join(f"({clause})" for clause in self.clauses(momentary)) or "true"
+        wants = " && ".join(f"({clause})" for clause in self.clauses(momentary)) or "true"
         return ad_of_long(f"{self.text}\n{WANTS} = {wants}")
 
     def clauses(self, momentary: frozenset[str]) -> list[str]:
         """Clauses of its Requirements, without those that look at something momentary."""
-        every = clauses(
-            self.row.get("requirements", "true"), lambda name: self.row.get(name.lower())
-        )
         return [
             clause.text
-            for clause in every
+            for clause in _clauses(self.row)
             if momentary.isdisjoint(_reached(words_of_text(clause.text), self.row))
         ]
 
@@ -326,36 +270,29 @@ class PendingJob:
 class Machines:
     """Kinds of slots, as the jobs of a trial tell them apart."""
 
-    def __init__(self, look: Look, sample: Sample, jobs: Sequence[PendingJob]) -> None:
-        wanted: set[str] = set()
+    def __init__(self, look: Look, of_jobs: frozenset[str], jobs: Sequence[PendingJob]) -> None:
+        """Look at the slots; ``of_jobs`` are attributes that jobs tell, in lower case."""
+        self._wanted: set[str] = set()
         for job in jobs:
-            if len(wanted | job.words) <= MOST_WORDS:
-                wanted |= job.words
-        self._wanted = wanted
-        own = filter(_ATTRIBUTE.fullmatch, sorted(wanted))
-        rows = list(rows_of(look, sample, own))
+            if len(self._wanted | job.words) <= MOST_WORDS:
+                self._wanted |= job.words
+        requests = (_REQUEST.fullmatch(word) for word in {*self._wanted, *of_jobs, *_REQUESTS})
+        totals = (f"TotalSlot{match[1]}" for match in requests if match)
+        own = filter(_ATTRIBUTE.fullmatch, self._wanted)
+        rows = [row_of(ad) for ad in look([*_OF_ANY_SLOT, *totals, *own])]
         texts: dict[str, set[str]] = {}
         for row in rows:
             for name, text in row.items():
                 texts.setdefault(name, set()).add(text)
-        joined = {name: " ".join(values) for name, values in texts.items()}
-        shaky = frozenset().union(*map(unsure, rows))
+        self._texts = {name: " ".join(values) for name, values in texts.items()}
+        unsure = frozenset().union(*map(_unsure, rows))
         self._momentary = frozenset(
             name
-            for name in wanted.union(texts)
-            if any(is_momentary(word) or word in shaky for word in _reached([name], joined))
+            for name in self._wanted.union(texts)
+            if any(is_momentary(word) or word in unsure for word in _reached([name], self._texts))
         )
-        self._scattered = frozenset(
-            name for name, values in texts.items() if len(values) > MOST_VALUES
-        )
-        seen = _reached(wanted, joined).difference(map(str.lower, sample.resources))
-        of_jobs = frozenset(map(str.lower, (*sample.words, *ASKED_OF_JOBS)))
-        self._rows = [
-            ({name: row[name] for name in seen.intersection(row)}, asking(row, of_jobs))
-            for row in rows
-        ]
-        self._kinds: dict[tuple[frozenset[str], tuple[str, ...]], list[Any]] = {}
-        self._choosy = any(_is_choosy(text) for text in {row[ACCEPTS] for _, row in self._rows})
+        self._rows = [(row, asking(row, of_jobs)) for row in rows]
+        self._kinds: dict[frozenset[str], tuple[list[Any], ...]] = {}
 
     def knows(self, job: PendingJob) -> bool:
         """Tells if all attributes that a job looks at were fetched."""
@@ -364,41 +301,140 @@ class Machines:
     def could_run(self, job: PendingJob) -> bool:
         """Tells if some slot could run a job, empty or partly free, or if that is not certain."""
         ad = job.ad(self._momentary)
-        if _first_match(ad, self._of(job)):
-            return True
-        # A job, or START, may want few cores or little memory free (`Cpus < 12`).
-        choosy = self._choosy or any(map(_is_choosy, job.clauses(self._momentary)))
-        return choosy and any(_first_match(ad, self._of(job, few)) for few in _PARTLY_FREE)
+        return any(_first_match(ad, slots) for slots in self._seen_by(job))
 
-    def reason(self, job: PendingJob) -> str:
-        """Clause of the job that no slot meets; empty if it has no such clause."""
-        ad, slots_seen = job.ad(self._momentary), self._of(job)
-        for clause in job.clauses(self._momentary):
-            ad.update(ad_of_long(f"t1_Clause = {clause}"))
-            tree = expression("MY.t1_Clause")
-            if all(is_refusal(value_of(tree, ad, slot)) for slot in slots_seen):
-                return _shortened(clause, job)
-        wants = expression(f"MY.{WANTS}")
-        if not any(is_refusal(value_of(wants, ad, slot)) for slot in slots_seen):
-            return "START of every node refuses them"
-        return ""
-
-    def _of(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
-        """Kinds of slots that the job can tell apart, emptied, with what it requests of ``few``."""
-        scattered = self._scattered & job.words
-        if (scattered, few) not in self._kinds:
-            hidden = self._momentary | (self._scattered - scattered)
-            rows: Iterable[Row] = (
-                {**{name: text for name, text in row.items() if name not in hidden}, **accepting}
+    def _seen_by(self, job: PendingJob) -> tuple[list[Any], ...]:
+        """Kinds of slots that the job can tell apart, emptied, for each of `_FREE`."""
+        names = frozenset(_reached(job.words, self._texts) & self._texts.keys() - self._momentary)
+        if names not in self._kinds:
+            if len(self._kinds) >= MOST_VIEWS:
+                self._kinds.clear()
+            rows = kinds(
+                {**{name: row[name] for name in names if name in row}, **accepting}
                 for row, accepting in self._rows
             )
-            self._kinds[scattered, few] = [
-                ad_of_long(
-                    "\n".join(f"{name} = {_no_more(name, text, few)}" for name, text in row.items())
-                )
-                for row in kinds(rows)
-            ]
-        return self._kinds[scattered, few]
+            self._kinds[names] = tuple([_ad_of(row, few) for row in rows] for few in _FREE)
+        return self._kinds[names]
+
+
+def _ad_of(row: Row, few: Collection[str]) -> Any:
+    """Ad of a slot that has no more of ``few`` resources than a job's literal request."""
+    lines = []
+    for name, text in row.items():
+        request = f"TARGET.Request{name}"
+        less = f"ifThenElse(({request} < {text}) =?= true, {request}, {text})"
+        lines.append(f"{name} = {less if name in few else text}")
+    return ad_of_long("\n".join(lines))
+
+
+def _first_match(ad: Any, slots: list[Any]) -> bool:
+    """Tells if a job matches one of the slots, which is moved to the front."""
+    join = expression(_JOIN)
+    for place, slot in enumerate(slots):
+        if not is_refusal(value_of(join, ad, slot)):
+            slots.insert(0, slots.pop(place))
+            return True
+    return False
+
+
+# ---- attributes and clauses
+
+
+def is_momentary(word: str) -> bool:
+    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
+    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
+
+
+def row_of(ad: Any) -> dict[str, str]:
+    """Attributes of an ad of the bindings, or of its text."""
+    text = ad if isinstance(ad, str) else ad.printOld()
+    lines = (line.partition(" = ") for line in text.split("\n"))
+    return {name.lower(): value for name, sign, value in lines if sign}
+
+
+def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Kinds of rows, each with the largest numbers that any of the kind has."""
+    largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    for row in rows:
+        key = frozenset((name, _stepped(text)) for name, text in row.items())
+        most = largest.setdefault(key, dict(row))
+        for name, text in row.items():
+            if text != most[name] and float(text) > float(most[name]):
+                most[name] = text
+    return list(largest.values())
+
+
+@lru_cache(maxsize=100_000)
+def _stepped(text: str) -> str:
+    """``text``, or the step of a large number."""
+    return f"~{floor(log(float(text), _STEP))}" if _NUMBER.fullmatch(text) else text
+
+
+def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
+    """`ACCEPTS` of a slot, and what its lasting clauses see of it when nothing runs there.
+
+    ``of_jobs`` are the attributes that jobs tell, in lower case.
+    """
+    free = {name.lower(): text for name, text in emptied(row).items()}
+    expressions = sorted(pair for pair in free.items() if not _LITERAL.fullmatch(pair[1]))
+    text, seen = _lasting(tuple(expressions), frozenset(free), _unsure(row), of_jobs)
+    names = (*seen, *_resources(row))
+    return {**{name: free[name] for name in names if name in free}, ACCEPTS: text}
+
+
+def _unsure(row: Row) -> frozenset[str]:
+    """Resources, in lower case, of which a slot does not tell how much it has in all."""
+    return frozenset(name for name in _resources(row) if f"totalslot{name}" not in row)
+
+
+def _resources(row: Row) -> list[str]:
+    return re.findall(r"\w+", row.get("machineresources", RESOURCES).lower())
+
+
+@lru_cache(maxsize=1000)
+def _lasting(
+    expressions: tuple[tuple[str, str], ...],
+    names: frozenset[str],
+    unsure: frozenset[str],
+    of_jobs: frozenset[str],
+) -> tuple[str, frozenset[str]]:
+    """Clauses of a slot's Requirements that ask something of jobs, and last; what they look at.
+
+    A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a
+    moment. So is one on an attribute that jobs do not tell.
+    """
+    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
+    lasting: list[str] = []
+    seen: set[str] = set()
+    for clause in _clauses(texts):
+        own, others, words = _seen(clause.text, texts, of_jobs)
+        momentary = any(is_momentary(name) or name in unsure for name in own)
+        momentary = momentary or not _FUNCTIONS.isdisjoint(words)
+        sites = code_of(clause) in ("site-start", "slot-requirements")
+        if sites and others and not momentary and own <= names and others <= of_jobs:
+            seen |= own
+            lasting.append(f"({clause.text})")
+    return " && ".join(lasting) or "true", frozenset(seen)
+
+
+def _seen(written: str, texts: Row, of_jobs: frozenset[str]) -> tuple[set[str], set[str], set[str]]:
+    """Attributes that an expression looks at, directly or not: own, jobs'; and all its words."""
+    own: set[str] = set()
+    others: set[str] = set()
+    words: set[str] = set()
+    waiting = [written]
+    while waiting:
+        text = waiting.pop()
+        words |= words_of_text(text)
+        for reference in references(text):
+            name = reference.name.lower()
+            absent = reference.scope != MY and name not in texts
+            if reference.scope == TARGET or (absent and name in of_jobs):
+                others.add(name)
+            elif name not in own:
+                own.add(name)
+                waiting.append(texts.get(name, ""))
+    return own, others, words
 
 
 def _reached(words: Iterable[str], texts: Row) -> set[str]:
@@ -413,29 +449,7 @@ def _reached(words: Iterable[str], texts: Row) -> set[str]:
     return reached
 
 
-def _first_match(ad: Any, slots_seen: list[Any]) -> bool:
-    """Tells if a job matches one of the slots, which is moved to the front."""
-    join = expression(_JOIN)
-    for place, slot in enumerate(slots_seen):
-        if not is_refusal(value_of(join, ad, slot)):
-            slots_seen.insert(0, slots_seen.pop(place))
-            return True
-    return False
-
-
-def _is_choosy(clause: str) -> bool:
-    """Tells if a clause may want at most so many cores or so much memory free."""
-    return not words_of_text(_AT_LEAST.sub("", clause)).isdisjoint(("cpus", "memory"))
-
-
-def _no_more(name: str, text: str, few: Collection[str]) -> str:
-    """``text``, or a job's literal request if that is less and the resource is one of ``few``."""
-    request = f"TARGET.Request{name}"
-    return f"ifThenElse(({request} < {text}) =?= true, {request}, {text})" if name in few else text
-
-
-def _shortened(clause: str, job: PendingJob) -> str:
-    resource = resource_of(Clause(clause))
-    request = job.row.get(f"request{resource}") if resource else None
-    words = " ".join(f"{clause} ({request})".split() if request else clause.split())
-    return words if len(words) <= MOST_REASON else f"{words[: MOST_REASON - 1]}…"
+def _clauses(texts: Row) -> tuple[Clause, ...]:
+    return clauses(
+        texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None
+    )

@@ -22,8 +22,8 @@ from sharectl.condor.daemons import (
     schedd_questions,
     slots,
 )
-from sharectl.condor.empty_slots import Sample, sample_of
-from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, jobs_and_shapes, tried
+from sharectl.condor.deadline import ask_all
+from sharectl.condor.job_trials import MOST_MEMORY_BYTES, TRIAL_SECONDS, Trial, shapes_of, tried
 from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs, Sizes
 from sharectl.model import (
     OTHER,
@@ -111,7 +111,6 @@ class CollectorAnswer(NamedTuple):
     """Location of each schedd."""
     started_at: int
     """Unix seconds at which the collector started; 0 if it does not say."""
-    sample: Sample
 
 
 def look(collector: Any, access: PoolAccess, now: int) -> CollectorAnswer:
@@ -130,7 +129,6 @@ def look(collector: Any, access: PoolAccess, now: int) -> CollectorAnswer:
         sizes=_sizes(ads, access),
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
-        sample=sample_of(collector, {node.machine for node in nodes}),
     )
 
 
@@ -281,9 +279,7 @@ class CondorPool:
             job._replace(group=self._group(job.group)) for schedd in jobs for job in schedd.waits
         )
         unplaceable = (
-            UnplaceableJobs(
-                self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example, shape.reason
-            )
+            UnplaceableJobs(self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example)
             for shape in trial.unplaceable
         )
         return Snapshot(
@@ -305,19 +301,21 @@ class CondorPool:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
         access, schedds, sizes = self.access, answered.schedds, answered.sizes
         ask = partial(schedd_questions, schedds, access.schedd_deadline_seconds)
-        shaped = partial(
-            jobs_and_shapes, sizes=sizes, mode=access.mode, words=answered.sample.words
-        )
-        answers, shapes, problems = ask_both(
-            ask(partial(MODES[access.mode], sizes=sizes)),
-            ask(shaped) if access.demand == "placeable" else {},
-        )
+        plain = ask(partial(MODES[access.mode], sizes=sizes))
+        # Apart, in children of bounded memory: trouble with kinds of jobs must not hide the jobs.
+        shaped = {
+            f"kinds of jobs of {name}": question._replace(more_bytes=MOST_MEMORY_BYTES)
+            for name, question in ask(partial(shapes_of, sizes=sizes)).items()
+            if access.demand == "placeable"
+        }
+        every = ask_all({**plain, **shaped})
+        answers = {name: every[name] for name in plain}
 
-        def look_again(projection: Sequence[str], constraint: str) -> Iterable[Any]:
-            return slots(collector(access.collector), constraint, projection)
+        def look_again(projection: Sequence[str]) -> Iterable[Any]:
+            return slots(collector(access.collector), projection=projection)
 
         seconds = access.collector_deadline_seconds + TRIAL_SECONDS
-        trial = tried(look_again, answered.sample, shapes, seconds, problems)
+        trial = tried(look_again, [every[name] for name in shaped], seconds)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 _GROUPS = """group, HS06, single_cores AS cores 1-core, multi_cores AS multicore,
     pending_single_jobs AS pending 1-core, pending_multi_jobs AS multicore"""
 _OTHERS = "name AS AccountingGroup begins, cores, pending_jobs AS pending jobs"
-_UNPLACEABLE = "group, cores, jobs, reason, example AS sharectl explain job"
+_UNPLACEABLE = "group, cores, jobs, example AS sharectl explain job"
 _NODES = "node, cores, MiB, HS06/core, controlled, says, held by group"
 
 

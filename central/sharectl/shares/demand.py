@@ -48,10 +48,7 @@ def pending_alike(pending: Iterable[PendingJobs], groups: Collection[str]) -> li
 def unplaceable_jobs(
     pending: Iterable[PendingJobs], kinds: Iterable[UnplaceableJobs]
 ) -> tuple[UnplaceableJobs, ...]:
-    """Jobs of ``pending`` that no node could run, by group and size, the most first.
-
-    Of parts with a reason the largest of a group and size speaks for all.
-    """
+    """Jobs of ``pending`` that no node could run, by group and size, the most first."""
     counted: Counter[Kind] = Counter()
     for jobs in pending:
         if not jobs.placeable:
@@ -76,9 +73,8 @@ def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
 def unplaceable_words(jobs: UnplaceableJobs) -> str:
     """Sentence on jobs that no node could run, and where more is to be read."""
     count = f"{number_of(jobs.jobs, 'pending job')} of {jobs.group}, {jobs.cores} cores"
-    why = f" ({jobs.reason})" if jobs.reason else ""
     see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
-    return f"{count}: no node could run them if it were empty{why}: they are no demand{see}"
+    return f"{count}: no node could run them if it were empty: they are no demand{see}"
 
 
 STARTED_SECONDS = 3600

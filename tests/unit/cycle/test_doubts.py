@@ -48,7 +48,7 @@ def looks() -> Iterator[tuple[PlanConfig, State, Snapshot]]:
     yield config(), State(), snapshot([some, running("wn-1", OTHER, 8)])
     yield config(), State(), snapshot([some], {(OTHER, 8): 3})
     yield config(), State(), replace(seen, untried="shapes of jobs were not tried")
-    nobody = UnplaceableJobs("cms", 8, 5, "ap#1.0", "TARGET.HasFoo")
+    nobody = UnplaceableJobs("cms", 8, 5, "ap#1.0")
     yield config(), State(), replace(seen, unplaceable=(nobody,))
 
 

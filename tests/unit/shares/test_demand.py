@@ -12,7 +12,7 @@ from tests.fakes import NOW, running, snapshot
 
 CONFIG = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060)
 HELD = [running(f"wn-{number}", "alice", 1, 16) for number in range(4)]
-NOBODY = UnplaceableJobs("cms", 8, 5, "ap#1.0", "TARGET.HasFoo")
+NOBODY = UnplaceableJobs("cms", 8, 5, "ap#1.0")
 
 
 def waiting(*rows: PendingJobs, untried: str | None = None) -> Snapshot:
@@ -28,9 +28,9 @@ def test_rows_part_what_no_node_could_run() -> None:
     )
 
 
-def test_the_largest_part_tells_the_reason() -> None:
+def test_the_largest_part_is_the_example() -> None:
     rows = pending_rows({("cms", 8, 0): 7}, {("cms", 8, 0): 6})
-    parts = [replace(NOBODY, jobs=1, reason="TARGET.HasBar"), NOBODY]
+    parts = [replace(NOBODY, jobs=1, example="ap#2.0"), NOBODY]
     assert unplaceable_jobs(rows, parts) == (replace(NOBODY, jobs=6),)
     assert unplaceable_jobs([PendingJobs("cms", 8, 7)], parts) == ()
 
