@@ -71,7 +71,6 @@ _LEFT_OVER = re.compile(
     r"|dpkg-bak|ucf-\w+)|_bak)",
     re.IGNORECASE,
 )
-_LIKE_OURS = re.compile(r".*sharectl.*\.(sh|py|pl)", re.IGNORECASE)
 _SOURCES = re.compile(
     r"file:/[^\s,\"'$]+"
     r"|https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s,\"'$?#]*"
@@ -87,12 +86,10 @@ _SENSORS = ("t1_overheat",)
 
 @CHECKS.rule()
 def file_names(subject: SnippetSubject) -> Iterator[Finding]:
-    """Files that HTCondor reads though they look put aside, or ignores though they look meant."""
-    for path, is_read in _entries(subject):
-        if is_read and _LEFT_OVER.fullmatch(path.name):
+    """Files that HTCondor reads though they look put aside, and folders without sharectl's."""
+    for path in _files(subject):
+        if _LEFT_OVER.fullmatch(path.name):
             yield finding("read though put aside", str(path))
-        elif not is_read and _LIKE_OURS.fullmatch(path.name):
-            yield finding("not read", str(path))
     source = subject.configuration.source
     if not subject.our_files:
         yield finding("none of ours", str(source.directory or source.main_file))
@@ -101,19 +98,19 @@ def file_names(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def unreadable_files(subject: SnippetSubject) -> Iterator[Finding]:
     """Files with which no tool of an ordinary user works, nor a STARTD_CRON job."""
-    for path, is_read in _entries(subject):
-        if is_read and not path.stat().st_mode & stat.S_IROTH:
+    for path in _files(subject):
+        if not path.stat().st_mode & stat.S_IROTH:
             yield finding("unreadable file", str(path), path=path)
 
 
-def _entries(subject: SnippetSubject) -> Iterator[tuple[Path, bool]]:
-    """Files of the folders, and whether HTCondor reads them."""
+def _files(subject: SnippetSubject) -> Iterator[Path]:
+    """Files of the folders that HTCondor reads."""
     configuration = subject.configuration
     directory = configuration.source.directory
     for folder in configuration.folders if directory is None else (directory,):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.is_file():
-                yield path, not configuration.excluded.search(path.name)
+            if path.is_file() and not configuration.excluded.search(path.name):
+                yield path
 
 
 @CHECKS.rule()

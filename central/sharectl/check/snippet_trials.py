@@ -158,18 +158,6 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
 
 
-@CHECKS.rule()
-def quantized(subject: SnippetSubject) -> Iterator[Finding]:
-    """Single-core jobs that get the slot of a multicore job, and are kept out of it."""
-    knob, cores = "MODIFY_REQUEST_EXPR_REQUESTCPUS", subject.multicore_cores
-    if not (text := subject.text(knob)) or not subject.has_clauses:
-        return
-    job = typical_jobs(cores)["one core"]
-    ((granted,),) = _values(subject, text, slots_with(subject, {})[:1], [job])
-    if isinstance(granted, (int, float)) and granted >= cores:
-        yield finding("large slot", subject.place(knob), granted=granted, cores=cores)
-
-
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
     """Typical jobs that START lets into one of the slots of each situation."""
     jobs, rows = typical_jobs(subject.multicore_cores), _rows(subject, start, situations)
