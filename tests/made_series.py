@@ -20,7 +20,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     pledges: Mapping[str, float] = PLEDGES,
     *,
     since: int = APRIL,
-    points: int = 1184,
+    points: int = 592,
     missing: Sequence[tuple[float, float]] = (),
     incomplete: Sequence[float] = (),
     sizes: Sequence[int] = SIZES,

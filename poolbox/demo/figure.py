@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from sharectl.model import GroupError
-from sharectl.report.scale import ticks_up_to, unit_of
-from sharectl.report.svg import GROUPS, Curve, Figure, Value, document, limits_of
+from sharectl.report.scale import ticks_up_to
+from sharectl.report.svg import GROUPS, Curve, Figure, document, limits_of
 
 MINUTE_SECONDS = 60
 _PANELS: tuple[tuple[str, str, str, Callable[[GroupError], float]], ...] = (
@@ -37,7 +37,7 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
                 group,
                 f"group{number % GROUPS}",
                 [
-                    Value((moment - origin) / MINUTE_SECONDS, value(error))
+                    ((moment - origin) / MINUTE_SECONDS, value(error))
                     for moment, error in ordered
                     if error.group == group
                 ],
@@ -53,8 +53,7 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
                 across=(0.0, minutes),
                 ticks=ticks_up_to(minutes, 5),
                 up=limits,
-                unit=unit_of(limits, words, whole=words == "cores"),
-                note=note,
+                unit=f"{words}{note}",
                 curves=curves,
                 marks=[
                     ((moment - origin) / MINUTE_SECONDS, "" if figures else text)

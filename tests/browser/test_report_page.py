@@ -184,7 +184,7 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
         for node in devtools.send("Accessibility.getFullAXTree")["nodes"]
         if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
     ]
-    assert len(images) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 26
+    assert len(images) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 25
     assert not [
         node for node in images if not (node["name"]["value"] and node["description"]["value"])
     ]

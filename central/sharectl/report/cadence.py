@@ -16,8 +16,8 @@ from sharectl.cadence.choice import (
     beside,
     idle_core_hours,
 )
-from sharectl.report.scale import AxisUnit, Limits, brief, ticks_up_to
-from sharectl.report.svg import GROUPS, Curve, Figure, Value, document, render
+from sharectl.report.scale import Limits, brief, ticks_up_to
+from sharectl.report.svg import GROUPS, Curve, Figure, document, render
 from sharectl.report.tables import WIDTH, print_table
 from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
@@ -173,9 +173,9 @@ def figure(intervals: Sequence[float]) -> str:
         across=(0.0, longest),
         ticks=ticks_up_to(longest, 5),
         up=Limits(0.0, 1.0, 0.25),
-        unit=AxisUnit(1.0, "loading factor"),
+        unit="loading factor",
         curves=[
-            Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
+            Curve(name, f"group{number % GROUPS}", corners)
             for number, (name, corners) in enumerate(teeth.items())
         ],
         across_words="seconds",

@@ -17,7 +17,7 @@ from sharectl.plan.records import CycleRecord
 from sharectl.report.page_figures import (
     drawings,
     group_kinds,
-    overview_kinds,
+    overview_kind,
     pool_kinds,
     top_groups,
 )
@@ -34,8 +34,8 @@ BEGIN = """<!DOCTYPE html>
 <meta name="generator" content="sharectl report">
 """
 """Begin of every page, as the template has it: `sharectl report` replaces no other file."""
-POINTS = 4 * PLOT_WIDTH
-"""Points to ask the ledger for: several to a pixel column, whose band shows what a mean hides."""
+POINTS = 2 * PLOT_WIDTH
+"""Points to ask the ledger for: more nobody can see."""
 _MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
 _ROWS = 16
 """Most rows of the numbers behind a group's figures."""
@@ -71,7 +71,7 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
     tops = top_groups(by_group[-1])
     sections = {"pool": ("The pool", pool_kinds(every))} if any(s.buckets for s in periods) else {}
     if tops:
-        sections["all"] = ("All groups", overview_kinds(tops[:GROUPS]))
+        sections["all"] = ("All groups", [overview_kind(tops[:GROUPS])])
     layers = layers_of(periods)
     # Cores can be counted where the size of every pending job is known.
     in_cores = not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))

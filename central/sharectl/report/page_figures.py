@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.ledger.series import Bucket, Series
-from sharectl.report.scale import minute, short, time_ticks, unit_of
+from sharectl.report.scale import minute, short, time_ticks
 from sharectl.report.series import (
     Layers,
     OfBucket,
     Values,
     curves,
     gaps,
-    mean_of_known,
     ratio,
     sums,
 )
-from sharectl.report.svg import Curve, Figure, Value, limits_of, svg
+from sharectl.report.svg import Curve, Figure, limits_of, svg
 from sharectl.times import span
 
 _TIME_TICKS = 5
@@ -37,11 +35,9 @@ class FigureKind(NamedTuple):
     summed: bool = False
     """True for sums over time."""
     stacked: bool = False
-    whole: bool = False
     crosses: bool = False
     """True for a cross at each incomplete cycle."""
     between: Optional[tuple[float, float]] = None
-    note: str = ""
 
 
 def _of(lines: Mapping[str, str], group: Optional[str] = None) -> OfBucket:
@@ -76,22 +72,20 @@ def group_kinds(
             }
 
         title = f"{key.capitalize()}, by job size"
-        return FigureKind(key, title, unit, values, style="layer", stacked=True, whole=True)
+        return FigureKind(key, title, unit, values, style="layer", stacked=True)
 
     pending = "cores requested" if in_cores else "jobs"
     work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
     error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
     targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
     deadband = (-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None
-    above = " (above 0: over the setpoint)"
+    above = "HS06 (above 0: over the setpoint)"
     return [
         FigureKind("work", "Work against pledge", "HS06-hours", _of(work, group), summed=True),
         by_size("running", "cores_by_size", "cores"),
         by_size("pending", "pending_by_size", pending, as_cores=in_cores),
-        FigureKind(
-            "error", "Error and controller output", "HS06", error, between=deadband, note=above
-        ),
-        FigureKind("targets", "Targets", "nodes", targets, whole=True),
+        FigureKind("error", "Error and controller output", above, error, between=deadband),
+        FigureKind("targets", "Targets", "nodes", targets),
     ]
 
 
@@ -118,44 +112,31 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     targets, duration = _of({"targets": "targets"}), _of({"duration": "seconds"})
     return [
         FigureKind("power", "Power of all groups", "HS06", power),
-        FigureKind("idle", "Idle cores", "cores", _of(idle), whole=True),
-        FigureKind("targets", "Nodes under targets", "nodes", targets, whole=True),
+        FigureKind("idle", "Idle cores", "cores", _of(idle)),
+        FigureKind("targets", "Nodes under targets", "nodes", targets),
         FigureKind("duration", "Duration of cycles", "seconds", duration, crosses=True),
     ]
 
 
-def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
-    """Error of groups on one axis, in % of their shares and in HS06."""
+def overview_kind(groups: Sequence[str]) -> FigureKind:
+    """Error of groups on one axis, in % of their shares."""
 
-    def errors(bucket: Bucket, *, of_shares: bool = False) -> Values:
+    def errors(bucket: Bucket) -> Values:
         values: dict[str, Optional[float]] = dict.fromkeys(groups) if bucket.groups else {}
         for group in bucket.groups.keys() & values.keys():
             point = bucket.groups[group]
             part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
-            percents = None if part is None else 100 * part
-            values[group] = percents if of_shares else point.error_hs06
+            values[group] = None if part is None else 100 * part
         return values
 
-    return [
-        FigureKind(
-            key,
-            f"Error of groups, {unit}",
-            unit,
-            values,
-            style="group",
-            note=" (above 0: over it)",
-        )
-        for key, unit, values in (
-            ("error-share", "% of the share", partial(errors, of_shares=True)),
-            ("error-hs06", "HS06", errors),
-        )
-    ]
+    unit = "% of the share (above 0: over it)"
+    return FigureKind("error-share", "Error of groups, % of the share", unit, errors, style="group")
 
 
 def drawings(
     kind: FigureKind, periods: Sequence[Series], key: str, subject: str, names: Sequence[str]
 ) -> list[dict[str, str]]:
-    """The figure of each period: key, title, says, svg, and missing, in the place of an empty svg.
+    """The figure of each period: key, title, svg, and missing, in the place of an empty svg.
 
     Parameters
     ----------
@@ -179,7 +160,7 @@ def drawings(
             across=(series.since, end),
             ticks=time_ticks(series.since, end, _TIME_TICKS),
             up=limits,
-            unit=unit_of(limits, kind.unit, whole=kind.whole),
+            unit=kind.unit,
             curves=_layers_in_use(lines) if kind.stacked else lines,
             stacked=kind.stacked,
             # Only a longer period fills the rest of the axis.
@@ -190,15 +171,13 @@ def drawings(
                 if kind.crosses and bucket.pool.complete_cycles < bucket.pool.cycles
             ],
             between=kind.between,
-            note=kind.note,
         )
-        drawable = any(value.mean is not None for line in lines for value in line.values)
+        drawable = any(value is not None for line in lines for _place, value in line.readings)
         unknown = "Not known: no complete cycle of this period recorded it."
         drawn.append(
             {
                 "key": kind.key,
                 "title": title,
-                "says": "" if kind.summed or kind.style == "group" else _means(kind, series),
                 "svg": svg(figure) if drawable else "",
                 "missing": unknown if series.buckets else "No cycle in this period.",
             }
@@ -208,41 +187,27 @@ def drawings(
 
 def _curves(kind: FigureKind, series: Series) -> list[Curve]:
     lines = (sums if kind.summed else curves)(series, kind.values)
-    if kind.style == "group":  # bands of several groups would hide each other
-        lines = {name: [Value(*value[:2]) for value in values] for name, values in lines.items()}
     return [
-        Curve(name, f"{kind.style}{number}" if kind.style else name.replace(" ", "-"), values)
-        for number, (name, values) in enumerate(lines.items())
+        Curve(name, f"{kind.style}{number}" if kind.style else name.replace(" ", "-"), readings)
+        for number, (name, readings) in enumerate(lines.items())
     ]
 
 
 def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
-    used = [layer for layer in layers if any(value.mean for value in layer.values)]
+    used = [layer for layer in layers if any(value for _place, value in layer.readings)]
     return used or layers[:1]
 
 
 def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> str:
     """The figure in words, for readers who do not see it."""
-    sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.unit}."]
+    unit = kind.unit.partition(" (")[0]
+    sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {unit}."]
     for line in lines:
-        means = [value.mean for value in line.values if value.mean is not None]
-        if means:
-            least, most, last = map(short, (min(means), max(means), means[-1]))
+        values = [value for _place, value in line.readings if value is not None]
+        if values:
+            least, most, last = map(short, (min(values), max(values), values[-1]))
             sentences.append(f"{line.name}: from {least} to {most}, at the end {last}.")
     open_seconds = sum(end - begin for begin, end in gaps(series))
     if open_seconds:
         sentences.append(f"Not recorded: {span(open_seconds)}.")
     return " ".join(sentences)
-
-
-def _means(kind: FigureKind, series: Series) -> str:
-    """Means over complete cycles, such as ``mean 5 held back, 2 helped``."""
-    rows = [(kind.values(bucket), bucket.pool.complete_cycles) for bucket in series.buckets]
-    if kind.stacked:
-        rows = [({kind.key: fsum(filter(None, row.values()))}, n) for row, n in rows if row]
-    words = []
-    for name in dict.fromkeys(name for row, _weight in rows for name in row):
-        mean = mean_of_known((row.get(name), weight) for row, weight in rows)
-        unit = kind.unit.partition(" ")[0] if name == kind.key else name
-        words += [] if mean is None else [f"{short(mean)} {unit}"]
-    return f"mean {', '.join(words)}" if words else ""

@@ -21,6 +21,7 @@ _MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)
 _MONTH_SECONDS = 30.44 * DAY_SECONDS
 _MONDAY = 4 * DAY_SECONDS
 """The first Monday after 1970 began: steps of weeks begin there."""
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROUNDING = 1e-9
 _LEAST_SPAN = 1e-6
@@ -42,30 +43,6 @@ class Tick(NamedTuple):
     label: str
 
 
-class AxisUnit(NamedTuple):
-    """Unit of an axis: numbers are divided by ``factor``."""
-
-    factor: float
-    words: str
-
-
-def unit_of(limits: Limits, words: str, *, whole: bool = False) -> AxisUnit:
-    """Unit in which the numbers of an axis have few digits.
-
-    Parameters
-    ----------
-    words
-        The quantity's unit, such as ``HS06``.
-    whole
-        True for things that are counted (cores): thousands begin at 10,000.
-    """
-    largest = max(-limits.least, limits.most)
-    for factor, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
-        if largest >= factor * (10 if whole and name == "thousand" else 1):
-            return AxisUnit(factor, f"{name} {words}")
-    return AxisUnit(1.0, words)
-
-
 def rounded_limits(least: float, most: float, count: int) -> Limits:
     """Limits that hold both values in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n."""
     if most - least <= max(_LEAST_SPAN, _ROUNDING * max(abs(least), abs(most))):
@@ -80,19 +57,24 @@ def rounded_limits(least: float, most: float, count: int) -> Limits:
     )
 
 
-def number_ticks(limits: Limits, unit: AxisUnit) -> list[Tick]:
-    """A tick at each step, from limit to limit."""
-    least, most, step = (value / unit.factor for value in limits)
+def number_ticks(limits: Limits) -> list[Tick]:
+    """A tick at each step, from limit to limit; large ones in thousands, millions or billions."""
+    largest = max(-limits.least, limits.most)
+    factor, prefix = next((row for row in _PREFIXES if largest >= row[0]), (1.0, ""))
+    least, most, step = (value / factor for value in limits)
     decimals = max(0, -floor(log10(step) + _ROUNDING))
     if abs(step * 10**decimals - round(step * 10**decimals)) > _ROUNDING:
         decimals += 1
     numbers = range(ceil(least / step - _ROUNDING), floor(most / step + _ROUNDING) + 1)
-    return [Tick(n * step * unit.factor, grouped(n * step, decimals)) for n in numbers]
+    return [
+        Tick(n * step * factor, f"{grouped(n * step, decimals)}{prefix if n else ''}")
+        for n in numbers
+    ]
 
 
 def ticks_up_to(most: float, count: int) -> list[Tick]:
     """About ``count`` ticks from 0 to at most ``most``."""
-    ticks = number_ticks(rounded_limits(0.0, most, count), AxisUnit(1.0, ""))
+    ticks = number_ticks(rounded_limits(0.0, most, count))
     return [tick for tick in ticks if tick.value <= most]
 
 
@@ -150,13 +132,6 @@ def signed(value: Optional[float]) -> str:
     """A number as of `short` with its sign, also plus."""
     text = short(value)
     return f"+{text}" if value and value > 0 and text.strip("0.") else text
-
-
-def significant(value: float) -> str:
-    """A sum: whole from 100 on, else three significant digits, at most six decimals."""
-    if abs(value) < 0.5e-6:  # noqa: PLR2004 - of the last digit
-        return "0"
-    return grouped(value, min(6, max(0, 2 - floor(log10(abs(value)) + _ROUNDING))))
 
 
 def percent(ratio: Optional[float], form: str = ".1%") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
 from operator import attrgetter
@@ -17,12 +17,10 @@ from sharectl.ledger.series import (
     Series,
 )
 from sharectl.plan.records import NodeRecord
-from sharectl.report.svg import LAYERS, PLOT_WIDTH, Value
+from sharectl.report.svg import LAYERS, Reading
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
-Reading = tuple[float, Optional[float], int]
-"""Unix seconds, value, cycles."""
 OfBucket = Callable[[Bucket], Values]
 Layers = Mapping[str, Sequence[int]]
 """Layer -> job sizes in it, the same throughout a page."""
@@ -81,18 +79,13 @@ def _begin(bucket: Bucket) -> float:
     return float(bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS))
 
 
-def curves(series: Series, values: OfBucket) -> dict[str, list[Value]]:
-    """Lines over time by pixel column: mean of its buckets, least and greatest if several."""
-    seconds = (series.until - series.since) / PLOT_WIDTH
-    drawn = {}
-    for name, readings in _lines(series, values).items():
-        columns: defaultdict[int, list[Reading]] = defaultdict(list)
-        for bucket, value in readings:
-            middle = bucket.start + series.bucket_seconds / 2
-            weight = bucket.pool.complete_cycles or bucket.pool.cycles
-            columns[int((middle - series.since) / seconds)].append((middle, value, weight))
-        drawn[name] = [_column(column) for column in columns.values()]
-    return drawn
+def curves(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
+    """Lines over time through the middles of buckets."""
+    middle = series.bucket_seconds / 2
+    return {
+        name: [(bucket.start + middle, value) for bucket, value in readings]
+        for name, readings in _lines(series, values).items()
+    }
 
 
 def _lines(series: Series, values: OfBucket) -> dict[str, list[tuple[Bucket, Optional[float]]]]:
@@ -108,32 +101,20 @@ def _lines(series: Series, values: OfBucket) -> dict[str, list[tuple[Bucket, Opt
     }
 
 
-def _column(readings: Sequence[Reading]) -> Value:
-    place = (readings[0][0] + readings[-1][0]) / 2
-    mean = mean_of_known((value, weight) for _place, value, weight in readings)
-    if mean is None or len(readings) == 1:
-        return Value(place, mean)
-    values = [value for _place, value, _weight in readings if value is not None]
-    return Value(place, mean, min(values), max(values))
-
-
-def sums(series: Series, values: OfBucket) -> dict[str, list[Value]]:
+def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
     """Sums of the period from its begin, in hours of the values' units, which are in seconds."""
-    seconds = (series.until - series.since) / PLOT_WIDTH
     summed = {}
     for name, readings in _lines(series, values).items():
         total, ended = 0.0, float(series.since)
-        corners: list[Value] = []
+        corners: list[Reading] = []
         for bucket, value in readings:
             if value is not None:
                 begin = max(ended, _begin(bucket))
                 if begin > ended or not corners:
-                    corners.append(Value(begin, total))
+                    corners.append((begin, total))
                 total += value / HOUR_SECONDS
                 ended = float(bucket.start + series.bucket_seconds)
-                if len(corners) > 1 and ended - corners[-2].place < seconds:
-                    del corners[-1]  # in the pixel of the corner before
-                corners.append(Value(ended, total))
+                corners.append((ended, total))
         summed[name] = corners
     return summed
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from sharectl.explain.formulas import number, plain
 from sharectl.report import scale
-from sharectl.report.scale import NARROW, AxisUnit, Limits, Tick, number_ticks, rounded_limits
+from sharectl.report.scale import NARROW, Limits, Tick, number_ticks, rounded_limits
 from sharectl.report.tables import listed
 from sharectl.times import shown, span
 from sharectl.words import counted, printable
@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 96.0, 26.0, 26.0
 FLOOR = HEIGHT - BOTTOM
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
-"""Units across the plot: more points than this nobody can see."""
+"""Units across the plot."""
 GROUPS = LAYERS = 6
 """Lines of groups, and layers of a stack, that have a dash or a pattern."""
 SPACING = 16.0
@@ -45,15 +45,7 @@ _LONGEST_LABEL = 9
 
 Point = tuple[float, float]
 Reading = tuple[float, Optional[float]]
-
-
-class Value(NamedTuple):
-    """Mean, least and greatest value of a pixel column; no mean where nothing was recorded."""
-
-    place: float
-    mean: Optional[float]
-    least: Optional[float] = None
-    greatest: Optional[float] = None
+"""Place and value; None where nothing was recorded."""
 
 
 class Curve(NamedTuple):
@@ -62,7 +54,7 @@ class Curve(NamedTuple):
     name: str
     style: str
     """Class of its colour, dash or pattern."""
-    values: Sequence[Value]
+    readings: Sequence[Reading]
 
 
 @dataclass(frozen=True)
@@ -77,7 +69,8 @@ class Figure:
     """Places of the left and the right end."""
     ticks: Sequence[Tick]
     up: Limits
-    unit: AxisUnit
+    unit: str
+    """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
     stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
@@ -88,8 +81,6 @@ class Figure:
     """Values with a shaded band between them, such as a deadband."""
     marks: Sequence[tuple[float, str]] = ()
     """Places with a vertical line and a text."""
-    note: str = ""
-    """Written behind the unit."""
     across_words: str = ""
     """Unit of the horizontal axis."""
 
@@ -112,11 +103,10 @@ def limits_of(
     figures: Iterable[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
 ) -> Limits:
     """Round limits of an axis that hold 0, all values that are drawn, and ``also``."""
-    drawn: list[Optional[float]] = [0.0, *also]
+    values = [0.0, *also]
     for curves in figures:
         for curve in _sums(curves) if stacked else curves:
-            drawn += [part for value in curve.values for part in value[1:]]
-    values = [value for value in drawn if value is not None]
+            values += [value for _place, value in curve.readings if value is not None]
     return rounded_limits(min(values), max(values), _NUMBER_TICKS)
 
 
@@ -132,7 +122,7 @@ def svg(figure: Figure) -> str:
         ],
         rows=[
             (figure.y(tick.value), tick.label, "grid" if tick.value else "axis")
-            for tick in number_ticks(figure.up, figure.unit)
+            for tick in number_ticks(figure.up)
         ],
         columns=list(_columns(figure)),
         drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
@@ -175,7 +165,7 @@ def _environment() -> Environment:
         width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
     )
     environment.globals["style"] = Markup(style_sheet())  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent)
+    numbers = (scale.short, scale.signed, scale.grouped, scale.percent)
     for words in (*numbers, scale.brief, scale.minute, number, plain, shown, span, counted, listed):
         environment.filters[words.__name__] = words
     return environment
@@ -201,15 +191,9 @@ def _columns(figure: Figure) -> Iterator[tuple[float, str]]:
 
 
 def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
-    """Bands from the least to the greatest value, then the lines of the means."""
+    """Style, path and name of each line; single points are dots."""
     for curve in figure.curves:
-        spread = [value for value in curve.values if value.least is not None]
-        low = figure.stretches((value.place, value.least) for value in spread)
-        high = figure.stretches((value.place, value.greatest) for value in spread)
-        if low:
-            yield f"band {curve.style}", "".join(map(area, high, low)), ""
-    for curve in figure.curves:
-        stretches = figure.stretches(value[:2] for value in curve.values)
+        stretches = figure.stretches(curve.readings)
         dots = "".join(f"{line(points)}h0" for points in stretches if len(points) == 1)
         lines = "".join(line(points) for points in stretches if len(points) > 1)
         for style, path in (("line", lines), ("line dot", dots)):
@@ -218,26 +202,23 @@ def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
 
 
 def _areas(figure: Figure) -> Iterator[tuple[str, str, str]]:
-    """Layers from the floor up, each between the sums below and with it."""
-    lower: list[list[Point]] = []
-    for curve in _sums(figure.curves):
-        upper = figure.stretches(value[:2] for value in curve.values)
-        lower = lower or [[(points[0][0], FLOOR), (points[-1][0], FLOOR)] for points in upper]
-        if upper != lower:
-            yield f"area {curve.style}", "".join(map(area, upper, lower)), curve.name
-        lower = upper
+    """Layers from the uppermost down: each reaches the floor, and hides the foot of the last."""
+    for curve in reversed(_sums(figure.curves)):
+        path = "".join(map(area, figure.stretches(curve.readings)))
+        if path:
+            yield f"area {curve.style}", path, curve.name
 
 
 def _sums(curves: Sequence[Curve]) -> list[Curve]:
     """Upper edges of layers: each curve plus those before it; no value where one has none."""
     sums: list[Curve] = []
     for curve in curves:
-        below = [value.mean for value in sums[-1].values] if sums else [0.0] * len(curve.values)
+        below = sums[-1].readings if sums else [(0.0, 0.0)] * len(curve.readings)
         tops = [
-            Value(value.place, None if value.mean is None or base is None else value.mean + base)
-            for value, base in zip(curve.values, below)
+            (place, None if value is None or base is None else value + base)
+            for (place, value), (_place, base) in zip(curve.readings, below)
         ]
-        sums.append(curve._replace(values=tops))
+        sums.append(curve._replace(readings=tops))
     return sums
 
 
@@ -246,7 +227,7 @@ def _labels(figure: Figure) -> Iterator[tuple[str, str, float, float]]:
     ends = []
     below = 0.0
     for curve in _sums(figure.curves) if figure.stacked else figure.curves:
-        end = next((v.mean for v in reversed(curve.values) if v.mean is not None), None)
+        end = next((value for _, value in reversed(curve.readings) if value is not None), None)
         if end is not None:
             ends.append((figure.y((end + below) / 2 if figure.stacked else end), curve))
             below = end
@@ -283,19 +264,19 @@ def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list
     ]
 
 
-def line(points: Sequence[Point], begin: str = "M") -> str:
+def line(points: Sequence[Point]) -> str:
     """Path through points, in relative steps; each begins where the last one was drawn."""
     corners = [(round(10 * x), round(10 * y)) for x, y in points]
     steps = [
         f"l{(x - last_x) / 10:g}{' ' if y >= last_y else ''}{(y - last_y) / 10:g}"
         for (last_x, last_y), (x, y) in zip(corners, corners[1:])
     ]
-    return f"{begin}{corners[0][0] / 10:g} {corners[0][1] / 10:g}{''.join(steps)}"
+    return f"M{corners[0][0] / 10:g} {corners[0][1] / 10:g}{''.join(steps)}"
 
 
-def area(upper: Sequence[Point], lower: Sequence[Point]) -> str:
-    """Closed path between two lines over the same places; a single place is a narrow bar."""
-    if len(upper) == 1:
-        (x, y), (_, base) = upper[0], lower[0]
-        upper, lower = [(x - 2, y), (x + 2, y)], [(x - 2, base), (x + 2, base)]
-    return f"{line(upper)}{line(lower[::-1], 'L')}z"
+def area(edge: Sequence[Point]) -> str:
+    """Closed path from an upper edge to the floor; under a single point it is a narrow bar."""
+    if len(edge) == 1:
+        ((x, y),) = edge
+        edge = [(x - 2, y), (x + 2, y)]
+    return f"{line(edge)}V{FLOOR:g}H{edge[0][0]:.1f}z"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sharectl.report import series as curves
 from sharectl.report.page import Subject
-from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
+from sharectl.report.scale import number_ticks, rounded_limits, time_ticks
 from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
 from sharectl.report.tables import print_table
 from sharectl.words import printable
@@ -47,7 +47,7 @@ def test_number_ticks(least: float, span: float) -> None:
     low, high = limits.least, limits.most
     grace = 1e-6 * max(1, abs(least), span)
     assert low - grace <= least <= least + span <= high + grace
-    ticks = number_ticks(limits, AxisUnit(1.0, ""))
+    ticks = number_ticks(limits)
     assert 2 <= len(ticks) <= 7
     assert ticks[0].value == pytest.approx(low)
     assert ticks[-1].value == pytest.approx(high)
@@ -111,9 +111,9 @@ def test_sums(days: float, holes: list[tuple[float, float]]) -> None:
     }
     lines = curves.sums(made, lambda bucket: {"work": work.get(bucket.start)})
     values = lines.get("work", [])
-    sums = [value.mean or 0.0 for value in values]
+    sums = [value or 0.0 for _place, value in values]
     assert sums == sorted(sums)
-    assert [value.place for value in values] == sorted(value.place for value in values)
+    assert [place for place, _value in values] == sorted(place for place, _value in values)
     assert [0.0, *sums][-1] == pytest.approx(sum(work.values()) / 3600)
 
 
