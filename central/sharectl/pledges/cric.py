@@ -10,10 +10,9 @@ looked at, because it is from outside.
 from __future__ import annotations
 
 import json
-import re
 import ssl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
@@ -46,57 +45,36 @@ MAX_BYTES = 2**24
 _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
 """Memory of the process that asks: to a chunk of -1 bytes urllib3 takes all that ever comes."""
-_NOT_MODIFIED, _OK, _REDIRECTS = 304, 200, range(300, 400)
-_UNITS = frozenset(("hs06", "hepspec06", "hepscore23", "hs23", "hepscore"))
-"""All on one scale, as they are compared: lower case, letters and digits."""
-_NAMES = ("name", "accounting_name")
-_DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_OK, _REDIRECTS = 200, range(300, 400)
 
 
 # ---- the content of an answer
 
 
 def promised(
-    content: str, federations: Sequence[str], vos: Iterable[str], period: Period
+    content: str, federations: Iterable[str], vos: Iterable[str], period: Period
 ) -> dict[str, Pledge]:
     """VO → sum of its pledges by ``federations``; a VO without one is absent.
 
-    Raises InputError with all problems of these federations and VOs.
+    Raises InputError with the first problem of these federations and VOs.
     """
     try:
-        answer = json.loads(content)
+        answer = _mapping(json.loads(content), "CRIC")
     except (ValueError, RecursionError) as error:
         raise InputError([f"CRIC: is not JSON: {shown(str(error))}"]) from error
-    problems: list[str] = []
-    parts: dict[str, list[tuple[float, str]]] = {vo: [] for vo in vos}
-    for name in federations:
-        with _noted(problems):
-            quarter, place = _quarter(_mapping(answer, "CRIC"), name, period)
-            for vo in parts:
-                with _noted(problems):
-                    parts[vo] += _powers(quarter, place, vo)
-    if problems:
-        raise InputError(problems)
-    return {
-        vo: Pledge(vo, fsum(hs06 for hs06, _ in powers), "cric", " + ".join(p for _, p in powers))
-        for vo, powers in parts.items()
-        if powers
-    }
-
-
-@contextmanager
-def _noted(problems: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        problems += error.problems
+    quarters = [_quarter(answer, name, period) for name in federations]
+    pledges = {}
+    for vo in vos:
+        powers = [power for quarter in quarters for power in _powers(*quarter, vo)]
+        if powers:
+            hs06, place = fsum(hs06 for hs06, _ in powers), " + ".join(at for _, at in powers)
+            pledges[vo] = Pledge(vo, hs06, "cric", place)
+    return pledges
 
 
 def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict[str, Any], str]:
     """Pledges of a federation in a period, by VO, and their place."""
-    keys = (
-        [name] if name in answer else [key for key in answer if name.lower() in _names(answer, key)]
-    )
+    keys = [name] if name in answer else [key for key in answer if _is_named(answer, key, name)]
     if len(keys) != 1:
         fact = f"{quoted(name)} could be {some(keys)}; write one of them"
         absent = f"there is no federation {quoted(name)}; see pledges.cric.federations"
@@ -112,10 +90,10 @@ def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict
     return where, place
 
 
-def _names(answer: Mapping[str, Any], key: str) -> set[str]:
-    """Names of a federation, in lower case."""
+def _is_named(answer: Mapping[str, Any], key: str, name: str) -> bool:
     federation = answer[key] if isinstance(answer[key], dict) else {}
-    return {str(name).lower() for name in (key, *map(federation.get, _NAMES))}
+    names = (key, federation.get("name"), federation.get("accounting_name"))
+    return name.lower() in (str(other).lower() for other in names)
 
 
 def _powers(quarter: Mapping[str, Any], place: str, vo: str) -> Iterator[tuple[float, str]]:
@@ -124,26 +102,18 @@ def _powers(quarter: Mapping[str, Any], place: str, vo: str) -> Iterator[tuple[f
     if len(keys) > 1:
         raise InputError([f"{place}: has {some(keys)} for {shown(vo)}: ambiguous"])
     for key in keys:
-        at = f"{place}.{shown(key)}"
-        pledge = _mapping(quarter[key], at)
-        for name, unit in pledge.items():
-            plain = re.sub(r"[^a-z0-9]", "", str(unit).lower())
-            if re.match(r"cpu.*unit", name, re.IGNORECASE) and plain not in _UNITS:
-                fact = f"{at}.{shown(name)}: {shown(json.dumps(unit))} is not HS06 or HEPscore23"
-                raise InputError([f"{fact}: see pledges.cric.federations"])
+        at = f"{place}.{shown(key)}.CPU"
+        pledge = _mapping(quarter[key], at[: -len(".CPU")])
         if "CPU" in pledge:
-            yield _hs06(pledge["CPU"], f"{at}.CPU"), f"{at}.CPU"
+            yield _hs06(pledge["CPU"], at), at
 
 
 def _hs06(value: Any, place: str) -> float:
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError([f"{place}: {shown(json.dumps(value))} is not a number"])
-    if not 0 <= value <= MAX_HS06:
-        most = f"0 to {MAX_HS06:g} HS06 would be"
-        raise InputError([f"{place}: {shown(str(value))} is not a pledge; {most}"])
-    return float(value)
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(value, bool) and 0 <= float(value) <= MAX_HS06:
+            return float(value)
+    fact = f"{shown(json.dumps(value))} is not a pledge; 0 to {MAX_HS06:g} HS06 would be"
+    raise InputError([f"{place}: {fact}"])
 
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:
@@ -154,28 +124,22 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 
 # ---- the server
 
-Answered = tuple[Optional[str], Optional[str]]
-"""Content, None if that of the ETag still holds; and the ETag."""
 
-
-def ask(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
+def ask(url: str, server: CricPledgesConfig) -> str:
     """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
 
     The process that asks is ended then: a server may send a byte a second for ever.
     """
-    get = partial(_get, url, server, etag)
-    question = Question(get, server.deadline_seconds, _why, _MORE_BYTES)
+    question = Question(partial(_get, url, server), server.deadline_seconds, _why, _MORE_BYTES)
     answer = ask_all({"server": question})["server"]
-    if answer.source.problem is not None:
+    if answer.value is None:
         raise PoolUnavailableError(f"{url}: {answer.source.problem}")
-    content: Answered = answer.value
-    return content
+    return str(answer.value)
 
 
-def _get(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
+def _get(url: str, server: CricPledgesConfig) -> str:
     import requests
 
-    headers = {"User-Agent": "sharectl", "Accept": "application/json"}
     ours = ssl.get_default_verify_paths()
     trusted = (server.ca_file, server.ca_directory, ours.cafile, ours.capath)
     with requests.Session() as session:
@@ -184,31 +148,29 @@ def _get(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
         session.proxies = {"https": server.proxy} if server.proxy else {}
         with session.get(
             url,
-            headers={**headers, "If-None-Match": etag} if etag else headers,
+            headers={"User-Agent": "sharectl", "Accept": "application/json"},
             verify=next((str(path) for path in trusted if path), True),
             timeout=server.deadline_seconds,
             allow_redirects=False,
             stream=True,
         ) as response:
-            return _content(response, etag)
+            return _content(response)
 
 
-def _content(response: requests.Response, etag: Optional[str]) -> Answered:
-    status, headers = response.status_code, response.headers
-    if status == _NOT_MODIFIED and etag:
-        return None, etag
-    if status in _REDIRECTS:
-        where = shown(str(headers.get("Location")))
+def _content(response: requests.Response) -> str:
+    if response.status_code in _REDIRECTS:
+        where = shown(str(response.headers.get("Location")))
         raise InputError([f"redirects to {where}; write the right place as pledges.cric.url"])
-    if status != _OK:
-        raise InputError([f"the server answers {status} {shown(str(response.reason))}"])
+    if response.status_code != _OK:
+        reason = shown(str(response.reason))
+        raise InputError([f"the server answers {response.status_code} {reason}"])
     content = bytearray()
     for chunk in response.iter_content(_CHUNK_BYTES):
         content += chunk
         if len(content) > MAX_BYTES:
             most = f"sends more than {MAX_BYTES} bytes"
             raise InputError([f"{most}; it is not a list of federations"])
-    return content.decode("utf-8", "replace"), headers.get("ETag")
+    return content.decode("utf-8", "replace")
 
 
 def _why(error: BaseException) -> str:
@@ -232,9 +194,8 @@ class Copy:
     """URL of the configuration, with its placeholders."""
     url: str
     asked_at: int
-    """Unix seconds at which the server last sent the answer, or said that it holds."""
+    """Unix seconds."""
     answer: str
-    etag: Optional[str] = None
     accepted: Mapping[str, Pledge] = field(default_factory=dict)
     """Group → its pledge in use, with the time of the answer that it is from."""
 
@@ -270,10 +231,9 @@ class CricPledges:
             and 0 <= now - before.asked_at < self.access.refresh_seconds
         )
         problems: list[str] = []
-        fresh, old = partial(self._fresh, url=url), self._old
-        for get in (old,) if is_young and not self.refresh else (fresh, old):
+        for get in (self._old,) if is_young and not self.refresh else (self._fresh, self._old):
             try:
-                copy = get(before, now=now)
+                copy = get(before, url, now)
                 offers = self._offers(copy, period)
                 break
             except (InputError, PoolUnavailableError) as error:
@@ -287,14 +247,10 @@ class CricPledges:
 
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
         """Answer of the server."""
-        same = before if before is not None and before.url == url and not self.refresh else None
-        content, etag = ask(url, self.access, same.etag if same is not None else None)
-        if content is None and same is not None:
-            return replace(same, asked_at=now)
         accepted = before.accepted if before is not None else {}
-        return Copy(self.access.url, url, now, content or "", etag, accepted)
+        return Copy(self.access.url, url, now, ask(url, self.access), accepted)
 
-    def _old(self, before: Optional[Copy], now: int) -> Copy:
+    def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""
         if before is None or before.template != self.access.url:
             raise InputError([f"there is no copy of it in {self.document.path}"])

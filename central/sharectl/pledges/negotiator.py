@@ -37,8 +37,6 @@ from sharectl.pledges.join import (
 from sharectl.shares.pledges import Pledge
 
 SOURCE = "negotiator"
-SCALE = 100.0
-"""Factor between pledges from which a unit was rather mistaken."""
 _MOST_BYTES = 2**22
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 _OF_COLLECTOR = "Failed communication with collector"
@@ -106,7 +104,6 @@ class NegotiatorPledges:
             if wanted.written_hs06 is not None and quota:
                 scale[name] = wanted.written_hs06 / hs06
         pledges, notes = join(self.wanted, in_source, absent)
-        warnings += mixed_scales(pledges)
         return pledges, [*notes, *_unlisted(names, self.wanted, place)]
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
@@ -158,26 +155,6 @@ def _why_silent(collector: Optional[str], error: Exception) -> str:
     if _OF_COLLECTOR in str(error):
         return f"{_OF_COLLECTOR}: {why_collector(collector, error)}"
     return words(error)
-
-
-def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:
-    """Warnings of written pledges so far from the quotas that one of both is hardly in HS06."""
-    first = [pledge for pledge in pledges if "." not in pledge.group]
-    others = [pledge.hs06 for pledge in first if pledge.source == SOURCE]
-    warnings = []
-    for pledge in first:
-        own = pledge.instead_of_hs06
-        quotas = [own] if own else others
-        if pledge.source == SOURCE or not pledge.hs06 > 0 or not quotas:
-            continue
-        least, most = min(quotas), max(quotas)
-        if not least / SCALE < pledge.hs06 < most * SCALE:
-            span = f"{least:g}" if least == most else f"{least:g} to {most:g}"
-            whose = "its own quota comes to" if own else "the quotas of others come to"
-            fact = f"{pledge.hs06:g} HS06 is written, and {whose} {span}: are these the same scale?"
-            remedy = "Write its pledge_hs06 in HS06, or pledges.negotiator.weight_hs06"
-            warnings.append(f"{pledge.place}: {fact} {remedy}, the HS06 of a weighted slot")
-    return warnings
 
 
 def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:
