@@ -21,7 +21,7 @@ from sharectl.config.model import PoolConfig
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import Jobs
 from sharectl.consumption.policy import STANDARD, Consumption, attribute_of
-from sharectl.consumption.render import line_of, notes, snippet
+from sharectl.consumption.render import line_of, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.report import match_cost
 from sharectl.shares.quotas import Group
@@ -36,24 +36,14 @@ The file is YAML, such as `sharectl consumption examples` prints; docs/consumpti
   condor_restart -startd
 
 The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
-Effects of HTCondor that the policy does not show are in it as NOTE, and on standard error.
+Effects of HTCondor that the policy does not show are in it as NOTE.
 Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
-_CAPACITY_EPILOG = """\
+_COST_EPILOG = """\
 The pool is asked for slots, jobs and groups; with --slots, no daemon is asked for anything.
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
 leave, so its quota may be 0 while all that slots have counts as within it.
 ? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
-_COST_EPILOG = f"""\
-columns of --group, in weighted slots:
-  no slot       pending jobs of the group that match no slot as it is
-  their cost    of all others, each on the slot where it costs least, in that cycle; >= where the
-                same job costs more on another slot: how many fit on the cheapest is not looked at
-  usage later   charge of these jobs from the next cycle on, with the least of each; >= as above
-  least cost    the smallest cost of such a match
-  least weight  the smallest SlotWeight of a slot that they match: a slot without policy costs it
-
-{_CAPACITY_EPILOG}"""
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
 
 
@@ -61,21 +51,18 @@ _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
 
 
 def _examples_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="print this one, as YAML for `render`"
-    )
+    printed = "print this one, as YAML for `render`"
+    parser.add_argument("name", nargs="?", metavar="NAME", help=printed)
 
 
 def _examples(arguments: argparse.Namespace) -> int:
-    name, purposes = arguments.name, file.examples()
-    if name is None:
+    if arguments.name is None:
+        purposes = file.examples()
         width = max(map(len, purposes))
-        lines = [f"{key:{width}}  {purpose}" for key, purpose in purposes.items()]
-        options.show(arguments, "consumption_examples", {"examples": purposes}, lines)
+        for name, purpose in purposes.items():
+            print(f"{name:{width}}  {purpose}")
     else:
-        text = file.example(name)
-        content = {"name": name, "yaml": text}
-        options.show(arguments, "consumption_example", content, text.splitlines())
+        print(file.example(arguments.name), end="")
     return 0
 
 
@@ -88,17 +75,7 @@ def _render(arguments: argparse.Namespace) -> int:
     text = snippet(consumption)
     if faults := _faults(text, consumption, arguments.file):
         raise ConfigError(faults)
-    rows = [
-        {"slot_type": policy.slot_type, "note": note}
-        for policy in consumption.policies
-        for note in notes(policy, consumption.declared)
-    ]
-    content = {"snippet": text, "notes": rows}
-    options.show(arguments, "consumption_snippet", content, text.splitlines())
-    for row in () if arguments.json else rows:
-        number = row["slot_type"]
-        where = "startd" if number is None else f"slot type {number}"
-        options.say([f"{where}: {row['note']}"])
+    print(text, end="")
     return 0
 
 
@@ -127,7 +104,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR|FILE",
         help="folders of snippets, snippets, or output of `condor_config_val -dump [-verbose]`; - "
-        "for standard input; several are compared (default: this machine's configuration)",
+        "for standard input (default: this machine's configuration)",
     )
     add_check_arguments(parser, CHECKS, "folders")
 
@@ -135,20 +112,15 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
     report = check(arguments.paths, with_local=arguments.with_local)
-    slots: list[dict[str, Any]] = [
-        {
-            "configuration": slot.node.configuration.name,
-            "slot_type": slot.number,
-            "name": slot.name,
-            "policies": {asset: policy.text for asset, policy in slot.policies.items()},
-            "weight": slot.weight.text,
-        }
-        for slot in report.slots
-    ]
+    slots: list[dict[str, Any]] = []
     lines = [f"read: {name}" for name in report.configurations]
-    for slot in slots:
-        lines.append(f"{slot['configuration']}, {slot['name']}: SLOT_WEIGHT = {slot['weight']}")
-        lines += [f"  {asset}: {text}" for asset, text in slot["policies"].items()]
+    for slot in report.slots:
+        policies = {asset: policy.text for asset, policy in slot.policies.items()}
+        name = slot.node.configuration.name
+        row = {"configuration": name, "slot_type": slot.number, "name": slot.name}
+        slots.append({**row, "policies": policies, "weight": slot.weight.text})
+        lines.append(f"{name}, {slot.name}: SLOT_WEIGHT = {slot.weight.text}")
+        lines += [f"  {asset}: {text}" for asset, text in policies.items()]
     if not slots:
         lines.append("no slot with a consumption policy was there to check")
     content = {"configurations": list(report.configurations), "slots": slots}
@@ -288,14 +260,14 @@ _VERBS = {
     "examples": options.Verb(
         _examples,
         _examples_arguments,
-        ("--json",),
+        (),
         "list the ready policies, or print one",
         "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -",
     ),
     "render": options.Verb(
         _render,
         _render_arguments,
-        ("--json",),
+        (),
         "print HTCondor's configuration for a file of policies",
         _RENDER_EPILOG,
     ),
@@ -317,7 +289,7 @@ _VERBS = {
         _capacity_arguments,
         ("--json",),
         "how many claims slots and groups can have now",
-        _CAPACITY_EPILOG,
+        _COST_EPILOG,
     ),
 }
 VERBS = {"consumption": options.with_actions("verb", _VERBS)}

@@ -23,27 +23,24 @@ from sharectl.consumption.policy import (
 )
 from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
-from sharectl.files.yaml import Fault, Tree, ValuePath, problem_lines
+from sharectl.files.yaml import Tree, ValuePath, problem_lines
 from sharectl.settings import setting
 from sharectl.words import did_you_mean, quoted
 
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
-_WAYS: Mapping[str, tuple[str, ...]] = {
+_RULES = {
     "minimum_charge": ("charge",),
-    "quanta_all": ("levels",),
-    "quanta_any": ("levels",),
-    "fixed_claims": ("even", "always", "request"),
-    "expressions": ("request", "always", "whole", "expression"),
+    "quanta_all": ("levels", "levels total"),
+    "quanta_any": ("levels", "levels total"),
+    "fixed_claims": ("", "even", "always", "request"),
+    "expressions": (
+        *("request", "request step", "request missing", "request step missing"),
+        *("always", "whole", "expression"),
+    ),
 }
-"""Model -> keys of an asset, of which it has one."""
-_BESIDE = {
-    "quanta_all": {"total": "levels"},
-    "quanta_any": {"total": "levels"},
-    "expressions": {"step": "request", "missing": "request"},
-}
-"""Model -> further key of an asset -> key that it belongs to."""
+"""Model -> keys that an asset may have together, but ``declare``."""
 
 
 @dataclass(frozen=True)
@@ -90,48 +87,33 @@ def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotPolic
         reader.section(FileConfig, {"slot_types": types}, ())
         types = {}
     for number, content in (types or {}).items():
-        written["slot_types", number] = _with_default(content, default)
+        written["slot_types", number] = content
         if not _SLOT_TYPE.fullmatch(number):
             message = "write the number N of SLOT_TYPE_<N>, from 1 on"
             reader.fault(("slot_types", number), message)
-    slots: dict[ValuePath, SlotPolicy] = {}
+    slots, unsound = dict[ValuePath, SlotPolicy](), set[ValuePath]()
     for path, content in written.items():
         before = len(reader.faults)
-        slot: SlotPolicy = reader.section(SlotPolicy, content, path)
-        slots[path] = slot
-        faulty = [fault.path or () for fault in reader.faults[before:]]
-        for at, message in (*_slot_problems(slot, path), *_asset_problems(slot)):
-            full = (*path, *at)
-            if (*path, "model") not in reader.broken and not any(
-                other[: len(full)] == full or full[: len(other)] == other for other in faulty
-            ):
-                reader.fault(full, message)
-        # What a slot type has from startd is at fault there.
-        own = [fault for fault in reader.faults[before:] if _is_own(fault, path, reader.tree)]
-        reader.faults[before:] = own
+        slots[path] = reader.section(SlotPolicy, content, path)
+        if len(reader.faults) > before:
+            unsound |= {path}
+    every = slots.get(("startd",), SlotPolicy())
+    for path, own in slots.items():
+        if unsound & {path, ("startd",)}:
+            continue
+        slots[path] = slot = own if path == ("startd",) else _completed(own, every)
+        for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, own.assets)):
+            reader.fault((*path, *at), message)
     return slots
 
 
-def _with_default(content: Any, default: Any) -> Any:
-    """Content of a slot type, completed by ``startd`` where that has the same model."""
-    if not isinstance(content, dict) or not isinstance(default, dict):
-        return content
-    if content.get("model", default.get("model")) != default.get("model"):
-        return content
-    merged = {**default, **content}
-    own, others = content.get("assets", {}), default.get("assets", {})
-    if isinstance(own, dict) and isinstance(others, dict):
-        by_lower = {name.lower(): rule for name, rule in own.items()}
-        assets = {name: by_lower.pop(name.lower(), rule) for name, rule in others.items()}
-        assets.update({name: rule for name, rule in own.items() if name.lower() in by_lower})
-        merged["assets"] = assets
-    return merged
-
-
-def _is_own(fault: Fault, path: ValuePath, tree: Tree) -> bool:
-    at = fault.path or ()
-    in_default = ("startd", *at[len(path) :])
-    return path == ("startd",) or at in tree.keys or in_default not in tree.keys
+def _completed(own: SlotPolicy, every: SlotPolicy) -> SlotPolicy:
+    """Policy of a slot type, with what it leaves out from ``startd`` where that has its model."""
+    if own.model not in (None, every.model):
+        return own
+    left_out = [key for key, value in vars(own).items() if value is None]
+    assets = {name.lower(): rule for of in (every, own) for name, rule in of.assets.items()}
+    return replace(own, assets=assets, **{key: getattr(every, key) for key in left_out})
 
 
 Problem = tuple[ValuePath, str]
@@ -139,6 +121,9 @@ Problem = tuple[ValuePath, str]
 
 
 def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[Problem]:
+    if slot.model is None:
+        yield ("model",), f"is missing; write one of {', '.join((*_RULES, 'none'))}"
+        return
     if path == ("startd",) and slot.resources is not None:
         yield ("resources",), "belongs to a slot type; write it there"
     if slot.slots is not None and slot.resources is None:
@@ -157,15 +142,13 @@ def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[Problem]:
         yield (), f"{message} ClassAd expression of MY. attributes"
 
 
-def _asset_problems(slot: SlotPolicy) -> Iterator[Problem]:
-    names = [name.lower() for name in slot.assets or {}]
-    missing = [name for name in STANDARD if name not in names]
-    if missing and slot.model != "none":
-        every = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-        yield ("assets",), f"{every} missing, of which every slot has some; add it"
-    ways, beside = _WAYS.get(slot.model, ()), _BESIDE.get(slot.model, {})
-    for number, (name, asset) in enumerate((slot.assets or {}).items()):
-        at = ("assets", name)
+def _asset_problems(slot: SlotPolicy, assets: Mapping[str, AssetPolicy]) -> Iterator[Problem]:
+    every, names = {name.lower() for name in slot.assets}, [name.lower() for name in assets]
+    missing = [name for name in STANDARD if name not in every]
+    if missing and slot.model in _RULES:
+        yield ("assets",), f"every slot has {', '.join(missing)} too; write what a claim takes"
+    for number, (name, asset) in enumerate(assets.items()):
+        at, rules = ("assets", name), _RULES.get(slot.model or "", ())
         if not _ASSET_NAME.fullmatch(name) or name.lower() == "swap":
             yield at, "no asset of a policy; write letters, digits and _, a letter first, not swap"
         if slot.model == "fixed_claims" and name.lower() == CLAIMS:
@@ -174,16 +157,10 @@ def _asset_problems(slot: SlotPolicy) -> Iterator[Problem]:
             yield at, "is in the file twice, case does not count; keep one"
         if name.lower() in STANDARD and asset.declare is not None:
             yield (*at, "declare"), "belongs to custom resources; remove it"
-        keys = asset.keys()
-        chosen = [key for key in keys if key in ways]
-        if ways and (len(chosen) > 1 or (not chosen and "even" not in ways)):
-            message = f"has {len(chosen) or 'none'} of {', '.join(ways)}"
-            yield at, f"{message}; write one, as in `sharectl consumption examples`"
-        for key in keys:
-            if ways and key not in ways and beside.get(key) not in chosen:
-                owner = beside.get(key)
-                message = f"write {owner} beside it" if owner else "choose another model"
-                yield (*at, key), f"has no effect here; remove it, or {message}"
+        if rules and " ".join(keys := asset.keys()) not in rules:
+            fact = f"{slot.model} has no rule with {' and '.join(keys) or 'no key'}"
+            together = (rule.replace(" ", " and ") for rule in rules if rule)
+            yield at, f"{fact}; write one of: {', '.join(together)}"
 
 
 def _consumption(slots: Mapping[ValuePath, SlotPolicy], tree: Tree) -> Consumption:

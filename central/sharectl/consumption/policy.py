@@ -77,7 +77,7 @@ class AssetPolicy:
 class SlotPolicy:
     """Consumption of the slots of one type, or of every slot of the startd."""
 
-    model: ModelName = setting(choices=get_args(ModelName))
+    model: Optional[ModelName] = setting(None, choices=get_args(ModelName))
     assets: Mapping[str, AssetPolicy] = field(default_factory=dict, metadata={"setting": Setting()})
     """By asset, in lower case, in the order of the file."""
     weight: Optional[str] = setting(None, kind="expression")

@@ -72,7 +72,7 @@ WRONG = {
     LEAST.replace("charge: 1", "chrge: 1", 1): "startd.assets.cpus.chrge",
     LEAST.replace("charge: 1", "charge: 0.5", 1): "startd.assets.cpus.charge",
     LEAST.replace("charge: 1", "charge: 0", 1): "startd.assets.cpus.charge",
-    LEAST.replace("charge: 1", "charge: 4, levels: 2", 1): "startd.assets.cpus.levels",
+    LEAST.replace("charge: 1", "charge: 4, levels: 2", 1): "startd.assets.cpus",
     LEAST.replace("cpus: ", "cpu: "): "startd.assets",
     LEAST.replace("cpus: ", "swap: "): "startd.assets.swap",
     LEAST.replace("cpus: ", '"a b": '): "startd.assets.a b",
@@ -89,7 +89,7 @@ WRONG = {
     of_expressions("model"): "startd",
     of_expressions(cpus="request: true, always: 2"): "startd.assets.cpus",
     of_expressions(cpus="declare: 2"): "startd.assets.cpus",
-    of_expressions(cpus="always: 1, step: 2"): "startd.assets.cpus.step",
+    of_expressions(cpus="always: 1, step: 2"): "startd.assets.cpus",
     of_expressions(gpus="request: true, missing: 5"): "startd.assets.gpus.missing",
 }
 """Text of a file -> path of its fault."""
