@@ -56,7 +56,9 @@ class Verb:
 
 def all_verbs() -> list[Verb]:
     """Every verb that can be run."""
-    return [verb for name in VERBS for verb in _below((name,), build_parser(name)[1])]
+    return [
+        verb for name in VERBS for verb in _below((), build_parser(name)) if verb.words[0] == name
+    ]
 
 
 def _below(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[Verb]:

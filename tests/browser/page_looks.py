@@ -58,7 +58,7 @@ _LABELS = """
 
 _WIDE = """
 [...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
-    && !e.closest('.scroll') && !e.closest('.skip') && !e.closest('thead')
+    && !e.closest('.skip') && !e.closest('thead')
     && e.getBoundingClientRect().right > innerWidth + 0.5)
   .map(e => e.tagName + '.' + e.className)"""
 

@@ -11,7 +11,7 @@ import os
 import re
 import select
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, Optional
@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Optional
 from sharectl import __version__
 from sharectl.cli.options import add_verb
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
-from sharectl.words import near, printable
+from sharectl.words import printable
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -46,9 +46,6 @@ VERBS = {
 _MODULES = {"errors": "plan", "publish": "cycle", "enable": "disable", "render": "pledges"}
 """Verb -> name of its module, where that is another one."""
 
-WITH_ACTIONS = ("explain", "ledger", "check", "consumption")
-"""Verbs whose second word is an action."""
-
 TRACEBACK = "SHARECTL_TRACEBACK"
 """Environment variable that asks for the traceback of an internal error."""
 
@@ -56,8 +53,6 @@ MOST_UNSEARCHED = 50_000
 """New objects after which Python looks for garbage."""
 
 _WITHOUT_VERB = ("-h", "--help", "--version")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-_WORD_CHARACTERS = 60
 _MESSAGE_CHARACTERS = 500
 _NO_RIGHT = "run this as the user of `sharectl cycle`, or give this user the right to it"
 _REMEDIES = {
@@ -131,14 +126,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
-    parser, of_verb = build_parser(verb)
-    problem = _misplaced(arguments)
-    if problem:
-        parser.error(problem)
-    parsed, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
-        parser.error(_unknown(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help()))
+    parser = build_parser(verb)
+    if verb and arguments[0].startswith("-") and arguments[0] not in _WITHOUT_VERB:
+        parser.error(f"options are written behind the verb: sharectl {verb} {arguments[0]} ...")
+    parsed = parser.parse_args(arguments)
     code: int = parsed.run(parsed)
     return code
 
@@ -158,8 +149,8 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, str(error)) from None
 
 
-def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Parser of the whole command, and that of ``verb``, whose module alone is imported."""
+def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
+    """Parser of the command, with the arguments of ``verb``, whose module alone is imported."""
     parser = _Parser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
@@ -173,47 +164,12 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
         required=True,
         prog=parser.prog,  # else argparse loads shutil and compressors to format it
     )
-    of_verb: argparse.ArgumentParser = parser
     for name, summary in VERBS.items():
         row = None
         if name == verb:
             row = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
-        described = add_verb(verbs, name, summary, row)
-        of_verb = described if row is not None else of_verb
-    return parser, of_verb
-
-
-def _misplaced(arguments: Sequence[str]) -> Optional[str]:
-    """Fault of the first words, if a verb or its action is missing or misspelt; else None."""
-    first, second = (*arguments[:2], "", "")[:2]
-    option = (second if first in WITH_ACTIONS else first).partition("=")[0][:_WORD_CHARACTERS]
-    if first in WITH_ACTIONS and second.startswith("-") and second not in _WITHOUT_VERB:
-        return (
-            f"options are written behind the second word: sharectl {first} WORD {option} ... "
-            f"(`sharectl {first} --help` has the words)"
-        )
-    if not first or first in _WITHOUT_VERB or first in VERBS:
-        return None
-    if first.startswith("-"):
-        verb = next((word for word in arguments if word in VERBS), "VERB")
-        return f"options are written behind the verb: sharectl {verb} {option} ..."
-    instead = _nearest(option, VERBS) or f"; it is one of {', '.join(VERBS)}"
-    return f"there is no verb {first[:_WORD_CHARACTERS]!r}{instead}"
-
-
-def _unknown(words: Sequence[str], command: str, help_text: str) -> str:
-    """Fault of ``words`` that ``command`` does not have; ``help_text`` has its options."""
-    options = [word.partition("=")[0][:_WORD_CHARACTERS] for word in words if word.startswith("-")]
-    present = sorted(set(_OPTION.findall(help_text)))
-    faults = [f"there is no option {option}{_nearest(option, present)}" for option in options]
-    if not options:
-        faults = [f"{word[:_WORD_CHARACTERS]!r} is one word too many" for word in words]
-    return f"{'; '.join(faults)} (`{command} --help` has what there is)"
-
-
-def _nearest(word: str, words: Iterable[str]) -> str:
-    meant = near(word, words)
-    return f"; write {meant[0]}" if meant else ""
+        add_verb(verbs, name, summary, row)
+    return parser
 
 
 # ---- standard streams that are closed, full, or in a locale that lacks characters

@@ -34,7 +34,7 @@ class Verb(NamedTuple):
     epilog: str = ""
 
 
-def add_verb(verbs: Any, name: str, summary: str, verb: Optional[Verb]) -> argparse.ArgumentParser:
+def add_verb(verbs: Any, name: str, summary: str, verb: Optional[Verb]) -> None:
     """Add a verb to the subparsers ``verbs``; its arguments only if ``verb`` is known."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
@@ -47,7 +47,6 @@ def add_verb(verbs: Any, name: str, summary: str, verb: Optional[Verb]) -> argpa
         if verb.add_arguments is not None:
             verb.add_arguments(parser)
         add(parser, *verb.shared)
-    return parser
 
 
 def with_actions(noun: str, actions: Mapping[str, Verb]) -> Verb:

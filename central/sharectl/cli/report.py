@@ -77,7 +77,6 @@ def _run(arguments: argparse.Namespace) -> int:
         config.control.limits.deadband_hs06,
         [note] if begin < first else [],
         spans,
-        ledger.last_complete(*spans[-1]),
     )
     periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
     try:

@@ -6,14 +6,12 @@ It runs no script and loads nothing; its Content-Security-Policy forbids both.
 from __future__ import annotations
 
 from base64 import b64encode
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Optional
+from typing import Any
 
-from sharectl.ledger.series import UNKNOWN_SIZE, GroupPoint, Series
-from sharectl.plan.records import CycleRecord
+from sharectl.ledger.series import UNKNOWN_SIZE, Series
 from sharectl.report.page_figures import (
     drawings,
     group_kinds,
@@ -21,9 +19,8 @@ from sharectl.report.page_figures import (
     pool_kinds,
     top_groups,
 )
-from sharectl.report.pool import longest_first, wait_cells
-from sharectl.report.scale import minute, time_ticks
-from sharectl.report.series import group_summary, layers_of, multicore_only, points_of, summary
+from sharectl.report.scale import minute
+from sharectl.report.series import layers_of, points_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
 from sharectl.times import DAY_SECONDS
 
@@ -37,8 +34,6 @@ BEGIN = """<!DOCTYPE html>
 POINTS = 2 * PLOT_WIDTH
 """Points to ask the ledger for: more nobody can see."""
 _MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
-_ROWS = 16
-"""Most rows of the numbers behind a group's figures."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,6 @@ class Subject:
     """Limits of the ledger, for the reader."""
     spans: Sequence[tuple[int, int]] = ()
     """Begin and end, Unix seconds, of each period; buckets may reach further."""
-    last: Optional[CycleRecord] = None
-    """The last complete cycle of the later period; None if there is none."""
 
 
 def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, Any]) -> str:
@@ -94,16 +87,6 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
             key: [drawing for kind in kinds for drawing in drawings(kind, periods, key, of, names)]
             for key, (of, kinds) in sections.items()
         },
-        numbers={
-            group: [
-                (name, numbers(series, group))
-                for name, series in zip(names, periods)
-                if series.buckets
-            ]
-            for group in every
-        },
-        waits=longest_first(content["waits"]),
-        wait_cells=wait_cells,
     )
 
 
@@ -115,12 +98,10 @@ def _title(period: Mapping[str, Any]) -> list[str]:
 
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
-    """Numbers of the page, the earlier period first; waits are of the last complete cycle.
+    """Numbers of the page, the earlier period first.
 
-    Keys: made_at, deadband_hs06, waits_taken_at, waits, multicore_only (null if there are no such
-    nodes), periods (of `series.summary`, with the ends that were asked for).
+    Keys: made_at, deadband_hs06, periods (of `series.summary`, with the ends that were asked for).
     """
-    last = subject.last
     content = [
         summary(series, subject.deadband_hs06)
         for series in sorted(periods, key=lambda series: series.since)
@@ -130,22 +111,5 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
-        "waits_taken_at": last.taken_at if last else None,
-        "waits": [asdict(waits) for waits in last.waits] if last else [],
-        "multicore_only": multicore_only(last.nodes) if last else None,
         "periods": content,
     }
-
-
-def numbers(series: Series, group: str) -> list[tuple[int, Optional[dict[str, Any]]]]:
-    """Begin, Unix seconds, and numbers of about a dozen parts of a period; None in a gap."""
-    ticks = [int(tick.value) for tick in time_ticks(series.since, series.until, _ROWS)]
-    starts = [*dict.fromkeys([series.since, *(tick for tick in ticks if tick < series.until)])]
-    parts: list[list[GroupPoint]] = [[] for _ in starts]
-    for bucket in series.buckets:
-        if group in bucket.groups:
-            parts[bisect_right(starts, bucket.start) - 1].append(bucket.groups[group])
-    return [
-        (start, group_summary(group, points) if points else None)
-        for start, points in zip(starts, parts)
-    ]

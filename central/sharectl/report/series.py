@@ -16,7 +16,6 @@ from sharectl.ledger.series import (
     GroupPoint,
     Series,
 )
-from sharectl.plan.records import NodeRecord
 from sharectl.report.svg import LAYERS, Reading
 
 Values = Mapping[str, Optional[float]]
@@ -178,21 +177,6 @@ def _pool_summary(series: Series) -> dict[str, Any]:
     numbers["idle_core_hours"] = fsum(idle) / HOUR_SECONDS if idle else None
     numbers["cycle_seconds"] = mean_of_known((p.seconds, p.cycles) for p in points)
     return numbers
-
-
-def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[dict[str, int]]:
-    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and their cores; None if none do."""
-    alone = [node for node in nodes if node.multicore_only]
-    held = [jobs for node in alone for jobs in node.held]
-    if not alone:
-        return None
-    return {
-        "nodes": len(alone),
-        "cores": sum(node.cores for node in alone),
-        "multi_cores": sum(jobs.jobs * jobs.cores for jobs in held if jobs.cores > 1),
-        "single_cores": sum(jobs.jobs for jobs in held if jobs.cores == 1),
-        "idle_cores": sum(node.idle_cores for node in alone),
-    }
 
 
 def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:

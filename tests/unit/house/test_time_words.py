@@ -56,7 +56,7 @@ def test_times_and_spans_are_shown_in_words() -> None:
 
 
 def test_a_time_before_now_is_no_option() -> None:
-    parser, _ = build_parser("report")
+    parser = build_parser("report")
     words = ["report", "--from", "-2d", "--to", "-1h30m", "--compare", "-60d", "-30d", "-o", "x"]
     parsed, began = parser.parse_args(words), time.time()
     ago = [began - then for then in (parsed.since, parsed.until, *parsed.compare)]

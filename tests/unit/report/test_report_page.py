@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from sharectl.ledger.series import Bucket, Series
-from sharectl.model import JobWaits, WaitTimes
-from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from sharectl.report import series as curves
-from sharectl.report.page import Subject, as_content, numbers
+from sharectl.report.page import Subject
 from sharectl.report.scale import (
     Limits,
     Tick,
@@ -25,8 +23,6 @@ from tests.made_series import APRIL, page_of, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL)
 DAY = 86400
-LAST = CycleRecord(APRIL, 1.0, complete=True)
-"""The last complete cycle."""
 
 
 def changed(made: Series, first: int = 0, last: int = 10**6, **fields: object) -> Series:
@@ -81,15 +77,8 @@ class Words(HTMLParser):
 
 
 TWO = {"atlas": 105300.0, "cms": 87100.0}
-NUMBERS = ("From ", "2021-", "2022-")
+DESCRIPTION = "From "
 BLOCKS = {"title", "h1", "h2", "p", "div", "tr", "caption", "figcaption", "desc", "summary"}
-WAITS = (
-    JobWaits("cms", 1, WaitTimes(9, 600, 7200), WaitTimes(1, 60, 90)),
-    JobWaits("cms", 8, WaitTimes(40, 86_400, 300_000, sampled=True)),
-)
-HELD = (HeldJobs("cms", 8, 2, 60), HeldJobs("cms", 1, 3, 60))
-ALONE = NodeRecord("wn-1", 32, 10.0, controlled=True, held=HELD, multicore_only=True)
-NODES = (ALONE, replace(ALONE, node="wn-2", held=()), replace(ALONE, multicore_only=False))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +93,7 @@ NODES = (ALONE, replace(ALONE, node="wn-2", held=()), replace(ALONE, multicore_o
     ],
 )
 def test_elements_close_and_each_identifier_is_there_once(periods: list[Series]) -> None:
-    subject = replace(SUBJECT, last=replace(LAST, waits=WAITS, nodes=NODES), problems=["a < b"])
+    subject = replace(SUBJECT, problems=["a < b"])
     page = page_of(periods, subject)
     assert page_of(periods, subject) == page, "the same ledger gives the same page"
     assert Words(page).lines
@@ -116,7 +105,6 @@ def test_elements_close_and_each_identifier_is_there_once(periods: list[Series])
 
 
 def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
-    last = replace(LAST, waits=WAITS, nodes=NODES)
     notes = ["The ledger begins later."]
     spans = [(APRIL + 40 * DAY + 60, APRIL + 43 * DAY), (APRIL + 1800, APRIL + 2 * DAY - 1800)]
     lost = [
@@ -124,7 +112,7 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
         for bucket in series(0.2).buckets
     ]
     pages = {
-        "ten minutes": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, last=last, problems=notes)),
+        "ten minutes": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, problems=notes)),
         "compared": ([series(2, TWO), series(3, TWO, since=APRIL + 40 * DAY)], SUBJECT),
         "spans": (
             [series(2, TWO), series(3, TWO, since=spans[0][0])],
@@ -140,8 +128,8 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     text: dict[str, None] = {}
     for name, (periods, subject) in pages.items():
         lines = [f"==== {name}", *Words(page_of(periods, subject)).lines]
-        # Numbers by time and descriptions of figures are those of the first page.
-        text.update((line, None) for line in lines if not text or not line.startswith(NUMBERS))
+        # Descriptions of figures are those of the first page.
+        text.update((line, None) for line in lines if not text or not line.startswith(DESCRIPTION))
     golden("report/page.txt", "\n".join([*text, ""]))
 
 
@@ -154,17 +142,6 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
         "8 cores",
         "multicore",
     ]
-
-
-def test_the_last_cycle_has_its_waits_and_its_nodes_for_multicore_jobs() -> None:
-    content = as_content(
-        [series(3)], replace(SUBJECT, last=replace(LAST, nodes=NODES, waits=WAITS))
-    )
-    counts = {"nodes": 2, "cores": 64, "multi_cores": 16, "single_cores": 3, "idle_cores": 45}
-    assert content["multicore_only"] == counts
-    assert [waits["cores"] for waits in content["waits"]] == [1, 8]
-    without = as_content([series(3)], replace(SUBJECT, last=replace(LAST, nodes=NODES[2:])))
-    assert (without["multicore_only"], without["waits"]) == (None, [])
 
 
 def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
@@ -225,14 +202,6 @@ def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> N
 )
 def test_labels_of_ticks(ticks: list[Tick], labels: list[str]) -> None:
     assert [tick.label for tick in ticks] == labels
-
-
-def test_numbers_are_of_equal_parts_and_unknown_in_a_gap() -> None:
-    parts = numbers(series(30, missing=[(9, 15)]), "cms")
-    assert [start for start, _part in parts][:3] == [APRIL + 2 * day * DAY for day in range(3)]
-    unknown = [start for start, part in parts if part is None]
-    assert unknown == [APRIL + 10 * DAY, APRIL + 12 * DAY]
-    assert min(part["running_cores"] for _start, part in parts if part) > 0
 
 
 def test_time_after_the_last_cycle_is_a_gap_and_subgroups_count_once() -> None:
