@@ -21,6 +21,6 @@ def errors_in(path: Path) -> tuple[tuple[int, GroupError], ...]:
 
 
 def changes_in(state_directory: Path) -> list[dict[str, Any]]:
-    """Rows of the audit, without those that fill a page."""
+    """Rows of the audit."""
     text = (state_directory / "ledger" / "changes.jsonl").read_text(encoding="utf-8")
-    return [row for row in map(json.loads, text.splitlines()) if row]
+    return [json.loads(line) for line in text.splitlines()]

@@ -199,14 +199,8 @@ def test_each_fault_is_found_and_worded_as_listed(
 
 
 def test_every_check_has_a_broken_copy() -> None:
-    # Modes of files by the test below.
     broken = {title.partition(": ")[0] for title in FAULTS}
-    assert broken == {check.id for check in CHECKS} - {"file modes"}
-
-
-def test_modes_by_which_files_are_not_read_are_found(folder: Path) -> None:
-    (folder / ACCESS).chmod(0o640)
-    assert [(f.id, f.place) for f in found(folder)] == [("file modes", str(folder / ACCESS))]
+    assert broken == {check.id for check in CHECKS}
 
 
 def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

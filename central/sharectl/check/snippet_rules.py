@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, Optional
+from typing import Optional
 
 from sharectl.check.findings import Finding, Level
 from sharectl.check.slot_ad import startd_publishes
@@ -58,8 +57,6 @@ _NUMBERS = {
     "SHARECTL_JOB_CTL_STALE_SECONDS": (1, False),
     "SHARECTL_MC_GRACE_STALE_SECONDS": (1, False),
 }
-_MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
-_PERIOD = re.compile(r"0*[1-9]\d*\s*[smh]?", re.IGNORECASE)
 _WORDS = {
     # Knob: its finding, and valid texts: a path means itself in a line of shell and to HTCondor.
     "SHARECTL_ENABLED": ("invalid switch", "true|false"),
@@ -93,14 +90,6 @@ def file_names(subject: SnippetSubject) -> Iterator[Finding]:
     source = subject.configuration.source
     if not subject.our_files:
         yield finding("none of ours", str(source.directory or source.main_file))
-
-
-@CHECKS.rule()
-def unreadable_files(subject: SnippetSubject) -> Iterator[Finding]:
-    """Files with which no tool of an ordinary user works, nor a STARTD_CRON job."""
-    for path in _files(subject):
-        if not path.stat().st_mode & stat.S_IROTH:
-            yield finding("unreadable file", str(path), path=path)
 
 
 def _files(subject: SnippetSubject) -> Iterator[Path]:
@@ -168,13 +157,6 @@ def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
         if value is None or value < lowest or (is_plain and not text.isdecimal()):
             kind, place = "a whole number" if is_plain else "a number", configuration.place(knob)
             yield finding("invalid number", place, knob=knob, text=text, lowest=lowest, kind=kind)
-    for program in ("JOB_CTL", "MC_GRACE"):
-        stale, period = (f"SHARECTL_{program}_{end}_SECONDS" for end in ("STALE", "PERIOD"))
-        seconds, between = values.get(stale), values.get(period)
-        if seconds is not None and between is not None and seconds <= between:
-            names: dict[str, Any] = {"stale": stale, "period": period}
-            place = configuration.place(stale)
-            yield finding("stale too soon", place, seconds=seconds, between=between, **names)
 
 
 # ---- STARTD_CRON jobs
@@ -185,12 +167,9 @@ def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
     """STARTD_CRON jobs that do not run, or go on publishing old values when they fail."""
     lower = [job.lower() for job in subject.cron_jobs]
     for job in dict.fromkeys(subject.cron_jobs):
-        mode, period = subject.cron(job, "MODE").lower() or "periodic", subject.cron(job, "PERIOD")
-        is_periodic = mode == "periodic"
+        is_periodic = subject.cron(job, "MODE").lower() in ("", "periodic")
         is_our_grace = subject.ours.get(job) == COUNTS_FREE_CORES
         faults = {
-            "invalid mode": ("MODE", mode not in _MODES),
-            "invalid period": ("PERIOD", is_periodic and not _PERIOD.fullmatch(period)),
             "may hang": ("KILL", is_periodic and not _starts_true(subject.cron(job, "KILL"))),
             "prefix": ("PREFIX", job in subject.ours and subject.cron(job, "PREFIX")),
             "listed twice": ("", lower.count(job.lower()) > 1),
@@ -200,8 +179,7 @@ def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         for kind, (knob, applies) in faults.items():
             if applies:
                 name = f"STARTD_CRON_{job}_{knob}" if knob else CRON_JOBS
-                place = subject.place(name)
-                yield finding(kind, place, job=job, mode=mode, period=period or "(empty)")
+                yield finding(kind, subject.place(name), job=job)
 
 
 def _program_faults(subject: SnippetSubject, job: str) -> Iterator[Finding]:
@@ -219,20 +197,6 @@ def _program_faults(subject: SnippetSubject, job: str) -> Iterator[Finding]:
         for name in BESIDE:
             if not Path(program).with_name(name).is_file():
                 yield finding("half installed", place, job=job, program=program, name=name)
-
-
-@CHECKS.rule()
-def idle_cron_job(subject: SnippetSubject) -> Iterator[Finding]:
-    """STARTD_CRON jobs that are not on the list, and messages of jobs that are dropped."""
-    lower = [job.lower() for job in subject.cron_jobs]
-    for part in subject.configuration.definitions:
-        match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", part.name, re.IGNORECASE)
-        is_idle = match and match[1].lower() not in lower
-        is_spare = part.text.endswith(COUNTS_FREE_CORES) and subject.is_live
-        if match and is_idle and not is_spare and subject.configuration.is_judged(part):
-            yield finding("never runs", part.place, job=match[1])
-    if subject.ours and not _starts_true(subject.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
-        yield finding("silent", subject.place("STARTD_CRON_LOG_NON_ZERO_EXIT"))
 
 
 def _starts_true(text: str) -> bool:

@@ -78,20 +78,19 @@ def _made(unit: Unit) -> list[str]:
 
 
 def absent(config: Config, unit: Unit) -> list[str]:
-    """Folders to write to that are not there, but for those that systemd makes."""
+    """Folders to write to that are not there, but for those that systemd or a cycle makes."""
     own = config.state_directory
-    first = "the first cycle makes it; correct state_directory if it should be another"
+    made = [*_made(unit), *([str(own)] if _is_folder(own.parent) else [])]
     return [
-        f"{places}: there is no folder {folder} on this machine; "
-        + (first if folder == own and _is_folder(own.parent) else "make it before cycles run here")
+        f"{places}: there is no folder {folder} on this machine; make it before cycles run here"
         for folder, places in _folders(config).items()
-        if str(folder) not in _made(unit) and not _is_there(folder)
+        if not _is_folder(folder) and (str(folder) not in made or _is_there(folder))
     ]
 
 
 def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
     """Problems of cycles on this machine, and files that this user has no right to look at."""
-    problems = [*_missing(config, file), *_in_the_way(config), *clashes(config, file)]
+    problems = [*_missing(config, file), *clashes(config, file)]
     try:
         if config.signing_key_file is not None:
             signing.read_keys(config.signing_key_file)
@@ -111,18 +110,6 @@ def _missing(config: Config, file: Path) -> Iterator[str]:
         if read.is_read and is_used and not _is_there(read.path):
             fact = f"there is no {read.path} on this machine"
             yield f"{read.name}: {fact}; put it there, or write another"
-
-
-def _in_the_way(config: Config) -> Iterator[str]:
-    """Files and folders that cannot be written to, or replaced."""
-    for folder, places in _folders(config).items():
-        if _is_there(folder) and not _is_folder(folder):
-            yield f"{places}: {folder} is not a folder; name another path, or move what is there"
-    for file in written(config):
-        of_history = file.name.startswith("history.")
-        if not of_history and _is_folder(file.path) and not file.path.is_symlink():
-            remedy = f"name the file in it that nodes are to read, such as {file.path}/sharectl.txt"
-            yield f"{file.name}: {file.path} is a folder; {remedy}"
 
 
 def _folders(config: Config) -> dict[Path, str]:

@@ -27,15 +27,13 @@ class NamedFile:
     is_read: bool = False
     """Read and never written."""
     is_folder: bool = False
-    rotated: int = 0
-    """Older files beside it, with a dot and a number behind the name."""
 
 
 def written(config: Config) -> list[NamedFile]:
     """Files that cycles write where the configuration says so."""
-    keep = {"history.errors_log": config.history.errors_log_keep}
-    paths = {place(at): path for key, at, path in _paths(config, ()) if key.setting.writes}
-    return [NamedFile(name, path, rotated=keep.get(name, 0)) for name, path in paths.items()]
+    return [
+        NamedFile(place(at), path) for key, at, path in _paths(config, ()) if key.setting.writes
+    ]
 
 
 def kept(config: Config, file: Path) -> list[NamedFile]:
@@ -90,30 +88,26 @@ def refuse_output(path: Path, config: Config, file: Path, own: Sequence[NamedFil
     other = _clash(NamedFile("", path), [*own, *kept(config, file), *written(config)])
     if other is None:
         return
-    if other.is_folder:
-        why = f"it is in {other.path}, where sharectl keeps its own files"
-    else:
-        why = f"sharectl reads it ({other.name})" if other.is_read else f"cycles write {other.path}"
+    why = f"sharectl {'reads' if other.is_read else 'writes'} {other.path} ({other.name})"
     raise StateError(f"{path}: not written: {why}; name a file elsewhere")
 
 
 def _clash(file: NamedFile, others: Iterable[NamedFile]) -> Optional[NamedFile]:
     """First of ``others`` that writing ``file`` would change; None without one."""
-    mine = _identities(file)
+    mine = _identities(file.path)
     for other in others:
-        theirs = _identities(other)
+        theirs = _identities(other.path)
         folders = tuple(f"{path}/" for path in theirs) if other.is_folder else ()
         if mine & theirs or any(path.startswith(folders) for path in mine):
             return other
     return None
 
 
-def _identities(file: NamedFile) -> set[str]:
-    """Paths that lead to a file and its rotated ones, and the inode of one that is there."""
-    here = os.path.join(os.path.realpath(file.path.parent), file.path.name)  # noqa: PTH118 - a text
-    older = (f"{here}.{number}" for number in range(1, file.rotated + 1))
-    identities = {here, os.path.realpath(file.path), *older}
+def _identities(path: Path) -> set[str]:
+    """Paths that lead to a file, and the inode of one that is there."""
+    here = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a text
+    identities = {here, os.path.realpath(path)}
     with suppress(OSError, ValueError):
-        facts = file.path.stat()
+        facts = path.stat()
         identities.add(f"inode {facts.st_dev} {facts.st_ino}")
     return identities

@@ -83,9 +83,7 @@ class Reader:
         values: dict[str, Any] = {}
         for name, key in keys.items():
             at = (*path, name)
-            if at in self.tree.refused:
-                values[name] = None
-            elif name in value:
+            if name in value:
                 values[name] = self.value(key, value[name], at)
             elif key.default is MISSING:
                 self.fault(at, f"is missing; write {_EXAMPLES.get(name, name)}")
@@ -143,8 +141,7 @@ class Reader:
                 fact = f"is the same group as {first} at line {line}, case does not count"
                 self.fault(at, f"{fact}; keep one of them")
             else:
-                refused = at in self.tree.refused
-                named[folded] = _unknown(section) if refused else self.section(section, content, at)
+                named[folded] = self.section(section, content, at)
         return named
 
     def _scalar(self, key: Key, value: Any, path: ValuePath) -> Any:

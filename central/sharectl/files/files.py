@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fcntl
 import io
-import mmap
 import os
 import stat
 import time
@@ -16,7 +15,8 @@ from typing import Optional, TextIO
 
 from sharectl.errors import LockedError, StateError
 
-PAGE_BYTES = mmap.PAGESIZE
+MAX_LINE_BYTES = 2**16
+"""Size from which a line of a log is refused."""
 LEFTOVER_SECONDS = 3600
 """Age of a half-written file whose writer has been killed: no writing takes so long."""
 
@@ -81,26 +81,27 @@ def refuse_foreign(path: Path, begin: str, kind: str) -> None:
         )
 
 
-def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:
-    """Add lines to the end of a file, which is made if it is missing; no reader sees half a line.
+def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
+    """Add lines to the end of a file in one write; the file is made if it is missing.
 
-    A write becomes visible page by page, so no line crosses the end of a page: a line of ``filler``
-    and blanks, which readers skip, fills the page first. Half a line of a crash or a full disk is
-    cut off. ``lines`` have no newline, and are shorter than a page. Raises StateError if that
-    fails, or something other than a regular file is there; nothing is added then.
+    Half a line of a crash or a full disk is cut off. ``lines`` have no newline, and are shorter
+    than `MAX_LINE_BYTES`. Raises StateError if that fails, or something other than a regular file
+    is there; nothing is added then.
     """
     _refuse_all_but(path, (stat.S_IFREG,))
     with _as_state_error(path), _opened(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode) as file:
+        pieces = [f"{line}\n".encode() for line in lines]
+        if max(map(len, pieces), default=0) > MAX_LINE_BYTES:
+            raise OSError(f"a line is longer than {MAX_LINE_BYTES} bytes")
         own_as_folder(file, path.parent)
         os.fchmod(file, mode)
         end = os.lseek(file, 0, os.SEEK_END)
-        tail = os.pread(file, PAGE_BYTES, max(0, end - PAGE_BYTES))
+        tail = os.pread(file, MAX_LINE_BYTES, max(0, end - MAX_LINE_BYTES))
         start = end - len(tail) + tail.rfind(b"\n") + 1
         os.ftruncate(file, start)
         os.lseek(file, start, os.SEEK_SET)
         try:
-            for piece in _within_pages(lines, start, filler.encode()):
-                _write_whole(file, piece)
+            _write_whole(file, b"".join(pieces))
             os.fsync(file)
         except BaseException:
             os.ftruncate(file, start)
@@ -167,27 +168,9 @@ def _refuse_all_but(path: Path, types: Iterable[int]) -> None:
             )
 
 
-def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
-    """Pieces to write from ``position`` on, none of them across the end of a page."""
-    least = len(filler) + 1
-    for line in lines:
-        text = line.encode()
-        if len(text) >= PAGE_BYTES:
-            raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
-        room = PAGE_BYTES - position % PAGE_BYTES
-        if len(text) + 1 > room:
-            yield (filler if room >= least else b"").ljust(room - 1) + b"\n"
-            position, room = position + room, PAGE_BYTES
-        rest = room - len(text) - 1
-        # Blanks at the end of the line rather than a rest of the page that is no room for filler.
-        piece = text + b" " * (rest if rest < least else 0) + b"\n"
-        yield piece
-        position += len(piece)
-
-
-def _write_whole(descriptor: int, piece: bytes) -> None:
-    if os.write(descriptor, piece) != len(piece):
-        raise OSError(f"no room for {len(piece)} bytes")
+def _write_whole(descriptor: int, content: bytes) -> None:
+    if os.write(descriptor, content) != len(content):
+        raise OSError(f"no room for {len(content)} bytes")
 
 
 def _remove_leftovers(path: Path, now: float) -> None:
@@ -240,13 +223,10 @@ def only_one(path: Path, wait_seconds: float, *, is_folder: bool = False) -> Ite
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             own_as_folder(descriptor, folder)
     except OSError as error:
-        remedy = f"give this user the right to write in {folder}, or check state_directory"
-        if isinstance(error, FileNotFoundError):
-            import shlex
-
-            place = shlex.quote(str(folder))
-            remedy = f"as the user who runs cycles: mkdir -p {place} (or correct state_directory)"
-        raise StateError(f"{path}: cannot be opened: {error.strerror}; {remedy}") from error
+        raise StateError(
+            f"{path}: cannot be opened: {error.strerror}; make {folder} as the user who runs "
+            "cycles, give that user the right to write there, or correct state_directory"
+        ) from error
     _descriptors.add(descriptor)
     try:
         _acquire(descriptor, path, time.monotonic() + wait_seconds)

@@ -1,7 +1,4 @@
-"""``ledger/changes.jsonl`` in the state directory: changes of nodes' targets, a JSON object a line.
-
-A line ``{}``, with blanks, fills a page, so that no reader sees half a line.
-"""
+"""Audit: ``ledger/changes.jsonl`` has changes of nodes' targets, a JSON object a line."""
 
 from __future__ import annotations
 
@@ -103,7 +100,7 @@ class AuditFile:
             files.make_folder(path.parent)
             with files.only_one(path.parent, self.wait_seconds, is_folder=True):
                 files.rotate(path, self.max_bytes, self.keep)
-                files.append_lines(path, lines, _MODE, filler="{}")
+                files.append_lines(path, lines, _MODE)
         except OSError as error:
             raise StateError(
                 f"{path.parent}: cannot be made: {error.strerror}; make it, or make room"

@@ -112,7 +112,7 @@ def test_check_config_prints_the_configuration(
     path, config = tmp_path / "sharectl.yaml", parse(PRINTED, "F")
     path.write_text(PRINTED, encoding="utf-8")
     assert main(["check", "config", str(path)]) == 0
-    assert capsys.readouterr().out == f"{render(config)}# ok, 1 recommended\n"
+    assert capsys.readouterr().out == f"{render(config)}# ok\n"
     assert main(["check", "config", "--config", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "schema_version": 1,
