@@ -9,34 +9,27 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, Optional, TextIO
+from typing import Optional, TextIO
 
 from sharectl.cli import options, wiring
-from sharectl.cli.snapshot import pool_of
 from sharectl.config.model import Config
-from sharectl.errors import AbsentError, SharectlError
+from sharectl.errors import AbsentError
 from sharectl.explain import decisions, job
 from sharectl.explain.codes import CODES, FAMILIES
-from sharectl.explain.decisions import Explained, Since
+from sharectl.explain.decisions import Explained
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import OTHER
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report.explain import Page, cycle_page, group_page, job_page, node_page
 from sharectl.report.tables import listed
-from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, shown
 from sharectl.words import did_you_mean
 from sharectl.words import shown as printable
 
-if TYPE_CHECKING:
-    from sharectl.shares.quotas import Group
-
 LATEST = "latest"
 LEAST_TIME = 100_000_000
 """Unix seconds from which a number is a time: no ledger counts so many cycles."""
-_SINCE_SECONDS = 3 * 86_400
-"""Time in which the ledger is searched for the begin of a target."""
 _NAMES_LISTED = 6
 _LABEL = 19
 """Characters before the sentence of a code."""
@@ -62,7 +55,7 @@ def _cycle_or_time(text: str) -> Optional[_When]:
 
 
 def _print(page: Page, arguments: argparse.Namespace) -> None:
-    page.print(sys.stdout, json=arguments.json, everything=arguments.all)
+    page.print(sys.stdout, json=arguments.json)
 
 
 # ---- the decision that is explained
@@ -71,17 +64,15 @@ def _print(page: Page, arguments: argparse.Namespace) -> None:
 def _add_decided(parser: argparse.ArgumentParser, name: str) -> None:
     """Add the name of a group or node, and options that choose a decision."""
     parser.add_argument("name", metavar="NAME", help=f"{name}; case does not count")
-    cycle = "cycle N of the ledger, or `latest` (default)"
-    parser.add_argument("--cycle", type=_cycle_or_time, metavar="N", help=cycle)
-    at = "the cycle that was the last one at that time"
-    parser.add_argument("--at", type=options.moment, metavar="TIME", help=at)
+    cycle = "cycle N of the ledger, `latest` (default), or a time: the last cycle then"
+    parser.add_argument("--cycle", type=_cycle_or_time, metavar="N|TIME", help=cycle)
     live = "look at the pool now and decide again; nothing is published"
     parser.add_argument("--live", action="store_true", help=live)
 
 
 def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
     """The complete decision that the options choose; raises AbsentError without any."""
-    options_of_time = ("cycle", "at", "live", "jobs")
+    options_of_time = ("cycle", "live", "jobs")
     chosen = [f"--{name}" for name in options_of_time if getattr(arguments, name)]
     if len(chosen) > 1:
         arguments.usage_error(f"{' and '.join(chosen)} say different things; give one of them")
@@ -89,7 +80,7 @@ def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
         source = str(arguments.jobs or "a look at the pool now, not published")
         return decisions.of_now(wiring.case_of(arguments, config), source)
     ledger = wiring.ledger_of(config)
-    number, at = arguments.cycle or (None, arguments.at)
+    number, at = arguments.cycle or (None, None)
     record = _recorded(ledger, number, at)
     if not record.complete or record.imported:
         usable = ledger.last_complete(0, record.taken_at)
@@ -139,7 +130,7 @@ def _group(arguments: argparse.Namespace) -> int:
             f"one are {', '.join(configured)}"
         )
     # An earlier cycle may have had other groups.
-    if name not in configured and arguments.cycle is None and arguments.at is None:
+    if name not in configured and arguments.cycle is None:
         raise _absent("group", arguments.name, configured)
     explained = _explained(arguments, config)
     groups = [control.group for control in explained.record.groups]
@@ -160,7 +151,7 @@ def _node(arguments: argparse.Namespace) -> int:
         raise _absent("node", name, list(nodes))
     words = None
     # The node speaks of now, not of an earlier cycle.
-    if arguments.jobs is None and arguments.cycle is None and arguments.at is None:
+    if arguments.jobs is None and arguments.cycle is None:
         pool, now = config.pool, int(time.time())
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
@@ -177,22 +168,12 @@ def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
     )
 
 
-def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
-    """Time of the node's target, by the state of the last cycle or by the ledger."""
-    if node.target is None:
-        return None
-    since = explained.record.taken_at
+def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[int]:
+    """Unix seconds since which the node's target stands, by the state; None if that has another."""
     for stood in wiring.state_to_read(config, int(time.time())).standing:
-        if stood.target == node.target and stood.since <= since:
-            return Since(stood.since, exact=True)
-    ledger = wiring.ledger_of(config)
-    if explained.record.number == 0 or not ledger.is_readable():
-        return Since(since, exact=True)
-    for earlier, target in ledger.targets_of(node.node, since - _SINCE_SECONDS, since + 1):
-        if target != node.target:
-            return Since(since, exact=True)
-        since = earlier
-    return Since(since, exact=False)
+        if stood.target == node.target and stood.since <= explained.record.taken_at:
+            return stood.since
+    return None
 
 
 def _add_cycle(parser: argparse.ArgumentParser) -> None:
@@ -223,8 +204,6 @@ def _cycle(arguments: argparse.Namespace) -> int:
 def _add_job(parser: argparse.ArgumentParser) -> None:
     forms = "CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId"
     parser.add_argument("id", metavar="ID", help=forms)
-    schedd = "its access point, where several have that number"
-    parser.add_argument("--schedd", metavar="NAME", help=schedd)
 
 
 def _job(arguments: argparse.Namespace) -> int:
@@ -232,7 +211,7 @@ def _job(arguments: argparse.Namespace) -> int:
 
     config, now = options.config_of(arguments), int(time.time())
     try:
-        wanted = job_ads.job_id(arguments.id, arguments.schedd)
+        wanted = job_ads.job_id(arguments.id)
     except ValueError as error:
         arguments.usage_error(str(error))
     pool, name = config.pool, str(wanted)
@@ -240,45 +219,19 @@ def _job(arguments: argparse.Namespace) -> int:
         pool.collector, wanted, pool.collector_deadline_seconds, pool.schedd_deadline_seconds
     )
     if located is None:
-        _print(job_page(job.JobExplanation(name, now, job.UNKNOWN)), arguments)
+        _print(job_page(name, now, job.UNKNOWN), arguments)
         return 1
     facts = located.facts
-    code = job.state_of(facts.status, facts.universe)
-    explained = job.JobExplanation(name, now, code or job.NOT_EVALUATED, facts)
+    code = job.state_of(facts["status"], facts["universe"])
+    verdict = problem = group = None
     if code in (None, job.HELD):
         # The longer of the two deadlines: the expressions are evaluated within it too.
         match, problem = job_ads.matched(pool.collector, located, now, pool.schedd_deadline_seconds)
-        explained = explained._replace(problem=problem)
-        if match is not None:
-            verdict = job.verdict(match.findings)
-            quotas = job.quotas_of(facts.accounting_group, match.groups)
-            headroom = _headroom(facts.accounting_group, config, quotas, now)
-            explained = explained._replace(
-                code=code or verdict["code"], verdict=verdict, headroom=headroom
-            )
-    _print(job_page(explained), arguments)
-    return int(explained.code == job.NOT_EVALUATED)
-
-
-def _headroom(
-    accounting_group: Optional[str], config: Config, quotas: tuple[Group, ...], now: int
-) -> job.Headroom:
-    group = group_of(accounting_group, config.groups)
-    if group == OTHER:
-        return job.Headroom(group, quotas)
-    try:
-        pledges = wiring.plan_config(config).pledge_hs06
-        snapshot = pool_of(config).snapshot(now)
-    except SharectlError as error:
-        return job.Headroom(group, quotas, problem=str(error).splitlines()[0])
-    if not snapshot.complete:
-        silent = ", ".join(source.name for source in snapshot.problems)
-        return job.Headroom(group, quotas, problem=f"use is not known: no answer from {silent}")
-    for row in group_errors(usage_by_group(snapshot, pledges), pledges):
-        if row.group == group:
-            power_hs06 = row.usage.power_hs06
-            return job.Headroom(group, quotas, row.pledge_hs06, power_hs06, row.error_hs06)
-    return job.Headroom(group, quotas)
+        verdict = None if match is None else job.verdict(match)
+        group = group_of(facts["accounting_group"], config.groups)
+        code = code or (job.NOT_EVALUATED if verdict is None else verdict["code"])
+    _print(job_page(name, now, code, facts, verdict, group, problem), arguments)
+    return int(code == job.NOT_EVALUATED)
 
 
 # ---- codes
@@ -326,28 +279,28 @@ _SUBJECTS = {
     "group": options.Verb(
         _group,
         partial(_add_decided, name="a configured group"),
-        (*options.LOOK, "--all"),
+        options.LOOK,
         "what a group uses and is entitled to, and why it gives or receives",
         _AGAIN,
     ),
     "node": options.Verb(
         _node,
         partial(_add_decided, name="the short or full name of a node's host"),
-        (*options.LOOK, "--all"),
+        options.LOOK,
         "what a node holds, and why it has its target or has none",
         _AGAIN,
     ),
     "cycle": options.Verb(
         _cycle,
         _add_cycle,
-        (*options.COMMON, "--all"),
+        options.COMMON,
         "what one cycle saw, decided and changed, and what would change its plan",
         _AGAIN,
     ),
     "job": options.Verb(
         _job,
         _add_job,
-        (*options.COMMON, "--all"),
+        options.COMMON,
         "what stands in the way of a job, clause by clause",
         "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
         "cannot be evaluated in time, 65 several access points have one of this number, 75 a "

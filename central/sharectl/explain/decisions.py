@@ -74,15 +74,6 @@ class Exchange(NamedTuple):
     """Power that the helped group gains in whole jobs."""
 
 
-class Since(NamedTuple):
-    """Time since which a target is as it is."""
-
-    at: int
-    """Unix seconds."""
-    exact: bool
-    """True if it is known; else the target is at least as old."""
-
-
 # ---- decisions made again
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Optional
 
-from sharectl.shares.quotas import Group
 from sharectl.times import shown
 
 COULD_NOW, NOT_NOW, COULD_NEVER = "could-now", "not-now", "could-never"
@@ -89,32 +88,8 @@ _WITHOUT_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 
 
-@dataclass(frozen=True)
-class JobFacts:
-    """A job as its access point has it; texts are cut. Times are Unix seconds, 0 if unknown."""
-
-    schedd: str
-    status: int
-    universe: int
-    accounting_group: Optional[str]
-    owner: Optional[str]
-    requests: Mapping[str, str]
-    """RequestCpus and such -> expression."""
-    since: int
-    """Begin of its status."""
-    queued_at: int = 0
-    host: Optional[str] = None
-    hold_reason: Optional[str] = None
-    hold_code: int = 0
-    rejected: Optional[str] = None
-    rejected_at: int = 0
-    rejected_job: Optional[str] = None
-    """Job of the same autocluster that was rejected; None if it was this one."""
-    limits: Optional[str] = None
-    remove_reason: Optional[str] = None
-    exit_code: Optional[int] = None
-    request_values: Mapping[str, float] = field(default_factory=dict)
-    """Values of those requests that are numbers on their own."""
+Facts = Mapping[str, Any]
+"""A job as its access point has it; texts are cut, times are Unix seconds, 0 if unknown."""
 
 
 class Obstacle(NamedTuple):
@@ -165,39 +140,8 @@ class SlotFinding:
     """Obstacles that remain if nothing runs there, without target and grace."""
     target: Optional[SlotTarget] = None
     grace_until: int = 0
-    """Unix seconds, if grace keeps the job out and its end is known."""
+    """Unix seconds, if grace keeps the job out; 0 if its end is not known."""
     shortages: tuple[Shortage, ...] = ()
-
-
-@dataclass(frozen=True)
-class Headroom:
-    """Use of a job's group, and what it may use."""
-
-    group: str
-    """Configured group, or ``other``, whose pledge, power and error are None."""
-    quotas: tuple[Group, ...] = ()
-    """HTCondor's accounting groups that the job counts for, the outermost first."""
-    pledge_hs06: Optional[float] = None
-    power_hs06: Optional[float] = None
-    error_hs06: Optional[float] = None
-    problem: Optional[str] = None
-    """Reason why they are not known."""
-
-
-class JobExplanation(NamedTuple):
-    """Everything that is known of a job."""
-
-    job: str
-    """Such as ``12.0``."""
-    now: int
-    code: str
-    """One of `VERDICTS`."""
-    facts: Optional[JobFacts] = None
-    verdict: Optional[Mapping[str, Any]] = None
-    """Of `verdict`; None if it needs no slot now, or the slots could not be asked."""
-    headroom: Optional[Headroom] = None
-    problem: Optional[str] = None
-    """Reason why the slots could not be asked."""
 
 
 def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
@@ -206,8 +150,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `COULD_NEVER`), fitting_nodes,
     fitting_if_empty (nodes that would take it if nothing ran there, without target and grace),
     obstacles (of now, most nodes first), never (those of empty nodes), targets (each with the
-    latest end of all), shortages, grace_ends (first and last, Unix seconds; zeros if unknown),
-    slots (counted as by condor_q -better-analyze).
+    latest end of all), shortages, grace_until (Unix seconds of the last end; 0 if unknown), slots
+    (counted as by condor_q -better-analyze).
     """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
@@ -217,7 +161,6 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     fitting, if_empty = len(nearest) - len(kept_out), len(nearest) - len(never)
     refused = sum(not slot.job_accepts for slot in findings)
     refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
-    ends = [node.grace_until for node in kept_out if node.grace_until]
     targets = _targets(kept_out)
     obstacles, of_empty = _counted({n.node: n.obstacles for n in kept_out}), _counted(never)
     lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
@@ -233,7 +176,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "never": of_empty,
         "targets": targets,
         "shortages": _shortages(kept_out),
-        "grace_ends": {"first": min(ends, default=0), "last": max(ends, default=0)},
+        "grace_until": max((node.grace_until for node in kept_out), default=0),
         "slots": {
             "total": len(findings),
             "refused_by_job": refused,
@@ -330,10 +273,3 @@ def state_of(status: int, universe: int) -> Optional[str]:
     """Code of `VERDICTS` by JobStatus and JobUniverse; None of a job that waits for a slot."""
     code = _OF_STATUS.get(status)
     return NO_SLOT if code is None and universe in _WITHOUT_SLOT else code
-
-
-def quotas_of(accounting_group: Optional[str], groups: Iterable[Group]) -> tuple[Group, ...]:
-    """HTCondor's accounting groups that a job counts for, the outermost first."""
-    name = (accounting_group or "").lower()
-    above = [group for group in groups if f"{name}.".startswith(f"{group.name.lower()}.")]
-    return tuple(sorted(above, key=lambda group: len(group.name)))

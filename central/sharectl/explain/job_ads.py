@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import ads, daemons
-from sharectl.condor.ad_files import AdOfFile, from_long
 from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
-from sharectl.condor.negotiator import groups_of
 from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import JobFacts, Obstacle, Shortage, SlotFinding, SlotTarget
+from sharectl.explain.job import Facts, Obstacle, Shortage, SlotFinding, SlotTarget
 from sharectl.shares.groups import group_of, without_user
-from sharectl.shares.quotas import Group
 
 MOST_MEMORY_BYTES = 2 * 2**30
 MAX_CLAUSE, MAX_REPORTED = 1000, 300
 """Characters of a clause, and of any other text of a job."""
-MAX_ALIKE = 1000
-"""Rejected jobs of an autocluster that are looked at."""
 
 _ID = re.compile(
     r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>\d{1,9})(?:#\d{1,12})?"
@@ -57,29 +51,19 @@ class JobId(NamedTuple):
 class LocatedJob(NamedTuple):
     """A job in a queue, or in a history."""
 
-    facts: JobFacts
+    facts: Facts
     ad: Optional[str]
     """Its ad as text; None of a job in a history."""
 
 
-class PoolMatch(NamedTuple):
-    """Match of a job with the slots of a pool."""
-
-    findings: tuple[SlotFinding, ...]
-    groups: tuple[Group, ...]
-    """Accounting groups with a quota, and their use; empty if the negotiator advertises none."""
-
-
-def job_id(written: str, schedd: Optional[str]) -> JobId:
-    """Job that ``written`` names; raises ValueError if it names none, or one of another schedd."""
+def job_id(written: str) -> JobId:
+    """Job that ``written`` names; raises ValueError if it names none."""
     match = _ID.fullmatch(written)
     if match is None:
         raise ValueError(
             f"{written[:60]!r} is no job; write CLUSTER.PROC, such as 12.0, or SCHEDD#CLUSTER.PROC"
         )
-    if schedd and match["schedd"] and schedd.lower() != match["schedd"].lower():
-        raise ValueError(f"{written[:60]!r} is not of --schedd {schedd}; leave out one of them")
-    return JobId(int(match["cluster"]), int(match["proc"]), match["schedd"] or schedd)
+    return JobId(int(match["cluster"]), int(match["proc"]), match["schedd"])
 
 
 # ---- the job
@@ -108,9 +92,9 @@ def find(
         answers = ask_all(questions).values()
         jobs: list[LocatedJob] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
-            names = ", ".join(located.facts.schedd for located in jobs)
+            names = ", ".join(located.facts["schedd"] for located in jobs)
             several = f"{job}: several access points have a job of this number: {names}"
-            raise InputError([f"{several}; add --schedd NAME"])
+            raise InputError([f"{several}; write SCHEDD#{job}"])
         if jobs:
             return jobs[0]
         silent = [answer.source for answer in answers if answer.source.problem]
@@ -121,8 +105,7 @@ def find(
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        facts = facts_of(ad, name)
-        return LocatedJob(facts if facts.rejected else _rejected_alike(schedd, ad, facts), repr(ad))
+        return LocatedJob(facts_of(ad, name), repr(ad))
     return None
 
 
@@ -136,47 +119,42 @@ def _of(job: JobId) -> str:
     return f"ClusterId == {job.cluster} && ProcId == {job.proc}"
 
 
-def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
-    """Facts with the last rejection of another job of the same autocluster, if there is one."""
-    autocluster = ads.whole(evaluated(ad, daemons.CLUSTER), -1)
-    rejected = f"{daemons.CLUSTER} =?= {autocluster} && LastRejMatchTime > 0"
-    names = ["ClusterId", "ProcId", "LastRejMatchReason", "LastRejMatchTime"]
-    alike = autocluster >= 0 and schedd.query(rejected, names, limit=MAX_ALIKE)
-    if not alike:
-        return facts
-    last = max(alike, key=lambda ad: _number(ad, "LastRejMatchTime"))
-    return replace(
-        facts,
-        rejected=_text(last, "LastRejMatchReason"),
-        rejected_at=_number(last, "LastRejMatchTime"),
-        rejected_job=f"{_number(last, 'ClusterId')}.{_number(last, 'ProcId')}",
-    )
+_NUMBERS = {
+    "status": "JobStatus",
+    "universe": "JobUniverse",
+    "queued_at": "QDate",
+    "hold_code": "HoldReasonCode",
+    "rejected_at": "LastRejMatchTime",
+}
+_TEXTS = {
+    "owner": "Owner",
+    "hold_reason": "HoldReason",
+    "rejected": "LastRejMatchReason",
+    "limits": "ConcurrencyLimits",
+    "remove_reason": "RemoveReason",
+}
 
 
-def facts_of(ad: Any, schedd: str) -> JobFacts:
-    """Facts of a job's ad on an access point."""
+def facts_of(ad: Any, schedd: str) -> Facts:
+    """Facts of a job's ad on an access point.
+
+    ``requests`` has the expressions of RequestCpus and such, ``request_values`` the values of those
+    that are numbers on their own, ``since`` is the begin of its status.
+    """
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
     values = {name: _amount(evaluated(ad, name)) for name in names}
     group, exit_code = without_user(ads.account(ad.get("AccountingGroup"))), ad.get("ExitCode")
-    return JobFacts(
-        schedd=schedd,
-        status=_number(ad, "JobStatus"),
-        universe=_number(ad, "JobUniverse"),
-        accounting_group=None if group is None else _cut(group, MAX_REPORTED),
-        owner=_text(ad, "Owner"),
-        requests={name: _cut(str(ad.lookup(name)), MAX_REPORTED) for name in names},
-        since=_number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
-        queued_at=_number(ad, "QDate"),
-        host=_text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
-        hold_reason=_text(ad, "HoldReason"),
-        hold_code=_number(ad, "HoldReasonCode"),
-        rejected=_text(ad, "LastRejMatchReason"),
-        rejected_at=_number(ad, "LastRejMatchTime"),
-        limits=_text(ad, "ConcurrencyLimits"),
-        remove_reason=_text(ad, "RemoveReason"),
-        exit_code=exit_code if type(exit_code) is int else None,
-        request_values={name: value for name, value in values.items() if value is not None},
-    )
+    return {
+        "schedd": schedd,
+        **{key: _number(ad, name) for key, name in _NUMBERS.items()},
+        **{key: _text(ad, name) for key, name in _TEXTS.items()},
+        "accounting_group": None if group is None else _cut(group, MAX_REPORTED),
+        "since": _number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
+        "host": _text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
+        "exit_code": exit_code if type(exit_code) is int else None,
+        "requests": {name: _cut(str(ad.lookup(name)), MAX_REPORTED) for name in names},
+        "request_values": {name: value for name, value in values.items() if value is not None},
+    }
 
 
 def _number(ad: Any, name: str) -> int:
@@ -194,27 +172,20 @@ def _text(ad: Any, name: str) -> Optional[str]:
 
 def matched(
     collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
-) -> tuple[Optional[PoolMatch], Optional[str]]:
-    """Match of the job with the pool at Unix time ``now``, or the problem.
+) -> tuple[Optional[tuple[SlotFinding, ...]], Optional[str]]:
+    """Match of the job with the slots of the pool at Unix time ``now``, or the problem.
 
     Raises PoolUnavailableError if the pool has no slots.
     """
-    match = partial(_matched, located.ad or "[]", now)
+
+    def match(collector: Any) -> tuple[SlotFinding, ...]:
+        limit_memory(MOST_MEMORY_BYTES)
+        return findings(ads.ad_of(located.ad or "[]"), daemons.slots(collector), now)
+
     answer = daemons.collector_answer(collector, deadline_seconds, match)
-    if answer.value is not None and not answer.value.findings:
+    if answer.value == ():
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
-
-
-def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
-    limit_memory(MOST_MEMORY_BYTES)
-    groups = [
-        AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
-        for group in daemons.query(collector, "Accounting", daemons.ACCOUNTING_GROUP)
-    ]
-    return PoolMatch(
-        findings(ads.ad_of(ad), daemons.slots(collector), now), tuple(groups_of(groups))
-    )
 
 
 Own = Sequence[tuple[Clause, Optional[str], Any]]

@@ -12,13 +12,12 @@ from sharectl.explain.codes import says
 from sharectl.explain.decisions import (
     Explained,
     Otherwise,
-    Since,
     diff_of,
     exchanges,
     targets_of,
 )
 from sharectl.explain.formulas import control_of, formulas, is_withheld
-from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, JobExplanation, code_of_resource
+from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts, code_of_resource
 from sharectl.model import GroupControl
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
@@ -44,45 +43,31 @@ MOST_ROWS = {
 """Label -> rows of it on one screen."""
 
 
-class Row(NamedTuple):
-    """Labelled text."""
-
-    label: str
-    text: str
-    """Text on one screen; empty if only ``--all`` prints it."""
-    full: str
-    """Text of ``--all``; empty if only the screen has it."""
-
-
 class Page(NamedTuple):
     """One explanation."""
 
     subject: str
     """Such as ``group``."""
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[tuple[str, str]]
+    """Labels and texts."""
     data: Mapping[str, Any]
 
-    def shown(self, *, everything: bool) -> list[tuple[str, str]]:
-        """Labels and texts for one screen, or all of them."""
-        if everything:
-            return [(row.label, row.full) for row in self.rows if row.full]
-        lines: list[tuple[str, str]] = []
-        for label, rows in groupby((row for row in self.rows if row.text), lambda row: row.label):
-            texts = [(label, row.text) for row in rows]
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Labels and texts for one screen."""
+        for label, rows in groupby(self.rows, lambda row: row[0]):
+            texts = list(rows)
             most = MOST_ROWS.get(label, len(texts))
-            lines += texts[:most]
+            yield from texts[:most]
             if len(texts) > most:
-                lines.append((label, f"… and {len(texts) - most} more: --all"))
-        return lines
+                yield label, f"… and {len(texts) - most} more: --json"
 
-    def print(self, to: TextIO, *, json: bool, everything: bool) -> None:
-        """Print it as JSON, on one screen, or all of its rows."""
+    def print(self, to: TextIO, *, json: bool) -> None:
+        """Print it as JSON, or on one screen."""
         if json:
             to.write(f"{as_json.dumps(f'explain_{self.subject}', self.data)}\n")
         else:
-            rows = self.shown(everything=everything)
-            print_screen(self.title, rows, to, everything=everything)
+            print_screen(self.title, self.shown(), to)
 
 
 def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
@@ -119,7 +104,7 @@ def node_page(
     explained: Explained,
     node: NodeRecord,
     otherwise: Otherwise,
-    since: Optional[Since] = None,
+    since: Optional[int] = None,
     words: Optional[NodeWords] = None,
 ) -> Page:
     """Page of a node; ``words`` are its own, now."""
@@ -135,7 +120,7 @@ def node_page(
         "idle_cores": node.idle_cores,
         "reason": _coded("node", node.reason),
         "plan_reason": _coded("plan", record.reason),
-        "since": since._asdict() if since else None,
+        "since": since,
         "lost_hs06": lost_hs06,
         "gained_hs06": gained_hs06,
         "says": _says(words) if words else None,
@@ -239,34 +224,49 @@ def _control(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
     }
 
 
-def job_page(why: JobExplanation) -> Page:
-    """Page of a job."""
-    facts, title = why.facts, f"job {why.job}: {why.code}: {VERDICTS[why.code]}"
-    data = {
-        **fields(why, "job", "now", "code"),
-        "says": VERDICTS[why.code],
-        "access_point": asdict(facts) if facts else None,
-        "problem": why.problem,
-        "nodes": why.verdict,
-        "group": asdict(why.headroom) if why.headroom else None,
-    }
+def job_page(
+    job: str,
+    now: int,
+    code: str,
+    facts: Optional[Facts] = None,
+    verdict: Optional[Mapping[str, Any]] = None,
+    group: Optional[str] = None,
+    problem: Optional[str] = None,
+) -> Page:
+    """Page of a job at Unix time ``now``, with a code of `VERDICTS`.
+
+    Parameters
+    ----------
+    verdict
+        Of `sharectl.explain.job.verdict`; None if it needs no slot now, or for the ``problem``.
+    group
+        Configured group, or ``other``.
+    """
+    data = {"job": job, "now": now, "code": code, "says": VERDICTS[code], "access_point": facts}
+    data |= {"problem": problem, "nodes": verdict, "group": group}
     if facts is None:
-        return Page("job", title, (), data)
-    owner = f", {facts.owner}" if facts.owner else ""
-    group = facts.accounting_group or "no accounting group"
-    verdict = why.verdict or {"code": None, "never": (), "obstacles": (), "shortages": ()}
-    never = verdict["never"]
-    codes, resources = {row["code"] for row in never}, {r["resource"] for r in verdict["shortages"]}
-    rows = never if verdict["code"] == COULD_NEVER else verdict["obstacles"]
+        return Page("job", f"job {job}: {code}: {VERDICTS[code]}", (), data)
+    rows: Mapping[str, Any] = verdict or {
+        "code": None,
+        "never": (),
+        "obstacles": (),
+        "shortages": (),
+    }
+    never = {row["code"] for row in rows["never"]}
+    resources = {row["resource"] for row in rows["shortages"]}
+    changes = rows["never" if rows["code"] == COULD_NEVER else "obstacles"]
     text = render(
         "explain_job.txt",
         why=data,
         units=UNITS,
-        lasting={resource for resource in resources if code_of_resource(resource) in codes},
-        remedies=list(dict.fromkeys(f"{row['code']}: {row['remedy']}" for row in rows)),
+        lasting={resource for resource in resources if code_of_resource(resource) in never},
+        remedies=list(dict.fromkeys(f"{row['code']}: {row['remedy']}" for row in changes)),
     )
-    title = f"job {why.job} of {facts.schedd}{owner}, {group}"
-    return Page("job", title, rows_of(text), data)
+    owner = f", {facts['owner']}" if facts["owner"] else ""
+    title = f"job {job} of {facts['schedd']}{owner}, "
+    return Page(
+        "job", title + (facts["accounting_group"] or "no accounting group"), rows_of(text), data
+    )
 
 
 # ---- for all decisions
@@ -307,14 +307,10 @@ def _page(
     return Page(subject, title, rows_of(text), data)
 
 
-def rows_of(text: str) -> list[Row]:
-    """Rows of lines ``label|text``, one after ``+`` for ``--all`` alone, after ``-`` without it."""
-    rows = []
-    for line in filter(None, text.splitlines()):
-        label, _, words = line.lstrip("+-").partition("|")
-        short, full = ("" if line[0] == "+" else words), ("" if line[0] == "-" else words)
-        rows.append(Row(label, short, full))
-    return rows
+def rows_of(text: str) -> list[tuple[str, str]]:
+    """Rows of lines ``label|text``."""
+    rows = (line.partition("|") for line in text.splitlines() if line)
+    return [(label, words) for label, _, words in rows]
 
 
 def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:

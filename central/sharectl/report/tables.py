@@ -96,10 +96,8 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if type(value) is float else str(value) or NONE
 
 
-def print_screen(
-    title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, everything: bool
-) -> None:
-    """Print a title and labelled texts, one screen of them unless ``everything``.
+def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> None:
+    """Print a title and labelled texts, at most one screen of them.
 
     A label stands once above texts that share it; words longer than a line stay whole.
     """
@@ -108,9 +106,9 @@ def print_screen(
         head = f"{'' if label == last else label:<{_LABEL}}{_GAP}"
         last = label
         lines += _wrapped(text, head, " " * len(head)) or [f"{head}-"]
-    if not everything and len(lines) > LINES:
+    if len(lines) > LINES:
         hidden = len(lines) - (LINES - 1)
-        lines = [*lines[: LINES - 1], f"… and {counted(hidden, 'line')} more: --all"]
+        lines = [*lines[: LINES - 1], f"… and {counted(hidden, 'line')} more: --json"]
     to.writelines(f"{line}\n" for line in lines)
 
 

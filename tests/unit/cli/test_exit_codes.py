@@ -21,7 +21,7 @@ ABSENT = (
     ("explain", "node", "nowhere"),
     ("explain", "cycle", "77"),
     ("explain", "group", "cms", "--cycle", "77"),
-    ("explain", "group", "cms", "--at", "2001-01-01"),
+    ("explain", "group", "cms", "--cycle", "2001-01-01"),
     ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
     ("report", "-o", "{folder}/page", "--from", "2001-01-01", "--compare", *EMPTY_PERIOD[1::2]),
     ("replay", *EMPTY_PERIOD),

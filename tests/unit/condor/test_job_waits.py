@@ -95,5 +95,5 @@ LONG = (
 def test_the_words_of_a_group() -> None:
     explained = of_now(Case(law(), State(), replace(busy(0), waits=WAITS), NOW), "the pool")
     page = group_page(explained, "cms", explain_group(explained, "cms"))
-    waits = [text for label, text in page.shown(everything=True) if label == "waits"]
+    waits = [text for label, text in page.shown() if label == "waits"]
     assert waits[1:] == ["1-core jobs: longest 2 h, median 1 h", f"8-core jobs: {LONG}"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
@@ -14,16 +13,7 @@ import pytest
 
 from sharectl.condor.deadline import Question, ask_all, limit_memory
 from sharectl.explain import job as law
-from sharectl.explain.job import (
-    Headroom,
-    JobExplanation,
-    JobFacts,
-    Obstacle,
-    Shortage,
-    SlotFinding,
-    SlotTarget,
-    verdict,
-)
+from sharectl.explain.job import Facts, Obstacle, Shortage, SlotFinding, SlotTarget, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
@@ -149,8 +139,8 @@ def test_a_node_counts_by_its_nearest_slot() -> None:
 )
 def test_other_words_than_condor_writes_are_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"write CLUSTER\.PROC"):
-        job_id(written, None)
-    assert job_id("bob@ap-1#12.3#1627101243", "BOB@AP-1") == JobId(12, 3, "bob@ap-1")
+        job_id(written)
+    assert job_id("bob@ap-1#12.3#1627101243") == JobId(12, 3, "bob@ap-1")
 
 
 BOMB = {f"A{n}": f"strcat(MY.A{n - 1}, MY.A{n - 1})" for n in range(1, 48)}
@@ -186,15 +176,19 @@ def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
         "RequestMemory = error]"
     )
     facts = facts_of(ad, "ap-1")
-    assert facts.requests["RequestDisk"] == "DiskUsage"
-    assert facts.request_values == {"RequestDisk": 75.0, "RequestCpus": 8.0}
+    assert facts["requests"]["RequestDisk"] == "DiskUsage"
+    assert facts["request_values"] == {"RequestDisk": 75.0, "RequestCpus": 8.0}
     lying = classad2.ClassAd('[RequestDisk = real("INF"); RequestMemory = "1"; RequestCpus = true]')
-    assert facts_of(lying, "ap-1").request_values == {}
+    assert facts_of(lying, "ap-1")["request_values"] == {}
 
 
 REQUESTS = {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"}
 VALUES = {"RequestCpus": 8.0, "RequestMemory": 31000.0}
-FACTS = JobFacts("ap-1", 1, 5, "lhcb", "bob", REQUESTS, NOW - 60, request_values=VALUES)
+JOB = classad2.ClassAd(
+    f'[JobStatus = 1; JobUniverse = 5; Owner = "bob"; AccountingGroup = "lhcb"; '
+    f"EnteredCurrentStatus = {NOW - 60}]"
+)
+FACTS = {**facts_of(JOB, "ap-1"), "requests": REQUESTS, "request_values": VALUES}
 SHORT = {MEMORY: Shortage("Memory", 31000, 20000, 30976), CPUS: Shortage("Cpus", 8, 4, 8)}
 
 
@@ -212,9 +206,9 @@ def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) 
     )
 
 
-def page(*findings: SlotFinding, facts: JobFacts = FACTS, use: Optional[Headroom] = None) -> Page:
+def page(*findings: SlotFinding, facts: Facts = FACTS, group: str = "lhcb") -> Page:
     why = verdict(findings)
-    return job_page(JobExplanation("6.1", NOW, why["code"], facts, why, use))
+    return job_page("6.1", NOW, why["code"], facts, why, group)
 
 
 def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
@@ -222,43 +216,42 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     assert shown.data["code"] == "could-never"
     remedies = {row["code"]: row["remedy"] for row in shown.data["nodes"]["obstacles"]}
     assert remedies == {"cpus": law.NO_USE, "memory": law.TOO_LARGE, "target": law.NO_USE}
-    rows = shown.shown(everything=False)
+    rows = list(shown.shown())
     labels = [label for label, _ in rows]
     assert labels.index("even empty") < labels.index("in the way")
     assert "target" not in labels
     (hint,) = (text for label, text in rows if label == "in the way")
-    assert "--all" in hint
+    assert "--json" in hint
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
-    everything = shown.shown(everything=True)
-    assert [label for label, text in everything if law.OBSTACLES["cpus"] in text] == ["in the way"]
-    assert "target" in dict(everything)
 
 
 def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -> None:
     long = "ifthenelse(MemoryUsage isnt undefined,MemoryUsage,( ImageSize + 1023 ) / 1024)"
-    rejected = replace(
-        FACTS,
-        requests={**REQUESTS, "RequestGPUs": "nowhere", "RequestMemory": long},
-        request_values={**VALUES, "RequestDisk": 75.0},
-        rejected="no match found",
-        rejected_at=NOW - 2,
-        rejected_job="5.0",
-        limits="sw_a",
-    )
-    states = {
-        law.HELD: replace(FACTS, hold_reason="of bob", hold_code=1),
-        law.RUNNING: replace(FACTS, host="slot1_1@wn-1"),
-        law.COMPLETED: replace(FACTS, exit_code=0),
-        law.REMOVED: replace(FACTS, remove_reason="by bob"),
+    rejected = {
+        **FACTS,
+        "requests": {**REQUESTS, "RequestGPUs": "nowhere", "RequestMemory": long},
+        "request_values": {**VALUES, "RequestDisk": 75.0},
+        "rejected": "no match found",
+        "rejected_at": NOW - 2,
+        "limits": "sw_a",
+    }
+    states: dict[str, Any] = {
+        law.HELD: {**FACTS, "hold_reason": "of bob", "hold_code": 1},
+        law.RUNNING: {**FACTS, "host": "slot1_1@wn-1"},
+        law.COMPLETED: {**FACTS, "exit_code": 0},
+        law.REMOVED: {**FACTS, "remove_reason": "by bob"},
         law.UNKNOWN: None,
     }
-    headroom = Headroom("lhcb", pledge_hs06=200.0, power_hs06=386.0, error_hs06=173.0)
     pages = [
-        page(finding("wn-1", [MEMORY, KEPT_OUT]), use=headroom),
-        page(finding("wn-1", [CPUS]), finding("wn-2", [MEMORY], [MEMORY]), facts=rejected),
-        *(job_page(JobExplanation("6.1", NOW, code, facts)) for code, facts in states.items()),
+        page(finding("wn-1", [MEMORY, KEPT_OUT])),
+        page(
+            *(finding("wn-1", [CPUS]), finding("wn-2", [MEMORY], [MEMORY])),
+            facts=rejected,
+            group="other",
+        ),
+        *(job_page("6.1", NOW, code, facts) for code, facts in states.items()),
     ]
     screens = [io.StringIO() for _ in pages]
     for shown, to in zip(pages, screens):
-        shown.print(to, json=False, everything=False)
+        shown.print(to, json=False)
     golden("explain/job.txt", "\n".join(to.getvalue() for to in screens))

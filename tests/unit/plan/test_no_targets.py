@@ -93,7 +93,7 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
         50.0,
         "gives on 2 nodes",
     )
-    rows = group_page(found, "alice", group).shown(everything=True)
+    rows = group_page(found, "alice", group).shown()
     assert any(label == "acted" and "output-limit" in text for label, text in rows)
     assert ("limits", "none bounded the change of targets") in rows
 
@@ -110,7 +110,7 @@ def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None
     found = explained(how, seen(), state)
     bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
     page = node_page(found, bare, explain_node(found, bare))
-    assert ("costs", "not estimated") in page.shown(everything=True)
+    assert ("costs", "not estimated") in page.shown()
     assert page.data["idle_core_seconds"] is None
 
 

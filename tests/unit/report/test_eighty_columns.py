@@ -25,9 +25,9 @@ _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 CONFIGURED = (
     ("pledges",),
     ("ledger", "info"),
-    ("explain", "group", "cms", "--all"),
+    ("explain", "group", "cms"),
     ("explain", "node", "cn-01", "--cycle", "3"),
-    ("explain", "cycle", "--all"),
+    ("explain", "cycle"),
     ("replay", "--all"),
     ("replay", "--set", "control.law=pid"),
     ("plan", "--diff", "--all", "--jobs", "{folder}/jobs.txt"),
