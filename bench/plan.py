@@ -1,4 +1,4 @@
-"""Time, memory and quality of plans for a large pool: greedy, HiGHS and the seed's pair.
+"""Time, memory and quality of plans for a large pool: many pairs, and the one of the seed.
 
 Each is made in a process of its own, so that the memory is its own. ``--nodes`` and ``--groups``
 say how large.
@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import nodes_of
 
 NOW = 1_700_000_000
@@ -31,11 +30,7 @@ POWERS = (9.5, 10.0, 11.2, 12.8, 14.1, 16.0)
 SIZES = (1, 2, 4, 8, 16, 64)
 WAITING_RATIO = 0.6
 """Of the groups and sizes, those of which jobs wait."""
-VARIANTS = {
-    "greedy": ("many", "greedy"),
-    "auto": ("many", "auto"),
-    "pair": ("pair", "greedy"),
-}
+VARIANTS = ("many", "pair")
 
 
 def pool(nodes: int, groups: int, seed: int) -> tuple[Snapshot, dict[str, float]]:
@@ -77,16 +72,8 @@ def _jobs(draw: Random, node: str, power: float, weight: dict[str, float]) -> li
 
 def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, float]:
     """Figures of one plan: seconds, MiB above those of the pool, targets, power moved, waits."""
-    strategy, solver = VARIANTS[variant]
     taken, pledges = pool(nodes, groups, seed)
-    config = PlanConfig(
-        pledges, PlanLimits(), 3060, strategy=strategy, assigning=Assigning(solver=solver)
-    )
-    began = time.perf_counter()
-    if solver == "auto":
-        # What a cycle loads once, and is no part of a plan.
-        import scipy.optimize  # noqa: F401, PLC0415
-    loading = time.perf_counter() - began
+    config = PlanConfig(pledges, PlanLimits(), 3060, strategy=variant)
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began, cpu = time.perf_counter(), time.process_time()
     decision = decide(config, State(), taken, NOW)
@@ -96,7 +83,6 @@ def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, floa
     decide(config, state, replace(taken, taken_at=NOW + 60), NOW + 60)
     return {
         "seconds": seconds,
-        "load_seconds": loading,
         "cpu_seconds": cpu_seconds,
         "again_seconds": time.perf_counter() - again,
         "peak_mib": peak_kib / 1024,
@@ -133,7 +119,6 @@ def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
         "moved_ratio": moved / over,
         "idle_core_seconds": sum(waits[target.node].idle_core_seconds for target in targets),
         "value": value,
-        "greedily": float(any(note.code.startswith("solver") for note in decision.plan.limits)),
     }
 
 
@@ -156,18 +141,14 @@ def main(argv: Sequence[str]) -> int:
             subprocess.run([*asked, *size], check=True, capture_output=True).stdout
         )
     print(f"{chosen.nodes} nodes of {NODE_CORES} cores, {chosen.groups} groups, seed {chosen.seed}")
-    print(
-        f"{'':8}  load s  seconds     cpu   again  peak MiB  pool MiB  targets  moved/over  "
-        "value/greedy"
-    )
+    print(f"{'':8}  seconds     cpu   again  peak MiB  pool MiB  targets  moved/over  value/many")
     for variant, row in rows.items():
         print(
-            f"{variant:8}  {row['load_seconds']:6.2f}  {row['seconds']:7.2f} "
+            f"{variant:8}  {row['seconds']:7.2f} "
             f"{row['cpu_seconds']:7.2f} {row['again_seconds']:7.2f}  "
             f"{row['peak_mib']:8.0f}  {row['pool_mib']:8.0f}  {row['targets']:7.0f}  "
             f"{row['moved_ratio']:10.3f}  "
-            f"{row['value'] / rows['greedy']['value']:12.4f}"
-            + ("  (greedily)" if row["greedily"] else "")
+            f"{row['value'] / rows['many']['value']:12.4f}"
         )
     return 0
 

@@ -9,8 +9,8 @@ from math import ceil, fsum
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, PendingJobs
-from sharectl.plan.settings import Prices
-from sharectl.plan.solvers import ROUNDING_HS06, Budgets, Jobs, Option
+from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option
+from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 
@@ -40,8 +40,8 @@ def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dic
 
 
 def for_the_furthest_under(
-    prices: Prices, deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]
-) -> Prices:
+    prices: Assigning, deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]
+) -> Assigning:
     """Prices at which the group furthest under comes first with single-core jobs alone."""
     single = max((deficit_hs06[group] for group, cores in waiting if cores == 1), default=0.0)
     multicore = max((deficit_hs06[group] for group, cores in waiting if cores > 1), default=0.0)
@@ -52,7 +52,7 @@ def option_of(
     here: NodeCores,
     place: tuple[str, int, int],
     leaving: Sequence[Leaving],
-    prices: Prices,
+    prices: Assigning,
     *,
     freed_cores: Optional[int] = None,
     wait: Optional[Wait] = None,
@@ -140,7 +140,7 @@ def new_options(
     nodes: Mapping[str, NodeCores],
     budgets: Budgets,
     run_times: RunTimes,
-    prices: Prices,
+    prices: Assigning,
     block_cores: int,
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
@@ -171,7 +171,7 @@ def _worth_a_look(
     glances: Mapping[Place, tuple[float, int]],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
-    prices: Prices,
+    prices: Assigning,
     block_cores: int,
 ) -> Iterable[Place]:
     """Places to look at closely: all, or the quickest of each group and size, the best of a node.

@@ -15,9 +15,6 @@ LIMITS = {
     "given-up": "no job came to free cores within control.give_up_seconds: nodes are left alone "
     "for a time",
     "probing": "no more free blocks of cores than jobs took lately, and a few to try",
-    "solver-missing": "scipy is missing (the extra `optimise`): targets were chosen greedily",
-    "solver-slow": "HiGHS took longer than control.solver_seconds: targets were chosen greedily",
-    "solver-failed": "HiGHS failed: targets were chosen greedily",
 }
 """Code of a limit -> what it does."""
 

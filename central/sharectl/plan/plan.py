@@ -117,7 +117,7 @@ class PlanConfig:
     """Group with subgroups -> power of its pledge that these leave to its own jobs, HS06."""
     strategy: str = "many"
     """One of `STRATEGIES`."""
-    assigning: Assigning = field(default_factory=lambda: Assigning(solver="greedy"))
+    assigning: Assigning = field(default_factory=Assigning)
     give_up: Optional[GiveUp] = None
     """When blocks of cores that no job takes are given back; None for never."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
-from sharectl.settings import inline, setting
+from sharectl.settings import setting
 
 STRATEGIES = {
     "many": "every group over its share can give to every one under it",
@@ -13,14 +13,6 @@ STRATEGIES = {
     "method)",
 }
 """How groups are brought together."""
-
-
-SOLVERS = {
-    "auto": "HiGHS, of its linear relaxation in a large pool; greedily if it has no answer",
-    "highs": "HiGHS; greedily if it has no answer",
-    "greedy": "greedily",
-}
-"""How the best targets are looked for."""
 
 
 NEGOTIATION_SECONDS = 60
@@ -40,8 +32,8 @@ MOST_DOUBLINGS = 3
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Prices that make the worth of a target."""
+class Assigning:
+    """Settings of `many`, with the prices that make the worth of a target."""
 
     horizon_seconds: float = setting(86_400.0, least=60, most=2_592_000)
     """`many`: time for which moved power counts. Nodes that free cores later get no target."""
@@ -50,6 +42,9 @@ class Prices:
     stronger ones."""
     keep_gain_ratio: float = setting(0.25, least=0, most=100)
     """`many`: a target stays unless another one is worth more by this part."""
+    obey_seconds: int = setting(2340, least=10, most=604_800)
+    """`many`: a node that ignores its target for longer loses it for four times as long. Three
+    13-minute periods."""
     single_core_ratio: float = 0.5
     """Part of their value at which cores for single-core jobs count."""
 
@@ -66,21 +61,6 @@ class Prices:
         """HS06-seconds of cores for single-core jobs, each of which is used once it is free."""
         worked = cores * (self.horizon_seconds - wait_seconds) + idle_core_seconds
         return self.single_core_ratio * hs06_per_core * worked
-
-
-@dataclass(frozen=True)
-class Assigning:
-    """Settings of plans for many pairs."""
-
-    solver: str = setting("auto", choices=tuple(SOLVERS))
-    """Choice of targets for `many`: `auto` by HiGHS (extra `optimise`), greedy if it is missing,
-    fails or is slow; `highs` the same, exact in large pools too; `greedy`."""
-    solver_seconds: float = setting(5.0, above=0, most=600)
-    """Time for HiGHS."""
-    prices: Prices = inline(Prices())
-    obey_seconds: int = setting(2340, least=10, most=604_800)
-    """`many`: a node that ignores its target for longer loses it for four times as long. Three
-    13-minute periods."""
 
 
 @dataclass(frozen=True)

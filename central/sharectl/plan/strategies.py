@@ -24,25 +24,21 @@ from sharectl.plan.candidates import (
     sizes_of,
     waiting_jobs,
 )
-from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
-from sharectl.plan.settings import Assigning, Prices
-from sharectl.plan.solvers import (
-    GAP_RATIO,
+from sharectl.plan.choices import (
     ROUNDING_HS06,
     Budgets,
     Choice,
     Jobs,
     Option,
-    SolverError,
     best,
     by_density,
     by_value,
     filled,
     fitting_memory,
-    greedy,
     most_alike,
-    total_worth,
 )
+from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
+from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import NodeCores, RunTimes, Wait
 
 
@@ -186,7 +182,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     if waiting and excess and look.left_alone_kinds.issuperset(waiting):
         reason = "given-up"
     waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
-    prices = for_the_furthest_under(assigning.prices, deficit, waiting)
+    prices = for_the_furthest_under(assigning, deficit, waiting)
     stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
     before = Wanted(
         reason,
@@ -211,22 +207,21 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     taken = {option.place for option in kept}
     fresh = new_options(free, rest, situation.run_times, prices, situation.block_cores)
     options = [*kept, *(option for option in fresh if option.place not in taken)]
-    choices, notes = _chosen(options, rest, kept, assigning)
+    choices = _chosen(options, rest, kept)
     later: list[str] = []
     if bounded.waiting != waiting:
         unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
         later = [choice.option.node for choice in filled(options, unbounded, choices)]
         later = later[len(choices) :]
-        notes = (*notes, LimitNote("probing", len(later))) if later else notes
     sizes = sizes_of(waiting, dict.fromkeys(deficit, inf))
     fits = {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
     if not (fixed or choices) and excess:
         reason = _why_none(fits, free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
-    return _wanted(before, reason, (fixed, choices), fits, later, notes)
+    return _wanted(before, reason, (fixed, choices), fits, later)
 
 
-def _standing_option(stood: Standing, situation: Situation, prices: Prices) -> Option:
+def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -> Option:
     """Target that stands, as an option."""
     target, here = stood.target, situation.nodes[stood.target.node]
     seconds = situation.look.wait_seconds.get(target.node)
@@ -249,7 +244,7 @@ def _fulfilled(stood: Standing, situation: Situation) -> bool:
     )
 
 
-def _going_on(working: Iterable[Option], budgets: Budgets, prices: Prices) -> list[Choice]:
+def _going_on(working: Iterable[Option], budgets: Budgets, prices: Assigning) -> list[Choice]:
     """Standing targets as choices, without those that nobody waits for."""
     choices = []
     for old in working:
@@ -307,35 +302,11 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=excess, deficit_hs06=deficit)
 
 
-def _chosen(
-    options: Sequence[Option], budgets: Budgets, kept: Sequence[Option], assigning: Assigning
-) -> tuple[list[Choice], tuple[LimitNote, ...]]:
-    """The choices, the most useful first, and what kept them from being the best.
-
-    What stands goes on unless another choice, bonuses counted, is better by more than the solver
-    may be off.
-    """
-    notes: tuple[LimitNote, ...] = ()
-    choices = greedy(options, budgets)
-    if assigning.solver != "greedy":
-        exactly = assigning.solver == "highs"
-        try:
-            solved = best(options, budgets, assigning.solver_seconds, exactly=exactly)
-            # To the solver all nodes are alike for a group.
-            allowed = [choice for choice in solved if choice.place not in budgets.left_alone]
-            choices = max(choices, filled(options, budgets, allowed), key=total_worth)
-        except SolverError as error:
-            # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
-            # not.
-            if exactly or str(error) != "solver-missing":
-                notes = (LimitNote(str(error), max(1, len(choices))),)
-    if kept:
-        going_on = filled(options, budgets, first=kept)
-        if total_worth(choices) <= total_worth(going_on) * (1 + 1.5 * GAP_RATIO):
-            choices = going_on
-    choices = sorted(choices, key=lambda choice: by_value(choice.option))
+def _chosen(options: Sequence[Option], budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
+    """The choices, the most useful first."""
+    choices = sorted(best(options, budgets, kept), key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(options, replace(budgets, room=inf), choices), notes
+    return filled(options, replace(budgets, room=inf), choices)
 
 
 def _wanted(
@@ -343,8 +314,7 @@ def _wanted(
     reason: str,
     chosen: tuple[Sequence[Choice], Sequence[Choice]],
     fits: Mapping[str, str],
-    later: Iterable[str],
-    notes: tuple[LimitNote, ...],
+    later: Collection[str],
 ) -> Wanted:
     """All that follows from the choices on young nodes and on all others."""
     fixed, choices = chosen
@@ -357,7 +327,7 @@ def _wanted(
         "targets" if targets else reason,
         targets,
         pairs.pop() if len(pairs) == 1 else None,
-        notes,
+        (LimitNote("probing", len(later)),) if later else (),
         {**before.waits, **waits},
         {
             **{name: codes.get(fit, fit) for name, fit in fits.items()},

@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import product
-from math import inf
+from math import fsum, inf
 from random import Random
 from typing import Any, Optional
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.plan.choices import Budgets, Choice, Option, best, filled, total_worth
 from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
 from sharectl.plan.records import GROUP_REASONS
-from sharectl.plan.settings import Assigning
-from sharectl.plan.solvers import (
-    FEW,
-    GAP_RATIO,
-    Budgets,
-    Choice,
-    Option,
-    best,
-    greedy,
-    total_worth,
-)
 from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 
@@ -202,11 +191,9 @@ def test_less_room_never_means_more_targets(
     assert targets(most) <= min(most, targets(most + 1)) <= targets(None)
 
 
-@pytest.mark.parametrize("solver", ["greedy", "auto"])
-@given(taken=snapshots, config=configs)
-def test_a_plan_in_force_stays(solver: str, taken: Snapshot, config: PlanConfig) -> None:
+@given(snapshots, configs)
+def test_a_plan_in_force_stays(taken: Snapshot, config: PlanConfig) -> None:
     """Asked again with the same pool, a plan in force is the same plan."""
-    config = replace(config, assigning=Assigning(solver=solver))
     first = decide(config, State(), taken, NOW)
     again = decide(config, first.state, taken, NOW + 1)
     assert set(again.plan.targets) == set(first.plan.targets)
@@ -265,7 +252,7 @@ def fits(budgets: Budgets, chosen: list[Choice]) -> bool:
 
 
 def guaranteed_ratio(options: list[Option], budgets: Budgets) -> float:
-    """Part of the best sum of values that `greedy` never falls below, without targets that stand.
+    """Part of the best sum of values that `best` never falls below, without targets that stand.
 
     By order of value alone. Each option of the best choice that greedy left out met something
     full: its node, the jobs that wait or the room, each of which an option of greedy stands for
@@ -305,45 +292,36 @@ def optimum(options: list[Option], budgets: Budgets) -> float:
 
 
 @given(option_lists, budgets_of)
-def test_greedy_stays_within_its_bound_and_highs_finds_the_best(
-    options: list[Option], budgets: Budgets
-) -> None:
-    """Both choices fit; greedy's has `guaranteed_ratio` of the best sum of values."""
-    pytest.importorskip("scipy")
+def test_a_choice_fits_and_stays_within_its_bound(options: list[Option], budgets: Budgets) -> None:
+    """It has `guaranteed_ratio` of the best sum of values; one that stands goes for more alone."""
+    chosen = best(options, budgets)
+    assert fits(budgets, chosen)
+    assert total_worth(chosen) >= guaranteed_ratio(options, budgets) * optimum(options, budgets)
     # Those on one node stand, for a group of their own.
     stand = [o._replace(helped="cms") if o.node == NODES[0] else o for o in options]
-    for candidates, chosen, part in (
-        (options, greedy(options, budgets), guaranteed_ratio(options, budgets)),
-        (stand, best(stand, budgets, 10.0), 1 - 2 * GAP_RATIO),
-    ):
-        assert fits(budgets, chosen)
-        assert total_worth(chosen) >= part * optimum(candidates, budgets) - 1e-6
+    kept = [option for option in stand if option.helped]
+    again = best(stand, budgets, kept)
+    assert fits(budgets, again)
+    assert total_worth(again) >= total_worth(filled(stand, budgets, first=kept))
 
 
-def many_options(seed: int) -> tuple[list[Option], Budgets]:
-    """More than are solved exactly, of uneven values; errors and jobs run out before the nodes."""
-    draw = Random(seed)
-    power = {f"wn-{number:03}": draw.choice((9.0, 11.0, 14.0)) for number in range(FEW // 2)}
-    found = [
-        Option(node, group, 0, size, size * each, size * each, size * each * draw.uniform(0.2, 1.0))
-        for node, each in power.items()
-        for group in ("alice", "atlas")
-        for size in (2, 8)
+def drawn(draw: Random) -> tuple[list[Option], Budgets]:
+    """Options of one group on a few nodes, for two groups: errors run out before the nodes do."""
+    options = [
+        Option(node, "alice", 0, size, hs06, hs06, hs06 * draw.uniform(0.2, 1.0))
+        for node, power in POWER.items()
+        for size in draw.sample((2, 4, 8), 1)
+        for hs06 in [size * power]
     ]
-    waiting = {("cms", 8): {0: 40}, ("lhcb", 2): {0: 60}, ("lhcb", 8): {0: 5}}
-    return found, Budgets(
-        {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60
-    )
+    waiting = {(group, size): {0: 2} for group in ("cms", "lhcb") for size in (2, 4, 8)}
+    return options, Budgets({"alice": 200.0}, {"cms": 90.0, "lhcb": 70.0}, waiting)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_relaxation_of_many_options_is_near_the_best(seed: int) -> None:
-    """Of more than `FEW` options, the choice fits, and is worth nearly as much as the best."""
-    pytest.importorskip("scipy")
-    options, budgets = many_options(seed)
-    chosen = best(options, budgets, 60.0)
-    assert fits(budgets, chosen)
-    assert total_worth(chosen) >= 0.95 * total_worth(best(options, budgets, 60.0, exactly=True))
+def test_choices_come_close_to_the_best() -> None:
+    """In all, 98.5 % of the value of the best choices: no order alone comes to that."""
+    pools = [drawn(Random(seed)) for seed in range(50)]
+    worth = fsum(total_worth(best(options, budgets)) for options, budgets in pools)
+    assert worth >= 0.985 * fsum(optimum(options, budgets) for options, budgets in pools)
 
 
 @given(snapshots, configs, st.sampled_from(("many", "pair")))

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing pyarrow pydantic
-requests scipy ssl"""
+requests ssl"""
 
 
 @pytest.mark.parametrize("verb", ["main", "cycle", "status", "plan"])

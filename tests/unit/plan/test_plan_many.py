@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Optional
+from typing import Any, Optional
 
 import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
 from sharectl.plan.candidates import freed_cores, sizes_of
-from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.plan.settings import Assigning, Prices
+from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import RemainingTimes, nodes_of
 from tests.fakes import NOW, running, snapshot
 
@@ -21,10 +18,8 @@ BLANK = State()
 TWO_WAIT = {("cms", 8): 2, ("lhcb", 4): 9}
 
 
-def config(
-    solver: str = "greedy", keep: float = 0.25, obey: int = 600, **limits: Any
-) -> PlanConfig:
-    assigning = Assigning(solver, prices=Prices(keep_gain_ratio=keep), obey_seconds=obey)
+def config(keep: float = 0.25, obey: int = 600, **limits: Any) -> PlanConfig:
+    assigning = Assigning(keep_gain_ratio=keep, obey_seconds=obey)
     return PlanConfig(PLEDGES, PlanLimits(**limits), 3060, assigning=assigning)
 
 
@@ -175,40 +170,6 @@ def test_a_group_whose_jobs_are_single_core_is_helped_beside_another(
     held = [*TWO_OVER, running("wn-9", holds, 1, 1)]
     decision = cycle(snapshot(held, {("cms", 8): 400, ("lhcb", 1): 400}))
     assert {target.kind for target in decision.plan.targets} == {helped}
-
-
-@pytest.fixture
-def without_scipy() -> Iterator[None]:
-    """What an installation without the extra is like."""
-    hidden = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "scipy"}
-    for name in hidden:
-        del sys.modules[name]
-    sys.modules["scipy"] = None  # type: ignore[assignment]
-    yield
-    del sys.modules["scipy"]
-    sys.modules.update(hidden)
-
-
-@pytest.mark.usefixtures("without_scipy")
-@pytest.mark.parametrize(("solver", "notes"), [("auto", []), ("highs", ["solver-missing"])])
-def test_without_scipy_the_plan_is_greedy_and_says_so_to_those_who_ask_for_highs(
-    solver: Literal["auto", "highs"], notes: list[str]
-) -> None:
-    seen = snapshot(TWO_OVER, TWO_WAIT)
-    decided, greedy = (
-        decide(config(chosen), State(), seen, NOW).plan for chosen in (solver, "greedy")
-    )
-    assert decided.targets == greedy.targets
-    assert [note.code for note in decided.limits] == notes
-    assert "optimise" in LIMITS["solver-missing"]
-
-
-def test_highs_that_has_no_time_leaves_it_to_greedy() -> None:
-    pytest.importorskip("scipy")
-    slow = replace(config("highs"), assigning=Assigning(solver="highs", solver_seconds=1e-9))
-    decided = decide(slow, State(), snapshot(TWO_OVER, TWO_WAIT), NOW).plan
-    assert decided.targets
-    assert {note.code for note in decided.limits} <= {"solver-slow"}
 
 
 def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> None:

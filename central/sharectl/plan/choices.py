@@ -1,4 +1,4 @@
-"""Choice of targets: greedily, or the best by HiGHS, through scipy (the extra ``optimise``).
+"""Choice of targets.
 
 Each option is one target that one node could have. Of the options at most one a node is chosen,
 within what each group is to give and to get, the jobs that wait, and the nodes that may have
@@ -7,10 +7,10 @@ targets; the sum of values is to be large.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import fsum, inf
+from math import fsum, inf, sqrt
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Target
@@ -19,14 +19,8 @@ from sharectl.plan.waits import NO_MEMORY_LIMIT, NO_WAIT, Wait
 ROUNDING_HS06 = 1e-6
 """An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
 
-GAP_RATIO = 0.005
-"""How far from the best a choice by HiGHS may be."""
-
-FEW = 200
-"""Options up to which the best choice is looked for."""
-
-POWERS = 16
-"""Powers of blocks that are told apart; where there are more they are rounded up."""
+TRIED_OPTIONS = 10_000
+"""Options that are looked at again to better a choice: few choices of a large pool are tried."""
 
 
 class Option(NamedTuple):
@@ -211,24 +205,38 @@ def by_density(option: Option) -> tuple[float, str, str, int]:
     return (-option.worth / option.gives_hs06, *option.place)
 
 
+def between(option: Option) -> tuple[float, str, str, int]:
+    """Order between `by_value` and `by_density`."""
+    return (-option.worth / sqrt(option.gives_hs06), *option.place)
+
+
 def total_worth(choices: Iterable[Choice]) -> float:
     """Sum of values and bonuses."""
     return fsum(choice.option.worth for choice in choices)
 
 
-def greedy(options: Sequence[Option], budgets: Budgets) -> list[Choice]:
-    """Choices in an order that does not look back: of two orders, the one that comes to more.
+def best(
+    options: Sequence[Option], budgets: Budgets, standing: Collection[Option] = ()
+) -> list[Choice]:
+    """Choices of a large total worth; those of ``standing`` unless others come to more.
 
-    Both take option after option as long as it fits. One goes by value, the other by value for each
-    HS06 given, because more often than not the errors run out before the nodes do. Which of the two
-    it is hangs on values without bonuses: a plan in force, asked again, is the same plan.
+    Options are taken one after the other as long as they fit, in three orders: by value, by value
+    for each HS06 given, because more often than not the errors run out before the nodes do, and
+    between both. Of the order that comes to the most, choices that are worth least for their power
+    are then left out in turn: another set is taken if it comes to more.
 
     Tests hold the sum of values to a part of the best there is.
     """
-    plain = [option._replace(bonus=0.0) if option.bonus else option for option in options]
-    plans = {order: filled(plain, budgets, (), order) for order in (by_value, by_density)}
-    order = max(plans, key=lambda order: total_worth(plans[order]))
-    return plans[order] if plain == options else filled(options, budgets, (), order)
+    starts = (filled(options, budgets, (), order) for order in (by_value, between))
+    choices = max((filled(options, budgets, first=standing), *starts), key=total_worth)
+    worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
+    for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:
+        if choice in choices:
+            others = [option for option in options if option.place != choice.option.place]
+            rest = [other for other in choices if other is not choice]
+            trials = (filled(others, budgets, rest, order) for order in (by_value, by_density))
+            choices = max((choices, *trials), key=total_worth)
+    return choices
 
 
 def filled(
@@ -264,160 +272,3 @@ def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
 def most_alike(jobs: Jobs, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
     return max((count for memory, count in jobs.items() if memory <= option.memory_mib), default=0)
-
-
-class SolverError(Exception):
-    """HiGHS has no answer: one of `sharectl.plan.limits.LIMITS`."""
-
-
-def best(
-    options: Sequence[Option], budgets: Budgets, time_limit_seconds: float, *, exactly: bool = False
-) -> list[Choice]:
-    """Choices of a large total worth: the largest but for `GAP_RATIO` of up to `FEW` options.
-
-    Options of one sort serve helped groups alike, so the model has a 0 or 1 for each option, and a
-    number of options for each sort and group: far fewer than options times groups. Of more options
-    the linear relaxation is solved, in which nearly all come out as 0 or 1, and the options are
-    chosen in the order of that answer.
-
-    Raises
-    ------
-    SolverError
-        If scipy is missing, or HiGHS fails or finds nothing in time.
-    """
-    if not options:
-        return []
-    whole = exactly or len(options) <= FEW
-    sorts = _sorts(options, budgets)
-    servings = _servings(sorts, budgets)
-    try:
-        answer = _solved(options, sorts, servings, budgets, time_limit_seconds, whole=whole)
-    except ImportError as error:
-        raise SolverError("solver-missing") from error
-    except (ValueError, MemoryError, RuntimeError) as error:
-        raise SolverError("solver-failed") from error
-    too_slow = answer.status == 1
-    if too_slow or answer.x is None:
-        raise SolverError("solver-slow" if too_slow else "solver-failed")
-    if not whole:
-        parts = {option: round(float(part), 6) for option, part in zip(options, answer.x)}
-        return filled(options, budgets, (), lambda option: (-parts[option], *by_value(option)))
-    numbers = [round(number) for number in answer.x]
-    groups: defaultdict[_Sort, list[tuple[str, int]]] = defaultdict(list)
-    for (sort, group, memory_mib, _), number in zip(servings, numbers[len(options) :]):
-        groups[sort] += [(group, memory_mib)] * number
-    chosen = sorted(zip(options, sorts, numbers), key=lambda row: row[0].place)
-    return [Choice(option, *groups[sort].pop(0)) for option, sort, number in chosen if number]
-
-
-class _Sort(NamedTuple):
-    """Options that serve alike."""
-
-    request_cores: int
-    gives_hs06: float
-    fitting_mib: tuple[int, ...]
-    """Memories of jobs that fit."""
-    jobs: int
-    helped: str
-    """Group that alone is helped; empty for any."""
-
-
-_Serving = tuple[_Sort, str, int, int]
-"""Options of a sort that help a group's jobs of one memory: sort, group, MiB, most options."""
-
-
-def _sorts(options: Sequence[Option], budgets: Budgets) -> list[_Sort]:
-    """Sort of each option; more than `POWERS` powers of alike options are rounded up."""
-    memories: defaultdict[int, set[int]] = defaultdict(set)
-    for (_, cores), jobs in budgets.waiting.items():
-        memories[cores].update(jobs)
-    powers: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
-    for option in options:
-        powers[option.request_cores, option.jobs].add(option.gives_hs06)
-    steps = {size: _steps(sorted(values)) for size, values in powers.items()}
-    return [
-        _Sort(
-            option.request_cores,
-            steps[option.request_cores, option.jobs][option.gives_hs06],
-            tuple(m for m in sorted(memories[option.request_cores]) if m <= option.memory_mib),
-            option.jobs,
-            option.helped or "",
-        )
-        for option in options
-    ]
-
-
-def _steps(powers: Sequence[float]) -> dict[float, float]:
-    """Power -> the largest of its part of them, or itself where they are few."""
-    parts = min(POWERS, len(powers))
-    ends = [-(-len(powers) * part // parts) for part in range(parts + 1)]
-    return {
-        power: powers[end - 1] for begin, end in zip(ends, ends[1:]) for power in powers[begin:end]
-    }
-
-
-def _servings(sorts: Iterable[_Sort], budgets: Budgets) -> list[_Serving]:
-    return [
-        (sort, group, memory, min(count // sort.jobs, offered))
-        for sort, offered in sorted(Counter(sorts).items())
-        for (group, cores), jobs in budgets.waiting.items()
-        if cores == sort.request_cores
-        and sort.helped in ("", group)
-        and budgets.deficit_hs06.get(group, 0.0) >= sort.gives_hs06 * (1 - 1e-9)
-        for memory, count in jobs.items()
-        if memory in sort.fitting_mib and count >= sort.jobs
-    ]
-
-
-def _solved(
-    options: Sequence[Option],
-    sorts: Sequence[_Sort],
-    servings: Sequence[_Serving],
-    budgets: Budgets,
-    time_limit_seconds: float,
-    *,
-    whole: bool,
-) -> Any:
-    """Answer of HiGHS: a number for each option, then one for each serving."""
-    import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
-    bounds: dict[tuple[str, Any], tuple[float, float]] = {}
-    entries: list[tuple[tuple[str, Any], int, float]] = []
-
-    def add(row: str, of: Any, column: int, value: float, most: float, least: float = -inf) -> None:
-        bounds.setdefault((row, of), (least, most))
-        entries.append(((row, of), column, value))
-
-    for column, (option, sort) in enumerate(zip(options, sorts)):
-        add("node", option.node, column, 1, 1)
-        add("sort", sort, column, 1, 0, least=0)
-        add("room", None, column, 1, budgets.room)
-        if option.takes_hs06 > 0:
-            # About 1, for the tolerances of the solver; a block that is exactly what is left fits.
-            most = budgets.excess_hs06.get(option.held_back, 0.0)
-            part = option.takes_hs06 / most if most else 2
-            add("excess", option.held_back, column, part, 1 + 1e-9)
-    for column, (sort, group, memory, _) in enumerate(servings, len(options)):
-        kind = (group, sort.request_cores)
-        part = sort.gives_hs06 / budgets.deficit_hs06[group]
-        add("sort", sort, column, -1, 0, least=0)
-        add("deficit", group, column, part, 1 + 1e-9)
-        add("jobs", (kind, memory), column, sort.jobs, budgets.waiting[kind][memory])
-    most_worth = max(option.worth for option in options)
-    cost = np.zeros(len(options) + len(servings))
-    cost[: len(options)] = [-option.worth / most_worth for option in options]
-    rows, columns, values = zip(*entries)
-    numbers = {row: number for number, row in enumerate(bounds)}
-    # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers
-    # become.
-    places = np.array([[numbers[row] for row in rows], columns], dtype=np.int32)
-    matrix = csr_array((values, tuple(places)), shape=(len(bounds), len(cost)))
-    return milp(
-        cost,
-        integrality=[int(whole)] * len(cost),
-        bounds=Bounds(0, [1] * len(options) + [most for *_, most in servings]),
-        constraints=LinearConstraint(matrix, *np.array(list(bounds.values())).T),
-        options={"time_limit": time_limit_seconds, "mip_rel_gap": GAP_RATIO},
-    )
