@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap  # noqa: F401 - another user may not read the folder of this Python
 import os
 import shutil
 import signal
