@@ -25,32 +25,21 @@ def attribute(text: str) -> tuple[str, str]:
     return match[1], (match[2] or "True").strip()
 
 
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    named = parser.add_mutually_exclusive_group()
-    named.add_argument(
-        "file", type=Path, nargs="?", metavar="FILE", help=f"default: {options.DEFAULT_CONFIG}"
-    )
-    same = "the same, as other verbs have it"
-    named.add_argument("--config", type=Path, metavar="FILE", help=same)
-    options.add(parser, "--json", help="print JSON: the configuration, or what is wrong with it")
-
-
 def _config(arguments: argparse.Namespace) -> int:
     """Print the configuration with its defaults; 78 if it is faulty, 1 if it cannot work here."""
     from sharectl.config.advice import findings
     from sharectl.config.load import load
     from sharectl.config.text import as_data, render
 
-    file = arguments.config or arguments.file or Path(options.DEFAULT_CONFIG)
     try:
-        config = load(file)
+        config = load(arguments.config)
     except ConfigError as error:
         if not arguments.json:
             raise
         refused = {"valid": False, "problems": error.problems, "recommendations": []}
         options.show(arguments, "config", {**refused, "config": None}, ())
         return error.exit_code
-    problems, recommendations = findings(config, file)
+    problems, recommendations = findings(config, arguments.config)
     report = {"valid": True, "problems": problems, "recommendations": recommendations}
     content = {**report, "config": as_data(config)}
     options.show(arguments, "config", content, render(config).splitlines())
@@ -135,7 +124,7 @@ def show(
 
 _CHECKS = {
     "config": options.Verb(
-        _config, _add_config, (), "validate the YAML file and print it with the defaults filled in"
+        _config, summary="validate the YAML file and print it with the defaults filled in"
     ),
     "snippets": options.Verb(
         _snippets,

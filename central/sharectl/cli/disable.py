@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Optional
 
@@ -20,7 +19,7 @@ from sharectl.model import Disabled
 from sharectl.publish.audit import who_runs
 from sharectl.publish.disabled_file import MAX_REASON
 from sharectl.report.pool import disabled_words
-from sharectl.times import parse_span, shown
+from sharectl.times import parse_span
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
@@ -109,10 +108,10 @@ def _disable(arguments: argparse.Namespace) -> int:
         "published": places,
         "problems": problems,
     }
-    reply = _reply(off, was, done, is_set=is_set)
-    options.show(
-        arguments, "disabled", content, [*reply, *(f"no targets at {place}" for place in places)]
-    )
+    unset = f"NOT disabled: {_NOT_SET}; {_effect(done)}"
+    reply = f"disabled {disabled_words(off)}" if is_set else unset
+    lines = [reply, *(f"no targets at {place}" for place in places)]
+    options.show(arguments, "disabled", content, lines)
     if problems:
         if is_set:
             problems.append("sharectl is disabled all the same: cycles publish no targets")
@@ -152,25 +151,6 @@ def _withdrawn(
             done = publishing.withdraw_unlocked(off)
             failures.errors += done.errors
     return replace(done, errors=tuple(failures.errors)), locked
-
-
-def _reply(
-    off: Disabled, was: Optional[Disabled], done: Publication, *, is_set: bool
-) -> Iterator[str]:
-    """Lines about the switch, and about the reason ``was`` that it had before."""
-    if not is_set:
-        yield f"NOT disabled: {_NOT_SET}; {_effect(done)}"
-        # A reason without a time is one that this user cannot read.
-        if was is not None and was.since:
-            yield f"what was there stands: disabled {disabled_words(was)}"
-        return
-    yield f"disabled {disabled_words(off)}"
-    if was is not None:
-        now_until = "without an end" if off.until is None else f"until {shown(off.until)}"
-        yield f"was disabled {disabled_words(was)}; now {now_until}"
-    if off.until is not None:
-        seconds = off.until - off.since
-        yield f"for {seconds} s: the first cycle after {shown(off.until)} publishes again"
 
 
 def _effect(done: Publication) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from sharectl.cli import options, wiring
@@ -76,9 +77,12 @@ def _run(arguments: argparse.Namespace) -> int:
         int(time.time()),
         config.control.limits.deadband_hs06,
         [note] if begin < first else [],
-        spans,
     )
-    periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
+    # Buckets may reach further than the period.
+    periods = [
+        replace(ledger.series(since, until, page.POINTS), since=since, until=until)
+        for since, until in spans
+    ]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

@@ -48,13 +48,13 @@ class Subject:
     """Of the configuration as it is now."""
     problems: Sequence[str] = ()
     """Limits of the ledger, for the reader."""
-    spans: Sequence[tuple[int, int]] = ()
-    """Begin and end, Unix seconds, of each period; buckets may reach further."""
 
 
 def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, Any]) -> str:
-    """The page of one period, or of two side by side; ``content`` is that of `as_content`."""
-    periods = sorted(periods, key=lambda series: series.since)
+    """The page of one period, or of two side by side, the earlier one first.
+
+    ``content`` is that of `as_content`.
+    """
     names = ["period A", "period B"] if len(periods) > 1 else [""]
     by_group = [
         {group["group"]: group for group in period["groups"]} for period in content["periods"]
@@ -98,18 +98,12 @@ def _title(period: Mapping[str, Any]) -> list[str]:
 
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
-    """Numbers of the page, the earlier period first.
+    """Numbers of the page, for the same periods.
 
-    Keys: made_at, deadband_hs06, periods (of `series.summary`, with the ends that were asked for).
+    Keys: made_at, deadband_hs06, periods (of `series.summary`).
     """
-    content = [
-        summary(series, subject.deadband_hs06)
-        for series in sorted(periods, key=lambda series: series.since)
-    ]
-    for period, (since, until) in zip(content, sorted(subject.spans)):
-        period.update(since=since, until=until)
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
-        "periods": content,
+        "periods": [summary(series, subject.deadband_hs06) for series in periods],
     }

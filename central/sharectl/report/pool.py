@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Optional, TextIO
 
 from sharectl.model import Disabled
 from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
@@ -66,32 +66,27 @@ def _node(node: Row) -> Row:
 
 
 def waits_table(title: str, waits: Sequence[Row], to: TextIO) -> None:
-    """Print waiting times, the longest of pending jobs first."""
+    """Print waiting times, the longest of pending jobs first, unknown ones last."""
     times = ("longest", "median", "looked at")
+    longest = sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
     print_table(
         title,
         ("group", "cores", *times, f"started: {times[0]}", *times[1:]),
-        [(row["group"], row["cores"], *wait_cells(row)) for row in longest_first(waits)],
+        [
+            (row["group"], row["cores"], *_wait_cells(row["pending"]), *_wait_cells(row["started"]))
+            for row in longest
+        ],
         to,
     )
 
 
-def longest_first(waits: Sequence[Row]) -> list[Row]:
-    """Waiting times by the longest of pending jobs; unknown ones last."""
-    return sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
-
-
-def wait_cells(row: Row, unknown: str = UNKNOWN) -> list[str]:
-    """Longest, median and jobs looked at, of pending jobs and of those that have started."""
-    cells = []
-    for times in (row["pending"], row["started"]):
-        if times is None:
-            cells += [unknown, unknown, NONE]
-            continue
-        least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
-        cells.append(f"{least}{span(times['longest_seconds'])}")
-        cells += [span(times["median_seconds"]), f"{times['jobs']}{sample}"]
-    return cells
+def _wait_cells(times: Optional[Row]) -> tuple[str, str, str]:
+    """Longest, median and jobs looked at."""
+    if times is None:
+        return UNKNOWN, UNKNOWN, NONE
+    least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
+    longest, median = span(times["longest_seconds"]), span(times["median_seconds"])
+    return f"{least}{longest}", median, f"{times['jobs']}{sample}"
 
 
 def blocks_data(

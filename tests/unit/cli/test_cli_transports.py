@@ -153,7 +153,7 @@ def test_the_content_of_a_collector_is_shown(held: Holding, problem: Optional[st
 def test_the_configuration_that_is_printed_names_the_key_file_only(
     signed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["check", "config", str(signed), "--json"])
+    main(["check", "config", "--config", str(signed), "--json"])
     out = capsys.readouterr().out
     assert json.loads(out)["config"]["signing_key_file"] == str(signed.parent / "keys")
     assert SECRET[:32] not in out

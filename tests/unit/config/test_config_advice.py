@@ -93,12 +93,12 @@ def test_a_key_that_cannot_be_used_is_a_finding(
 ) -> None:
     keys, path = own / "keys", own / "sharectl.yaml"
     path.write_text(f"{GROUPS}state_directory: {own}\nsigning_key_file: {keys}\n", encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 1
+    assert main(["check", "config", "--config", str(path)]) == 1
     assert f"signing_key_file: {keys}: cannot be read: " in capsys.readouterr().err
     keys.write_text(f"a {SECRET}\n", encoding="utf-8")
     for mode, exit_code in ((0o644, 1), (0o600, 0)):
         keys.chmod(mode)
-        assert main(["check", "config", str(path)]) == exit_code
+        assert main(["check", "config", "--config", str(path)]) == exit_code
         out, err = capsys.readouterr()
         assert ("has mode 0644" in err) == bool(exit_code)
         assert f"signing_key_file: {keys}\n" in out
@@ -124,7 +124,7 @@ def test_folders_and_files_that_are_absent_or_in_the_way_are_named(
     listing("config/machine.txt", outcome)
     path = own / "sharectl.yaml"
     path.write_text(f"{GROUPS}state_directory: {own}/file\n", encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 0
+    assert main(["check", "config", "--config", str(path)]) == 0
     captured = capsys.readouterr()
     assert "state_directory, publish[0].file: " in captured.err
     assert captured.out.endswith("# ok, 1 recommended\n")

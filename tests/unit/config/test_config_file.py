@@ -111,7 +111,7 @@ def test_check_config_prints_the_configuration(
 ) -> None:
     path, config = tmp_path / "sharectl.yaml", parse(PRINTED, "F")
     path.write_text(PRINTED, encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 0
+    assert main(["check", "config", "--config", str(path)]) == 0
     assert capsys.readouterr().out == f"{render(config)}# ok\n"
     assert main(["check", "config", "--config", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -122,9 +122,6 @@ def test_check_config_prints_the_configuration(
         "recommendations": absent(config, unit_of()),
         "config": as_data(config),
     }
-    with pytest.raises(SystemExit) as caught:
-        main(["check", "config", str(path), "--config", str(path)])
-    assert caught.value.code == 2
 
 
 def test_check_config_lists_all_problems(
@@ -132,13 +129,13 @@ def test_check_config_lists_all_problems(
 ) -> None:
     path = tmp_path / "sharectl.yaml"
     path.write_text("groups: {cms: 5}\nvalidity: 51m\n", encoding="utf-8")
-    assert main(["check", "config", str(path)]) == 78
+    assert main(["check", "config", "--config", str(path)]) == 78
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
     places = [f"sharectl: {path}:1: groups.cms", f"sharectl: {path}:2: validity"]
     assert (captured.out, [line.rsplit(": ", 1)[0] for line in lines][1:]) == ("", places[1:])
     assert lines[0].startswith(places[0])
-    assert main(["check", "config", str(path), "--json"]) == 78
+    assert main(["check", "config", "--config", str(path), "--json"]) == 78
     report = json.loads(capsys.readouterr().out)
     assert (report["valid"], report["config"]) == (False, None)
     assert [f"sharectl: {problem}" for problem in report["problems"]] == lines

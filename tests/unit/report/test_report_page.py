@@ -106,7 +106,6 @@ def test_elements_close_and_each_identifier_is_there_once(periods: list[Series])
 
 def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     notes = ["The ledger begins later."]
-    spans = [(APRIL + 40 * DAY + 60, APRIL + 43 * DAY), (APRIL + 1800, APRIL + 2 * DAY - 1800)]
     lost = [
         replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})
         for bucket in series(0.2).buckets
@@ -114,10 +113,6 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     pages = {
         "ten minutes": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, problems=notes)),
         "compared": ([series(2, TWO), series(3, TWO, since=APRIL + 40 * DAY)], SUBJECT),
-        "spans": (
-            [series(2, TWO), series(3, TWO, since=spans[0][0])],
-            replace(SUBJECT, spans=spans),
-        ),
         "imported": ([changed(series(0.5, TWO, imported=True, sizes=(1, 0)))], SUBJECT),
         "no pledges": ([series(0.1, {"cms": 0.0})], Subject("", APRIL, 3000.0)),
         "lost": ([replace(series(0.2), buckets=tuple(lost))], SUBJECT),
