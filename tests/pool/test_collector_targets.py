@@ -237,10 +237,7 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
         said = publish(
             everybody[FORGER].sharectl(tmp_path / "forger"), plan(began + 2, "wn-001"), expect=74
         )
-        assert (
-            f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; give sharectl the token"
-            in said
-        )
+        assert f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; see" in said
     finally:
         secure(sharectl.box)
 

@@ -200,15 +200,6 @@ def collector_identity(collector: Any, command: str) -> Optional[tuple[str, str]
     return identity(location, command)
 
 
-def not_located(collector: Any) -> Optional[str]:
-    """Problem of a collector that cannot be located; None if it can."""
-    try:
-        collector.locate(bindings().DaemonType.Collector)
-    except bindings().HTCondorException as error:
-        return str(error)
-    return None
-
-
 def authenticate(*, always: bool) -> None:
     """Authenticate in every connection of this process, or in none."""
     bindings().param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED" if always else "NEVER"

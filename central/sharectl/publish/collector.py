@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from sharectl.condor import daemons
 from sharectl.condor.ads import evaluated, quoted, text, whole
 from sharectl.condor.daemons import UNKNOWN_USER
-from sharectl.condor.deadline import ask_all
+from sharectl.condor.deadline import Answer, ask_all
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import PublishError
 from sharectl.model import CollectorWay, Plan
@@ -47,8 +47,8 @@ _TOKEN = f"give sharectl a token {_PAGE}"
 _PUBLISHING = "UPDATE_AD_GENERIC"
 _METHODS = "SEC_CLIENT_AUTHENTICATION_METHODS"
 _LOOK_SECONDS = 0.05
-_MAX_NAMED = 5
-"""Ads that one message names."""
+_UNMAPPED = "@unmapped"
+"""End of identities of users whom the collector could not authenticate."""
 _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear; the rest is for finding out why not."""
 
@@ -63,24 +63,6 @@ class HeldAd(NamedTuple):
     valid_until: int
     """Unix seconds."""
     pool: Optional[str]
-
-
-class Holding(NamedTuple):
-    """Ads of one publisher in a collector."""
-
-    identity: Optional[str] = None
-    """AuthenticatedIdentity of the publisher; None if there is no plan of it."""
-    sequence: Optional[int] = None
-    """Sequence of its newest plan."""
-    valid_until: Optional[int] = None
-    """Unix seconds."""
-    pool: Optional[str] = None
-    targets: int = 0
-    """Ads of that plan."""
-    foreign: Mapping[str, int] = {}
-    """Identity of another publisher -> its ads of targets or plans, which no node believes."""
-    problem: Optional[str] = None
-    """Reason why a plan did not arrive whole, or of a missing answer."""
 
 
 @dataclass(frozen=True)
@@ -104,28 +86,32 @@ class CollectorPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors."""
         deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, way=self.way)
-        held = self._ask(deliver)
+        delivered = {
+            address: answer.value or (None, answer.source.problem)
+            for address, answer in self._ask(deliver).items()
+        }
         problems = [
-            f"collector {address}: {holding.problem}"
-            for address, holding in held.items()
-            if holding.problem
+            f"collector {address}: {problem}"
+            for address, (_, problem) in delivered.items()
+            if problem
         ]
         if problems:
             raise PublishError("; ".join(problems))
-        return ",".join(
-            f"{_name(address)}({holding.identity})" for address, holding in held.items()
-        )
+        return ",".join(f"collector:{address}({who})" for address, (who, _) in delivered.items())
 
     def look(self) -> list[PlacedTargets]:
         """Look into every collector."""
         try:
-            held = self._ask(lambda collector: holding(_held_in(collector), self.way.identity))
+            answers = self._ask(_held_in)
         except PublishError as error:
             return [PlacedTargets("collector", "collector", str(error))]
-        return [placed(_name(address), holding) for address, holding in held.items()]
+        return [
+            placed(f"collector:{address}", answer.value, self.way.identity, answer.source.problem)
+            for address, answer in answers.items()
+        ]
 
-    def _ask(self, ask: Callable[[Any], Holding]) -> dict[str, Holding]:
-        """Address -> answer of that collector, or its problem."""
+    def _ask(self, ask: Callable[[Any], Any]) -> dict[str, Answer]:
+        """Address -> answer of that collector."""
         host = self.collector or daemons.param("COLLECTOR_HOST")
         addresses = [address for address in re.split(r"[,\s]+", host) if address]
         if not addresses:
@@ -133,23 +119,24 @@ class CollectorPublisher:
                 "collector: no pool is named; set pool.collector, or CONDOR_CONFIG of this process"
             )
         seconds = self.way.deadline_seconds
-        answers = ask_all(
+        return ask_all(
             {address: daemons.collector_question(address, seconds, ask) for address in addresses}
         )
-        return {
-            address: answer.value or Holding(problem=answer.source.problem)
-            for address, answer in answers.items()
-        }
 
 
-def _name(address: str) -> str:
-    return f"collector:{address}"
-
-
-def placed(name: str, held: Holding) -> PlacedTargets:
-    """Targets in one collector."""
-    others = ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
-    if held.sequence is None:
+def placed(
+    name: str,
+    ads: Optional[Collection[HeldAd]],
+    identity: Optional[str] = None,
+    problem: Optional[str] = None,
+) -> PlacedTargets:
+    """Targets of the publisher ``identity`` in one collector, or its problem."""
+    held = ads or ()
+    plan = plan_of(held, identity)
+    own = plan.identity if plan else identity
+    foreign = sorted(Counter(ad.identity for ad in held if ad.identity != own).items())
+    others = ", ".join(f"{count} of {other}" for other, count in foreign)
+    if plan is None:
         empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
         if others:
             empty = (
@@ -157,12 +144,13 @@ def placed(name: str, held: Holding) -> PlacedTargets:
                 f"{others}; nodes that go by one of these have targets from there; is identity "
                 "wrong? (docs/transports.md)"
             )
-        return PlacedTargets("collector", name, f"{name}: {held.problem or empty}")
+        return PlacedTargets("collector", name, f"{name}: {problem or empty}")
     mixed = (
         f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
         "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
     )
-    facts = held.targets, held.sequence, held.valid_until, held.pool, {"identity": held.identity}
+    targets = sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity))
+    facts = targets, plan.sequence, plan.valid_until, plan.pool, {"identity": plan.identity}
     return PlacedTargets("collector", name, mixed if others else None, *facts)
 
 
@@ -218,22 +206,11 @@ def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
     ]
 
 
-def holding(held: Collection[HeldAd], identity: Optional[str] = None) -> Holding:
-    """Ads of the publisher ``identity``; None for the publisher of the newest plan."""
-    plans = [
-        ad for ad in held if ad.is_plan and ad.name == PLAN_NAME and identity in (None, ad.identity)
-    ]
-    plan = max(plans, key=lambda ad: ad.sequence, default=None)
-    if plan is None:
-        return Holding(foreign=Counter(ad.identity for ad in held if ad.identity != identity))
-    return Holding(
-        identity=plan.identity,
-        sequence=plan.sequence,
-        valid_until=plan.valid_until,
-        pool=plan.pool,
-        targets=sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity)),
-        foreign=Counter(ad.identity for ad in held if ad.identity != plan.identity),
-    )
+def plan_of(held: Iterable[HeldAd], identity: Optional[str] = None) -> Optional[HeldAd]:
+    """Newest plan of the publisher ``identity``; of any publisher if that is None."""
+    plans = (ad for ad in held if ad.is_plan and ad.name == PLAN_NAME)
+    own = (ad for ad in plans if identity in (None, ad.identity))
+    return max(own, key=lambda ad: ad.sequence, default=None)
 
 
 def strays(held: Iterable[HeldAd], plan: Plan, identity: str) -> list[HeldAd]:
@@ -259,28 +236,31 @@ def _held_in(collector: Any) -> list[HeldAd]:
 
 def _deliver(
     collector: Any, ads: Sequence[dict[str, Any]], plan: Plan, way: CollectorWay
-) -> Holding:
-    """Send the ads, and look until they and no others are there."""
+) -> tuple[Optional[str], Optional[str]]:
+    """Send the ads, and look until they and no others are there; returns identity and problem."""
     # Nodes do not believe ads of a sender that the collector did not authenticate.
     daemons.authenticate(always=True)
     patience_seconds = _PATIENCE_RATIO * way.deadline_seconds
     if not daemons.advertise(collector, _PUBLISHING, ads):
-        return Holding(problem=_why_refused(collector, way.identity))
-    held = _until(collector, lambda held: holding(held).sequence == plan.sequence, patience_seconds)
-    sent, sender = holding(held), None
-    if sent.sequence != plan.sequence:
+        return None, _why_refused(collector, way.identity)
+
+    def shown(held: Iterable[HeldAd]) -> bool:
+        newest = plan_of(held)
+        return newest is not None and newest.sequence == plan.sequence
+
+    newest = plan_of(held := _until(collector, shown, patience_seconds))
+    if newest is None or not shown(held):
         sender = daemons.collector_identity(collector, _PUBLISHING)
-    problem, identity = why_useless(sent, plan.sequence, sender, way.identity), sent.identity
-    if problem is None and identity is not None:
+        return None, f"took the ads and does not show them{why_not_shown(sender, way.identity)}"
+    identity = newest.identity
+    problem = why_unexpected(identity, way.identity)
+    if not identity.endswith(_UNMAPPED):
         names = [stray.name for stray in strays(held, plan, identity)]
         daemons.withdraw(collector, TARGET_TYPE, other_ads(identity, plan.sequence, names))
-        held = _until(
-            collector,
-            lambda held: why_not_whole(held, plan, identity) is None,
-            patience_seconds / 2,
-        )
-        problem = why_not_whole(held, plan, identity) or why_unexpected(identity, way.identity)
-    return holding(held)._replace(problem=problem)
+        whole = lambda held: why_not_whole(held, plan, identity) is None  # noqa: E731
+        held = _until(collector, whole, patience_seconds / 2)
+        problem = why_not_whole(held, plan, identity) or problem
+    return identity, problem
 
 
 def _until(
@@ -302,8 +282,9 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
     beside = strays(held, plan, identity)
     arrived = len(_targets_of(held, identity)) - len(beside)
+    newest = plan_of(held)
     problems = []
-    if holding(held).sequence != plan.sequence:
+    if newest is None or newest.sequence != plan.sequence:
         problems.append("shows another plan by now; see whether a second sharectl publishes there")
     if arrived < len(plan.targets):
         problems.append(
@@ -311,38 +292,19 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
             "next cycle tries again"
         )
     if beside:
-        names = ", ".join(f"{ad.name} (sequence {ad.sequence})" for ad in beside[:_MAX_NAMED])
-        more = f" and {len(beside) - _MAX_NAMED} more" if len(beside) > _MAX_NAMED else ""
         problems.append(
             f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come "
-            f"again after they are withdrawn: {names}{more}; see who else has the token of that "
-            "identity"
+            f"again after they are withdrawn, such as {beside[0].name} (sequence "
+            f"{beside[0].sequence}); see who else has the token of that identity"
         )
     return "; ".join(problems) or None
 
 
-def why_useless(
-    held: Holding, sequence: int, sender: Sender = None, expected: Optional[str] = None
-) -> Optional[str]:
-    """Problem if no node believes the ads of plan ``sequence``; ``expected`` is the identity."""
-    if held.sequence != sequence:
-        return f"took the ads and does not show them{_why_not_shown(sender, expected)}"
-    if held.identity is None or held.identity.endswith("@unmapped"):
-        return (
-            f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; "
-            f"{_TOKEN}"
-        )
-    return None
-
-
-def _why_not_shown(sender: Sender, expected: Optional[str]) -> str:
-    if sender is not None and expected not in (None, sender[0]):
-        return (
-            f": it knows sharectl as {sender[0]} (by {sender[1]}), not as {expected}; give "
-            f"sharectl the token of {expected} (`condor_token_list`), and see whether {_METHODS} "
-            f"here has IDTOKENS {_PAGE}"
-        )
-    known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender is not None else ""
+def why_not_shown(sender: Sender, expected: Optional[str]) -> str:
+    """Words on the ``sender`` of ads that are not there, and the remedies."""
+    known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender else ""
+    if sender and expected not in (None, sender[0]):
+        known_as += f", not as {expected}"
     return (
         f"{known_as}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity "
         "sends ads of the same names, or the token is not the one that is meant "
@@ -352,6 +314,9 @@ def _why_not_shown(sender: Sender, expected: Optional[str]) -> str:
 
 def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
     """Problem if nodes that go by the identity ``expected`` do not believe ``identity``."""
+    if identity.endswith(_UNMAPPED):
+        fact = f"knows sharectl only as {identity}, as anybody, so that no node believes it"
+        return f"{fact}; {_TOKEN}"
     if expected in (None, identity):
         return None
     return (
@@ -365,15 +330,13 @@ def _why_refused(collector: Any, expected: Optional[str]) -> str:
     """Problem of a collector that takes no ads."""
     if sender := daemons.collector_identity(collector, _PUBLISHING):
         # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
-        return f"does not take the ads{_why_not_shown(sender, expected)}"
+        return f"does not take the ads{why_not_shown(sender, expected)}"
     if sender := daemons.collector_identity(collector, "READ"):
         return (
             f"takes no ads from {sender[0]} (by {sender[1]}): UPDATE_AD_GENERIC needs the level "
             f"DAEMON; add {sender[0]} to COLLECTOR.ALLOW_DAEMON there, and condor_reconfig {_PAGE}"
         )
-    # Nobody who says who he is gets an answer.
+    # Without authentication it answers, or this raises the reason why it does not.
     daemons.authenticate(always=False)
-    if error := daemons.not_located(collector):
-        seen = "See whether it runs, and whether READ there needs a token"
-        return f"cannot be asked: {error} {seen} {_PAGE}"
+    _held_in(collector)
     return f"does not know sharectl, and takes ads of nobody it does not know; {_TOKEN}"

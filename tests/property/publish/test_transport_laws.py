@@ -127,12 +127,11 @@ values = st.one_of(
 def test_whatever_ads_a_collector_returns_they_are_counted(
     ads: list[dict[str, object]], identity: Optional[str]
 ) -> None:
-    """holding(any ads) counts no ad twice, and none of the publisher as foreign."""
+    """placed(any ads) counts no more targets than there are, and those of the publisher alone."""
     held = collector.held_ads(ads)
-    shown = collector.holding(held, identity)
-    assert shown.targets + sum(shown.foreign.values()) <= len(held)
-    assert identity is None or shown.identity in (None, identity)
-    assert (identity or shown.identity) not in shown.foreign
+    shown = collector.placed("C", held, identity)
+    assert (shown.targets or 0) <= sum(not ad.is_plan for ad in held)
+    assert identity is None or shown.more.get("identity") in (None, identity)
 
 
 @given(values.filter(lambda value: isinstance(value, str)), st.integers(0, 2**40))

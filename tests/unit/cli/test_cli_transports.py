@@ -13,7 +13,7 @@ from sharectl.cli.main import main
 from sharectl.config.load import load
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
-from sharectl.publish.collector import Holding, placed
+from sharectl.publish.collector import HeldAd, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
@@ -131,21 +131,30 @@ def test_the_content_of_a_server_is_shown(
 
 
 @pytest.mark.parametrize(
-    ("held", "problem"),
+    ("valid_until", "pool", "problem"),
     [
-        (Holding("s@x", 7, NOW + 60, targets=3), None),
-        (Holding(problem="no answer"), "collector:cm.example.org: no answer"),
-        (Holding(), "holds no plan of sharectl"),
-        (Holding("s@x", 7, NOW), "expired 0 s ago"),
-        (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
-        (Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}), ": 1 of a@x, 2 of b@x"),
+        (NOW + 60, None, None),
+        (NOW, None, "expired 0 s ago"),
+        (NOW + 60, "pool-2", "is for pool pool-2, and pool.name is None"),
     ],
 )
-def test_the_content_of_a_collector_is_shown(held: Holding, problem: Optional[str]) -> None:
+def test_the_content_of_a_collector_is_shown(
+    valid_until: int, pool: Optional[str], problem: Optional[str]
+) -> None:
+    held = [
+        HeldAd(
+            is_plan=True,
+            name="sharectl",
+            identity="s@x",
+            sequence=7,
+            valid_until=valid_until,
+            pool=pool,
+        )
+    ]
     place = status.row(placed(COLLECTOR, held), None, NOW, 7)
     if problem is None:
         assert place["problem"] is None
-        assert status.line(place) == "3 targets, sequence 7, valid for 60 s, from s@x"
+        assert status.line(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
     else:
         assert problem in place["problem"]
 

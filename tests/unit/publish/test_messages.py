@@ -12,7 +12,7 @@ from sharectl.model import Disabled, Plan, Target
 from sharectl.plan.plan import State
 from sharectl.publish import collector, signing, text
 from sharectl.publish.audit import AuditFile, Who
-from sharectl.publish.collector import Holding, held_ads
+from sharectl.publish.collector import held_ads
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import SigningKey
@@ -114,12 +114,10 @@ def of_plans() -> Iterator[str]:
 
 
 def of_collectors() -> Iterator[str]:
-    useless = collector.why_useless
-    yield str(useless(Holding(None), 7))
-    yield str(useless(Holding(OURS, 6), 7, (OTHER, "FS"), OURS))
-    yield str(useless(Holding(OURS, 6), 7, (OURS, "IDTOKENS"), OURS))
-    yield str(useless(Holding("unauthenticated@unmapped", 7), 7))
-    yield str(collector.why_unexpected(OTHER, OURS))
+    for sender in (None, (OTHER, "FS"), (OURS, "IDTOKENS")):
+        yield f"took the ads and does not show them{collector.why_not_shown(sender, OURS)}"
+    for identity in ("unauthenticated@unmapped", OTHER):
+        yield str(collector.why_unexpected(identity, OURS))
     ad = {"MyType": "SharectlTarget", "AuthenticatedIdentity": OURS, "t1_TargetSequence": 6}
     held = held_ads([{**ad, "Name": f"x{number}"} for number in range(7)])
     yield str(collector.why_not_whole(held, PLAN, OURS))

@@ -8,7 +8,7 @@ import pytest
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.model import Plan, Target
 from sharectl.publish import collector
-from sharectl.publish.collector import Holding, ads_of, held_ads, holding
+from sharectl.publish.collector import ads_of, held_ads, placed
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
 OURS, HIS = "sharectl@example.org", "mallory@example.org"
@@ -37,47 +37,38 @@ def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
     assert [each.get("t1_TargetPool") for each in ads_of(PLAN, None)] == [None, None]
 
 
-MACHINE = {"MyType": "Machine"}
-STRANGERS = [ad(7, HIS), ad(7, "")]
+HELD = [ad(7), ad(6, name="sharectl-cn-2"), plan_ad(7), {"MyType": "Machine"}]
 
 
 @pytest.mark.parametrize(
-    ("ads", "identity", "held"),
+    ("ads", "identity", "facts", "problem"),
     [
-        ([], None, Holding()),
+        ([], None, None, "C: holds no plan of sharectl"),
+        ([plan_ad(9, HIS), ad(6)], OURS, None, f"and targets of others: 1 of {HIS}; nodes"),
+        (HELD, None, (OURS, 7, 4060, 1), None),
         (
-            [ad(7), ad(6, name="sharectl-cn-2"), *STRANGERS, plan_ad(7), MACHINE],
+            [*HELD, ad(7, HIS), ad(7, "")],
             None,
-            Holding(OURS, 7, 4060, targets=1, foreign={HIS: 1, UNKNOWN_USER: 1}),
+            (OURS, 7, 4060, 1),
+            f"are not sharectl's: 1 of {HIS}, 1 of {UNKNOWN_USER};",
         ),
-        ([plan_ad(9, HIS), ad(6)], OURS, Holding(foreign={HIS: 1})),
         # Another name makes no plan.
-        (
-            [plan_ad(7), plan_ad(99, HIS, "sharectl2")],
-            None,
-            Holding(OURS, 7, 4060, foreign={HIS: 1}),
-        ),
+        ([plan_ad(7), plan_ad(99, HIS, "sharectl2")], None, (OURS, 7, 4060, 0), f"1 of {HIS}"),
     ],
 )
-def test_what_is_held_is_counted_by_whose_it_is(
-    ads: list[dict[str, Any]], identity: Optional[str], held: Holding
+def test_targets_in_a_collector_are_those_of_one_publisher(
+    ads: list[dict[str, Any]],
+    identity: Optional[str],
+    facts: Optional[tuple[Any, ...]],
+    problem: Optional[str],
 ) -> None:
-    assert holding(held_ads(ads), identity) == held
-
-
-@pytest.mark.parametrize(
-    ("held", "problem"),
-    [
-        (Holding(OURS, 7), ""),
-        (Holding(OURS, 6), "took the ads and does not show them"),
-        (Holding(), "took the ads and does not show them"),
-        (Holding(UNKNOWN_USER, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
-        (Holding("ssl@unmapped", 7), "as anybody"),
-    ],
-)
-def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: str) -> None:
-    words = collector.why_useless(held, 7) or ""
-    assert (problem in words, bool(words)) == (True, bool(problem))
+    seen = placed("C", held_ads(ads), identity)
+    if facts is None:
+        assert seen.targets is None
+    else:
+        assert (seen.more["identity"], seen.sequence, seen.valid_until, seen.targets) == facts
+    assert (problem or "") in (seen.problem or "")
+    assert bool(problem) == bool(seen.problem)
 
 
 STRAYS = [
@@ -94,27 +85,40 @@ def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_ar
     assert names == ["sharectl-cn-2", "from-the-future", "evil", 'no "sequence"']
     withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7, names))
     assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
-    assert not any(
-        withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, ""))
-    )
-
-
-def test_targets_that_come_after_the_look_are_withdrawn_by_their_sequence() -> None:
-    withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7))
-    gone = [stray["Name"] for stray in STRAYS if withdrawn.eval(classad2.ClassAd(stray))]
+    others = (ad(7), ad(6, HIS), ad(6, ""))
+    assert not any(withdrawn.eval(classad2.ClassAd(other)) for other in others)
+    # Those that come after the look go by their sequence.
+    later = classad2.ExprTree(collector.other_ads(OURS, 7))
+    gone = [stray["Name"] for stray in STRAYS if later.eval(classad2.ClassAd(stray))]
     assert gone == ["sharectl-cn-2", "from-the-future", 'no "sequence"']
 
 
-def test_only_the_ads_of_the_plan_are_a_whole_plan() -> None:
-    def whole(*ads: dict[str, Any]) -> bool:
-        return collector.why_not_whole(held_ads(ads), PLAN, OURS) is None
+@pytest.mark.parametrize(
+    ("ads", "whole"),
+    [
+        ([ad(7), ad(6, HIS), plan_ad(7)], True),
+        ([ad(7), plan_ad(8)], False),
+        ([plan_ad(7)], False),
+        ([ad(7), STRAYS[2], plan_ad(7)], False),
+    ],
+)
+def test_only_the_ads_of_the_plan_are_a_whole_plan(ads: list[dict[str, Any]], whole: bool) -> None:  # noqa: FBT001
+    assert (collector.why_not_whole(held_ads(ads), PLAN, OURS) is None) == whole
 
-    assert whole(ad(7), ad(6, HIS), plan_ad(7))
-    assert not whole(ad(7), plan_ad(8))
-    assert not whole(plan_ad(7))
-    assert not whole(ad(7), STRAYS[2], plan_ad(7))
 
-
-def test_only_the_configured_identity_is_expected() -> None:
-    outcomes = [collector.why_unexpected(HIS, expected) for expected in (None, HIS, OURS)]
-    assert [bool(problem) for problem in outcomes] == [False, False, True]
+@pytest.mark.parametrize(
+    ("identity", "expected", "believed"),
+    [
+        (HIS, None, True),
+        (HIS, HIS, True),
+        (HIS, OURS, False),
+        (UNKNOWN_USER, None, False),
+        ("ssl@unmapped", "ssl@unmapped", False),
+    ],
+)
+def test_nodes_believe_one_identity_that_is_not_everybodys(
+    identity: str,
+    expected: Optional[str],
+    believed: bool,  # noqa: FBT001
+) -> None:
+    assert (collector.why_unexpected(identity, expected) is None) == believed
