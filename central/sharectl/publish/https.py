@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Optional
-from urllib.parse import urljoin, urlsplit
+from typing import Optional
+from urllib.parse import urlsplit
 
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.cycle.ports import PlacedTargets
@@ -16,16 +16,6 @@ from sharectl.publish.text import TEXT_MAX_BYTES, FilePublisher, Seal, render
 
 _HEADERS = {"User-Agent": "sharectl", "Cache-Control": "no-cache"}
 _OK = 200
-_REDIRECTIONS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTIONS = 5
-
-
-class Fetched(NamedTuple):
-    """Answer of a server."""
-
-    content: bytes
-    problem: Optional[str]
-    """Reason why there is no content."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +58,30 @@ class HttpsPublisher:
 
     def _unserved(self, content: bytes) -> Optional[str]:
         """Problem with a server that should serve the ``content`` of the file; None if it does."""
-        url, fetched = self.way.url, fetch(self.way)
-        if fetched.problem is not None:
-            return f"{url}: {fetched.problem}; {self.way.file} stands"
-        if fetched.content != content:
-            return (
-                f"{url}: is not what {self.way.file} holds; let the server serve that file, "
-                "uncached and unchanged"
-            )
-        return None
+        url, file = self.way.url, self.way.file
+        try:
+            if fetch(self.way) == content:
+                return None
+        except PublishError as error:
+            return f"{url}: {error}; {file} stands"
+        remedy = "let the server serve that file, uncached and unchanged"
+        return f"{url}: is not what {file} holds; {remedy}"
 
 
-def fetch(way: HttpsWay) -> Fetched:
-    """Fetch in a child that ends at the deadline: a server may send a byte a second for ever."""
+def fetch(way: HttpsWay) -> bytes:
+    """Content, fetched in a child that ends at the deadline: a server may send a byte a second.
+
+    Raises PublishError.
+    """
     question = Question(partial(_content, way), way.deadline_seconds, str)
     answer = ask_all({"server": question})["server"]
-    problem = answer.source.problem
-    return Fetched(answer.value or b"", f"cannot be fetched: {problem}" if problem else None)
+    if answer.source.problem is not None:
+        raise PublishError(f"cannot be fetched: {answer.source.problem}")
+    return bytes(answer.value)
 
 
 def _content(way: HttpsWay) -> bytes:
-    """Content after redirections on one host, as nodes follow them. No proxy is asked."""
+    """Content that the server itself sends. No proxy is asked."""
     import ssl
     from http.client import HTTPSConnection, IncompleteRead
 
@@ -97,27 +90,23 @@ def _content(way: HttpsWay) -> bytes:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise PublishError(f"the certificates in {ca_file} cannot be read: {error}") from error
-    url = way.url
-    for _ in range(_MOST_REDIRECTIONS):
-        place = urlsplit(url)
-        connection = HTTPSConnection(place.netloc, timeout=way.deadline_seconds, context=context)
-        with contextlib.closing(connection):
-            connection.request("GET", place._replace(scheme="", netloc="").geturl(), None, _HEADERS)
-            response = connection.getresponse()
-            if response.status == _OK:
-                content, part = bytearray(), b"x"
-                while part and len(content) <= TEXT_MAX_BYTES:
-                    # Not read(), to which a chunk of -1 bytes is all that ever comes.
-                    part = response.read1(TEXT_MAX_BYTES + 1 - len(content))
-                    content += part
-                if len(content) > TEXT_MAX_BYTES:
-                    raise PublishError(f"has more than {TEXT_MAX_BYTES} bytes; no node reads it")
-                if response.length:
-                    raise IncompleteRead(bytes(content), response.length)
-                return bytes(content)
-            if response.status not in _REDIRECTIONS:
-                raise PublishError(f"the server answers {response.status} {response.reason}")
-            url = urljoin(url, response.headers.get("Location", ""))
-        if urlsplit(url)[:2] != place[:2]:
-            raise PublishError(f"redirects to {url[:200]}, another host")
-    raise PublishError(f"redirects more than {_MOST_REDIRECTIONS} times, at last to {url[:200]}")
+    place = urlsplit(way.url)
+    connection = HTTPSConnection(place.netloc, timeout=way.deadline_seconds, context=context)
+    with contextlib.closing(connection):
+        connection.request("GET", place._replace(scheme="", netloc="").geturl(), None, _HEADERS)
+        response = connection.getresponse()
+        where = response.headers.get("Location")
+        if where and response.status != _OK:
+            raise PublishError(f"redirects to {where[:200]}; write the URL of the file itself")
+        if response.status != _OK:
+            raise PublishError(f"the server answers {response.status} {response.reason}")
+        content, part = bytearray(), b"x"
+        while part and len(content) <= TEXT_MAX_BYTES:
+            # Not read(), to which a chunk of -1 bytes is all that ever comes.
+            part = response.read1(TEXT_MAX_BYTES + 1 - len(content))
+            content += part
+        if len(content) > TEXT_MAX_BYTES:
+            raise PublishError(f"has more than {TEXT_MAX_BYTES} bytes; no node reads it")
+        if response.length:
+            raise IncompleteRead(bytes(content), response.length)
+        return bytes(content)

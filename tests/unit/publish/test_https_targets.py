@@ -84,9 +84,7 @@ REFUSED: dict[str, tuple[Answer, str]] = {
     "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
     "nonsense": (nonsense, "cannot be fetched"),
     "slow": (drip, r"cannot be fetched: no answer within 0\.5 s"),
-    "elsewhere": (serving(b"", 302, Location="https://127.0.0.1:1/x"), "another host"),
-    "plain": (serving(b"", 302, Location="http://localhost/x"), "another host"),
-    "round": (serving(b"", 302, Location="/sharectl.txt"), "redirects more than 5 times"),
+    "elsewhere": (serving(b"", 302, Location="/there"), "redirects to /there; write the URL"),
 }
 
 
@@ -102,22 +100,21 @@ def test_another_answer_is_an_error_and_the_file_stays_written(
     assert file.read_text(encoding="ascii") == render(PLAN, SEAL)
 
 
-def test_a_redirect_is_followed_on_the_same_host(server: WebServer) -> None:
-    moved, there = serving(b"", 302, Location="/there"), serving(b"content")
-    server.answer = lambda request: (there if request.path == "/there" else moved)(request)
-    assert fetch(at(server, "/here")).content == b"content"
-    assert server.asked[-2:] == ["/here", "/there"]
-
-
 def test_a_server_that_nobody_vouches_for_is_not_believed(
     server: WebServer, tmp_path: Path
 ) -> None:
     server.answer = serving(render(PLAN, SEAL).encode())
     elsewhere = replace(at(server), url=server.url().replace("localhost", "127.0.0.1"))
-    for place in (replace(at(server), ca_file=None), elsewhere):
-        assert "CERTIFICATE_VERIFY_FAILED" in (fetch(place).problem or "")
     missing = replace(at(server), ca_file=tmp_path / "no.pem")
-    assert "no.pem cannot be read" in (fetch(missing).problem or "")
+    gone = HttpsWay(Path("x"), "https://127.0.0.1:1/x")
+    for way, problem in (
+        (replace(at(server), ca_file=None), "CERTIFICATE_VERIFY_FAILED"),
+        (elsewhere, "CERTIFICATE_VERIFY_FAILED"),
+        (missing, r"no\.pem cannot be read"),
+        (gone, "refused"),
+    ):
+        with pytest.raises(PublishError, match=problem):
+            fetch(way)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +132,6 @@ def test_a_server_without_end_is_read_to_the_limit(server: WebServer, head: byte
             sent += 2**20
 
     server.answer = answer
-    assert "has more than 1048576 bytes" in (fetch(at(server)).problem or "")
+    with pytest.raises(PublishError, match="has more than 1048576 bytes"):
+        fetch(at(server))
     assert sent < 100 * 2**20
-
-
-def test_a_server_that_is_gone_is_named() -> None:
-    assert "refused" in (fetch(HttpsWay(Path("x"), "https://127.0.0.1:1/x")).problem or "")
