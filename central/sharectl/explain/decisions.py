@@ -155,7 +155,6 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
         changes: tuple[Flip, ...] = ()
         for node in (node for node in trials.case.snapshot.nodes if node.name == name):
             changes = trials.flips(what_if.node_levers(trials, node), outcome)
-            changes = changes or trials.together(what_if.node_conditions(trials, node), outcome)
         return changes
 
     return _otherwise(explained, outcome, flips, same=same, about=same)
@@ -174,7 +173,7 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
     targets, outcome = explained.decision.plan.targets, what_if.targets_in_all
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
-        changes = what_if.cycle_flips(trials)
+        changes = trials.flips(what_if.cycle_levers(trials), outcome)
         if record.reason != "disabled" or not targets:
             return changes
         enabled = "sharectl is enabled (`sharectl enable`)"

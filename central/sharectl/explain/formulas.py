@@ -6,17 +6,6 @@ from collections.abc import Iterator
 from math import fsum
 from typing import NamedTuple
 
-from sharectl.control.laws import (
-    AVERAGE,
-    AVERAGE_BEFORE,
-    ERROR,
-    GAIN,
-    PID_STATE,
-    SLOPE,
-    SLOPE_GAIN,
-    WEIGHT_BEFORE,
-    pid_terms,
-)
 from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.model import GroupControl
 from sharectl.plan.records import CycleRecord
@@ -30,11 +19,6 @@ _SHARED = {
     "present": "pledge x (power of all nodes / all pledges)",
     "pledge": "the pledge itself",
 }
-_TERMS = (
-    "gain x error beyond the deadband",
-    "gain x sum of errors over time, held by what bounds the output",
-    "gain x derivative time x filtered change of the power",
-)
 
 
 class Formula(NamedTuple):
@@ -82,7 +66,7 @@ def formulas(record: CycleRecord, group: str) -> Iterator[Formula]:
     yield _setpoint(record, control)
     words = f"power - setpoint{'; the law is given 0' if is_withheld(control) else ''}"
     yield Formula("error", control.control_error_hs06, f"{power} - {setpoint}", words)
-    yield from _output(control)
+    yield _output(control)
 
 
 def _ratio(record: CycleRecord, setpoint: str) -> float:
@@ -109,36 +93,16 @@ def _setpoint(record: CycleRecord, control: GroupControl) -> Formula:
     return Formula("setpoint", control.setpoint_hs06, numbers, words)
 
 
-def _output(control: GroupControl) -> Iterator[Formula]:
-    """Terms of the law, and the output that they come to."""
-    state, output_hs06 = control.state, control.output_hs06
+def _output(control: GroupControl) -> Formula:
+    """Output of the law: the latest error, or as it was recorded beside the law's state."""
+    output_hs06, error_hs06 = control.output_hs06, control.control_error_hs06
     if BY_SUBGROUPS in control.acted:
         words = "the groups within it have controllers"
-        yield Formula("output", output_hs06, "none of its own", words)
-    elif control.law == "latest":
-        yield _sum(control, "error", control.control_error_hs06, "the latest error alone")
-    elif control.law == "ewma" and WEIGHT_BEFORE in state:
-        weight, numbers, words = state[WEIGHT_BEFORE], "as recorded", "begins with the first error"
-        if weight:
-            error = number(0.0 if is_withheld(control) else control.control_error_hs06)
-            numbers = f"{number(state[AVERAGE_BEFORE])} x {weight:.4f} + {error} x {1 - weight:.4f}"
-            words = "average before x weight + error x rest"
-        yield Formula("average", state[AVERAGE], numbers, words)
-        yield _sum(control, "average", state[AVERAGE], "the average of the errors")
-    elif control.law == "pid" and state.keys() >= set(PID_STATE):
-        terms = pid_terms(state)
-        proportional = f"{state[GAIN]:g} x {number(state[ERROR])}"
-        derivative = f"{state[SLOPE_GAIN]:g} x {state[SLOPE]:.6f}"
-        yield from map(Formula, "PID", terms, (proportional, "as recorded", derivative), _TERMS)
-        yield _sum(control, "P + I + D", fsum(terms), "the three terms together")
-    else:
-        words = ", ".join(f"{name} {value:g}" for name, value in sorted(state.items()))
-        yield Formula("output", output_hs06, "as recorded", words or f"law {control.law}")
-
-
-def _sum(control: GroupControl, numbers: str, sum_hs06: float, words: str) -> Formula:
-    """Output as the sum of a law's terms, with its bounds."""
-    if abs(sum_hs06 - control.output_hs06) >= ROUNDING_HS06:
-        bounds = ", ".join(control.acted) or "bounded"
-        numbers += f" = {number(sum_hs06)}, and then: {bounds}"
-    return Formula("output", control.output_hs06, numbers, words)
+        return Formula("output", output_hs06, "none of its own", words)
+    if control.law != "latest":
+        words = ", ".join(f"{name} {value:.10g}" for name, value in sorted(control.state.items()))
+        return Formula("output", output_hs06, "as recorded", words or f"law {control.law}")
+    numbers = "error"
+    if abs(error_hs06 - output_hs06) >= ROUNDING_HS06:
+        numbers += f" = {number(error_hs06)}, and then: {', '.join(control.acted) or 'bounded'}"
+    return Formula("output", output_hs06, numbers, "the latest error alone")

@@ -42,23 +42,27 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
 
 SWITCHES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "controlled": (
-        "{} is under control (nodes.controlled)",
+        "the node is under control (nodes.controlled)",
         "all nodes are under control (nodes.controlled)",
         {"controlled": True},
     ),
     "not-reserved": (
-        "{} is not reserved (nodes.reserved)",
+        "the node is not reserved (nodes.reserved)",
         "no node is reserved (nodes.reserved)",
         {"reserved": False},
     ),
-    "not-draining": ("{} is not being drained", "no node is being drained", {"draining": False}),
+    "not-draining": (
+        "the node is not being drained",
+        "no node is being drained",
+        {"draining": False},
+    ),
     "obeying": (
-        "{} acts on its targets",
+        "the node acts on its targets",
         "all nodes act on their targets",
         {"refusal": None, "obeyed_sequence": 2**62},
     ),
 }
-"""Code -> condition of one node, condition of all nodes, fields of `Node` that meet it."""
+"""Code -> condition of a node, condition of all nodes, fields of `Node` that meet it."""
 
 _LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
 """Reasons that go before the node's own."""
@@ -137,33 +141,10 @@ class Trials:
                     flips.append(flip)
         return tuple(flips)
 
-    def together(self, levers: Iterable[Lever], outcome: Outcome) -> tuple[Flip, ...]:
-        """Change of the outcome by several of ``levers`` together, without those not needed."""
-
-        def at(chosen: Iterable[Lever]) -> str:
-            changed = self.case
-            for lever in chosen:
-                changed = lever.apply(changed, lever.extreme)
-            return outcome(self._decided(changed))
-
-        needed, present = list(levers), outcome(self.decision)
-        if at(needed) == present:
-            return ()
-        for lever in tuple(needed):
-            rest = [other for other in needed if other is not lever]
-            if at(rest) != present:
-                needed = rest
-        names = (
-            lever.name if lever.value is None else f"{lever.name} is lifted" for lever in needed
-        )
-        return (Flip(needed[0].code, " and ".join(names), None, None, at(needed)),)
-
     def at(self, lever: Lever, value: Optional[float]) -> Decision:
         """Decision with another value of a lever."""
         is_number = lever.whole and value is not None
-        return self._decided(lever.apply(self.case, int(value or 0) if is_number else value))
-
-    def _decided(self, case: Case) -> Decision:
+        case = lever.apply(self.case, int(value or 0) if is_number else value)
         self.remaining -= 1
         return self.decision if self.remaining < 0 else case.decided()
 
@@ -190,9 +171,8 @@ class Trials:
 
 
 def _is_wider(flip: Flip, before: Flip) -> bool:
-    """True if a limit is lifted, or a condition met by all nodes, without more of an outcome."""
-    alike = flip.name == before.name or (flip.value is None and flip.code == before.code)
-    return alike and flip.outcome == before.outcome
+    """True if a limit is lifted without more of an outcome than by raising it."""
+    return flip.name == before.name and flip.outcome == before.outcome
 
 
 # ---- outcomes
@@ -260,7 +240,9 @@ def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:
         yield from limit_levers(trials)
         givers, kinds = {target.held_back}, [target.kind]
     else:
-        yield from node_conditions(trials, node)
+        for code in _switches_of(node, _reasons(trials.decision).get(node.name)):
+            yield _switched(code, {node.name}, SWITCHES[code][0])
+        yield from limit_levers(trials)
         givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
         kinds = _under(trials)
     yield from (pending(case, kind, fewer=target is not None) for kind in kinds)
@@ -270,30 +252,19 @@ def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:
             yield from _deadband(case, control, widened=target is not None)
 
 
-def node_conditions(trials: Trials, node: Node) -> Iterator[Lever]:
-    """Conditions of a node without a target: its own state and the limits."""
-    for code in _switches_of(node, _reasons(trials.decision).get(node.name)):
-        yield _switched(code, {node.name}, SWITCHES[code][0].format("the node"))
-    yield from limit_levers(trials)
-
-
-def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
-    """Changes that would give the pool more targets, or fewer."""
-    plan = trials.decision.plan
-    limits = list(limit_levers(trials, stepwise=True))
-    switches = list(_pool_switches(trials))
-    flips = trials.flips((*limits, *switches, *_pool_inputs(trials)), targets_in_all)
-    changing = {flip.code for flip in flips} & {lever.code for lever in limits}
-    if changing or (not plan.limits and (flips or plan.targets)):
-        return flips
-    # Several things at once may do what none does alone.
-    needed = [lever for lever in limits if lever.extreme is None]
-    for kind in _under(trials)[:1] if not plan.targets else ():
-        jobs = pending(trials.case, kind)
-        name = f"{jobs.extreme:.0f} {jobs.name}".replace(" that", "")
-        switches.append(jobs._replace(name=name, value=None))
-    needed += [] if plan.targets else switches
-    return (*flips, *trials.together(needed, targets_in_all))
+def cycle_levers(trials: Trials) -> Iterator[Lever]:
+    """Changes that may give the pool more targets, or fewer."""
+    yield from limit_levers(trials, stepwise=True)
+    reasons = _reasons(trials.decision)
+    for code, (_, words, _) in SWITCHES.items():
+        names = {
+            node.name
+            for node in trials.case.snapshot.nodes
+            if code in _switches_of(node, reasons.get(node.name))
+        }
+        if names:
+            yield _switched(code, names, words)
+    yield from _pool_inputs(trials)
 
 
 def limit_levers(trials: Trials, *, stepwise: bool = False) -> Iterator[Lever]:
@@ -313,23 +284,6 @@ def limit_levers(trials: Trials, *, stepwise: bool = False) -> Iterator[Lever]:
         if stepwise and value < extreme:
             yield raised
         yield raised._replace(extreme=None)
-
-
-def _pool_switches(trials: Trials) -> Iterator[Lever]:
-    """Each switch, for the first node that it gives a target and for all that it would change."""
-    reasons = _reasons(trials.decision)
-    for code, (single, every, _) in SWITCHES.items():
-        names = {
-            node.name
-            for node in trials.case.snapshot.nodes
-            if code in _switches_of(node, reasons.get(node.name))
-        }
-        if names:
-            lever = _switched(code, names, every)
-            targets = trials.at(lever, None).plan.targets
-            for name in sorted(names.intersection(target.node for target in targets))[:1]:
-                yield _switched(code, {name}, single.format(name))
-            yield lever
 
 
 def _pool_inputs(trials: Trials) -> Iterator[Lever]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.control.laws import Control, Ewma, Pid
+from sharectl.control.laws import Control, Pid
 from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
@@ -78,22 +78,14 @@ def test_setpoints_are_computed(group: str, setpoint: str) -> None:
     assert (" + " in rows["setpoint"].numbers) is (lent and group == "cms")
 
 
-def test_the_average_is_computed_by_its_weights() -> None:
-    steering = SteeringConfig(Control(law="ewma", ewma=Ewma(half_life_seconds=60)))
-    assert last(steering, busy(0))["average"].numbers == "as recorded"
-    rows = last(steering, busy(0), replace(busy(3), taken_at=busy(0).taken_at + 22))
-    assert " x 0.7756" in rows["average"].numbers
-    assert_computed(rows["average"], 0.3)
-    assert (rows["output"].numbers, rows["output"].value) == ("average", rows["average"].value)
-
-
-def test_the_three_terms_come_to_the_output() -> None:
-    steering = SteeringConfig(Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0)))
-    rows = last(steering, busy(0), busy(1), busy(2))
-    assert rows["D"].value != 0
-    assert sum(rows[name].value for name in "PID") == pytest.approx(rows["output"].value, abs=0.1)
-    assert rows["output"].numbers == "P + I + D"
-    assert_computed(rows["P"], 0.1)
+@pytest.mark.parametrize(
+    ("control", "word"),
+    [(Control(law="ewma"), "average_hs06 "), (Control(law="pid", pid=Pid()), "integral_hs06 ")],
+)
+def test_laws_with_a_memory_show_it(control: Control, word: str) -> None:
+    output = last(SteeringConfig(control), busy(0), busy(1))["output"]
+    assert output.numbers == "as recorded"
+    assert word in output.words
 
 
 def test_bounds_of_the_output_and_laws_of_another_version_are_named() -> None:

@@ -15,11 +15,12 @@ from sharectl.explain.what_if import (
     SWITCHES,
     Case,
     Trials,
-    cycle_flips,
+    cycle_levers,
     group_levers,
     node_levers,
     pending,
     role,
+    targets_in_all,
     under_target,
 )
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
@@ -54,7 +55,7 @@ def changes(of: Case, subject: str, code: str) -> list[Change]:
     """Changes by one lever for a group, the ``node`` wn-1, or the ``pool``."""
     again, node = trials(of), of.snapshot.nodes[0]
     if subject == "pool":
-        flips = cycle_flips(again)
+        flips = again.flips(cycle_levers(again), targets_in_all)
     elif subject == "node":
         flips = again.flips(node_levers(again, node), under_target(node.name))
     else:
@@ -105,22 +106,17 @@ def test_a_node_without_control_gets_a_target_by_that_alone() -> None:
         ("obeying", {"refusal": "unsigned"}),
     ],
 )
-def test_nodes_that_are_left_out_are_named_one_and_all(code: str, state: dict[str, Any]) -> None:
-    out = tuple(replace(node, **state) for node in THREE.nodes)
+def test_nodes_that_are_left_out_are_named_all_together(code: str, state: dict[str, Any]) -> None:
+    out = replace(THREE, nodes=tuple(replace(node, **state) for node in THREE.nodes))
     single, every, _ = SWITCHES[code]
-    first = (single.format("wn-1"), None, None)
-    mixed = replace(THREE, nodes=(out[0], *THREE.nodes[1:]))
-    assert [change[:3] for change in changes(case(mixed, "many"), "pool", code)] == [first]
-    assert changes(case(replace(THREE, nodes=out), "many"), "pool", code) == [
-        (*first, "1 target"),
-        (every, None, None, "3 targets"),
-    ]
+    assert changes(case(out, "many"), "node", code) == [(single, None, None, "a target")]
+    assert changes(case(out, "many"), "pool", code) == [(every, None, None, "3 targets")]
 
 
 def test_nodes_that_did_not_obey_are_tried_as_if_they_had() -> None:
     of = case(THREE, "many")
     of = replace(of, state=State(unheeding=dict.fromkeys(("wn-1", "wn-2", "wn-3"), NOW - 1)))
-    assert [outcome for *_, outcome in changes(of, "pool", "obeying")] == ["1 target", "3 targets"]
+    assert [outcome for *_, outcome in changes(of, "pool", "obeying")] == ["3 targets"]
 
 
 @pytest.mark.parametrize("strategy", ["pair", "many"])
@@ -153,19 +149,9 @@ def test_the_limit_of_outputs_is_a_number() -> None:
     assert lifted[2] is None
 
 
-def test_changes_that_are_needed_together_are_named_together_and_no_other() -> None:
-    both = "control.max_nodes is lifted and control.max_changed_nodes is lifted"
-    bounded = case(THREE, max_nodes=1, max_changed_nodes=1)
-    assert changes(bounded, "pool", "max-nodes") == [(both, None, None, "3 targets")]
-    taken = snapshot(THREE_NODES, uncontrolled=["wn-1", "wn-2", "wn-3"])
-    needed = "all nodes are under control (nodes.controlled) and 1000 8-core jobs of cms wait"
-    alone = changes(case(taken, max_nodes=2), "pool", "controlled")
-    assert alone == [(needed, None, None, "2 targets")]
-
-
 def test_a_small_number_of_decisions_is_kept_and_seen() -> None:
     again = trials(case(THREE, max_nodes=1), decisions=3)
-    assert len(cycle_flips(again)) <= 2
+    assert len(again.flips(cycle_levers(again), targets_in_all)) <= 2
     assert again.remaining < 0
 
 
