@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Optional
 
@@ -23,23 +23,20 @@ from sharectl.check.consumption_subject import (
     THREADS,
     WEIGHT,
     CheckedNode,
-    ConsumptionSubject,
     SlotKnob,
     SlotType,
     number_of,
     typed,
 )
-from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
+from sharectl.check.findings import Checks, Finding, Level, one_line, some
 from sharectl.check.slot_ad import startd_publishes
-from sharectl.condor.ads import is_true
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
-from sharectl.consumption.policy import amount_of, asset_of, by_name
 from sharectl.words import near
 
 CHECKS = Checks("consumption.txt")
 finding = CHECKS.finding
 
-_NODES, _SLOTS, _TRIED = map(attrgetter, ("nodes", "slot_types", "tried"))
+_TYPES, _SLOTS, _TRIED = map(attrgetter, ("slot_types", "slots", "tried"))
 _BOOLEAN_WORDS = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "enabled"), "True"),
     **dict.fromkeys(("false", "f", "no", "n", "off", "disabled", "none"), "False"),
@@ -56,7 +53,7 @@ _SMALL_JOBS = tuple(
 # ---- Knobs
 
 
-@CHECKS.rule(_NODES)
+@CHECKS.rule()
 def unknown_knob(node: CheckedNode) -> Iterator[Finding]:
     """Knobs that nothing reads, and that look like one of consumption policies."""
     configuration = node.configuration
@@ -71,7 +68,7 @@ def unknown_knob(node: CheckedNode) -> Iterator[Finding]:
 
 def _unknown(node: CheckedNode, name: str, place: str) -> Iterator[Finding]:
     number, rest = typed(name) or (None, name.rpartition(".")[2])
-    assets = (*node.assets, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
+    assets = (*node.whole, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
     of_assets = [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
     knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
     close = near(rest.upper(), knobs, likeness=0.85)
@@ -82,10 +79,10 @@ def _unknown(node: CheckedNode, name: str, place: str) -> Iterator[Finding]:
         yield finding("unknown knob", place, name=name, meant=meant)
     elif rest.upper().startswith(_CONSUMPTION):
         asset = rest[len(_CONSUMPTION) :]
-        yield finding("unknown asset", place, name=name, node=node, asset=asset)
+        yield finding("unknown asset", place, name=name, assets=list(node.whole), asset=asset)
 
 
-@CHECKS.rule(_NODES)
+@CHECKS.rule()
 def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
     """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
     for name, text in node.boolean_texts.items():
@@ -110,108 +107,67 @@ def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
 
 
 @CHECKS.rule()
-def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
-    """Configurations without any consumption policy."""
-    nodes = [
-        node.configuration.name
-        for node in subject.nodes
-        if not node.is_access_point
-        and (node.configuration.is_whole or not node.configuration.assignments(LEFTOVERS))
-    ]
-    slots = subject.slot_types
-    own = (policy for slot in slots for policy in slot.policies.values() if not policy.is_default)
-    if nodes and not any(own) and not any(s.wants_policy or s.is_misread for s in slots):
-        yield finding("no policy", ", ".join(nodes))
+def no_policy(node: CheckedNode) -> Iterator[Finding]:
+    """Configurations of slots without any consumption policy."""
+    configuration = node.configuration
+    of_access_points = node.runs("SCHEDD") and not node.runs("STARTD")
+    of_access_points |= not configuration.is_whole and bool(configuration.assignments(LEFTOVERS))
+    is_meant = any(
+        slot.wants_policy
+        or slot.is_misread
+        or any(not p.is_default for p in slot.policies.values())
+        for slot in node.slot_types
+    )
+    if not of_access_points and not is_meant:
+        yield finding("no policy", configuration.name)
 
 
-# ---- Slot types
-
-
-@CHECKS.rule(_SLOTS)
+@CHECKS.rule(_TYPES)
 def without_effect(slot: SlotType) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
-    policies, configuration = list(slot.policies.values()), slot.node.configuration
-    own = [knob for knob in (slot.policy, *policies) if typed(knob.macro)]
-    idle = [knob for knob in own if knob is not slot.policy]
-    if not slot.node.wants_policy:
-        idle = [policy for policy in policies if not policy.is_default]
-    if not slot.count and own:
-        count, place = f"NUM_SLOTS_TYPE_{slot.number}", own[0].place
+    node, configuration = slot.node, slot.node.configuration
+    own = [slot.policy, *slot.policies.values()] if slot.wants_policy else slot.policies.values()
+    of_type = [knob for knob in own if typed(knob.macro)]
+    count = f"NUM_SLOTS_TYPE_{slot.number}"
+    if not slot.exists:
         # Another file may have slots of that type.
-        is_sure = configuration.is_whole or configuration.assignments(count)
+        knobs, remedy = of_type, f"{count} = 1, or use the number of a type that it has"
+        is_sure = configuration.is_whole or bool(configuration.assignments(count))
+    elif slot.wants_policy:
+        knobs = [] if slot.partitionable else [slot.policy]
+        remedy = f"{slot.scope}PARTITIONABLE = True, or {slot.scope}{POLICY} = False"
+        is_sure = bool(of_type)
+    else:
+        others = any(other.wants_policy for other in node.slot_types if other.exists)
+        knobs = of_type if others else [knob for knob in own if not knob.is_default]
+        remedy, is_sure = f"{slot.scope}{POLICY} = True, or take that out", True
+    if knobs and not slot.is_misread:
+        names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
         level = Level.ERROR if is_sure else Level.ADVICE
-        names = {"knobs": _names(own), "count": count}
-        yield finding("no such slot", place, level=level, slot=slot, **names)
-    elif not slot.count or slot.is_misread:
-        return
-    elif slot.wants_policy and not slot.partitionable:
-        level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
-        yield finding("not partitionable", slot.policy.place, level=level, slot=slot)
-    elif idle and not slot.wants_policy:
-        yield finding("policy is off", idle[0].place, knobs=_names(idle), slot=slot)
-
-
-def _names(knobs: Iterable[SlotKnob]) -> str:
-    return some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
-
-
-@CHECKS.rule(_SLOTS)
-def machine_lacks_it(slot: SlotType) -> Iterator[Finding]:
-    """Slot types that want what the machine has not ("Unknown attribute")."""
-    names = [name.lower() for name in (*slot.node.resources, GPUS)]
-    knob = f"SLOT_TYPE_{slot.number}"
-    for name, text in by_name(slot.shares).items():
-        # Parts of what is not there are nothing, and do no harm.
-        is_there = asset_of(name) is not None or name.lower() in names
-        if slot.count and not is_there and amount_of(slot.shares, name, 0):
-            close = near(name.lower(), [*names, "cpus", "memory"])
-            meant = close[0] if close else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
-            place = slot.node.configuration.place(knob)
-            yield finding("machine lacks it", place, knob=knob, name=name, text=text, meant=meant)
-
-
-@CHECKS.rule(_NODES)
-def wants_too_much(node: CheckedNode) -> Iterator[Finding]:
-    """Slot types that want more than the machine has ("Ran out of system resources")."""
-    for asset in node.assets:
-        total = node.total(asset)
-        whole = 100.0 if total is None else total
-        parts = [
-            (slot, slot.count * part)
-            for slot in node.slot_types
-            # Of an unknown total, only parts can be added up.
-            if (total is not None or not amount_of(slot.shares, asset, 0.0))
-            and (part := amount_of(slot.shares, asset, whole))
-            and not node.boolean(f"SLOT_TYPE_{slot.number}_BACKFILL")
-        ]
-        if sum(part for _, part in parts) > whole * (1 + 1e-9):
-            unit, of = ("%", "") if total is None else ("", f" of {plain(whole)}")
-            terms = " + ".join(f"{part:g}{unit}" for _, part in parts)
-            place = node.configuration.place(f"SLOT_TYPE_{parts[-1][0].number}")
-            yield finding("wants too much", place, asset=asset, terms=f"{terms}{of}")
+        words = {"knobs": names, "slot": slot, "remedy": remedy}
+        yield finding("without effect", knobs[0].place, level=level, **words)
 
 
 # ---- Expressions
 
 
-@CHECKS.rule()
-def unreadable(subject: ConsumptionSubject) -> Iterator[Finding]:
+@CHECKS.rule(_SLOTS)
+def unreadable(slot: SlotType) -> Iterator[Finding]:
     """Expressions on which the startd ends ("Bad consumption policy expression")."""
-    for knob in (knob for slot in subject.slots for knob in slot.expressions):
-        if knob.text not in subject.readable:
-            yield finding("unreadable" if knob.text.strip() else "empty", knob.place, knob=knob)
+    for knob in slot.expressions:
+        if knob.text not in slot.node.readable:
+            yield finding("unreadable", knob.place, knob=knob)
 
 
-@CHECKS.rule()
-def wrong_scope(subject: ConsumptionSubject) -> Iterator[Finding]:
+@CHECKS.rule(_SLOTS)
+def wrong_scope(slot: SlotType) -> Iterator[Finding]:
     """Names that a policy or a weight asks of the wrong side, or of no side."""
-    for slot in subject.slots:
-        for knob in slot.expressions:
-            for reference in references(subject.readable.get(knob.text, "")):
-                if kind := _out_of_scope(slot, reference):
-                    # HTCondor finds the job's attribute all the same.
-                    level = Level.ADVICE if kind == "unscoped" else Level.ERROR
-                    yield finding(kind, knob.place, level=level, knob=knob, name=reference.name)
+    for knob in slot.expressions:
+        for reference in references(slot.node.readable.get(knob.text, "")):
+            if kind := _out_of_scope(slot, reference):
+                # HTCondor finds the job's attribute all the same.
+                level = Level.ADVICE if kind == "unscoped" else Level.ERROR
+                yield finding(kind, knob.place, level=level, knob=knob, name=reference.name)
 
 
 def _out_of_scope(slot: SlotType, reference: Reference) -> str:
@@ -232,35 +188,32 @@ def _out_of_scope(slot: SlotType, reference: Reference) -> str:
 
 
 @CHECKS.rule()
-def leftovers(subject: ConsumptionSubject) -> Iterator[Finding]:
+def leftovers(node: CheckedNode) -> Iterator[Finding]:
     """Leftovers beside a policy: access points start jobs there that no quota was asked for.
 
     Since 23.7.2 the startd asks only the access point (request_claim in command.cpp).
     """
-    level = Level.ERROR if subject.slots else Level.ADVICE
-    for node in subject.nodes:
-        configuration = node.configuration
-        is_set = bool(configuration.assignments(LEFTOVERS))
-        is_error = node.runs("SCHEDD") or (is_set and node.wants_policy)
-        applies = is_error if subject.slots else node.is_access_point
-        if applies and node.boolean(LEFTOVERS):
-            place = configuration.place(LEFTOVERS) if is_set else configuration.name
-            by_default = "" if is_set else " by default"
-            yield finding("leftovers", place, level=level, by_default=by_default)
+    configuration, has_schedd = node.configuration, node.runs("SCHEDD")
+    is_set = bool(configuration.assignments(LEFTOVERS))
+    applies = has_schedd or is_set if node.slots else has_schedd and not node.runs("STARTD")
+    if applies and node.boolean(LEFTOVERS):
+        level = Level.ERROR if node.slots else Level.ADVICE
+        place = configuration.place(LEFTOVERS) if is_set else configuration.name
+        by_default = "" if is_set else " by default"
+        yield finding("leftovers", place, level=level, by_default=by_default)
 
 
 @CHECKS.rule()
-def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
+def combinations(node: CheckedNode) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
     values = {
         "NEGOTIATOR_USE_SLOT_WEIGHTS": False,
         "NEGOTIATOR_DEPTH_FIRST": True,
         "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": True,
     }
-    for node in subject.nodes if subject.slots else ():
-        for knob, value in values.items():
-            if node.boolean(knob) is value:
-                yield finding(knob, node.configuration.place(knob))
+    for knob, value in values.items() if node.slots else ():
+        if node.boolean(knob) is value:
+            yield finding(knob, node.configuration.place(knob))
 
 
 @CHECKS.rule(_TRIED)
@@ -284,12 +237,10 @@ def no_number(slot: SlotType) -> Iterator[Finding]:
     """Policies that are undefined, an error or negative (cp_sufficient_assets)."""
     for asset, policy in slot.policies.items():
         amounts = [(job, taken[asset]) for job, taken in slot.taken]
-        wrong = [(job, amount) for job, amount in amounts if amount is None or amount < 0]
-        every = "every job, such as " if len(wrong) == len(amounts) else ""
-        for job, amount in wrong[:1]:
-            names: dict[str, Any] = {"policy": policy, "asset": asset, "job": job, "every": every}
+        for job, amount in [row for row in amounts if row[1] is None or row[1] < 0][:1]:
             kind = "no number" if amount is None else "negative"
-            yield finding("no number", policy.place, kind=kind, **names)
+            words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job, "kind": kind}
+            yield finding("no number", policy.place, **words)
 
 
 @CHECKS.rule(_TRIED)
@@ -304,10 +255,12 @@ def takes_nothing(slot: SlotType) -> Iterator[Finding]:
 def no_room(slot: SlotType) -> Iterator[Finding]:
     """Slots in which the smallest job finds no room while they are empty."""
     job, taken = min(slot.taken, key=lambda row: (len(row[0]), row[0]["RequestCpus"]))
-    short = [asset for asset in taken if (taken[asset] or 0.0) > slot.whole[asset]]
+    whole = slot.node.whole
+    short = [asset for asset in taken if (taken[asset] or 0.0) > whole[asset]]
     if short and not slot.accepted:
         policy = slot.policies[short[0]]
-        yield finding("no room", policy.place, policy=policy, slot=slot, job=job, taken=taken)
+        words: dict[str, Any] = {"slot": slot, "job": job, "taken": taken, "whole": whole}
+        yield finding("no room", policy.place, policy=policy, **words)
 
 
 @CHECKS.rule(_TRIED)
@@ -318,49 +271,27 @@ def refused_claims(slot: SlotType) -> Iterator[Finding]:
     ("Slot Requirements not satisfied").
     """
     seen = set()
-    # Fractions first: they are what the startd cuts.
-    rows = sorted(slot.accepted, key=lambda row: all(map(float.is_integer, row[1].values())))
-    for job, taken in rows:
+    for job, taken in slot.accepted:
         ad = slot.dynamic_slot_ad(taken)
         for asset, wanted in slot.charges(ad, [job])[0].items():
-            policy = slot.policies[asset]
-            names: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
             if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
                 continue
             seen.add(asset)
-            if wanted is None:
-                yield finding("not a number there", policy.place, **names)
-                continue
-            kind = "refused claim" if wanted.is_integer() else "fraction"
-            yield finding(kind, policy.place, amount=ad[asset], wanted=wanted, **names)
+            policy, kind = slot.policies[asset], "not a number there"
+            words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
+            if wanted is not None:
+                kind, words = "refused claim", {**words, "amount": ad[asset], "wanted": wanted}
+            yield finding(kind, policy.place, **words)
 
 
 @CHECKS.rule(_TRIED)
 def too_few_cores(slot: SlotType) -> Iterator[Finding]:
     """Policies that take less than the core that the startd gives each claim (create_dslot)."""
-    policy, cores = slot.policies["Cpus"], slot.whole["Cpus"]
+    policy, whole = slot.policies["Cpus"], slot.node.whole
     for job, taken in slot.smallest[:1]:
-        if min(slot.whole[asset] // amount for asset, amount in taken.items() if amount) > cores:
+        claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
+        if claims > (cores := whole["Cpus"]):
             yield finding("too few cores", policy.place, policy=policy, cores=cores, job=job)
-
-
-@CHECKS.rule(_TRIED)
-def unlike_start(slot: SlotType) -> Iterator[Finding]:
-    """STARTs that differ for what a job requests and for what the policy makes of it.
-
-    The negotiator asks about the latter (cp_override_requested in matchmakingAlgorithm), the
-    startd about the former before it makes a dynamic slot, and about the latter on that slot.
-    """
-    knob, jobs = slot.knob("START"), [job for job, _ in slot.accepted]
-    made = [
-        {name: plain(taken[name[len("Request") :]]) for name in job} for job, taken in slot.accepted
-    ]
-    ad = slot.slot_ad(slot.whole)
-    (rows,) = slot.node.htcondor.evaluate([knob.text], [ad], [*jobs, *made])
-    values = [is_true(value) for value in rows[0]] if rows else []
-    pairs = zip(jobs, values, values[len(jobs) :])
-    for job in [job for job, first, then in pairs if first != then][:1]:
-        yield finding("unlike START", knob.place, knob=knob, job=job)
 
 
 # ---- Weights, by trial
@@ -369,9 +300,9 @@ def unlike_start(slot: SlotType) -> Iterator[Finding]:
 @CHECKS.rule(_TRIED)
 def no_weight(slot: SlotType) -> Iterator[Finding]:
     """Weights that are no number in some state of the slot ("Failed to evaluate SlotWeight")."""
-    weight, assets = slot.weight, tuple(slot.whole)
-    gone = [(), *((a,) for a in assets), *itertools.combinations(assets, 2), assets]
-    ads = [slot.slot_ad({**slot.whole, **dict.fromkeys(state, 0.0)}) for state in gone]
+    weight, whole = slot.weight, slot.node.whole
+    gone = [(), *((a,) for a in whole), *itertools.combinations(whole, 2), tuple(whole)]
+    ads = [slot.slot_ad({**whole, **dict.fromkeys(state, 0.0)}) for state in gone]
     values = zip(gone, slot.weights(ads))
     for state, value in [row for row in values if number_of(row[1]) is None][:1]:
         kind, level = ("divides by zero", Level.ERROR) if state else ("no weight", Level.ADVICE)
@@ -383,14 +314,14 @@ def no_weight(slot: SlotType) -> Iterator[Finding]:
 def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
     """Weights by which a match costs nothing, or something else from the next cycle on."""
     for job, taken in slot.smallest:
-        cost = slot.cost(slot.whole, taken)
+        cost = slot.cost(slot.node.whole, taken)
         # Accountant::CheckMatches.
         (weight,) = slot.weights([slot.dynamic_slot_ad(taken)])
         later = 1.0 if number_of(weight) is None else float(weight)
         if cost is None or (cost > 0 and math.isclose(later, cost, rel_tol=1e-3)):
             continue
         kind, knob = "free of charge" if cost <= 0 else "another charge", slot.weight
-        names: dict[str, Any] = {"slot": slot, "weight": knob, "cost": cost, "later": later}
+        names: dict[str, Any] = {"weight": knob, "cost": cost, "later": later}
         yield finding(kind, knob.place, level=Level.ADVICE, job=job, **names)
         break
 
@@ -398,7 +329,7 @@ def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
 # ---- Access points
 
 
-@CHECKS.rule(_NODES)
+@CHECKS.rule()
 def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
     """Weights by which an idle job counts as nothing.
 
@@ -409,13 +340,12 @@ def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
     knob = _schedds_weight(node)
     if knob is None:
         return
-    kind = "weightless by its own" if knob.macro == SCHEDD_WEIGHT else "weightless"
     ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
     (rows,) = node.htcondor.evaluate([knob.text], ads)
     weights = [number_of(row[0]) for row in rows or ()]
     light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
     for job, weight in light[:1]:
-        yield finding(kind, knob.place, knob=knob, job=job, weight=weight)
+        yield finding("weightless", knob.place, knob=knob, job=job, weight=weight)
 
 
 def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:

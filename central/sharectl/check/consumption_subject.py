@@ -1,4 +1,4 @@
-"""Slots that a configuration makes: types, consumption policies, weights, resources, amounts."""
+"""Slots that a configuration makes: types, consumption policies, weights, and trials of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any, Optional
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.policy import amount_of
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -22,7 +21,7 @@ THREADS = "NEGOTIATOR_NUM_THREADS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
 GPUS = "GPUs"
-WHOLE_SLOT = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
+MACHINE = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
 """Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
 """Units of a custom resource whose amount only a script on the node knows."""
@@ -31,19 +30,16 @@ READERS: Mapping[str, tuple[str, ...]] = {
     POLICY: ("STARTD",),
     LEFTOVERS: ("SCHEDD", "STARTD"),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("SCHEDD", "STARTD"),
-    "CLAIM_RECYCLING_CONSIDER_LIMITS": ("SCHEDD",),
     SCHEDD_USES_WEIGHT: ("SCHEDD",),
     # HTCondor's own CLAIM_PARTITIONABLE_LEFTOVERS is $(NEGOTIATOR_USE_SLOT_WEIGHTS).
     "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", "SCHEDD", "STARTD"),
     "NEGOTIATOR_DEPTH_FIRST": ("NEGOTIATOR",),
-    "NEGOTIATOR_MATCHLIST_CACHING": ("NEGOTIATOR",),
 }
 """Boolean knob → daemons that read it."""
 MACROS = (
-    *(*READERS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS, "START"),
+    *(*READERS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS),
     *(f"CONSUMPTION_{asset.upper()}" for asset in STANDARD_ASSETS),
-    *("MACHINE_RESOURCE_NAMES", "DAEMON_LIST", "GROUP_NAMES"),
-    *("NUM_CPUS", "MEMORY", "DETECTED_MEMORY"),
+    *("MACHINE_RESOURCE_NAMES", "DAEMON_LIST", "NUM_CPUS", "MEMORY", "DETECTED_MEMORY"),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
@@ -114,38 +110,33 @@ class CheckedNode:
         """True if DAEMON_LIST has it."""
         return daemon in {word.upper() for word in self.configuration.words("DAEMON_LIST")}
 
-    @property
-    def is_access_point(self) -> bool:
-        """True if it has a schedd and no startd, so no slots."""
-        return self.runs("SCHEDD") and not self.runs("STARTD")
-
-    @property
-    def wants_policy(self) -> bool:
-        """True if any of its slots is to have a consumption policy."""
-        return any(slot.wants_policy for slot in self.slot_types if slot.count)
-
     @cached_property
-    def resources(self) -> Mapping[str, Optional[float]]:
-        """Custom resource → amount of the machine; None if only a script knows it.
-
-        GPUs are among them where a policy takes some.
-        """
+    def resources(self) -> Mapping[str, float]:
+        """Custom resource → amount of the machine; GPUs among them where a policy takes some."""
         allowed = [word.lower() for word in self.configuration.words("MACHINE_RESOURCE_NAMES")]
-        resources: dict[str, Optional[float]] = {}
+        resources: dict[str, float] = {}
         for part in self.configuration.definitions:
             match, text = _RESOURCE.fullmatch(part.name), self.configuration.text(part.name)
             if match and text and (not allowed or match["name"].lower() in allowed):
                 # A number, or a list of names.
                 amount = _number(text) or float(len(re.findall(r"[^\s,]+", text)))
-                resources[match["name"]] = None if match["scripted"] else amount
+                resources[match["name"]] = DEVICES if match["scripted"] else amount
             elif part.name.upper().endswith("CONSUMPTION_GPUS"):
-                resources.setdefault(GPUS, None)
+                resources.setdefault(GPUS, DEVICES)
         return resources
 
-    @property
-    def assets(self) -> tuple[str, ...]:
-        """Assets of its slots."""
-        return (*STANDARD_ASSETS, *self.resources)
+    @cached_property
+    def whole(self) -> Amounts:
+        """Amounts of the machine, on which policies of all types are tried."""
+        configuration = self.configuration
+        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
+        sizes = {
+            asset: amount
+            for asset, knob in knobs
+            if (configuration.is_whole or configuration.assignments(knob))
+            and (amount := _number(configuration.text(knob)))
+        }
+        return {**MACHINE, **sizes, **self.resources}
 
     @cached_property
     def attributes(self) -> Ad:
@@ -168,19 +159,25 @@ class CheckedNode:
                 counts[n] = 0 if any(map(configuration.assignments, own)) else 1
         if not any(counts.values()):
             counts = {0: 1, **counts}
-        return tuple(SlotType(self, number, count) for number, count in counts.items())
+        return tuple(SlotType(self, number, count > 0) for number, count in counts.items())
 
-    def total(self, asset: str) -> Optional[float]:
-        """Amount of the machine; None if the configuration does not say it."""
-        if asset not in STANDARD_ASSETS:
-            return self.resources[asset]
-        knob = {"Cpus": "NUM_CPUS", "Memory": "MEMORY"}.get(asset, "")
-        if not (self.configuration.is_whole or self.configuration.assignments(knob)):
-            return None
-        amount = _number(self.configuration.text(knob))
-        if amount is None and asset == "Memory":
-            return _number(self.configuration.text("DETECTED_MEMORY"))
-        return amount
+    @cached_property
+    def slots(self) -> tuple[SlotType, ...]:
+        """Slot types with a policy."""
+        return tuple(slot for slot in self.slot_types if slot.has_policy)
+
+    @cached_property
+    def readable(self) -> Mapping[str, str]:
+        """Text of a policy or weight → as HTCondor prints it; without the unreadable ones."""
+        texts = list({knob.text: None for slot in self.slots for knob in slot.expressions})
+        printed = zip(texts, self.htcondor.canonical(texts))
+        return {text: again for text, again in printed if again is not None and text.strip()}
+
+    @cached_property
+    def tried(self) -> tuple[SlotType, ...]:
+        """Slot types whose policies and weight HTCondor can read."""
+        readable = self.readable.keys()
+        return tuple(s for s in self.slots if readable >= {knob.text for knob in s.expressions})
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +187,8 @@ class SlotType:
     node: CheckedNode
     number: int
     """0: every slot of a node without types."""
-    count: int
-    """Slots of the node; 0 for a type that is described in vain."""
+    exists: bool
+    """False for a type that is described in vain."""
 
     def knob(self, knob: str, default: str = "") -> SlotKnob:
         """Knob as the startd looks for it (SlotType::param in Resource.cpp).
@@ -217,16 +214,11 @@ class SlotType:
         """Beginning of its knobs."""
         return f"SLOT_TYPE_{self.number}_" if self.number else ""
 
-    @property
-    def shares(self) -> str:
-        """SLOT_TYPE_<N>, such as ``cpus=50%, memory=50%``."""
-        return self.node.configuration.text(f"SLOT_TYPE_{self.number}")
-
     @cached_property
     def policies(self) -> Mapping[str, SlotKnob]:
         """Asset, as it is called in the slot → its CONSUMPTION knob."""
         default = "TARGET.Request{0} ?: 0"
-        return {a: self.knob(f"CONSUMPTION_{a}", default.format(a)) for a in self.node.assets}
+        return {a: self.knob(f"CONSUMPTION_{a}", default.format(a)) for a in self.node.whole}
 
     @cached_property
     def policy(self) -> SlotKnob:
@@ -271,44 +263,37 @@ class SlotType:
     @property
     def has_policy(self) -> bool:
         """True if a consumption policy is on, and there are slots that can have it."""
-        return self.count > 0 and self.partitionable and self.wants_policy
+        return self.exists and self.partitionable and self.wants_policy
 
     # ---- trials on an empty slot
 
     @cached_property
-    def whole(self) -> Amounts:
-        """Amounts of an empty slot; types that state none divide evenly what the others leave."""
-        node, amounts = self.node, dict[str, float]()
-        for asset in node.assets:
-            if (total := node.total(asset)) is None:
-                total = WHOLE_SLOT.get(asset, DEVICES)
-                if asset in ("Memory", "Disk"):
-                    total *= amounts["Cpus"] / WHOLE_SLOT["Cpus"]
-            parts = {slot: amount_of(slot.shares, asset, total) for slot in node.slot_types}
-            own = parts[self]
-            if own is None:
-                taken = sum(slot.count * (part or 0) for slot, part in parts.items())
-                among = sum(slot.count for slot, part in parts.items() if part is None)
-                own = max(0.0, total - taken) / among
-            amounts[asset] = own
-        return amounts
-
-    @cached_property
     def taken(self) -> tuple[tuple[Ad, Taken], ...]:
         """Jobs as condor_submit makes them, the smallest first, and what the policy takes."""
-        custom = [asset for asset in self.whole if asset not in STANDARD_ASSETS]
+        custom = list(self.node.resources)
         others = [dict.fromkeys(custom, "1"), dict.fromkeys(custom, "0"), {}] if custom else [{}]
         jobs = [
             _requests({**dict(zip(STANDARD_ASSETS, map(str, shape))), **other})
             for shape in _SHAPES
             for other in others
         ]
-        return tuple(zip(jobs, self.matched(self.whole, jobs)))
+        return tuple(zip(jobs, self.matched(self.node.whole, jobs)))
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
         """Rows of `taken` for which the empty slot has room."""
-        return tuple((job, taken) for job, taken in self.taken if _fits(taken, self.whole))  # type: ignore[misc]
+        whole = self.node.whole
+        rows = [
+            (job, {asset: amount for asset, amount in taken.items() if amount is not None})
+            for job, taken in self.taken
+        ]
+        return tuple(
+            (job, taken)
+            for job, taken in rows
+            if len(taken) == len(whole)
+            and any(taken.values())
+            and all(0 <= amount <= whole[asset] for asset, amount in taken.items())
+        )
 
     @cached_property
     def smallest(self) -> tuple[tuple[Ad, Amounts], ...]:
@@ -317,21 +302,21 @@ class SlotType:
 
     def cost(self, free: Amounts, taken: Taken) -> Optional[float]:
         """Cost of a match; None if a weight is no number."""
-        ads = [self.slot_ad(free), self.slot_ad(_less(free, taken))]
-        before, after = map(number_of, self.weights(ads))
+        rest = {asset: most - (taken[asset] or 0) for asset, most in free.items()}
+        before, after = map(number_of, self.weights([self.slot_ad(free), self.slot_ad(rest)]))
         return None if before is None or after is None else before - after
 
     def matched(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the negotiator takes; a missing request is 0 for it."""
-        zero = _requests(dict.fromkeys(self.whole, "0"))
+        zero = _requests(dict.fromkeys(self.node.whole, "0"))
         return self.charges(self.slot_ad(free), [{**zero, **job} for job in jobs])
 
     def charges(self, slot: Ad, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the policy takes in a slot for each job."""
-        expressions = [f"MY.Consumption{asset}" for asset in self.whole]
+        expressions = [f"MY.Consumption{asset}" for asset in self.node.whole]
         columns = self.node.htcondor.evaluate(expressions, [slot], jobs)
         rows = zip(*(column[0] for column in columns if column))
-        return [dict(zip(self.whole, map(number_of, row))) for row in rows]
+        return [dict(zip(self.node.whole, map(number_of, row))) for row in rows]
 
     def weights(self, ads: Sequence[Ad]) -> list[Any]:
         """SlotWeight in each ad."""
@@ -341,7 +326,7 @@ class SlotType:
     def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
         own = {"PartitionableSlot": "true", "SlotTypeID": "1"}
-        return {**self._ad(free, self.whole), **own}
+        return {**self._ad(free, self.node.whole), **own}
 
     def dynamic_slot_ad(self, taken: Amounts) -> dict[str, str]:
         """Ad of the dynamic slot for a claim: whole numbers, at least a core and a MiB.
@@ -351,7 +336,7 @@ class SlotType:
         amounts = {asset: float(int(amount + 0.1)) for asset, amount in taken.items()}
         amounts.update({asset: max(1.0, amounts[asset]) for asset in ("Cpus", "Memory")})
         amounts["Disk"] = math.ceil(taken["Disk"]) + 1024.0
-        machine = {f"Total{asset}": plain(amount) for asset, amount in self.whole.items()}
+        machine = {f"Total{asset}": plain(amount) for asset, amount in self.node.whole.items()}
         own = {"DynamicSlot": "true", "SlotTypeID": "-1"}
         return {**self._ad(amounts, amounts), **machine, **own}
 
@@ -362,39 +347,6 @@ class SlotType:
             ad[f"TotalSlot{asset}"] = ad[f"Total{asset}"] = plain(whole[asset])
             ad[f"Consumption{asset}"] = policy.text
         return ad
-
-
-@dataclass(frozen=True)
-class ConsumptionSubject:
-    """Nodes to check."""
-
-    nodes: tuple[CheckedNode, ...]
-    htcondor: CondorProcess
-
-    @property
-    def slot_types(self) -> tuple[SlotType, ...]:
-        """Slot types of all nodes."""
-        return tuple(slot for node in self.nodes for slot in node.slot_types)
-
-    @cached_property
-    def slots(self) -> tuple[SlotType, ...]:
-        """Slot types with a policy."""
-        return tuple(slot for slot in self.slot_types if slot.has_policy)
-
-    @cached_property
-    def readable(self) -> Mapping[str, str]:
-        """Text of a policy or weight → as HTCondor prints it; without the unreadable ones."""
-        texts = list({knob.text: None for slot in self.slots for knob in slot.expressions})
-        printed = self.htcondor.canonical(texts)
-        return {
-            text: again for text, again in zip(texts, printed) if again is not None and text.strip()
-        }
-
-    @cached_property
-    def tried(self) -> tuple[SlotType, ...]:
-        """Slot types whose policies and weight HTCondor can read."""
-        readable = self.readable.keys()
-        return tuple(s for s in self.slots if readable >= {knob.text for knob in s.expressions})
 
 
 def typed(knob: str) -> Optional[tuple[int, str]]:
@@ -415,15 +367,3 @@ def _number(text: str) -> Optional[float]:
 
 def _requests(amounts: Ad) -> dict[str, str]:
     return {f"Request{asset}": amount for asset, amount in amounts.items()}
-
-
-def _fits(taken: Taken, free: Amounts) -> bool:
-    """True if the negotiator matches a job that takes this of what is free."""
-    amounts = [(amount, free[asset]) for asset, amount in taken.items()]
-    return any(amount for amount, _ in amounts) and all(
-        amount is not None and 0 <= amount <= most for amount, most in amounts
-    )
-
-
-def _less(free: Amounts, taken: Taken) -> Amounts:
-    return {asset: most - (taken[asset] or 0) for asset, most in free.items()}

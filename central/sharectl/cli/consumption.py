@@ -99,31 +99,28 @@ def _faults(text: str, consumption: Consumption, name: str) -> list[str]:
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths",
-        nargs="*",
+        "path",
+        nargs="?",
         type=Path,
         metavar="DIR|FILE",
-        help="folders of snippets, snippets, or output of `condor_config_val -dump [-verbose]`; - "
+        help="folder of snippets, snippet, or output of `condor_config_val -dump [-verbose]`; - "
         "for standard input (default: this machine's configuration)",
     )
-    add_check_arguments(parser, CHECKS, "folders")
+    add_check_arguments(parser, CHECKS, "DIR")
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
-    report = check(arguments.paths, with_local=arguments.with_local)
+    report = check(arguments.path, with_local=arguments.with_local)
     slots: list[dict[str, Any]] = []
-    lines = [f"read: {name}" for name in report.configurations]
+    lines = [] if report.slots else ["no slot with a consumption policy was there to check"]
     for slot in report.slots:
         policies = {asset: policy.text for asset, policy in slot.policies.items()}
-        name = slot.node.configuration.name
-        row = {"configuration": name, "slot_type": slot.number, "name": slot.name}
-        slots.append({**row, "policies": policies, "weight": slot.weight.text})
-        lines.append(f"{name}, {slot.name}: SLOT_WEIGHT = {slot.weight.text}")
+        row = {"slot_type": slot.number, "name": slot.name, "weight": slot.weight.text}
+        slots.append({**row, "policies": policies})
+        lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")
         lines += [f"  {asset}: {text}" for asset, text in policies.items()]
-    if not slots:
-        lines.append("no slot with a consumption policy was there to check")
-    content = {"configurations": list(report.configurations), "slots": slots}
+    content = {"slots": slots}
     return show(arguments, "consumption_check", content, lines, CHECKS, report.findings)
 
 

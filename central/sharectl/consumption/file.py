@@ -167,7 +167,7 @@ def _consumption(slots: Mapping[ValuePath, SlotPolicy], tree: Tree) -> Consumpti
     every = [
         (name.lower(), asset) for slot in slots.values() for name, asset in slot.assets.items()
     ]
-    shares = [name.lower() for slot in slots.values() for name in by_name(slot.resources or "")]
+    shares = [name for slot in slots.values() for name in by_name(slot.resources or "")]
     named = [*(name for name, _ in every), *(name for name in shares if name in UNITS)]
     # HTCondor has a custom resource on slots of every type: claims take what jobs request.
     custom = {name: AssetPolicy(request=True) for name in named if name not in STANDARD}

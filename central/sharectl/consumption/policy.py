@@ -3,9 +3,6 @@
 Every attribute has its scope: an unscoped one a job could replace by its own. Every request is
 compared with 0 first: NaN, text and negative numbers make the consumption negative or an error, and
 HTCondor refuses the match.
-
-The second half reads the value of SLOT_TYPE_<N> as the startd does (buildSlotRequest and
-parse_share_value in src/condor_startd.V6/slot_builder.cpp).
 """
 
 from __future__ import annotations
@@ -225,25 +222,6 @@ def _of_disk(asset: str, amount: str) -> str:
     return f"floor(0.{DISK_TENTHS} * {amount})" if asset == "disk" else amount
 
 
-_NAMES = {
-    "cpus": "cpus",
-    "ram": "memory",
-    "memory": "memory",
-    "disk": "disk",
-    "swap": "",
-    "virtualmemory": "",
-}
-"""HTCondor's names, which may be cut short, as the startd compares them -> asset of a policy."""
-_SHARE = re.compile(
-    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*"
-    r"(?:(?P<percent>%)|/\s*(?P<below>\d+(?:\.\d+)?)|(?P<suffix>[kmgtp]?)b?)",
-    re.IGNORECASE,
-)
-_SUFFIXES = "kmgtp"
-_SCALES = {"memory": "m", "disk": "k"}
-"""Suffix of the unit of an amount without one."""
-
-
 def items(shares: str) -> list[str]:
     """Items of a SLOT_TYPE_<N>, such as ``cpus=50%`` and ``25%``.
 
@@ -254,32 +232,6 @@ def items(shares: str) -> list[str]:
 
 
 def by_name(shares: str) -> dict[str, str]:
-    """Name, as it is written -> its share; without the share of all other assets."""
+    """Name in lower case → its share, of a SLOT_TYPE_<N>; without the share of all others."""
     named = (item.partition("=") for item in items(shares))
-    return {name.strip(): share.partition(":")[0].strip() for name, sign, share in named if sign}
-
-
-def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
-    """Amount of an asset in a slot of that type; None if the startd divides the rest evenly.
-
-    ``total`` is the amount in the whole machine.
-    """
-    if not shares.strip():
-        return None
-    rest = [item for item in items(shares) if "=" not in item] or ["auto"]
-    named = by_name(shares).items()
-    meant = (share for name, share in named if asset.lower() in (name.lower(), asset_of(name)))
-    match = _SHARE.fullmatch(next(meant, rest[-1]))
-    if match is None:
-        return None
-    number, below, steps = float(match["number"]), float(match["below"] or 1), 0
-    if match["percent"] or match["below"]:
-        return total * number / (100 if match["percent"] else below) if below else None
-    if match["suffix"] and (unit := _SCALES.get(asset.lower())):
-        steps = max(0, _SUFFIXES.index(match["suffix"].lower()) - _SUFFIXES.index(unit))
-    return number * float(1024**steps)
-
-
-def asset_of(name: str) -> Optional[str]:
-    """Asset of a name of HTCondor's, or of its beginning; empty if no policy counts it."""
-    return next((_NAMES[full] for full in _NAMES if full.startswith(name.lower())), None)
+    return {name.strip().lower(): share.strip() for name, sign, share in named if sign}

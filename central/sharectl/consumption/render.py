@@ -15,8 +15,8 @@ from sharectl.consumption.policy import (
     AssetPolicy,
     Consumption,
     SlotPolicy,
-    amount_of,
     attribute_of,
+    by_name,
     consumed,
     items,
     macros,
@@ -44,7 +44,7 @@ def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
     if any(rule.levels and not rule.total for rule in policy.assets.values()):
         yield _NOTES["total"]
     for asset in custom:
-        if asset not in declared and amount_of(policy.resources or "", asset, 1.0) != 0:
+        if asset not in declared and by_name(policy.resources or "").get(asset) != "0":
             detected = _NOTES["detected"] if asset == "gpus" else ""
             yield _NOTES["undeclared"].format(name=attribute_of(asset), detected=detected)
 

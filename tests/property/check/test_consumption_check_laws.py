@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from sharectl.check.consumption import CHECKS
 from sharectl.check.consumption_rules import unknown_knob
-from sharectl.check.consumption_subject import CheckedNode, ConsumptionSubject
+from sharectl.check.consumption_subject import CheckedNode
 from sharectl.condor.configuration import ConfigSource, Configuration, Definition, dumped
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.policy import amount_of
 
 ASSETS = {"Cpus": 64, "Memory": 262144, "Disk": 2**30}
 POLICIES = (
@@ -59,7 +58,7 @@ def htcondor() -> Iterator[CondorProcess]:
         yield process
 
 
-def subject(knobs: dict[str, str], htcondor: CondorProcess) -> ConsumptionSubject:
+def subject(knobs: dict[str, str], htcondor: CondorProcess) -> CheckedNode:
     """A file that sets these knobs, in which nothing is to be expanded."""
     definitions = tuple(
         Definition(name, text, Path("a.conf"), line)
@@ -67,7 +66,7 @@ def subject(knobs: dict[str, str], htcondor: CondorProcess) -> ConsumptionSubjec
     )
     values = {name.lower(): text for name, text in knobs.items()}
     configuration = Configuration("a.conf", ConfigSource(), definitions, values)
-    return ConsumptionSubject((CheckedNode(configuration, htcondor),), htcondor)
+    return CheckedNode(configuration, htcondor)
 
 
 @settings(max_examples=30)
@@ -125,7 +124,7 @@ def test_a_knob_with_a_letter_too_few_or_twice_is_named(
     at %= len(knob)
     prefix = "SLOT_TYPE_1_" if of_type and knob != "CLAIM_PARTITIONABLE_LEFTOVERS" else ""
     written = f"{prefix}{knob[:at]}{knob[at] * 2 if twice else ''}{knob[at + 1 :]}"
-    (finding,) = unknown_knob(subject({written: "True"}, htcondor).nodes[0])
+    (finding,) = unknown_knob(subject({written: "True"}, htcondor))
     # A letter too few may fit two knobs: CONSUMPTION_PUS.
     near = [
         name
@@ -133,10 +132,3 @@ def test_a_knob_with_a_letter_too_few_or_twice_is_named(
         if name[:at] + name[at + 1 :] == knob[:at] + knob[at + 1 :]
     ]
     assert finding.remedy in [f"write {prefix}{name}" for name in (near, [knob])[twice]]
-
-
-@given(part=st.integers(1, 100), total=st.integers(1, 10**6))
-def test_a_share_in_percent_is_that_part(part: int, total: int) -> None:
-    for shares in (f"{part}%", f"cpus=1, memory={part}%"):
-        assert amount_of(shares, "Memory", total) == pytest.approx(total * part / 100)
-    assert amount_of(f"memory={total}", "Memory", 1) == total

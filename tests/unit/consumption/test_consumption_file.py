@@ -103,11 +103,6 @@ def test_each_fault_has_its_place(golden: Callable[[str, str], None]) -> None:
         assert f"{path}: " in " ".join(problems[text]), text
 
 
-TWO_TYPES = "".join(
-    f"  {number}: {{model: minimum_charge, resources: cpus=60%, {CHARGES}}}\n" for number in (1, 2)
-)
-
-
 @pytest.mark.parametrize(
     ("text", "line", "code"),
     [
@@ -117,7 +112,6 @@ TWO_TYPES = "".join(
         (of_expressions(disk="expression: TARGET.RequestDisk +"), 7, "expressions"),
         (of_expressions(memory="expression: MY.RequestMemory"), 6, "scope"),
         (of_expressions(**dict.fromkeys(STANDARD, "always: 0")), 5, "zero"),
-        (f"slot_types:\n{TWO_TYPES}", 3, "slot types"),
     ],
 )
 def test_findings_of_the_check_are_at_the_line_of_the_yaml(
