@@ -15,7 +15,6 @@ import job_ctl
 import mc_grace
 import target
 from sharectl.check.findings import Finding, Level
-from sharectl.check.snippet_rules import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES
 from sharectl.check.snippet_subject import PUBLISHED
 from sharectl.check.snippets import CHECKS, check
 from sharectl.cli.main import main
@@ -25,7 +24,6 @@ from sharectl.shares.groups import GroupTree
 from sharectl.shares.quotas import central_manager_configuration
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
-PROGRAMS = Path(job_ctl.__file__).parent
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
 DEFRAG = "60-sharectl-defrag.conf"
 LATER = "99-local.conf"
@@ -314,21 +312,3 @@ def test_the_checks_know_what_the_jobs_publish(program: str) -> None:
         "mc_grace.py": [*mc_grace.FAIL_SAFE, mc_grace.REASON, mc_grace.TIME],
     }
     assert set(PUBLISHED[program]) == set(published[program])
-
-
-def test_the_checks_know_job_ctl() -> None:
-    """Its options, how many sources it takes, and what lies beside it."""
-    assert set(JOB_CTL_OPTIONS) == set(job_ctl.OPTIONS)
-    assert MAX_SOURCES == job_ctl.MAX_SOURCES
-    assert sorted(BESIDE) == sorted(path.name for path in PROGRAMS.glob("target*.py"))
-
-
-def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
-    (installed := tmp_path / "libexec").mkdir()
-    for name in ("job_ctl.py", "target.py"):
-        shutil.copy(PROGRAMS / name, installed)
-    add(folder, f"STARTD_CRON_JOB_CTL_EXECUTABLE = {installed}/job_ctl.py\n")
-    source = machine(folder)
-    findings = check(source, {}).findings
-    places = [finding.place for finding in findings if finding.id == "cron"]
-    assert places == [f"{folder / LATER}:1"] * (len(BESIDE) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Optional
 
 from sharectl.check.findings import Finding, Level
@@ -27,17 +27,7 @@ from sharectl.publish import signing
 from sharectl.words import near
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
-PROGRAM, COUNTS_FREE_CORES = "job_ctl.py", "mc_grace.py"
-BESIDE = ("target.py", "target_collector.py", "target_https.py")
-"""Files that `PROGRAM` runs from its own folder."""
-JOB_CTL_OPTIONS = (
-    *("--source", "--host", "--state", "--max-age-seconds", "--key-file", "--pool", "--identity"),
-    *("--groups", "--condor-status", "--startd", "--timeout-seconds", "--ca-file"),
-    "--target-program",
-)
-"""Options of job_ctl.py; each takes a value."""
-MAX_SOURCES = 8
-"""Sources that job_ctl.py asks at most."""
+COUNTS_FREE_CORES = "mc_grace.py"
 _GROWING = {
     # Knob that several files share → assignment that keeps what was there before.
     "START": "START = ($(START)) && (…)",
@@ -147,7 +137,7 @@ def invalid_word(subject: SnippetSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
-    """Knobs of sharectl's that are no number, too small, or stale before the next run."""
+    """Knobs of sharectl's that are no number, or too small."""
     configuration = subject.configuration
     knobs = [knob for knob in _NUMBERS if configuration.assignments(knob)]
     values = dict(zip(knobs, subject.numbers([subject.text(knob) for knob in knobs])))
@@ -170,7 +160,7 @@ def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         is_periodic = subject.cron(job, "MODE").lower() in ("", "periodic")
         is_our_grace = subject.ours.get(job) == COUNTS_FREE_CORES
         faults = {
-            "may hang": ("KILL", is_periodic and not _starts_true(subject.cron(job, "KILL"))),
+            "may hang": ("KILL", is_periodic and subject.cron(job, "KILL")[:1].lower() != "t"),
             "prefix": ("PREFIX", job in subject.ours and subject.cron(job, "PREFIX")),
             "listed twice": ("", lower.count(job.lower()) > 1),
             "two of MC_GRACE": ("", subject.is_live and is_our_grace),
@@ -193,14 +183,6 @@ def _program_faults(subject: SnippetSubject, job: str) -> Iterator[Finding]:
         return  # it is another machine's
     elif not (Path(program).is_file() and os.access(program, os.X_OK)):
         yield finding("missing program", place, job=job, program=program)
-    elif PurePosixPath(program).name == PROGRAM:
-        for name in BESIDE:
-            if not Path(program).with_name(name).is_file():
-                yield finding("half installed", place, job=job, program=program, name=name)
-
-
-def _starts_true(text: str) -> bool:
-    return text.lower().startswith("t")
 
 
 # ---- Sources of targets
@@ -215,9 +197,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     if invalid := [repr(entry) for entry in entries if not _SOURCES.fullmatch(entry)]:
         yield finding("invalid source", place, sources=invalid)
         return
-    if len(entries) > MAX_SOURCES:
-        yield finding("too many sources", place, most=MAX_SOURCES)
-    words = (_arguments(subject) or subject.text(OPTIONS)).split()
+    words = subject.text(OPTIONS).split()
     arguments = dict(zip(words[::2], words[1::2]))
     unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
     identity = arguments.get("--identity", "")
@@ -227,32 +207,6 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     if "--key-file" not in arguments:
         for why in filter(None, map(_exposed, unauthenticated)):
             yield finding("exposed", place, level=Level.ADVICE, why=why)
-
-
-@CHECKS.rule()
-def options(subject: SnippetSubject) -> Iterator[Finding]:
-    """Options that job_ctl.py does not have, or that lack a value."""
-    words = _arguments(subject).split()
-    if not words or not re.fullmatch(r"\S+", subject.text(SOURCE)):
-        return
-    knob = OPTIONS if subject.text(OPTIONS) else f"STARTD_CRON_{_job_ctl(subject)}_ARGS"
-    place = subject.place(knob)
-    unknown = [name for name in words[::2] if name not in JOB_CTL_OPTIONS]
-    if unknown:
-        meant = near(unknown[0], JOB_CTL_OPTIONS) or JOB_CTL_OPTIONS
-        yield finding("unknown option", place, option=unknown[0], meant=" or ".join(meant))
-    elif len(words) % 2:
-        yield finding("option without value", place, option=words[-1])
-
-
-def _job_ctl(subject: SnippetSubject) -> str:
-    """Name of the STARTD_CRON job that looks for targets; empty without one."""
-    return next((job for job, program in subject.ours.items() if program == PROGRAM), "")
-
-
-def _arguments(subject: SnippetSubject) -> str:
-    job = _job_ctl(subject)
-    return subject.cron(job, "ARGS") if job else ""
 
 
 def _exposed(entry: str) -> str:

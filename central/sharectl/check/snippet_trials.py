@@ -94,7 +94,11 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("takes nothing", place, jobs=_some(names))
         return
     rows = zip(*_rows(subject, text, [SITES_OWN]))
-    unclear = {name for name, values in zip(names, rows) if not any(map(_is_boolean, values))}
+    unclear = {
+        name
+        for name, values in zip(names, rows)
+        if not any(isinstance(value, (bool, int, float)) for value in values)
+    }
     if unclear:
         jobs = [name for name in names if name in unclear]
         yield finding("unclear", place, jobs=_some(jobs))
@@ -146,7 +150,7 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
     pairs = [(active, held) for active in words for held in words]
     own = [SITES_OWN, *({**SITES_OWN, **dict(zip(_OF_CLAIMS, pair))} for pair in pairs)]
     slots = [slots_with(subject, attributes)[1] for attributes in own]
-    usual, ended, *lives = (_word(row[0]) for row in _values(subject, text, slots, [{}]))
+    usual, ended, *lives = (str(row[0]).lower() for row in _values(subject, text, slots, [{}]))
     changed = [
         f"{_OF_CLAIMS[0]} is {active} and {_OF_CLAIMS[1]} is {held} ({life} instead of {usual})"
         for (active, held), life in zip(pairs[1:], lives)
@@ -173,20 +177,12 @@ def _rows(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list
     return _values(subject, start, slots, list(typical_jobs(subject.multicore_cores).values()))
 
 
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, (bool, int, float))
-
-
 def _values(
     subject: SnippetSubject, expression: str, slots: Sequence[Ad], jobs: Sequence[Ad]
 ) -> list[list[Any]]:
     """Value of an expression in each slot for each job; ``error`` if it cannot be read."""
     (values,) = subject.htcondor.evaluate([expression], slots, jobs)
     return values or [["error"] * len(jobs) for _ in slots]
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _some(words: Sequence[str]) -> str:

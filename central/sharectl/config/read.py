@@ -49,12 +49,10 @@ class Reader:
 
     def fault(self, path: ValuePath, message: str) -> None:
         """Note a fault at ``path``, on the line of its key or of the nearest one around it."""
-        indices = (self._index(path[:length]) for length in range(len(path), 0, -1))
+        around = [_folded(path[:length]) for length in range(len(path), 0, -1)]
+        indices = (self._places.get(at) for at in around)
         index = next((index for index in indices if index is not None), self.tree.start)
         self.faults.append(Fault(index, path, message))
-
-    def _index(self, path: ValuePath) -> Optional[int]:
-        return self.tree.keys.get(path, self._places.get(_folded(path)))
 
     def unknown_keys(self, section: type, value: Mapping[str, Any], path: ValuePath) -> bool:
         """Note the keys that a section does not have; False without one."""
