@@ -25,8 +25,7 @@ from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
 from sharectl.files.files import only_one
 from sharectl.ledger import jobs_file
-from sharectl.ledger.history import Histories
-from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.ledger.ledger import PLACE, Histories, Ledger
 from sharectl.model import CollectorWay, Snapshot, Source, Way
 from sharectl.plan.nodes import ControlledConstraint
 from sharectl.plan.plan import PlanConfig, State

@@ -1,17 +1,18 @@
-"""``ledger/ledger.sqlite`` in the state directory: every cycle, its retention and its check."""
+"""History of cycles: ``ledger/ledger.sqlite`` in the state directory, and the seed's two files."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import StateError
-from sharectl.ledger import cycles, database, sums
+from sharectl.ledger import cycles, database, error_log, jobs_file, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     UNREADABLE,
@@ -48,18 +49,15 @@ _COUNTS = {
     "first_cycle_with_nodes": "SELECT min(cycle) FROM nodes",
     "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
 }
-KEEP_DEFAULT = Keep()
 
 
+@dataclass(frozen=True)
 class Ledger:
     """The ledger at a path. Its methods raise StateError, which names the path and the remedy."""
 
-    def __init__(
-        self, path: Path, keep: Keep = KEEP_DEFAULT, busy_seconds: float = BUSY_SECONDS
-    ) -> None:
-        self.path = path
-        self.keep = keep
-        self.busy_seconds = busy_seconds
+    path: Path
+    keep: Keep = field(default_factory=Keep)
+    busy_seconds: float = BUSY_SECONDS
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> int:
         """Record a cycle, its nodes and the ends of jobs; returns its number.
@@ -195,3 +193,42 @@ def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator
             next(cycles.read(connection, "WHERE number = ?", (number,), with_nodes=True))
         except UNREADABLE as error:
             yield f"cycle {number} cannot be read: {error}"
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The seed's two files and the ledger; a `sharectl.cycle.ports.History`."""
+
+    jobs_file: Path
+    errors_log: Path
+    errors_log_max_bytes: int
+    errors_log_keep: int
+    ledger: Ledger
+
+    def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
+        """Record a cycle in each; a failure of one leaves the others."""
+        problems: list[StateError] = []
+        for write in (self._write_files, self.ledger.record):
+            try:
+                write(record, snapshot)
+            except StateError as error:
+                problems.append(error)
+            except ValueError as error:
+                reason = f"the cycle is not recorded: {error}; please report this line"
+                problems.append(StateError(reason))
+        if problems:
+            superseded = "".join(error.supersedes for error in problems)
+            raise StateError("\n".join(map(str, problems)), superseded)
+
+    def run_times(self, groups: Sequence[str]) -> RunTimes:
+        """Run times that the ledger has learnt."""
+        return self.ledger.run_times(groups)
+
+    def _write_files(self, record: CycleRecord, snapshot: Snapshot) -> None:
+        if record.complete:
+            errors = [control.error for control in record.groups]
+            lines = error_log.rows(record.taken_at, errors)
+            error_log.append(
+                self.errors_log, lines, self.errors_log_max_bytes, self.errors_log_keep
+            )
+            jobs_file.write(self.jobs_file, snapshot)

@@ -13,8 +13,8 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
-from sharectl.condor.daemons import collector_question, slots, why_collector, with_address
-from sharectl.condor.deadline import ask_all, words
+from sharectl.condor.daemons import collector_question, slots, with_address
+from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import (
     QuotaKnob,
     groups_of_knobs,
@@ -39,8 +39,6 @@ from sharectl.shares.pledges import Pledge
 SOURCE = "negotiator"
 _MOST_BYTES = 2**22
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
-_OF_COLLECTOR = "Failed communication with collector"
-"""Part of the words of HTCondor's library about a collector that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,7 @@ class NegotiatorPledges:
         ask = partial(collector_question, collector, access.deadline_seconds)
         questions = {}
         if access.file is None:
-            question = ask(partial(quota_knobs, name=access.name))
-            questions["negotiator"] = question._replace(why=partial(_why_silent, collector))
+            questions["negotiator"] = ask(partial(quota_knobs, name=access.name))
         if not (access.pool_cores and access.weight_hs06):
             questions["collector"] = ask(partial(_power, pool=self.pool))
         answers = ask_all(questions)
@@ -129,9 +126,7 @@ class NegotiatorPledges:
             return KnobsCopy(access.name, now, knobs), cores, hs06
         answer = answers["negotiator"]
         if answer.value is None:
-            problem = answer.source.problem or ""
-            problem = with_address(collector, problem) if _OF_COLLECTOR in problem else problem
-            return self._copy(now, f"negotiator: {problem}", warnings), cores, hs06
+            return self._copy(now, f"negotiator: {answer.source.problem}", warnings), cores, hs06
         copy = KnobsCopy(access.name, now, tuple(answer.value))
         if self.keep:
             keep_copy(self.document, copy, warnings)
@@ -148,13 +143,6 @@ class NegotiatorPledges:
             raise PoolUnavailableError(f"{problem}; the copy is of {ago(age)}, older than {bound}")
         warnings.append(f"{problem}; what it said {ago(age)} is in use")
         return copy
-
-
-def _why_silent(collector: Optional[str], error: Exception) -> str:
-    """Why the collector did not answer, or what the negotiator's question says."""
-    if _OF_COLLECTOR in str(error):
-        return f"{_OF_COLLECTOR}: {why_collector(collector, error)}"
-    return words(error)
 
 
 def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:

@@ -8,8 +8,7 @@ import pytest
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.ports import Ports
 from sharectl.errors import StateError
-from sharectl.ledger.history import Histories
-from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.ledger.ledger import PLACE, Histories, Ledger
 from sharectl.model import PlanLimits, Source
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.publish.audit import AuditFile, Who
