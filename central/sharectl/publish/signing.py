@@ -5,6 +5,7 @@ The last line of a signed file is ``# signature: hmac-sha256 KEYID HEX``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -165,26 +166,17 @@ def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Op
     if kind is not None and NETWORK_FILE_SYSTEM.fullmatch(kind):
         return f"lies on a network file system ({kind}), which other machines can write to"
     for path in (file, *file.parents):
-        # The sticky bit keeps others from replacing a file, and not from making a missing one.
-        sticky_helps = path != file.parent
-        reason = _writable_by_others(path, {0, *trusted_uids}, sticky_helps=sticky_helps)
-        if reason is not None:
-            return f"{path} {reason}" if path != file else reason
-    return None
-
-
-def _writable_by_others(
-    path: Path, trusted: Collection[int], *, sticky_helps: bool
-) -> Optional[str]:
-    try:
-        facts = path.stat()
-    except OSError:
-        return None
-    sticky = facts.st_mode & stat.S_ISVTX
-    if facts.st_uid not in trusted:
-        return f"belongs to uid {facts.st_uid}"
-    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (sticky and sticky_helps):
-        return f"can be written to by others (mode {stat.S_IMODE(facts.st_mode):04o})"
+        with contextlib.suppress(OSError):
+            facts, reason = path.stat(), ""
+            # The sticky bit keeps others from replacing a file, and not from making a missing one.
+            is_sticky = facts.st_mode & stat.S_ISVTX and path != file.parent
+            if facts.st_uid not in {0, *trusted_uids}:
+                reason = f"belongs to uid {facts.st_uid}"
+            elif facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
+                mode = stat.S_IMODE(facts.st_mode)
+                reason = f"can be written to by others (mode {mode:04o})"
+            if reason:
+                return f"{path} {reason}" if path != file else reason
     return None
 
 
