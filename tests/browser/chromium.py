@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
@@ -34,38 +33,23 @@ def chromium(executable: str) -> Iterator[Chromium]:
 
 
 class Chromium:
-    """A page of the browser.
-
-    Attributes
-    ----------
-    page
-        Playwright's own.
-    requests
-        URLs that the page asked for, but for itself.
-    complaints
-        Lines that it wrote to the console, and errors that it did not catch.
-    """
+    """A page of the browser, with URLs that it asks for and lines that it writes to the console."""
 
     def __init__(self, page: Page) -> None:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page = page
-        self._url = ""
         page.set_default_timeout(DEADLINE_MILLISECONDS)
-        page.on("request", lambda request: self._asked(request.url))
+        page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda line: self.complaints.append(line.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def _asked(self, url: str) -> None:
-        if url != self._url:
-            self.requests.append(url)
 
     def open(self, path: Path) -> None:
         """Load a file, and wait until it is drawn."""
         self.requests.clear()
         self.complaints.clear()
-        self._url = path.as_uri()
-        self.page.goto(self._url, wait_until="load")
+        self.page.goto(path.as_uri(), wait_until="load")
+        self.requests.remove(path.as_uri())
         self.evaluate(
             "document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => 1)"
         )
@@ -77,13 +61,6 @@ class Chromium:
             media="print" if paper else "screen", color_scheme="dark" if dark else "light"
         )
 
-    def evaluate(self, script: str, arguments: Optional[Mapping[str, object]] = None) -> Any:
-        """Value of an expression of JavaScript; ``arguments`` are names in it."""
-        values = arguments or {}
-        parameters = ",".join(map(json.dumps, values.values()))
-        return self.page.evaluate(f"(({','.join(values)}) => ({script}))({parameters})")
-
-    def pdf(self) -> bytes:
-        """The page on paper (A4), whatever `look` chose last."""
-        self.page.emulate_media(media="print")
-        return self.page.pdf(format="A4", prefer_css_page_size=True)
+    def evaluate(self, script: str) -> Any:
+        """Value of an expression of JavaScript."""
+        return self.page.evaluate(script)

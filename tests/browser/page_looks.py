@@ -62,9 +62,6 @@ _WIDE = """
     && e.getBoundingClientRect().right > innerWidth + 0.5)
   .map(e => e.tagName + '.' + e.className)"""
 
-_BAR_BEGINS = """
-[...document.querySelectorAll('table.summary td svg')].map(e => e.getBoundingClientRect().left)"""
-
 
 def missing_curves(browser: Chromium) -> list[str]:
     """Lines and layers that are not drawn, or are incomplete between gaps."""
@@ -114,12 +111,6 @@ def overlapping(browser: Chromium) -> list[str]:
     return wrong
 
 
-def ragged_bars(browser: Chromium) -> list[float]:
-    """Places where the bars of the summary begin, if they are several."""
-    begins: list[float] = browser.evaluate(_BAR_BEGINS)
-    return begins if begins and max(begins) - min(begins) > 1 else []
-
-
 def too_wide(browser: Chromium) -> list[str]:
     """Elements that reach beyond the window, and the page if it does."""
     wide: list[str] = browser.evaluate(_WIDE)
@@ -135,35 +126,6 @@ def alike_without_colour(browser: Chromium) -> list[str]:
         if "dot" not in curve["name"]:
             signs[curve["figure"], curve["sign"]].add(curve["name"])
     return [f"{figure}: {names}" for (figure, _), names in signs.items() if len(names) > 1]
-
-
-def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
-    """Pages of paper, and figures that do not end on the page on which they begin.
-
-    A printed page keeps its links: one to the begin and to the end of each figure tells on which
-    page they are.
-    """
-    names: list[str] = browser.evaluate("""(() => {
-      const names = [];
-      document.querySelectorAll('figure').forEach((figure, k) => {
-        for (const [end, place] of [['begin', 'afterbegin'], ['end', 'beforeend']])
-          figure.insertAdjacentHTML(place, `<i id="at-${k}-${end}"></i>`);
-        document.querySelector('footer').insertAdjacentHTML('beforeend',
-          `<a href="#at-${k}-begin">.</a><a href="#at-${k}-end">.</a>`);
-        names.push(figure.querySelector('h3').textContent);
-      });
-      return names;
-    })()""")
-    paper = browser.pdf()
-    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper))
-    ends = re.finditer(rb"/(at-[0-9]+-(?:begin|end))\s*\[\s*([0-9]+) 0 R", paper)
-    places = {end[1].decode(): end[2].decode() for end in ends}
-    assert len(places) == 2 * len(names), (
-        f"the paper tells of {len(places)} ends of {len(names)} figures"
-    )
-    return pages, [
-        name for k, name in enumerate(names) if places[f"at-{k}-begin"] != places[f"at-{k}-end"]
-    ]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

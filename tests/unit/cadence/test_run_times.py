@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,15 +15,9 @@ HEADER = "; Version: 2.2\n; Computer: made up\n\n"
 
 
 def _swf(
-    seconds: object,
-    allocated: object = 1,
-    requested: object = -1,
-    status: object = 1,
-    group: object = 3,
+    seconds: float, cores: int = 1, requested: int = -1, status: int = 1, group: int = 3
 ) -> str:
-    return (
-        f"1 0 -1 {seconds} {allocated} -1 -1 {requested} 100 -1 {status} 1 {group} -1 -1 1 -1 -1\n"
-    )
+    return f"1 0 -1 {seconds} {cores} -1 -1 {requested} 100 -1 {status} 1 {group} -1 -1 1 -1 -1\n"
 
 
 def _written(path: Path, text: str) -> Path:
@@ -66,20 +59,6 @@ def test_a_fault_of_a_file_is_named_with_its_line(
 def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"jobs:1: .* begins no job, or one that does not end"):
         asks.history_read(_written(tmp_path / "jobs", text))
-
-
-@pytest.mark.parametrize("kind", ["missing", "folder", "device", "broken", "no gzip", "no text"])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, kind: str) -> None:
-    path = {"folder": tmp_path, "device": Path("/dev/zero")}.get(kind, tmp_path / kind)
-    content = {
-        "broken": gzip.compress((HEADER + _swf(60) * 1000).encode())[:-20],
-        "no gzip": b"\x1f\x8bnonsense that is no gzip",
-        "no text": b"\xff\xfe" * 99,
-    }
-    if kind in content:
-        path.write_bytes(content[kind])
-    with pytest.raises(InputError, match=re.escape(str(path))):
-        asks.swf_read(path)
 
 
 def _job(**attributes: object) -> dict[str, object]:
