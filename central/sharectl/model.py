@@ -306,6 +306,32 @@ class CollectorWay:
 
 
 @dataclass(frozen=True)
+class PoolConfig:
+    """Questions to daemons."""
+
+    name: Optional[str] = setting(None, kind="pool name")
+    """Name of the pool: nodes that are told one refuse targets of others (docs/transports.md)."""
+    collector: Optional[str] = setting(None, kind="daemon")
+    """Collector; null: COLLECTOR_HOST of this machine."""
+    mode: str = setting("counted", choices=("counted", "jobs"))
+    """`counted`: collector and schedds count. `jobs`: every job is fetched. Both give the same
+    table."""
+    schedds: tuple[str, ...] = setting((), kind="daemon")
+    """Schedds that must answer, beside all that the collector knows."""
+    demand: str = setting("placeable", choices=("placeable", "pending"))
+    """`placeable` ignores pending jobs that no node could run, were it empty; `pending` counts
+    all."""
+    collector_deadline_seconds: float = setting(20.0, above=0, most=3600)
+    """Time for the collector."""
+    schedd_deadline_seconds: float = setting(60.0, above=0, most=3600)
+    """Time for each schedd; they are asked together."""
+    default_node_hs06: float = setting(DEFAULT_NODE_HS06, above=0, most=1e6)
+    """Power of a node without `t1_wn_hs06`."""
+    default_node_cores: int = setting(DEFAULT_NODE_CORES, least=1, most=65536)
+    """Cores of a node without TotalSlotCpus."""
+
+
+@dataclass(frozen=True)
 class Way:
     """Way of targets to the nodes: one of the keys."""
 

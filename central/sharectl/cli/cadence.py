@@ -13,7 +13,8 @@ from sharectl.cadence.choice import Facts, Knobs, Terms, compare
 from sharectl.cadence.run_times import Load, parse
 from sharectl.cli import options
 from sharectl.config.load import load
-from sharectl.config.model import PledgesConfig, PoolConfig
+from sharectl.config.model import PledgesConfig
+from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
 from sharectl.words import printable

@@ -17,12 +17,12 @@ from sharectl.condor.ad_files import AdOfFile, read
 from sharectl.condor.empty_slots import emptied
 from sharectl.condor.negotiator import groups_of
 from sharectl.config.load import load
-from sharectl.config.model import PoolConfig
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import Jobs
 from sharectl.consumption.policy import STANDARD, Consumption, attribute_of
 from sharectl.consumption.render import line_of, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
+from sharectl.model import PoolConfig
 from sharectl.report import match_cost
 from sharectl.shares.quotas import Group
 from sharectl.words import counted, printable

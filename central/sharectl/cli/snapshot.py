@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 def pool_of(config: Config) -> CondorPool:
     """Live pool."""
-    from sharectl.condor.pool import CondorPool, PoolAccess
+    from sharectl.condor.pool import CondorPool
 
-    questions = {key: value for key, value in vars(config.pool).items() if key != "name"}
+    steering = config.control
     return CondorPool(
-        PoolAccess(
-            groups=config.tree.names,
-            **vars(config.nodes),
-            **questions,
-            multicore_cores=config.control.limits.multicore_cores,
-            true_sizes=config.control.strategy == "many",
-        )
+        config.tree.names,
+        config.nodes,
+        config.pool,
+        steering.limits.multicore_cores,
+        true_sizes=steering.strategy == "many",
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple, Optional
@@ -31,6 +31,7 @@ from sharectl.model import (
     Node,
     OtherJobs,
     PendingJobs,
+    PoolConfig,
     RunningJobs,
     Snapshot,
     Source,
@@ -38,15 +39,13 @@ from sharectl.model import (
 )
 from sharectl.plan.nodes import (
     HOST_NAME,
-    Controlled,
     ControlledConstraint,
+    NodesConfig,
     controlled_machines,
 )
 from sharectl.shares.demand import job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 
-STALE_SECONDS = 2340
-"""Three periods of 13 minutes."""
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
 MOST_OTHERS = 10
@@ -72,31 +71,6 @@ _PROJECTION = [
 ]
 
 
-class PoolAccess(NamedTuple):
-    """Ways to reach a pool, and what to take for granted there."""
-
-    groups: tuple[str, ...]
-    """Configured groups."""
-    controlled: Controlled
-    collector: Optional[str] = None
-    """Address; None for the pool of this machine's HTCondor configuration."""
-    mode: str = "counted"
-    schedds: tuple[str, ...] = ()
-    """Names that must answer even if the collector does not know them."""
-    collector_deadline_seconds: float = 20
-    schedd_deadline_seconds: float = 60
-    default_node_hs06: float = 400
-    default_node_cores: int = 40
-    multicore_cores: int = 8
-    reserved: Optional[Controlled] = None
-    """Nodes that are kept free of targets; None: none are."""
-    true_sizes: bool = False
-    """Whether requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
-    job_ctl_stale_seconds: int = STALE_SECONDS
-    demand: str = "placeable"
-    """Whether pending jobs are tried on the nodes (``placeable``), or all count (``pending``)."""
-
-
 # ---- collector
 
 
@@ -113,12 +87,12 @@ class CollectorAnswer(NamedTuple):
     """Unix seconds at which the collector started; 0 if it does not say."""
 
 
-def look(collector: Any, access: PoolAccess, now: int) -> CollectorAnswer:
+def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
     ads = [ad for ad in slots(collector, projection=_PROJECTION) if _machine(ad)]
     met = {
         by.expression: {_machine(ad) for ad in slots(collector, by.expression, ["Machine"])}
-        for by in (access.controlled, access.reserved)
+        for by in (access.nodes.controlled, access.nodes.reserved)
         if isinstance(by, ControlledConstraint)
     }
     itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
@@ -142,7 +116,7 @@ def started_at(ad: Any) -> int:
 
 
 def nodes_of(
-    ads: Iterable[Any], access: PoolAccess, met: Mapping[str, Collection[str]], now: int
+    ads: Iterable[Any], access: CondorPool, met: Mapping[str, Collection[str]], now: int
 ) -> tuple[Node, ...]:
     """Execute points that have these slots, by host name.
 
@@ -156,12 +130,14 @@ def nodes_of(
         frozenset()
         if by is None
         else controlled_machines(by, by_machine, met.get(getattr(by, "expression", ""), ()))
-        for by in (access.controlled, access.reserved)
+        for by in (access.nodes.controlled, access.nodes.reserved)
     )
     nodes = []
     for machine, slot_ads in sorted(by_machine.items()):
         # First: it sets the time of the last run as if the ad had just been sent.
-        obeyed, refusal = node_ads.obedience_of_all(slot_ads, now, access.job_ctl_stale_seconds)
+        obeyed, refusal = node_ads.obedience_of_all(
+            slot_ads, now, access.nodes.job_ctl_stale_seconds
+        )
         hs06, cores = _power(slot_ads[0])
         nodes.append(
             Node(
@@ -210,9 +186,11 @@ def _power(ad: Any) -> tuple[Optional[float], Optional[int]]:
 
 
 def _hs06_per_core(
-    access: PoolAccess, node_hs06: Optional[float], node_cores: Optional[int]
+    access: CondorPool, node_hs06: Optional[float], node_cores: Optional[int]
 ) -> float:
-    return (node_hs06 or access.default_node_hs06) / (node_cores or access.default_node_cores)
+    return (node_hs06 or access.pool.default_node_hs06) / (
+        node_cores or access.pool.default_node_cores
+    )
 
 
 def _jobs_in(ad: Any) -> Iterator[Job]:
@@ -229,7 +207,7 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
         yield Job(_machine(ad), *held, *_power(ad))
 
 
-def _sizes(ads: Sequence[Any], access: PoolAccess) -> Sizes:
+def _sizes(ads: Sequence[Any], access: CondorPool) -> Sizes:
     """How requests count: a job that wants a whole node wants the largest."""
     if not (access.true_sizes and ads):
         return Sizes(max(MOST_PENDING_CORES, access.multicore_cores))
@@ -249,19 +227,25 @@ def _sizes(ads: Sequence[Any], access: PoolAccess) -> Sizes:
 # ---- pool
 
 
+@dataclass(frozen=True)
 class CondorPool:
     """A live pool, asked through its collector and all its schedds."""
 
-    def __init__(self, access: PoolAccess) -> None:
-        self.access = access
+    groups: tuple[str, ...]
+    """Configured groups."""
+    nodes: NodesConfig
+    pool: PoolConfig
+    multicore_cores: int = 8
+    true_sizes: bool = False
+    """Whether requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
-        access = self.access
+        pool = self.pool
         answer = collector_answer(
-            access.collector,
-            access.collector_deadline_seconds,
-            partial(look, access=access, now=now),
+            pool.collector,
+            pool.collector_deadline_seconds,
+            partial(look, access=self, now=now),
         )
         answered: Optional[CollectorAnswer] = answer.value
         if answered is None:
@@ -272,7 +256,7 @@ class CondorPool:
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial = self._ask_schedds(answered)
         running: Sequence[Job] = answered.running
-        if access.mode != "counted":
+        if pool.mode != "counted":
             running = [job for schedd in jobs for job in schedd.running]
         pending = self._pending(jobs, trial)
         waits = (
@@ -289,7 +273,7 @@ class CondorPool:
             pending,
             (answer.source, *sources),
             answered.started_at,
-            others(access.groups, running, jobs),
+            others(self.groups, running, jobs),
             waits=job_waits(waits),
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
@@ -298,28 +282,28 @@ class CondorPool:
     def _ask_schedds(
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
-        """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
-        access, schedds, sizes = self.access, answered.schedds, answered.sizes
-        ask = partial(schedd_questions, schedds, access.schedd_deadline_seconds)
-        plain = ask(partial(MODES[access.mode], sizes=sizes))
+        """Jobs, answers of schedds, and the trial of pending jobs, all pool for at once."""
+        pool, schedds, sizes = self.pool, answered.schedds, answered.sizes
+        ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
+        plain = ask(partial(MODES[pool.mode], sizes=sizes))
         # Apart, in children of bounded memory: trouble with kinds of jobs must not hide the jobs.
         shaped = {
             f"kinds of jobs of {name}": question._replace(more_bytes=MOST_MEMORY_BYTES)
             for name, question in ask(partial(shapes_of, sizes=sizes)).items()
-            if access.demand == "placeable"
+            if pool.demand == "placeable"
         }
         every = ask_all({**plain, **shaped})
         answers = {name: every[name] for name in plain}
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
-            return slots(collector(access.collector), projection=projection)
+            return slots(collector(pool.collector), projection=projection)
 
-        seconds = access.collector_deadline_seconds + TRIAL_SECONDS
+        seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
         trial = tried(look_again, [every[name] for name in shaped], seconds)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
-            for name in access.schedds
+            for name in pool.schedds
             if name.lower() not in present
         ]
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
@@ -334,13 +318,13 @@ class CondorPool:
                 node=names.get(job.machine, job.machine.partition(".")[0]),
                 group=self._group(job.accounting_group),
                 cores=job.cores,
-                hs06_per_core=_hs06_per_core(self.access, job.node_hs06, job.node_cores),
+                hs06_per_core=_hs06_per_core(self, job.node_hs06, job.node_cores),
                 seconds=max(0, now - job.since) if job.since else 0,
                 memory_mib=job.memory_mib,
             )
 
     def _group(self, accounting_group: Optional[str]) -> str:
-        return group_of(accounting_group, self.access.groups)
+        return group_of(accounting_group, self.groups)
 
     def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int, int]] = Counter()

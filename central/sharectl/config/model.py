@@ -17,8 +17,8 @@ from sharectl.control.laws import GAP_SECONDS, Control
 from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
 from sharectl.ledger.retention import Keep
-from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits, Way
-from sharectl.plan.nodes import ALL_NODES, Controlled
+from sharectl.model import PlanLimits, PoolConfig, Way
+from sharectl.plan.nodes import NodesConfig
 from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
@@ -97,21 +97,6 @@ class PledgesConfig:
 
 
 @dataclass(frozen=True)
-class NodesConfig:
-    """Execute points to steer."""
-
-    controlled: Controlled = setting(ALL_NODES, kind="nodes")
-    """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
-    ignored), a share such as `"50%"` (lowest SHA-256 of names; `"0%"` only measures), or a ClassAd
-    constraint. A single name is a host, in parentheses an attribute: `(HAS_GPU)`."""
-    reserved: Optional[Controlled] = setting(None, kind="nodes")
-    """Nodes that never get targets, in the same forms."""
-    job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
-    """Age of the last `job_ctl` run (node's clock) that `status` calls stale where nodes publish no
-    `t1_JobCtlStaleSeconds`: three 13-minute periods."""
-
-
-@dataclass(frozen=True)
 class ControlConfig:
     """Strength of steering."""
 
@@ -130,32 +115,6 @@ class ControlConfig:
     incomplete: str = setting("keep", choices=("keep", "withdraw"))
     """If a schedd or the collector is silent: `keep` lets targets expire, `withdraw` removes them
     at once."""
-
-
-@dataclass(frozen=True)
-class PoolConfig:
-    """Questions to daemons."""
-
-    name: Optional[str] = setting(None, kind="pool name")
-    """Name of the pool: nodes that are told one refuse targets of others (docs/transports.md)."""
-    collector: Optional[str] = setting(None, kind="daemon")
-    """Collector; null: COLLECTOR_HOST of this machine."""
-    mode: str = setting("counted", choices=("counted", "jobs"))
-    """`counted`: collector and schedds count. `jobs`: every job is fetched. Both give the same
-    table."""
-    schedds: tuple[str, ...] = setting((), kind="daemon")
-    """Schedds that must answer, beside all that the collector knows."""
-    demand: str = setting("placeable", choices=("placeable", "pending"))
-    """`placeable` ignores pending jobs that no node could run, were it empty; `pending` counts
-    all."""
-    collector_deadline_seconds: float = setting(20.0, above=0, most=3600)
-    """Time for the collector."""
-    schedd_deadline_seconds: float = setting(60.0, above=0, most=3600)
-    """Time for each schedd; they are asked together."""
-    default_node_hs06: float = setting(DEFAULT_NODE_HS06, above=0, most=1e6)
-    """Power of a node without `t1_wn_hs06`."""
-    default_node_cores: int = setting(DEFAULT_NODE_CORES, least=1, most=65536)
-    """Cores of a node without TotalSlotCpus."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, valu
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedd_jobs import NO_SLOT
-from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
     Amount,
     Look,
@@ -36,6 +35,7 @@ from sharectl.consumption.cost import (
 )
 from sharectl.consumption.policy import STANDARD
 from sharectl.errors import InputError
+from sharectl.model import PoolConfig
 from sharectl.shares.groups import without_user
 
 Ad = Mapping[str, str]

@@ -11,6 +11,7 @@ from math import floor
 from typing import Optional, Union
 
 from sharectl.model import Node, Snapshot, Standing
+from sharectl.settings import setting
 
 NOT_PUBLISHED, NEVER_RAN = "not-published", "never-ran"
 """Of a node that publishes no code; the second has the snippet that should run job_ctl."""
@@ -154,6 +155,21 @@ class ControlledConstraint:
 Controlled = Union[ControlledHosts, ControlledShare, ControlledConstraint]
 
 ALL_NODES = ControlledHosts(("*",))
+
+
+@dataclass(frozen=True)
+class NodesConfig:
+    """Execute points to steer."""
+
+    controlled: Controlled = setting(ALL_NODES, kind="nodes")
+    """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
+    ignored), a share such as `"50%"` (lowest SHA-256 of names; `"0%"` only measures), or a ClassAd
+    constraint. A single name is a host, in parentheses an attribute: `(HAS_GPU)`."""
+    reserved: Optional[Controlled] = setting(None, kind="nodes")
+    """Nodes that never get targets, in the same forms."""
+    job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
+    """Age of the last `job_ctl` run (node's clock) that `status` calls stale where nodes publish no
+    `t1_JobCtlStaleSeconds`: three 13-minute periods."""
 
 
 def controlled_machines(

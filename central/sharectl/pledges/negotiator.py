@@ -22,9 +22,10 @@ from sharectl.condor.negotiator import (
     names_of,
     quota_knobs,
 )
-from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
+from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
+from sharectl.model import PoolConfig
 from sharectl.pledges.join import (
     Joined,
     SteeredGroup,

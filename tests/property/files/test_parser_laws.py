@@ -21,6 +21,7 @@ from sharectl.condor import configuration, pool, schedd_jobs
 from sharectl.config import load
 from sharectl.errors import SharectlError
 from sharectl.ledger import jobs_file
+from sharectl.model import PoolConfig
 from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
@@ -239,7 +240,9 @@ def _ad(attributes: dict[str, str]) -> Any:
 @settings(max_examples=400)
 def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     """A slot's ad is none, or has a host's name, and numbers that are not negative."""
-    access = pool.PoolAccess(tuple(GROUPS), nodes.ALL_NODES, job_ctl_stale_seconds=120)
+    access = pool.CondorPool(
+        tuple(GROUPS), nodes.NodesConfig(job_ctl_stale_seconds=120), PoolConfig()
+    )
     machine = pool._machine(ad)  # noqa: SLF001
     assert not machine or HOST_NAME.fullmatch(machine)
     (node,) = pool.nodes_of([ad], access, {}, 1_700_000_000)

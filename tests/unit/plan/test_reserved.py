@@ -7,17 +7,17 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.pool import PoolAccess, nodes_of
+from sharectl.condor.pool import CondorPool, nodes_of
 from sharectl.config.load import parse
 from sharectl.config.text import as_data
 from sharectl.cycle.record import record_of, snapshot_of
-from sharectl.model import Node, PlanLimits
+from sharectl.model import Node, PlanLimits, PoolConfig
 from sharectl.plan.nodes import (
-    ALL_NODES,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
     ControlledShare,
+    NodesConfig,
 )
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.settings import STRATEGIES
@@ -33,7 +33,7 @@ GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
         ("[wn-0*, wn-117]", ControlledHosts(("wn-0*", "wn-117"))),
         ('"10%"', ControlledShare(0.1)),
         ("t1_room == 3", ControlledConstraint("t1_room == 3")),
-        ("{constraint: GPU}", ControlledConstraint("GPU")),
+        ("(GPU)", ControlledConstraint("(GPU)")),
     ],
 )
 def test_reserved_nodes_are_written_as_controlled_ones(
@@ -53,7 +53,7 @@ def slot(machine: str, **attributes: Any) -> dict[str, Any]:
 
 
 def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
-    access = PoolAccess(("cms",), ALL_NODES, reserved=reserved)
+    access = CondorPool(("cms",), NodesConfig(reserved=reserved), PoolConfig())
     return nodes_of(slots, access, {"GPU": {"wn-2.x"}}, NOW)
 
 

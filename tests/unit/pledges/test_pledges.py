@@ -13,10 +13,10 @@ from sharectl.cli import wiring
 from sharectl.cli.main import main
 from sharectl.condor.negotiator import QuotaKnob
 from sharectl.config.load import load
-from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
+from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
-from sharectl.model import Source
+from sharectl.model import PoolConfig, Source
 from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.shares.pledges import Pledged
