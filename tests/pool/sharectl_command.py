@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
@@ -14,6 +15,8 @@ from typing import Any, Optional
 import yaml
 
 from poolbox import Box
+from sharectl.model import Plan, Target
+from sharectl.report import as_json
 
 CHECKOUT = Path(__file__).parents[2]
 GROUPS = {"cms": 300.0, "atlas": 200.0}
@@ -77,6 +80,14 @@ class Sharectl:
         printed: dict[str, Any] = json.loads(self.run(*arguments, "--json", **configuration).stdout)
         return printed
 
+    def publish(
+        self, plan: Plan, expect: int = 0, **configuration: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """``sharectl publish`` of that plan."""
+        path = self.folder / "plan.json"
+        path.write_text(as_json.dumps("plan", as_json.plan(plan)))
+        return self.run("publish", "--plan", str(path), expect=expect, **configuration)
+
     def _environment(self) -> dict[str, str]:
         own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}
         return {**own, **self.box.client_environment, **self.environment}
@@ -92,6 +103,14 @@ class Sharectl:
         path = self.folder / f"sharectl-{abs(hash(repr(configuration)))}.yaml"
         path.write_text(yaml.safe_dump(content, sort_keys=False))
         return path
+
+
+def plan_for(nodes: Sequence[str], validity_seconds: int, cap: int, sequence: int = 0) -> Plan:
+    """Plan that holds back atlas to that many cores on all these nodes, for cms."""
+    now = int(time.time())
+    targets = tuple(Target(node, "atlas", cap, "cms", 8) for node in nodes)
+    until = now + validity_seconds
+    return Plan(sequence or now, now, until, tuple(GROUPS), targets, "targets", "atlas", "cms")
 
 
 def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
