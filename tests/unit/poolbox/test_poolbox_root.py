@@ -14,7 +14,7 @@ import pytest
 
 from poolbox.errors import CannotBuildError, PoolboxError
 from poolbox.machine import check_can_build, check_can_run, check_has_subordinate_ids
-from poolbox.root import cached_root, htcondor_version, remove_tree
+from poolbox.root import cached_root, find_root, htcondor_version, remove_tree
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[3]
@@ -121,6 +121,12 @@ def test_a_root_is_built_once_and_found_again(home: Path) -> None:
     assert path != cached_root("forky", anything_goes)
     past_its_date = ['Check-Valid-Until "false"' in call for call in calls(home)]
     assert past_its_date == [False, True], "testing is taken past the date of its index"
+
+
+def test_an_htcondor_on_path_is_used_and_no_root_is_built(home: Path) -> None:
+    (home / "bin" / "condor_master").touch(0o755)
+    assert find_root("trixie").path == Path("/")
+    assert not (home / "cache").exists()
 
 
 def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
