@@ -14,6 +14,16 @@ CHECKOUT = Path(__file__).parents[2]
 SHORT_SECONDS = "$INT(short)"
 """Seconds of a job that ends not with its neighbours: 6 to 18, the same ones in every pool."""
 
+CONSUMPTION_POLICY = """\
+CONSUMPTION_POLICY = True
+CONSUMPTION_CPUS = quantize(target.RequestCpus, {1})
+CONSUMPTION_MEMORY = quantize(target.RequestMemory, {8})
+CONSUMPTION_DISK = quantize(target.RequestDisk, {1024})
+CLAIM_PARTITIONABLE_LEFTOVERS = False
+SLOT_WEIGHT = Cpus
+"""
+"""Configuration of a node that gives its cores out by a policy, all that are matched in a cycle."""
+
 
 def snippet(*lines: str, **knobs: object) -> str:
     """Snippet as it is deployed, hurried: minutes are seconds, and a run may be late.
@@ -98,3 +108,16 @@ def held(box: Box, node: str) -> Counter[str]:
         if slot["SlotType"] == "Dynamic":
             cores[str(slot.get("AccountingGroup")).partition(".")[0]] += slot["Cpus"]
     return cores
+
+
+def still(box: Box, running: int) -> None:
+    """Wait until so many jobs run, and the collector knows each of them."""
+
+    def seen() -> bool:
+        slots = box.run(
+            ["condor_status", "-constraint", "PartitionableSlot", "-af", "size(ChildCpus)"]
+        ).stdout.split()
+        wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
+        return wanted == running == sum(int(count) for count in slots)
+
+    box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")

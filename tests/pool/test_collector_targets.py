@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -14,17 +13,16 @@ from typing import Any, Optional
 import pytest
 
 from poolbox import Box
-from sharectl.model import Plan, Target
-from sharectl.publish import text
-from sharectl.report import as_json
+from sharectl.model import Plan
 from tests.pool.conftest import OpenBox
 from tests.pool.identities import CENTRAL, FORGER, KNOWN, SPEC, STRANGER, Person, person, secure
-from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
+from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl, plan_for
 
 BY_COLLECTOR: dict[str, Any] = {
     "publish": [{"collector": {"identity": KNOWN}}],
     "pool": {"name": "box"},
 }
+NODE = "wn-001.example.org"
 VALIDITY_SECONDS = 3000
 MANY = 1000
 ONLY_SHARECTL = f"""\
@@ -64,20 +62,12 @@ def withdraw_all(sender: Person) -> None:
 
 
 def plan(sequence: int, *nodes: str) -> Plan:
-    now = int(time.time())
-    targets = tuple(Target(node, "atlas", 56, "cms", 8) for node in nodes)
-    return Plan(
-        sequence, now, now + VALIDITY_SECONDS, tuple(GROUPS), targets, "targets", "atlas", "cms"
-    )
+    return plan_for(nodes, VALIDITY_SECONDS, 56, sequence)
 
 
 def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration: Any) -> str:
     """What `sharectl publish` says about the plan, on whichever stream."""
-    path = command.folder / "plan.json"
-    path.write_text(as_json.dumps("plan", as_json.plan(published)))
-    done = command.run(
-        "publish", "--plan", str(path), expect=expect, **(configuration or BY_COLLECTOR)
-    )
+    done = command.publish(published, expect, **(configuration or BY_COLLECTOR))
     return done.stdout + done.stderr
 
 
@@ -89,13 +79,18 @@ def ads(box: Box, constraint: str = 'MyType == "SharectlTarget"') -> list[dict[s
     return json.loads(listed) if listed.strip() else []
 
 
+def told(box: Box, node: str, *options: str) -> dict[str, str]:
+    """What the node's own program prints: source, reason, sequence, until, order, groups."""
+    program = [str(CHECKOUT / "startd_cron" / "target.py"), "--source", "collector:"]
+    command = ["/usr/bin/python3", "-IS", *program, "--identity", KNOWN, "--host", node, *options]
+    printed = box.run(command, host=NODE, check=False).stdout
+    return dict(line.partition(" ")[::2] for line in printed.splitlines())
+
+
 def believed(box: Box, node: str) -> list[int]:
-    """Sequences of the ads that a node takes, by the rule of `job_ctl`."""
-    rule = (
-        f'MyType == "SharectlTarget" && t1_TargetNode == "{node}" && AuthenticatedIdentity == '
-        f'"{KNOWN}"'
-    )
-    return [ad["t1_TargetSequence"] for ad in ads(box, rule)]
+    """Sequence of the target that the node takes, if there is one."""
+    answer = told(box, node)
+    return [int(answer["sequence"])] if not answer["order"].startswith("none 0") else []
 
 
 def forged(node: str, sequence: int, name: Optional[str] = None) -> dict[str, Any]:
@@ -279,29 +274,6 @@ def test_what_a_sender_may_do_without_sharectl(
     )
 
 
-def test_a_cycle_publishes_by_every_way_and_disabling_withdraws_by_every_way(
-    sharectl: Sharectl,
-) -> None:
-    both: dict[str, Any] = {
-        **BY_COLLECTOR,
-        "publish": [*BY_COLLECTOR["publish"], {"file": str(sharectl.targets)}],
-    }
-    cycle = json.loads(sharectl.run("cycle", "--json", **both).stdout)
-    by_collector, by_file = cycle["published"]
-    assert by_collector.endswith(f"({KNOWN})")
-    assert by_file == str(sharectl.targets)
-    (told,) = ads(sharectl.box, 'MyType == "SharectlPlan"')
-    assert told["t1_TargetSequence"] == cycle["plan"]["sequence"]
-    status = json.loads(sharectl.run("status", "--json", expect=None, **both).stdout)
-    assert {place["sequence"] for place in status["published"]} == {cycle["plan"]["sequence"]}
-    assert [place["problem"] for place in status["published"]] == [None, None]
-    publish(sharectl, plan(cycle["plan"]["sequence"] + 1, "wn-001"), **both)
-    assert believed(sharectl.box, "wn-001")
-    sharectl.run("disable", "--reason", "test", **both)
-    assert believed(sharectl.box, "wn-001") == []
-    assert text.read(sharectl.targets).targets == ()
-
-
 def test_targets_go_with_disable_when_the_collector_has_left_publish(sharectl: Sharectl) -> None:
     publish(sharectl, plan(int(time.time()), "wn-001", "wn-002"))
     assert len(ads(sharectl.box)) == 2
@@ -352,72 +324,14 @@ def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Share
     )
 
 
-# ---- read by the node's own program
-
-NODE = "wn-001.example.org"
-ORDER, NO_ORDER = "atlas 56 cms 8", "none 0 none 0 undefined"
-
-
-def told(box: Box, source: str, *options: str) -> dict[str, str]:
-    """What `target.py` prints on the node: source, reason, sequence, until, order, groups."""
-    program = str(CHECKOUT / "startd_cron" / "target.py")
-    command = ["/usr/bin/python3", "-IS", program, "--source", source, "--host", NODE, *options]
-    printed = box.run(command, host=NODE, check=False).stdout
-    return dict(line.partition(" ")[::2] for line in printed.splitlines())
-
-
-def by_collector(box: Box, *options: str) -> dict[str, str]:
-    return told(box, "collector:", "--identity", KNOWN, *options)
-
-
 @pytest.mark.parametrize("name", ["wn-001", NODE])
 def test_an_ad_is_a_target_until_it_is_withdrawn(sharectl: Sharectl, name: str) -> None:
     published = plan(int(time.time()), name)
     publish(sharectl, published)
-    seen = by_collector(sharectl.box, "--pool", "box")
-    assert (seen["reason"], seen["order"]) == ("ok", f"{ORDER} undefined")
-    assert set(seen["groups"].split(",")) == set(published.groups)
-    assert (int(seen["sequence"]), int(seen["until"])) == (
-        published.sequence,
-        published.valid_until,
-    )
-    assert by_collector(sharectl.box, "--pool", "another")["reason"] == "other-pool"
+    seen = told(sharectl.box, NODE, "--pool", "box")
+    assert (seen["reason"], seen["order"]) == ("ok", "atlas 56 cms 8 undefined")
+    assert {*seen["groups"].split(",")} == {*published.groups}
+    assert int(seen["until"]) == published.valid_until
+    assert told(sharectl.box, NODE, "--pool", "another")["reason"] == "other-pool"
     publish(sharectl, plan(published.sequence + 1))
-    assert by_collector(sharectl.box)["order"] == NO_ORDER
-
-
-def test_a_forged_ad_is_no_target(sharectl: Sharectl, everybody: dict[str, Person]) -> None:
-    published = plan(int(time.time()), "wn-001")
-    publish(sharectl, published)
-    assert everybody[FORGER].send(
-        "UPDATE_AD_GENERIC", forged("wn-001", published.sequence + 9, "another")
-    )
-    assert int(by_collector(sharectl.box)["sequence"]) == published.sequence
-    assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-001", published.sequence + 9))
-    # It took the place of the node's own ad; the plan's ad has no line for the node.
-    sharectl.box.wait_until(
-        lambda: by_collector(sharectl.box)["reason"] == "no-line", 20, "it is ignored"
-    )
-    assert by_collector(sharectl.box)["order"] == NO_ORDER
-    assert told(sharectl.box, "collector:", "--identity", FORGER)["reason"] == "ok", (
-        "the identity decides"
-    )
-
-
-def test_a_signed_file_is_a_target_until_a_byte_is_changed(sharectl: Sharectl) -> None:
-    """The change of keys, and web servers, are in test_faults_of_delivery.py."""
-    file, keys = (sharectl.box.shared_directory / name for name in ("signed.txt", "keys"))
-    keys.touch(0o600)
-    keys.write_text(f"old {secrets.token_hex(32)}\n")
-    here = [{"file": str(file)}]
-
-    def seen() -> tuple[str, str]:
-        answer = told(sharectl.box, f"file:{file}", "--key-file", str(keys))
-        return answer["reason"], answer["order"]
-
-    publish(sharectl, plan(int(time.time()), "wn-001"), publish=here, signing_key_file=str(keys))
-    assert seen() == ("ok", f"{ORDER} undefined")
-    file.write_text(file.read_text().replace("atlas 56", "atlas 0"))
-    assert seen() == ("bad-signature", NO_ORDER)
-    publish(sharectl, plan(int(time.time()) + 1, "wn-001"), publish=here)
-    assert seen() == ("unsigned", NO_ORDER)
+    assert believed(sharectl.box, NODE) == []

@@ -17,7 +17,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.looking import described
+from tests.pool.deployed import jobs
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 NODE, ACCESS = "cn-609-05-06", "ap-1.example.org"
@@ -83,10 +83,10 @@ def box(open_box: OpenBox) -> Iterator[Box]:
 def shell(box: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment with the pool, a configuration and a ledger of two cycles."""
     folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
-    box.submit(described("cms", 1, 3, 1), ACCESS)
+    box.submit(jobs("cms", 1, 3, 1), ACCESS)
     box.wait_until(lambda: box.complete() and not box.jobs(), 120, "jobs have ended")
-    box.submit(described("alice", 1, 12, 600), ACCESS)
-    waiting = box.submit(described("cms", 8, 4, 600), ACCESS)
+    box.submit(jobs("alice", 1, 12, 600), ACCESS)
+    waiting = box.submit(jobs("cms", 8, 4, 600), ACCESS)
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 12, 120, "jobs run")
     sharectl = Sharectl(box, state)
     site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}

@@ -15,8 +15,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs, on, publish, snippet
-from tests.pool.test_live_actuation import CONSUMPTION_POLICY
+from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on, publish, snippet
 
 pytestmark = pytest.mark.semantics
 

@@ -1,8 +1,10 @@
-"""Targets reach a startd by file, web server and collector, and the collector at once."""
+"""Ads of the collector are a startd's target, and the collector hears of news at once.
+
+Targets by file and web server are those of test_faults_of_delivery.py.
+"""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.node_fakes import document, key_file
+from tests.node_fakes import document
 from tests.pool.conftest import OpenBox
-from tests.web_server import WebServer, serving, web_server
 
 NODE = "wn-001.example.org"
 JOB_CTL = Path(__file__).parents[2] / "startd_cron" / "job_ctl.py"
@@ -66,13 +67,6 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def server(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    with web_server(tmp_path_factory.mktemp("web"), serving(b"")) as running:
-        shutil.copy(running.certificate, box.shared_directory / "ca.pem")
-        yield running
-
-
 def configure(box: Box, options: str) -> str:
     """Have job_ctl run with these options; where the startd listens."""
     (box.local_directory(NODE) / "log" / "job_ctl.state").unlink(missing_ok=True)
@@ -122,42 +116,8 @@ def sender(box: Box) -> str:
     return box.wait_until(identity, WAIT_SECONDS, "the probe is there")
 
 
-def text_for(node: str, cap: int, sequence: int, key_id: str = "") -> str:
-    now = int(time.time())
-    return document(f"{node} alice {cap} cms 8", now=now, sequence=sequence, key_id=key_id)
-
-
-def test_a_target_by_file_its_end_and_its_age(box: Box) -> None:
-    file, now = box.shared_directory / "by-file.txt", int(time.time())
-    file.write_text(text_for(NODE, 3, now))
-    address = configure(box, f"--source file:{file}")
-    shows(box, "{ 3,8 }", "t1_Targetcores", address)
-    assert told(box, "t1_TargetSequence", address) == str(now)
-    file.write_text(text_for("wn-001", 2, now - 1))
-    shows(box, '"backwards"', "t1_JobCtlReason", address)
-    assert told(box, "t1_Targetcores", address) == "{ 0,0 }"
-    file.unlink()
-    shows(box, '"no-file"', "t1_JobCtlReason", address)
-
-
-def test_a_target_by_web_server(box: Box, server: WebServer) -> None:
-    now = int(time.time())
-    keys = key_file(box.shared_directory, "old", "new")
-    server.answer = serving(text_for(NODE, 3, now, "new").encode(), ETag='"1"')
-    options = f"--source {server.url()} --ca-file {box.shared_directory}/ca.pem --key-file {keys}"
-    address = configure(box, options)
-    shows(box, "{ 3,8 }", "t1_Targetcores", address)
-    server.answer = serving(b"", 304)
-    asked = len(server.asked)
-    box.wait_until(lambda: len(server.asked) > asked + 1, WAIT_SECONDS, "the node has asked again")
-    assert told(box, "t1_Targetcores", address) == "{ 3,8 }"
-    server.answer = serving(text_for(NODE, 2, now + 1).encode())
-    shows(box, '"unsigned"', "t1_JobCtlReason", address)
-    server.answer = serving(text_for(NODE, 2, now + 1, "old").encode())
-    shows(box, "{ 2,8 }", "t1_Targetcores", address)
-    server.answer = serving(b"", 500)
-    shows(box, '"http-status"', "t1_JobCtlReason", address)
-    assert told(box, "t1_Targetcores", address) == "{ 0,0 }"
+def text_for(cap: int, sequence: int) -> str:
+    return document(f"{NODE} alice {cap} cms 8", now=int(time.time()), sequence=sequence)
 
 
 def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
@@ -181,11 +141,11 @@ def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
 
 def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
     file, now = box.shared_directory / "news.txt", int(time.time())
-    file.write_text(text_for(NODE, 3, now))
+    file.write_text(text_for(3, now))
     address = configure(box, f"--source file:{file}")
     shows(box, "{ 3,8 }", "t1_Targetcores", address)
     time.sleep(3)  # the startd's own news of its new configuration are through
-    file.write_text(text_for(NODE, 2, now + 1))
+    file.write_text(text_for(2, now + 1))
     shows(box, "{ 2,8 }", "t1_Targetcores", address)
     if pool_suite == "trixie":  # 23.9.6 sends the daemon's ad only (HTCONDOR-3526)
         time.sleep(SOON_SECONDS)

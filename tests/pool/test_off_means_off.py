@@ -14,8 +14,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.logs import changes_in
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import partitionable, snippet
-from tests.pool.looking import described, still
+from tests.pool.deployed import jobs, partitionable, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
 NODE, LEFT_ALONE = "wn-001.example.org", "wn-002.example.org"
@@ -38,9 +37,9 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     nodes = ((NODE, steered), (LEFT_ALONE, ""))
     points = tuple(ExecutePoint(name, CORES, power_hs06=160.0, config=text) for name, text in nodes)
     with open_box(BoxSpec(points)) as box:
-        box.submit(described(HELD_BACK, 1, 2 * CORES, 3600))
+        box.submit(jobs(HELD_BACK, 1, 2 * CORES, 3600))
         still(box, 2 * CORES)
-        box.submit(described(HELPED, MULTICORE, WAITING, 3600))
+        box.submit(jobs(HELPED, MULTICORE, WAITING, 3600))
         yield box
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from poolbox import Box, BoxSpec
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import CONSUMPTION_POLICY
 from tests.pool.slot_practice import (
     ACCESS,
     advertised_free_cores,
@@ -24,14 +25,6 @@ pytestmark = pytest.mark.semantics
 CORES, NODES = 4, 3
 LICENCES = 2
 DEPTH, BREADTH = "70-fill-depth-first.conf", "70-fill-breadth-first.conf"
-CONSUMPTION_POLICY = """\
-CONSUMPTION_POLICY = True
-CONSUMPTION_CPUS = quantize(target.RequestCpus, {1})
-CONSUMPTION_MEMORY = quantize(target.RequestMemory, {8})
-CONSUMPTION_DISK = quantize(target.RequestDisk, {1024})
-CLAIM_PARTITIONABLE_LEFTOVERS = False
-SLOT_WEIGHT = Cpus
-"""
 
 
 @pytest.fixture(scope="module")

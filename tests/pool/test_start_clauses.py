@@ -17,7 +17,6 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
-from sharectl.shares.groups import group_of
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT
 from tests.pool.start_cases import (
@@ -25,7 +24,6 @@ from tests.pool.start_cases import (
     CORES,
     FORGED,
     GRACES,
-    GROUPS,
     JOBS,
     LATCH_ATTRIBUTES,
     Attributes,
@@ -149,12 +147,6 @@ def _job_ad(job: Job) -> Attributes:
 ALONE = _job_ad(JOBS["no group asking for 1"])
 
 
-def test_groups_are_those_that_the_central_manager_counts() -> None:
-    for text, group in GROUPS.items():
-        name = text.strip('"') + "@" if text.startswith('"') else None
-        assert group_of(name, {"alice", "cms", "lhcb", "3"}) == (group or "other")
-
-
 def test_start_lets_in_whom_the_method_lets_in(started: Started, way: str) -> None:
     seen = started(slots_in(way), [_job_ad(job) for job in JOBS.values()])
     wrong = [
@@ -173,18 +165,6 @@ def test_what_is_written_in_a_job_gains_it_nothing(started: Started, way: str) -
     jobs = [_job_ad(JOBS[name]) for name in JOBS if name.endswith(("asking for 1", "asking for 8"))]
     forged = [{**FORGED, **job} for job in jobs]
     assert started(slots, forged) == started(slots, jobs)
-
-
-def test_the_seeds_start_is_forged(started: Started) -> None:
-    """The test above can fail: without MY. a job that brings its own target gets in."""
-    unscoped = (
-        '(t1_Targetcores[0] == 0) || (split(AcctGroup, ".")[0] == t1_TargetGroups[1] && '
-        "RequestCpus == "
-        "t1_Targetcores[1])"
-    )
-    seeds = Started(started.box, {**started.deployed, "Start": unscoped}, started.way)
-    forged = {**ALONE, "t1_Targetcores": "{0,0}"}
-    assert seeds([{}], [ALONE, forged]) == [["error", True]]
 
 
 def test_overheated_nodes_take_nothing(started: Started) -> None:

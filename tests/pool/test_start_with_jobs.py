@@ -11,7 +11,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CHECKOUT, held, jobs, on, partitionable, publish, snippet
+from tests.pool.deployed import held, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -47,7 +47,6 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
         ),
         access_points=(ACCESS,),
         execute_config=DEPLOYED,
-        central_config=f"include : {CHECKOUT}/config.d/examples/60-sharectl-central-manager.conf\n",
     )
     with open_box(spec) as box:
         yield box
@@ -160,16 +159,3 @@ def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box)
     running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
     box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all run")
     assert "t1_Targetcores" not in partitionable(box, NO_CRON)
-
-
-def test_the_negotiator_takes_the_quotas_of_the_pledges(box: Box) -> None:
-    query = ["condor_status", "-any", "-constraint", 'MyType == "Accounting" && IsAccountingGroup']
-
-    def advertised() -> list[str]:
-        return box.run([*query, "-af", "Name", "ConfigQuota"]).stdout.splitlines()
-
-    groups = box.wait_until(advertised, 30, "groups are advertised")
-    quotas = {name: float(quota) for name, quota in map(str.split, groups) if name != "<none>"}
-    pledges = {"alice": 71400, "atlas": 105300, "cms": 87100, "lhcb": 60000}
-    total = sum(pledges.values())
-    assert quotas == {name: pytest.approx(pledges[name] / total, abs=1e-6) for name in pledges}
