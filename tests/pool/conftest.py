@@ -1,4 +1,4 @@
-"""Pools for the tests: a small one for the session, and any other by `open_box`.
+"""Pools for the tests: one for each module that has a ``SPEC``, and any other by `open_box`.
 
 ``--suite`` or POOLBOX_SUITE chooses HTCondor 23.9.6 (trixie, the default) or 25.14.1 (forky). Where
 no pool can be had the tests are skipped, and fail when POOL_REQUIRED is 1.
@@ -18,9 +18,11 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from poolbox import Box, BoxSpec, CannotBuildError, ExecutePoint
+from poolbox import Box, BoxSpec, CannotBuildError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
+from tests.pool.deployed import publish
+from tests.pool.sharectl_command import Sharectl
 
 HERE = Path(__file__).parent
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
@@ -43,8 +45,6 @@ LONGEST = (
     "test_documented_commands",
 )
 """Files that take minutes: they begin, and none is left last."""
-SHARING = ("test_box", "test_box_command", "test_access_point")
-"""Files of one worker: they have the session's pool."""
 # Boxes that are open now, whose logs belong into the report of a test that fails now.
 OPEN: list[Box] = []
 
@@ -105,7 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     def scope(nodeid: str) -> str:
         words = re.split(r"[\[\]-]", nodeid)
         file = Path(words[0].partition("::")[0]).stem
-        return "".join(["" if file in SHARING else file, *(set(words) & set(SUITES))])
+        return "".join([file, *(set(words) & set(SUITES))])
 
     scheduler = scheduling.LoadScopeScheduling(config, log)
     scheduler._split_scope = scope  # noqa: SLF001  # as its subclasses do
@@ -166,21 +166,25 @@ def open_box(pool_suite: str) -> OpenBox:
     return opened
 
 
-@pytest.fixture(scope="session")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    """A small pool for the session: two unlike nodes, two access points, groups.
-
-    Tests clean up with `remove_jobs`.
-    """
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint("wn-001.example.org", cores=8, memory_mib=16384, power_hs06=80.0),
-            ExecutePoint("wn-002.example.org", cores=4, memory_mib=8000, power_hs06=None),
-        ),
-        groups={"alice": 0.4, "atlas": 0.3, "cms": 0.3},
-    )
-    with open_box(spec) as running:
+@pytest.fixture(scope="module")
+def pool(request: pytest.FixtureRequest, open_box: OpenBox) -> Iterator[Box]:
+    """The pool of the module's ``SPEC``."""
+    with open_box(request.module.SPEC) as running:
         yield running
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    """The module's pool, without jobs and targets after each test."""
+    yield pool
+    publish(pool)
+    pool.remove_jobs()
+
+
+@pytest.fixture
+def sharectl(box: Box, tmp_path: Path) -> Sharectl:
+    """The command on the module's pool."""
+    return Sharectl(box, tmp_path)
 
 
 def _start(box: Box) -> Optional[CannotBuildError]:

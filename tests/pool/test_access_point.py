@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from poolbox import Box
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, on
 
 CHECKOUT = Path(__file__).parents[2]
@@ -65,15 +66,20 @@ else:
 """
 
 
+SPEC = BoxSpec(
+    (ExecutePoint(STRONG, 8, power_hs06=80.0), ExecutePoint(PLAIN, 4, power_hs06=None)),
+    groups={"alice": 0.4, "atlas": 0.3, "cms": 0.3},
+)
+
+
 @pytest.fixture(scope="module")
-def pool(box: Box) -> Iterator[Box]:
-    (box.shared_directory / "groups.map").write_text(MAP)
-    configure(box, SNIPPET)
-    query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
-    box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, 30, "it is read")
-    yield box
-    configure(box, "")
-    box.remove_jobs()
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    with open_box(SPEC) as box:
+        (box.shared_directory / "groups.map").write_text(MAP)
+        configure(box, SNIPPET)
+        query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
+        box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, 30, "read")
+        yield box
 
 
 def configure(box: Box, text: str) -> None:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from poolbox import Box, BoxSpec, CommandError, DeadlineError, PoolboxError
+from poolbox import Box, BoxSpec, CommandError, DeadlineError, ExecutePoint, PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
 BIG, SMALL = "wn-001.example.org", "wn-002.example.org"
+SPEC = BoxSpec((ExecutePoint(BIG), ExecutePoint(SMALL)))
 ONE_NODE = BoxSpec(access_points=("ap-1.example.org",))
 
 

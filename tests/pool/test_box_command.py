@@ -11,13 +11,14 @@ from typing import Callable
 
 import pytest
 
-from poolbox import Box
+from poolbox import Box, BoxSpec
 
 CHECKOUT = Path(__file__).parents[2]
 JOB = (
     "executable = /bin/sleep\narguments = 300\naccounting_group = cms\naccounting_group_user "
     "= alice\nqueue 2\n"
 )
+SPEC = BoxSpec()
 Poolbox = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -27,7 +28,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def poolbox(runtime: Path, pool_suite: str, box: Box) -> Poolbox:  # noqa: ARG001  # the box shows that one can be had
+def poolbox(runtime: Path, pool_suite: str, pool: Box) -> Poolbox:  # noqa: ARG001  # it shows that one can be had
     def command(*arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
         environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(runtime)}
         suite = ("--suite", pool_suite) if arguments[0] == "up" else ()

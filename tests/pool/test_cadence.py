@@ -19,7 +19,6 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +30,6 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.cadence.asks import COMMAND
 from sharectl.cadence.run_times import constant, loading_factor
 from tests.pool import event_log
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, on
 from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import CHECKOUT
@@ -85,12 +83,6 @@ class Measured:
 
 def loading(held: list[Held]) -> float:
     return sum(run_time for run_time, _held in held) / sum(seconds for _run_time, seconds in held)
-
-
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        yield box
 
 
 @pytest.fixture(scope="module")

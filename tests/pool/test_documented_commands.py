@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
@@ -68,27 +67,23 @@ def commands() -> dict[str, str]:
     return pages
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=(ExecutePoint(f"{NODE}.example.org", cores=16, power_hs06=160.0),),
-        access_points=(ACCESS,),
-        groups={"cms": 0.5, "alice": 0.5},
-    )
-    with open_box(spec) as running:
-        yield running
+SPEC = BoxSpec(
+    execute_points=(ExecutePoint(f"{NODE}.example.org", cores=16, power_hs06=160.0),),
+    access_points=(ACCESS,),
+    groups={"cms": 0.5, "alice": 0.5},
+)
 
 
 @pytest.fixture(scope="module")
-def shell(box: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment with the pool, a configuration and a ledger of two cycles."""
     folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
-    box.submit(jobs("cms", 1, 3, 1), ACCESS)
-    box.wait_until(lambda: box.complete() and not box.jobs(), 120, "jobs have ended")
-    box.submit(jobs("alice", 1, 12, 600), ACCESS)
-    waiting = box.submit(jobs("cms", 8, 4, 600), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 12, 120, "jobs run")
-    sharectl = Sharectl(box, state)
+    pool.submit(jobs("cms", 1, 3, 1), ACCESS)
+    pool.wait_until(lambda: pool.complete() and not pool.jobs(), 120, "jobs have ended")
+    pool.submit(jobs("alice", 1, 12, 600), ACCESS)
+    waiting = pool.submit(jobs("cms", 8, 4, 600), ACCESS)
+    pool.wait_until(lambda: len(pool.jobs("JobStatus == 2")) >= 12, 120, "jobs run")
+    sharectl = Sharectl(pool, state)
     site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}
     for _ in range(2):
         sharectl.run("cycle", **site)
@@ -107,7 +102,7 @@ def shell(box: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (programs / "sharectl").chmod(0o755)
     (folder / "other.yaml").write_bytes(config.read_bytes())
     (folder / "config.d").symlink_to(CHECKOUT / "config.d")
-    environment = {"PYTHONPATH": str(CHECKOUT / "central"), **box.client_environment}
+    environment = {"PYTHONPATH": str(CHECKOUT / "central"), **pool.client_environment}
     path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     job = {
         "JobStatus": 4,
@@ -138,13 +133,13 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize(
     "text", [pytest.param(text, id=f"{page}: {text}") for text, page in commands().items()]
 )
-def test_a_command_of_the_pages_runs(text: str, box: Box, shell: dict[str, str]) -> None:
+def test_a_command_of_the_pages_runs(text: str, pool: Box, shell: dict[str, str]) -> None:
     text = text.replace("4711.0", shell["JOB"]).replace("/var/lib/sharectl", shell["STATE"])
     text = text.replace("/var/www", shell["FOLDER"]).replace("/etc/condor", shell["FOLDER"])
     program, verb = (*text.split(), "")[:2]
     if program.startswith("condor_"):
         text, _, output = text.partition(" > ")
-        printed = box.run(["sh", "-c", f"cd {CHECKOUT} && {text}"]).stdout
+        printed = pool.run(["sh", "-c", f"cd {CHECKOUT} && {text}"]).stdout
         if output:
             (Path(shell["FOLDER"]) / output).write_text(printed)
         return

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
@@ -32,19 +29,15 @@ include : {CHECKOUT}/config.d/60-sharectl-defrag.conf
 """
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    """Two nodes with the snippet, one without, and nothing that defragments yet."""
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint(NODE, CORES, config=DEPLOYED),
-            ExecutePoint(DEFRAGGED, CORES, config=DEPLOYED),
-            ExecutePoint(PLAIN, CORES),
-        ),
-        access_points=(ACCESS,),
-    )
-    with open_box(spec) as running:
-        yield running
+SPEC = BoxSpec(
+    (
+        ExecutePoint(NODE, CORES, config=DEPLOYED),
+        ExecutePoint(DEFRAGGED, CORES, config=DEPLOYED),
+        ExecutePoint(PLAIN, CORES),
+    ),
+    access_points=(ACCESS,),
+)
+"""Two nodes with the snippet, one without, and nothing that defragments yet."""
 
 
 def submit(box: Box, group: str, cores: int, count: int, node: str = NODE) -> int:
@@ -118,7 +111,6 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
         60,
         "without a target jobs flow",
     )
-    box.remove_jobs()
 
 
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:

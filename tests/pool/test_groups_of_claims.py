@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on, publish, snippet
 
 pytestmark = pytest.mark.semantics
@@ -55,19 +53,12 @@ NODES = {
 }
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=config)
-            for node, config in NODES.items()
-        ),
-        access_points=(ACCESS,),
-        access_config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
-        groups={"alice": 0.4, "cms": 0.3, "lhcb": 0.3},
-    )
-    with open_box(spec) as running:
-        yield running
+SPEC = BoxSpec(
+    tuple(ExecutePoint(f"{node}.example.org", CORES, config=text) for node, text in NODES.items()),
+    access_points=(ACCESS,),
+    access_config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
+    groups={"alice": 0.4, "cms": 0.3, "lhcb": 0.3},
+)
 
 
 def slots(box: Box, node: str) -> list[dict[str, Any]]:

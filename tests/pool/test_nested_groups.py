@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
 from tests.logs import errors_in
 from tests.pool import event_log
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, publish, slots, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import Sharectl
@@ -50,28 +48,17 @@ GROUPS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    tree = parse(json.dumps({"groups": GROUPS}), "groups").tree
-    spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(node, CORES, power_hs06=10.0 * CORES, config=NODE + MORE.get(node, ""))
-            for node in TARGETS
-        ),
-        access_points=("ap-1.example.org",),
-        access_config=event_log.EVENT_TIMES,
-        central_config=central_manager_configuration(tree),
-    )
-    with open_box(spec) as box:
-        yield box
-
-
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    """The pool, without jobs and targets before and after."""
-    yield pool
-    publish(pool)
-    pool.remove_jobs()
+SPEC = BoxSpec(
+    execute_points=tuple(
+        ExecutePoint(node, CORES, power_hs06=10.0 * CORES, config=NODE + MORE.get(node, ""))
+        for node in TARGETS
+    ),
+    access_points=("ap-1.example.org",),
+    access_config=event_log.EVENT_TIMES,
+    central_config=central_manager_configuration(
+        parse(json.dumps({"groups": GROUPS}), "groups").tree
+    ),
+)
 
 
 def submit(box: Box, group: str, cores: int, count: int, node: str, seconds: object) -> Path:

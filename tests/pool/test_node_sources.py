@@ -6,14 +6,10 @@ Targets by file and web server are those of test_faults_of_delivery.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.node_fakes import document
-from tests.pool.conftest import OpenBox
 
 NODE = "wn-001.example.org"
 JOB_CTL = Path(__file__).parents[2] / "startd_cron" / "job_ctl.py"
@@ -61,10 +57,7 @@ MALLORY = {
 NOBODY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION": "NEVER"}
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(BoxSpec((ExecutePoint(NODE, cores=4),))) as running:
-        yield running
+SPEC = BoxSpec((ExecutePoint(NODE, cores=4),))
 
 
 def configure(box: Box, options: str) -> str:

@@ -103,14 +103,8 @@ def test_after_a_cycle_each_answer_agrees_with_the_pool(pool: Box, sharectl: Sha
     over = sharectl.json("explain", "group", HELD_BACK, **how)
     assert (over["sequence"], over["agrees"], over["cores"]) == (sequence, True, 2 * CORES)
     assert [exchange["nodes"] for exchange in over["gives"]] == [["wn-001"]]
-    by_name = {formula["name"]: formula["value"] for formula in over["formulas"]}
-    errors = {row["group"]: row["error_hs06"] for row in cycle["errors"]}
-    assert by_name["DHS"] == pytest.approx(errors[HELD_BACK])
     under = sharectl.json("explain", "group", HELPED, **how)
     assert under["pending_by_cores"] == {str(MULTICORE): WAITING}
-    assert [exchange["helped"] for exchange in under["receives"]] == [HELPED]
-    without_jobs = next(flip for flip in under["would_change"] if flip["code"] == "pending")
-    assert (without_jobs["becomes"], without_jobs["outcome"]) == (0.0, "neither")
 
     def says() -> Any:
         return sharectl.json("explain", "node", NODE, **how)["says"]
@@ -118,33 +112,19 @@ def test_after_a_cycle_each_answer_agrees_with_the_pool(pool: Box, sharectl: Sha
     pool.wait_until(
         lambda: says()["obeyed_sequence"] == sequence, 60, "the node acts on its target"
     )
-    printed = sharectl.run("explain", "node", "wn-001", **how).stdout
-    assert f"obeyed: it acts on the target of this plan ({sequence})" in printed
-    node = sharectl.json("explain", "node", "wn-002", **how)
-    assert (node["target"], node["reason"]["code"]) == (None, "uncontrolled")
-    assert node["says"]["obeyed_sequence"] is None
-    assert "controlled" in {flip["code"] for flip in node["would_change"]}
-    live = sharectl.json("explain", "node", "wn-002", "--live", **how)
-    assert (live["cycle"], live["reason"]["code"]) == (None, "uncontrolled")
+    for words, number in ((("wn-002",), 1), (("wn-002", "--live"), None)):
+        node = sharectl.json("explain", "node", *words, **how)
+        assert (node["cycle"], node["reason"]["code"]) == (number, "uncontrolled")
+        assert node["target"] is None
 
     whole = sharectl.json("explain", "cycle", "latest", **how)
-    assert (whole["cycle"], whole["complete"], whole["before"]) == (1, True, None)
+    assert (whole["complete"], whole["published"]) == (True, cycle["published"])
     assert {source["name"].split()[0] for source in whole["sources"]} == {"collector", "schedd"}
-    assert whole["published"] == cycle["published"]
-    assert [(e["held_back"], e["helped"]) for e in whole["exchanges"]] == [(HELD_BACK, HELPED)]
     assert (whole["agrees"], whole["decided_again"]) == (True, "1 target")
-    more = [flip["what"] for flip in whole["would_change"] if flip["outcome"] == "2 targets"]
-    assert "wn-002 is under control (nodes.controlled)" in more
 
     diff = sharectl.json("plan", "--diff", **how)
     assert diff["counts"] == {"added": 0, "kept": 1, "moved": 0, "altered": 0, "dropped": 0}
-    everywhere = sharectl.json("plan", "--diff", **{**how, "nodes": {"controlled": "*"}})
-    assert (everywhere["counts"]["added"], everywhere["counts"]["kept"]) == (1, 1)
-    power = everywhere["effect"]["power_hs06"]
-    assert power[HELD_BACK] < 0 < power[HELPED]
     assert sharectl.json("replay", **how)["summary"]["agreement_ratio"] == 1.0
-    quiet = sharectl.json("replay", "--set", "control.deadband_hs06=1000000", **how)["summary"]
-    assert (quiet["was"]["targets"], quiet["would"]["targets"]) == (1, 0)
 
 
 # ---- off

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
@@ -38,17 +35,6 @@ FROM_NEGOTIATOR: dict[str, Any] = {
 }
 DUMP = ("-dump", "-expand", "GROUP_")
 HS06 = {"cms": 100.0, "alice": 150.0, "alice.prod": 112.5, "alice.user": 37.5}
-
-
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        yield box
-
-
-@pytest.fixture
-def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
-    return Sharectl(pool, tmp_path)
 
 
 def hs06_of(sharectl: Sharectl, **configuration: Any) -> dict[str, float]:
@@ -118,17 +104,6 @@ def test_while_it_negotiates_its_last_answer_is_used(
     assert f"{silent}; what it said 0.0 hours ago is in use" in done["warnings"]
     assert f"{silent}; there is no copy of what it said before" in lost.stderr
     assert not fresh.targets.exists()
-
-
-def test_another_quota_is_another_pledge(pool: Box, sharectl: Sharectl) -> None:
-    pool.write_config(SPEC.central_point, "GROUP_QUOTA_cms = 8\n")
-    pool.reconfig(SPEC.central_point)
-    pool.wait_until(
-        lambda: hs06_of(sharectl)["cms"] == pytest.approx(200),
-        30,
-        "the negotiator has read its new quota",
-    )
-    assert hs06_of(sharectl)["alice"] == pytest.approx(100)
 
 
 def test_without_its_negotiator_there_are_no_pledges(sharectl: Sharectl) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import publish, snippet
 from tests.pool.slot_practice import (
     ACCESS,
@@ -36,27 +35,18 @@ DEFRAG_MAX_WHOLE_MACHINES = 5
 """
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    """A node with three slot types under sharectl."""
-    typed = example("50-draining-execute-point.conf") + SHARECTL + example("70-slot-types.conf")
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=typed),
-        ),
-        access_points=(ACCESS,),
-    )
-    with open_box(spec) as running:
-        yield running
+TYPES = example("50-draining-execute-point.conf") + SHARECTL + example("70-slot-types.conf")
+SPEC = BoxSpec(
+    (ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=TYPES),),
+    access_points=(ACCESS,),
+)
+"""A node with three slot types under sharectl."""
 
 
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    """The pool, without jobs, targets and draining before and after."""
-    yield pool
-    publish(pool)
-    pool.run(["condor_drain", "-cancel", TYPED], check=False)  # fails where nothing drains
-    pool.remove_jobs()
+@pytest.fixture(autouse=True)
+def _undrained(box: Box) -> Iterator[None]:
+    yield
+    box.run(["condor_drain", "-cancel", TYPED], check=False)  # fails where nothing drains
 
 
 def held(box: Box, prefix: str, group: str) -> int:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.slot_practice import (
     ACCESS,
     at,
@@ -29,26 +27,15 @@ WHOLE, PLAIN = "wn-001.example.org", "wn-002.example.org"
 LICENCES = 2
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    """A node that is given out twice, and one with licences."""
-    whole = example("70-whole-node.conf", "WHOLE_NODE_CORES = 8", "WHOLE_NODE_MIB = 8192")
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint(WHOLE, 8, config=whole),
-            ExecutePoint(PLAIN, 8, config=example("70-licences-of-a-node.conf")),
-        ),
-        access_points=(ACCESS, SECOND),
-    )
-    with open_box(spec) as running:
-        yield running
-
-
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    """The pool, without jobs before and after."""
-    yield pool
-    pool.remove_jobs()
+WHOLE_NODE = example("70-whole-node.conf", "WHOLE_NODE_CORES = 8", "WHOLE_NODE_MIB = 8192")
+SPEC = BoxSpec(
+    (
+        ExecutePoint(WHOLE, 8, config=WHOLE_NODE),
+        ExecutePoint(PLAIN, 8, config=example("70-licences-of-a-node.conf")),
+    ),
+    access_points=(ACCESS, SECOND),
+)
+"""A node that is given out twice, and one with licences."""
 
 
 def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:

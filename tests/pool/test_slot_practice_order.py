@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from poolbox import Box, BoxSpec
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CONSUMPTION_POLICY
 from tests.pool.slot_practice import (
     ACCESS,
@@ -27,18 +24,7 @@ LICENCES = 2
 DEPTH, BREADTH = "70-fill-depth-first.conf", "70-fill-breadth-first.conf"
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    """Three nodes of four cores."""
-    with open_box(BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))) as running:
-        yield running
-
-
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    """The pool, without jobs before and after."""
-    yield pool
-    pool.remove_jobs()
+SPEC = BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))
 
 
 def configure(box: Box, text: str) -> None:

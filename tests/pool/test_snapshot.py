@@ -6,11 +6,8 @@ import dataclasses
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.condor.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
@@ -44,19 +41,6 @@ SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobU
 """
 MODES = ("jobs", "counted")
 NEVER = "requirements = False"
-
-
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        yield box
-
-
-@pytest.fixture
-def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
-    """The command, on a pool whose queues are empty again afterwards."""
-    yield Sharectl(pool, tmp_path)
-    pool.remove_jobs()
 
 
 def table(sharectl: Sharectl, mode: str, **configuration: Any) -> dict[str, Any]:

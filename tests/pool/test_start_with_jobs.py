@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import held, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
@@ -37,27 +35,15 @@ FORGED = """\
 """
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=(
-            ExecutePoint(NODE, CORES),
-            ExecutePoint(NO_CRON, CORES, config="STARTD_CRON_JOBLIST =\n"),
-            ExecutePoint(KEEPING, CORES, config="CLAIM_WORKLIFE = 1200\n"),
-        ),
-        access_points=(ACCESS,),
-        execute_config=DEPLOYED,
-    )
-    with open_box(spec) as box:
-        yield box
-
-
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    """The pool, with no jobs and targets before and after."""
-    yield pool
-    publish(pool)
-    pool.remove_jobs()
+SPEC = BoxSpec(
+    (
+        ExecutePoint(NODE, CORES),
+        ExecutePoint(NO_CRON, CORES, config="STARTD_CRON_JOBLIST =\n"),
+        ExecutePoint(KEEPING, CORES, config="CLAIM_WORKLIFE = 1200\n"),
+    ),
+    access_points=(ACCESS,),
+    execute_config=DEPLOYED,
+)
 
 
 def submit(
