@@ -54,7 +54,6 @@ class FakePool:
     looks_like: Snapshot
 
     def snapshot(self, now: int) -> Snapshot:
-        """The snapshot it was made with."""
         del now
         return self.looks_like
 
@@ -67,7 +66,6 @@ class FakePublisher:
     plans: list[Plan] = field(default_factory=list)
 
     def publish(self, plan: Plan) -> str:
-        """Place of publication."""
         if self.broken:
             raise StateError(self.broken)
         self.plans.append(plan)
@@ -82,11 +80,9 @@ class FakeFormerPlaces:
     remembered: list[Plan] = field(default_factory=list)
 
     def remember(self, plan: Plan) -> None:
-        """Keep it."""
         self.remembered.append(plan)
 
     def publishers(self) -> list[FakePublisher]:
-        """Those that have taken none yet."""
         return [publisher for publisher in self.left if not publisher.plans]
 
 
@@ -99,14 +95,12 @@ class FakeHistory:
     learnt: RunTimes = field(default_factory=dict)
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
-        """Keep the figures."""
         del snapshot
         if self.broken:
             raise StateError(self.broken)
         self.records.append(record)
 
     def run_times(self, groups: Sequence[str]) -> RunTimes:
-        """What it was made with."""
         del groups
         if self.broken:
             raise StateError(self.broken)
@@ -122,13 +116,11 @@ class FakeStateStore:
     full: Optional[str] = None
 
     def load(self) -> State:
-        """State that was saved last."""
         if self.broken:
             raise StateError(self.broken)
         return self.state
 
     def save(self, state: State) -> None:
-        """Replace the state."""
         if self.full:
             raise StateError(self.full)
         self.state = state
@@ -146,7 +138,6 @@ class FakeSwitch:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold it, then let those in that wait."""
         self.is_held = True
         yield
         self.is_held = False
@@ -154,11 +145,9 @@ class FakeSwitch:
             self.waiting.pop()()
 
     def disabled(self) -> Optional[Disabled]:
-        """What was said."""
         return self.said
 
     def enable_after(self, now: int) -> bool:
-        """Whether it is on now; fails if ``stuck``."""
         if self.stuck:
             raise StateError(self.stuck)
         if self.said is not None and self.said.in_force_at(now):
@@ -176,14 +165,12 @@ class FakeAudit:
     switches: list[tuple[bool, Disabled]] = field(default_factory=list)
 
     def changed(self, record: ChangeRecord, now: int) -> None:
-        """Keep the record."""
         del now
         if self.broken:
             raise StateError(self.broken)
         self.records.append(record)
 
     def switched(self, off: Disabled, now: int, *, on: bool) -> None:
-        """Keep what was said."""
         del now
         if self.broken:
             raise StateError(self.broken)
@@ -203,5 +190,4 @@ class World:
     history: FakeHistory = field(default_factory=FakeHistory)
 
     def ports(self) -> Ports:
-        """Ports of a cycle, by which it reaches all of that."""
         return Ports(**vars(self))

@@ -1,31 +1,26 @@
 """Ends a cycle at any step of its publishing, for the tests of what the next one makes of that.
 
 Every call of a port is two steps: just before it, and just after it. `stopping` wraps the ports of
-a cycle, so that production code has no hook for it. In this process a test raises; a process of its
-own kills itself:
-
-    python -m tests.killed --config sharectl.yaml --list      # the steps, one a line
-    python -m tests.killed --config sharectl.yaml --at N      # a cycle that gets SIGKILL at step N
-
-With ``--fine`` a step is also whatever is about to happen to a file (opened to write, renamed,
-removed, made), as Python's own audit events tell: so also between a temporary file and its rename.
-
-It runs the cycle that ``sharectl cycle`` runs, under the same lock, with the configuration given;
-CONDOR_CONFIG tells where the pool is. Exit code -9 (137 in a shell): killed. 0: the cycle had fewer
-steps, and ended by itself.
+a cycle, so that production code has no hook for it. In a process of its own a cycle kills itself:
+`python -m tests.killed` reads lines with a configuration, a kind of step and its number, runs the
+cycle that ``sharectl cycle`` runs, under the same lock, and prints its exit code: -9 if it was
+killed, 0 if it had fewer steps. CONDOR_CONFIG tells where the pool is. There a step is also
+whatever is about to happen to a file (opened to write, renamed, removed, made), as Python's own
+audit events tell: so also between a temporary file and its rename. ``advertise`` is a kind by
+itself: ads are sent by a process that the cycle has started, and both die.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable
+
+import htcondor2
 
 from sharectl.cli import wiring
 from sharectl.cli.wiring import ports_of
@@ -33,6 +28,7 @@ from sharectl.config.load import load
 from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.ports import Ports
 from sharectl.files.files import only_one
+from sharectl.publish import collector, https  # noqa: F401  # loaded before cycles are forked off
 
 OUTSIDE = ("publish", "save", "changed", "switched", "record", "enable_after")
 """Methods of ports by which a cycle changes anything outside of itself."""
@@ -104,32 +100,55 @@ def step_at_files(steps: Steps) -> None:
     sys.addaudithook(hook)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one cycle as the module's text says."""
-    parser = argparse.ArgumentParser(prog="python -m tests.killed")
-    parser.add_argument("--config", type=Path, required=True)
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--at", type=int, metavar="N", help="step at which this process kills itself"
-    )
-    which.add_argument("--list", action="store_true", help="run a whole cycle and print its steps")
-    parser.add_argument("--fine", action="store_true", help="each change of a file is a step too")
-    arguments = parser.parse_args(argv)
-    config = load(arguments.config)
-    steps = Steps(
-        -1 if arguments.list else arguments.at, lambda: os.kill(os.getpid(), signal.SIGKILL)
-    )
+def die_at_advertise(number: int) -> None:
+    """Have the process that sends ads, and its parent, die before or after so many were sent."""
+    send = htcondor2.Collector.advertise
+    sent: list[object] = []
+
+    def advertise(*ads: Any) -> None:
+        if len(sent) == number:
+            die()
+        send(*ads)
+        sent.append(ads)
+        if len(sent) == 2 == number:
+            die()
+
+    def die() -> None:
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    htcondor2.Collector.advertise = advertise
+
+
+def run(path: Path, kind: str, number: int) -> int:
+    """Exit code of a cycle that is killed there, unless it ends before."""
+    config = load(path)
+    if kind == "advertise":
+        die_at_advertise(number)
+    at = number if kind == "step" else -1
+    steps = Steps(at, lambda: os.kill(os.getpid(), signal.SIGKILL))
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
         ports = stopping(ports_of(config), steps)
-        if arguments.fine:
-            step_at_files(steps)
+        step_at_files(steps)
         result = run_cycle(wiring.plan_config(config), ports, int(time.time()))
     for problem in result.problems:
         print(problem, file=sys.stderr)
-    if arguments.list:
-        print("\n".join(steps.seen))
     return 1 if result.problems else 0
 
 
+def main() -> None:
+    """Run cycles as the module's text says.
+
+    Each is forked off a process that has loaded everything: it takes tenths of a second, not
+    seconds.
+    """
+    for line in sys.stdin:
+        path, kind, number = line.split()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(run(Path(path), kind, int(number)))
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import pytest
 
@@ -73,16 +73,15 @@ def chosen_suite(config: pytest.Config) -> str:
     return suite
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Which HTCondor the pool tests run."""
-    return _versions(config)
-
-
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say it at the end too: the header is not printed when pytest is given no path."""
-    terminalreporter.write_line(_versions(config))
+    """Say which HTCondor ran."""
+    suites = [chosen_suite(config), config.getoption("--semantics-suite", default=None)]
+    ran = [f"{htcondor_version(suite)} ({suite})" for suite in suites if suite]
+    terminalreporter.write_line(
+        f"HTCondor of the pool tests: {', its semantics also on '.join(ran)}"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -151,8 +150,9 @@ def open_box(pool_suite: str) -> OpenBox:
     @contextlib.contextmanager
     def opened(spec: BoxSpec) -> Iterator[Box]:
         box = Box(dataclasses.replace(spec, suite=pool_suite))
-        reason = _start(box)
-        if reason is not None:
+        try:
+            box.start()
+        except CannotBuildError as reason:
             (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
         OPEN.append(box)
         try:
@@ -185,21 +185,3 @@ def box(pool: Box) -> Iterator[Box]:
 def sharectl(box: Box, tmp_path: Path) -> Sharectl:
     """The command on the module's pool."""
     return Sharectl(box, tmp_path)
-
-
-def _start(box: Box) -> Optional[CannotBuildError]:
-    try:
-        box.start()
-    except CannotBuildError as reason:
-        return reason
-    return None
-
-
-def _versions(config: pytest.Config) -> str:
-    suites = [chosen_suite(config), config.getoption("--semantics-suite", default=None)]
-    lines = [
-        f"{htcondor_version(suite) or 'built when first needed'} ({suite})"
-        for suite in suites
-        if suite
-    ]
-    return f"HTCondor of the pool tests: {', its semantics also on '.join(lines)}"

@@ -14,15 +14,11 @@ by then.
 from __future__ import annotations
 
 import json
-import os
 import re
 import statistics
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +28,7 @@ from sharectl.cadence.run_times import constant, loading_factor
 from tests.pool import event_log
 from tests.pool.deployed import jobs, on
 from tests.pool.event_log import EXECUTE, TERMINATED
-from tests.pool.sharectl_command import CHECKOUT
+from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
@@ -158,63 +154,37 @@ def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
     assert loading(held[:last]) == pytest.approx(expected, abs=MARGIN)
 
 
-def _sharectl(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(CHECKOUT / "central"),
-        **box.client_environment,
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "sharectl", "cadence", "--json", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-        env=environment,
-    )
-
-
 def test_the_live_pool_tells_run_times_cores_and_cycles(
-    pool: Box, measured: dict[int, Measured], tmp_path: Path
+    sharectl: Sharectl, measured: dict[int, Measured], tmp_path: Path
 ) -> None:
-    done = _sharectl(pool, "--interval", "6,10,60", "--claim-worklife", "0")
-    assert done.returncode == 0, done.stderr
-    content: dict[str, Any] = json.loads(done.stdout)
+    options = ("--interval", "6,10,60", "--claim-worklife", "0")
+    content = sharectl.json("cadence", *options)
     assert content["cores"] == len(KINDS)
     every = content["run_times"]
     assert every["jobs"] >= sum(len(jobs) for at in measured.values() for jobs in at.held.values())
     assert 3 <= every["mean_seconds"] <= 13
     assert 1 <= content["cycle_duration_seconds"] < 60
-    assert "the negotiator's last cycles took" in " ".join(content["notes"])
     # The knobs of the negotiator itself.
     now = f"a cycle begins up to {INTERVALS[-1]} s after the last"
     assert now in " ".join(content["recommendation"]["why"])
     history = tmp_path / "jobs.json"
-    history.write_text(pool.run(COMMAND.split(), host=ACCESS).stdout)
-    by_file = json.loads(_sharectl(pool, "--history", str(history)).stdout)["run_times"]
+    history.write_text(sharectl.box.run(COMMAND.split(), host=ACCESS).stdout)
+    by_file = sharectl.json("cadence", "--history", str(history))["run_times"]
     assert by_file["jobs"] == every["jobs"]
     assert by_file["mean_seconds"] == pytest.approx(every["mean_seconds"])
 
 
 @pytest.mark.usefixtures("measured")
-def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(
-    pool: Box, tmp_path: Path
-) -> None:
-    config = tmp_path / "sharectl.yaml"
-    config.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 3}\n")
-    with stopped(pool.daemon_pid(CENTRAL, "NEGOTIATOR")):
-        done = _sharectl(pool, "--config", str(config))
-    assert done.returncode == 75, done.stderr
+def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(sharectl: Sharectl) -> None:
+    impatient = {"pool": {"schedd_deadline_seconds": 3}}
+    with stopped(sharectl.box.daemon_pid(CENTRAL, "NEGOTIATOR")):
+        done = sharectl.run("cadence", "--json", expect=75, **impatient)
     assert "negotiator: no answer within 3 s" in done.stderr
     content = json.loads(done.stdout)
     assert (content["recommendation"], content["cycle_duration_seconds"]) == (None, None)
     assert content["intervals"][0]["loading_factor"] > 0
-    with stopped(pool.daemon_pid(ACCESS, "SCHEDD")):
-        done = _sharectl(pool, "--config", str(config))
-    assert (done.returncode, done.stdout) == (75, "")
+    with stopped(sharectl.box.daemon_pid(ACCESS, "SCHEDD")):
+        done = sharectl.run("cadence", "--json", expect=75, **impatient)
+    assert done.stdout == ""
     assert f"schedd {ACCESS}: no answer within 3 s" in done.stderr
     assert "no schedd told of a job that ran" in done.stderr
-    config.write_text(f"{config.read_text()}pledges: {{negotiator: {{name: none.example.org}}}}\n")
-    done = _sharectl(pool, "--config", str(config))
-    assert (done.returncode, json.loads(done.stdout)["recommendation"]) == (75, None)
-    assert "write the name of one as pledges.negotiator.name" in done.stderr
