@@ -113,19 +113,24 @@ def plan_for(nodes: Sequence[str], validity_seconds: int, cap: int, sequence: in
     return Plan(sequence or now, now, until, tuple(GROUPS), targets, "targets", "atlas", "cms")
 
 
-def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
-    """Errors of `sharectl consumption check` in the dump of a host's configuration."""
-    dump = folder / f"{host}.dump"
-    dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host).stdout)
+def offline(*arguments: str, expect: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    """The JSON that a verb prints without configuration and pool."""
     done = subprocess.run(
-        [sys.executable, "-m", "sharectl", "consumption", "check", "--json", str(dump)],
+        [sys.executable, "-m", "sharectl", *arguments, "--json"],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
         capture_output=True,
         text=True,
         check=False,
         timeout=DEADLINE_SECONDS,
     )
-    findings = json.loads(done.stdout)["findings"]
-    errors = [finding for finding in findings if finding["level"] == "error"]
-    assert done.returncode == (1 if errors else 0), done.stderr
-    return errors
+    assert done.returncode in expect, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
+    """Errors of `sharectl consumption check` in the dump of a host's configuration."""
+    dump = folder / f"{host}.dump"
+    dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host).stdout)
+    findings = offline("consumption", "check", str(dump), expect=(0, 1))["findings"]
+    return [finding for finding in findings if finding["level"] == "error"]

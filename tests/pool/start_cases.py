@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.check.snippet_subject import CLAUSES, CRON, LIVE, PUBLISHED
 
@@ -39,15 +38,16 @@ FORGED = {
 """Attributes that a user might write into a job so that it gets in where it should not."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A node's target, and what it means."""
 
     attributes: Attributes
     cap: Optional[int] = None
     """Most cores of the held-back group; None if it is no target."""
-    held: Mapping[str, Optional[int]] = field(default_factory=dict)
-    """Way to act -> cores of the held-back group; None if that way knows none, and no target."""
+    live: Optional[int] = None
+    """Cores of the held-back group as live actuation counts them; None if unknown: no target."""
+    cron: Optional[int] = None
+    """The same of actuation by cron."""
     held_back: str = "alice"
     off: bool = False
     """Whether START is the site's own."""
@@ -55,23 +55,20 @@ class Target:
     """Cores of a job of the helped group."""
 
 
-@dataclass(frozen=True)
-class Grace:
+class Grace(NamedTuple):
     attributes: Attributes
     active: bool = False
     guards: bool = True
     """Whether slots of multicore jobs are kept for such."""
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     attributes: Attributes
     cores: int
     dynamic: bool = False
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     accounting_group: Optional[str]
     """As an expression."""
     group: str
@@ -110,10 +107,6 @@ def slots_of(cores: Sequence[int], held: Sequence[object], matched_since: int = 
     }
 
 
-def both(cores: int) -> Mapping[str, Optional[int]]:
-    return dict.fromkeys((LIVE, CRON), cores)
-
-
 def without(attributes: Attributes, name: str) -> Attributes:
     return {**attributes, name: "undefined"}
 
@@ -133,52 +126,40 @@ TARGETS: Mapping[str, Target] = {
     "no target": Target(
         target("0", "none:0", "0", t1_TargetGroups='{"none","none"}', t1_TargetUntil="0")
     ),
-    "over the cap": Target(OVER, 56, both(64)),
-    "single-core jobs helped": Target(target("56", "alice:64:lhcb:3", "1"), 56, both(64), size=1),
-    "at the cap": Target(target("64", "lhcb:3:alice:64"), 64, both(64)),
-    "one below": Target(target("65", "lhcb:3:alice:64:atlas:5"), 65, both(64)),
-    "eight below": Target(target("72", "atlas:5:alice:64"), 72, both(64)),
-    "a cap of nothing": Target(target("0", "lhcb:3"), 0, both(0)),
-    "an empty node": Target(target("8", "none:0"), 8, both(0)),
-    "a name within names": Target(
-        target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, both(8)
-    ),
-    "capitals": Target(target("8", "ALICE:8", t1_TargetGroups='{"Alice","Cms"}'), 8, both(8)),
-    "a name that is a number": Target(
-        target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, both(8), "3"
-    ),
+    "over the cap": Target(OVER, 56, 64, 64),
+    "single-core jobs helped": Target(target("56", "alice:64:lhcb:3", "1"), 56, 64, 64, size=1),
+    "at the cap": Target(target("64", "lhcb:3:alice:64"), 64, 64, 64),
+    "one below": Target(target("65", "lhcb:3:alice:64:atlas:5"), 65, 64, 64),
+    "eight below": Target(target("72", "atlas:5:alice:64"), 72, 64, 64),
+    "a cap of nothing": Target(target("0", "lhcb:3"), 0, 0, 0),
+    "an empty node": Target(target("8", "none:0"), 8, 0, 0),
+    "a name within names": Target(target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, 8, 8),
+    "capitals": Target(target("8", "ALICE:8", t1_TargetGroups='{"Alice","Cms"}'), 8, 8, 8),
+    "a name that is a number": Target(target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, 8, 8, "3"),
     "known by its slots only": Target(
-        {**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, both(8)
+        {**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, 8, 8
     ),
-    "fewer by its slots": Target(
-        {**target("8", "alice:8"), **slots_of((1, 8), (1, 0))}, 8, {LIVE: 1, CRON: 8}
-    ),
+    "fewer by its slots": Target({**target("8", "alice:8"), **slots_of((1, 8), (1, 0))}, 8, 1, 8),
     "slots without a count": Target(
-        {**target("9", "alice:8"), **slots_of((8, 8, 4), (8, "undefined", "undefined"))},
-        9,
-        {LIVE: 8, CRON: 20},
+        {**target("9", "alice:8"), **slots_of((8, 8, 4), (8, "undefined", "undefined"))}, 9, 8, 20
     ),
     "cores matched since": Target(
-        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)},
-        9,
-        {LIVE: 8, CRON: 9},
+        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)}, 9, 8, 9
     ),
     "more cores than the slot has": Target(
-        {**target("9", "alice:8"), **slots_of((8,), (8,), matched_since=-30)}, 9, both(8)
+        {**target("9", "alice:8"), **slots_of((8,), (8,), matched_since=-30)}, 9, 8, 8
     ),
-    "no TotalSlotCpus": Target(without(target("9", "alice:8"), "TotalSlotCpus"), 9, both(8)),
-    "no ChildCpus": Target(without(target("9", "alice:8"), "ChildCpus"), 9, both(8)),
-    "ChildCpus an error": Target({**OVER, "ChildCpus": "error"}, 56, {LIVE: None, CRON: 64}),
+    "no TotalSlotCpus": Target(without(target("9", "alice:8"), "TotalSlotCpus"), 9, 8, 8),
+    "no ChildCpus": Target(without(target("9", "alice:8"), "ChildCpus"), 9, 8, 8),
+    "ChildCpus an error": Target({**OVER, "ChildCpus": "error"}, 56, None, 64),
     **{
         f"Childt1_HeldBackCores is {word}": Target(
-            {**OVER, "Childt1_HeldBackCores": word}, 56, {LIVE: None, CRON: 64}
+            {**OVER, "Childt1_HeldBackCores": word}, 56, None, 64
         )
         for word in ("undefined", "error", "{8,error}", '{8,"8"}')
     },
-    "no t1_CurrentJobs": Target(without(OVER, "t1_CurrentJobs"), 56, {LIVE: 64, CRON: None}),
-    "t1_CurrentJobs an error": Target(
-        {**OVER, "t1_CurrentJobs": "error"}, 56, {LIVE: 64, CRON: None}
-    ),
+    "no t1_CurrentJobs": Target(without(OVER, "t1_CurrentJobs"), 56, 64, None),
+    "t1_CurrentJobs an error": Target({**OVER, "t1_CurrentJobs": "error"}, 56, 64, None),
     "run out": Target({**OVER, "t1_TargetUntil": "time() - 1"}),
     "job_ctl has stopped": Target({**OVER, "t1_JobCtlTime": LONG_AGO}),
     "job_ctl of the future": Target({**OVER, "t1_JobCtlTime": FUTURE}),
@@ -192,7 +173,7 @@ TARGETS: Mapping[str, Target] = {
     **{f"{name} an error": Target({**OVER, name: "error"}) for name in NEEDED},
     "disabled": Target({**OVER, "t1_Disabled": "True"}, off=True),
     **{
-        f"disabled is {word}": Target({**OVER, "t1_Disabled": word}, 56, both(64))
+        f"disabled is {word}": Target({**OVER, "t1_Disabled": word}, 56, 64, 64)
         for word in ("undefined", "error", '"True"')
     },
     "no attributes of the slot": Target(
@@ -265,9 +246,7 @@ DYNAMIC: Attributes = {
 }
 SLOTS: Mapping[str, Slot] = {
     "partitionable": PARTITIONABLE,
-    "static": Slot(
-        {"PartitionableSlot": "undefined", "SlotType": '"Static"'}, CORES, dynamic=False
-    ),
+    "static": Slot({"PartitionableSlot": "undefined", "SlotType": '"Static"'}, CORES),
     **{
         f"dynamic of {cores}": Slot({**DYNAMIC, "Cpus": str(cores)}, cores, dynamic=True)
         for cores in (1, 7, 8, 16)
@@ -326,7 +305,7 @@ def let_in(job: Job, target: Target, grace: Grace, slot: Slot, way: str) -> bool
     if target.off:
         return True
     partitionable = slot is PARTITIONABLE
-    held = target.held.get(way)
+    held = target.live if way == LIVE else target.cron
     active = partitionable and target.cap is not None and held is not None
     meant = active and target.size == 1 and job.group == "cms"
     guarded = (partitionable and grace.active and not meant) or (

@@ -28,7 +28,7 @@ from sharectl.cadence.run_times import constant, loading_factor
 from tests.pool import event_log
 from tests.pool.deployed import jobs, on
 from tests.pool.event_log import EXECUTE, TERMINATED
-from tests.pool.sharectl_command import Sharectl
+from tests.pool.sharectl_command import Sharectl, offline
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
@@ -169,7 +169,7 @@ def test_the_live_pool_tells_run_times_cores_and_cycles(
     assert now in " ".join(content["recommendation"]["why"])
     history = tmp_path / "jobs.json"
     history.write_text(sharectl.box.run(COMMAND.split(), host=ACCESS).stdout)
-    by_file = sharectl.json("cadence", "--history", str(history))["run_times"]
+    by_file = offline("cadence", "--history", str(history))["run_times"]
     assert by_file["jobs"] == every["jobs"]
     assert by_file["mean_seconds"] == pytest.approx(every["mean_seconds"])
 
