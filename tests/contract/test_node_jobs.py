@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
 import select
 import subprocess
 import sys
@@ -267,36 +266,6 @@ def ends(process: int) -> bool:
     return False
 
 
-LINE = f"{NODE} alice 56 cms 8\n"
-FILES = {
-    "missing": (None, "no-file"),
-    "cut": (LINE.encode()[:-4], "truncated"),
-    "binary": (bytes(range(256)) * 10, "malformed"),
-    "oversized": (LINE.encode() * 100000, "too-big"),
-    "hostile node": (b'cn-1"||True||"x alice 56 cms 8\n' + LINE.encode(), "malformed"),
-    "for two": (LINE.encode() * 2, "duplicate-node"),
-    "folder": (Path.mkdir, "unreadable"),
-    "pipe": (os.mkfifo, "unsafe"),
-    "loop": (lambda path: path.symlink_to(path), "unreadable"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), "unsafe"),
-}
-
-
-@pytest.mark.parametrize("trouble", FILES)
-def test_trouble_with_the_file_lets_jobs_in(trouble: str, tmp_path: Path) -> None:
-    argv = arguments(job_ctl, tmp_path)
-    path = tmp_path / "sharectl.txt"
-    path.unlink()
-    content, reason = FILES[trouble]
-    if callable(content):
-        content(path)
-    elif content is not None:
-        path.write_bytes(content)
-    ran = outcome(job_ctl, *argv)
-    assert (ran.reason, ran.lets_jobs_in) == (reason, True)
-    assert ran.ad["t1_CurrentJobs"] == "alice:8"
-
-
 @by_job
 @pytest.mark.parametrize(
     "argv", [["--nonsense", "1"], ["JOB_CTL"], ["--timeout-seconds", "never"], ["\udcff", "\n"]]
@@ -304,13 +273,6 @@ def test_trouble_with_the_file_lets_jobs_in(trouble: str, tmp_path: Path) -> Non
 def test_wrong_arguments_let_jobs_in(job: ModuleType, argv: list[str]) -> None:
     ran = outcome(job, *argv)
     assert (ran.status, ran.reason, ran.lets_jobs_in) == (2, "bad-arguments", True)
-
-
-@by_job
-def test_all_wrong_arguments_are_named_at_once(job: ModuleType) -> None:
-    errors = outcome(job, "--file", "x", "--timeout-seconds", "1e3", "--state").errors
-    words = ("--file", "--timeout-seconds '1e3'", "from 1 to 300", "'--state' has no value")
-    assert [word for word in words if word not in errors] == []
 
 
 @by_job

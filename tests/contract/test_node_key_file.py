@@ -12,10 +12,12 @@ import target
 from sharectl.errors import ConfigError
 from sharectl.publish.signing import read_keys
 
-KEY = "2026a " + "0f" * 32 + "\n"
+DIGITS = "0f" * 32
+KEY = f"2026a {DIGITS}\n"
+Make = Callable[[Path], None]
 
 
-def written(text: str, mode: int = 0o640) -> Callable[[Path], None]:
+def written(text: str, mode: int = 0o640) -> Make:
     def write(path: Path) -> None:
         path.write_text(text, encoding="latin-1")
         path.chmod(mode)
@@ -23,35 +25,44 @@ def written(text: str, mode: int = 0o640) -> Callable[[Path], None]:
     return write
 
 
-SOUND = {
+SOUND: dict[str, Make] = {
     "with a comment": written("# ours\n\n" + KEY),
-    "two keys": written(KEY + "b " + "0F" * 64),
+    "two keys, without end": written(KEY + "b " + DIGITS.upper()),
+    "blanks": written(f" a\t {DIGITS} \r\n"),
     **{f"mode {mode:o}": written(KEY, mode) for mode in (0o400, 0o440, 0o600)},
 }
-UNSOUND = {
-    "missing": lambda _: None,
-    **{f"mode {mode:o}": written(KEY, mode) for mode in (0o601, 0o602, 0o604, 0o620, 0o642)},
-    "a folder": Path.mkdir,
-    "a FIFO": os.mkfifo,
-    "empty": written(""),
-    "no hexadecimal digits": written("2026a " + "xy" * 32),
-    "short": written("2026a 0f0f"),
-    "three keys": written(KEY + KEY.replace("a", "b") + KEY.replace("a", "c")),
-    "no text": written("\xff\x00" * 99),
-    "huge": written("#" * 2**20 + "\n" + KEY),
+BAD = (
+    *("", "old\n", f"OLD {DIGITS}\n", f"{'o' * 33} {DIGITS}\n", f" {DIGITS}\n", KEY + KEY),
+    *(f"a {DIGITS}x\n", f"a {DIGITS[1:]}\n", f"a {DIGITS * 2}00\n", f"a {'xy' * 32}", "a 0f0f"),
+    *(KEY + KEY.replace("a", "b") + KEY.replace("a", "c"), "\xff\x00" * 99, "\u00e9 0\n"),
+)
+UNSOUND: dict[str, tuple[Make, str]] = {
+    "missing": (lambda _: None, "no-key"),
+    **{
+        f"mode {mode:o}": (written(KEY, mode), "unsafe-key")
+        for mode in (0o601, 0o602, 0o604, 0o620, 0o642, 0o660)
+    },
+    "a folder": (Path.mkdir, "no-key"),
+    "a FIFO": (os.mkfifo, "unsafe-key"),
+    "huge": (written("#" * 2**20 + "\n" + KEY), "no-key"),
+    **{f"bad {number}": (written(text), "bad-key") for number, text in enumerate(BAD)},
 }
 
 
 @pytest.mark.parametrize("make", SOUND.values(), ids=SOUND)
-def test_both_take_a_sound_file(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_both_take_a_sound_file(make: Make, tmp_path: Path) -> None:
     make(path := tmp_path / "keys")
     assert {key.key_id.encode() for key in read_keys(path)} == set(target.read_keys(str(path)))
 
 
-@pytest.mark.parametrize("make", UNSOUND.values(), ids=UNSOUND)
-def test_both_refuse_any_other(make: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("make", "code"), UNSOUND.values(), ids=UNSOUND)
+def test_both_refuse_any_other_and_print_no_part_of_it(
+    make: Make, code: str, tmp_path: Path
+) -> None:
     make(path := tmp_path / "keys")
-    with pytest.raises(ConfigError, match=str(path)):
+    with pytest.raises(ConfigError, match=str(path)) as refused:
         read_keys(path)
-    with pytest.raises(target.JobError):
+    with pytest.raises(target.JobError) as on_node:
         target.read_keys(str(path))
+    assert on_node.value.args[0] == code
+    assert DIGITS[:8] not in f"{refused.value} {on_node.value.args[1]}"

@@ -115,10 +115,8 @@ class TestGroups:
                 job_of("lhcb.a", 3) + job_of("atlas.b", 5) + job_of("babar", 3) + job_of("x.c", 0),
                 "atlas:5:babar:3:lhcb:3",
             ),
-            ("", CMS_8 + job_of("CMS.prod.b", 1) + job_of("cms", 1), "cms:10"),
             ("", held(8) + held(2, "error") + job_of("cms.a", 1), "other:10:cms:1"),
             ("", held("1.5", '"cms.a@x"') + held("0.5", '"atlas.a@x"'), "cms:1"),
-            ("cms", job_of("cms.a", 1) + job_of("bob.c", 4), "other:4:cms:1"),
             ("", "".join(job_of(user, 4) for user in HOSTILE_USERS) + CMS_8, "other:52:cms:8"),
         ],
     )
@@ -237,12 +235,6 @@ class TestSources:
         for names, end in ((("newer", "older"), 1200), (("older",), 1200), (("newer",), 1740)):
             assert node.look(*names)[1]["t1_TargetUntil"] == node.now + end
 
-    def test_a_wrong_option(self, node: Node) -> None:
-        many = ",".join(f"file:/{number}" for number in range(9))
-        sources = [{"source": text} for text in ("", ",", many, "a b")]
-        for options in (*sources, {"host": "a b"}, {"max_age_seconds": "a b"}):
-            assert (node.code(**options), node.status) == ("bad-arguments", 2), options
-
     def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
         node.publish(node.document(LINE))
         script = f"""case "$*" in *"--source file:/hang") exec sleep 600;; esac
@@ -253,22 +245,13 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         code = node.code(source=sources, target_program=program, timeout_seconds="1")
         assert (code, time.monotonic() - begin < 5) == ("ok", True)
 
-    def test_an_answer_that_target_py_does_not_give(self) -> None:
-        """The laws have any other."""
-        assert job_ctl.parse_target(0, ANSWER.encode())[:4] == (0, "ok", 5, 7)
-        for old, new in (("8 T", "8.0 T"), ("cms\n", "cms"), ("ok", "no-line"), ("True", "1")):
-            row = job_ctl.parse_target(0, ANSWER.replace(old, new, 1).encode())
-            assert (row[:2], row[4]) == ((78, "target-garbled"), job_ctl.NO_TARGET)
-
     @pytest.mark.parametrize(
         ("script", "code"),
         [
             (f"printf '{ANSWER}'".replace("\n", "\\n"), "ok"),
             # Reasons that only target.py knows are passed on.
             (f"printf '{REFUSAL}'; exit 77".replace("\n", "\\n"), "some-thing"),
-            ("exit 1", "target-garbled"),
             ("kill -9 $$", "target-garbled"),
-            ("exec /nonexistent", "target-garbled"),
             ("yes", "target-garbled"),
             ("exec sleep 600", "timeout"),
         ],
@@ -312,11 +295,6 @@ class TestMemory:
             node.publish(text)
             assert node.code() == code, step
         assert node.code(pool="p2") == "ok", "another pool has its own sequence"
-
-    def test_an_old_copy_beside_the_accepted_document_does_no_harm(self, node: Node) -> None:
-        node.publish(node.document(LINE, sequence=5))
-        node.publish(node.document(LINE, sequence=4), "old")
-        assert (node.code("sharectl.txt", "old"), node.code("old")) == ("ok", "backwards")
 
     @pytest.mark.parametrize(
         "state", ["", "x", "\0" * 9999, "\u00e9\n", "TITLE\n9\n", "TITLE\nx\ny\n", "FUTURE"]
@@ -451,16 +429,3 @@ class TestNews:
             node.answer = answer
             node.look()
             assert node.news is news
-
-
-def test_a_run_of_the_program(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
-    before = int(time.time())
-    node.publish(f"{LINE}\n")
-    tool = tool_that_prints(node.folder / "bin", BUSY)
-    source, state = f"file:{node.folder}/sharectl.txt", str(node.folder / "state")
-    argv = ["--source", source, "--host", SHORT, "--condor-status", tool, "--state", state]
-    status = job_ctl.main(argv)
-    ad = classad2.parseOne(capfd.readouterr().out.replace(NEWS, ""))
-    assert (status, ad["t1_JobCtlReason"], list(ad["t1_Targetcores"])) == (0, "ok", [56, 8])
-    assert before <= ad["t1_JobCtlTime"] <= time.time()
-    assert before + 3600 <= ad["t1_TargetUntil"] <= time.time() + 3600

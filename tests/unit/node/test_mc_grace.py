@@ -64,20 +64,6 @@ def pslot(cores: int, number: int = 1) -> str:
 class TestExpression:
     """MC_GRACE over time, in the slots of a node."""
 
-    @pytest.mark.parametrize(
-        "slot",
-        [
-            pslot(0),
-            pslot(7),
-            "SlotID = 1\nCpus = 8\nDynamicSlot = True\n",
-            "SlotID = 2\nCpus = 8\n",
-        ],
-    )
-    def test_no_other_slot_is_in_grace(self, node: Node, slot: str) -> None:
-        _, ad = node.look(free(1, 8) + free(2, 8, total=0))
-        assert granted(ad, NOW + 1, slot) is False
-        assert granted(ad, NOW + 1, pslot(8)) is True
-
     def test_each_partitionable_slot_has_its_own_value(self, node: Node) -> None:
         node.look(free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
         _, ad = node.look(free(1, 8) + free(2, 8, changed=NOW + 200) + free(3, 3), NOW + 200)
@@ -85,16 +71,6 @@ class TestExpression:
         values = [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)]
         assert values == [False, True, True, False]
         assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
-
-    @pytest.mark.parametrize(("cores", "value"), [(8, True), (7, False), (7.9, False)])
-    def test_without_a_slot_it_is_the_value_of_the_last_look(
-        self,
-        node: Node,
-        cores: float,
-        value: bool,  # noqa: FBT001
-    ) -> None:
-        _, ad = node.look(f"1 64 {cores} {NOW}\n")
-        assert (granted(ad, NOW), granted(ad, NOW + GRACE)) == (value, False)
 
     def test_the_clock_is_the_evaluators(self, node: Node) -> None:
         now = int(time.time())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,14 +68,6 @@ def test_without_a_sensor_it_is_undefined(node: Sys, text: str) -> None:
     node.write("hwmon/hwmon0/temp1_input", text)
     status, overheat, hottest, errors = node.look()
     assert (status, overheat, hottest, "no sensor" in errors) == (1, UNDEFINED, UNDEFINED, True)
-
-
-@pytest.mark.parametrize("name", ["state", "state.new"])
-def test_a_fifo_in_the_place_of_the_state_is_replaced(node: Sys, name: str) -> None:
-    os.mkfifo(node.folder / name)
-    for celsius in (95, 85):
-        node.sensor("coretemp", celsius)
-        assert node.look()[1] is True
 
 
 def test_without_a_place_to_remember_it_goes_by_the_upper_limit(node: Sys) -> None:

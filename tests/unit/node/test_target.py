@@ -11,7 +11,6 @@ import pytest
 import target
 import target_collector
 from tests.node_fakes import (
-    KEYS,
     MACHINE,
     NOW,
     ad_line,
@@ -320,68 +319,12 @@ class TestSignature:
         options = {"key_file": key_file(node.folder, *keys.split())} if keys else {}
         assert node.reason(text, **options) == code
 
-    def test_an_unknown_key_is_told_from_a_wrong_signature(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        keys = key_file(node.folder, "old")
-        node.reason(document(LINE, key_id="new"), key_file=keys)
-        assert "not in --key-file" in capfd.readouterr().err
-        node.reason(SIGNED.replace("alice 56", "alice 57"), key_file=keys)
-        assert "not its" in capfd.readouterr().err
-
-    @pytest.mark.parametrize(
-        ("content", "code"),
-        [
-            *(
-                (content, "bad-key")
-                for content in (
-                    *("", "# none\n", "old\n", f"old {'0' * 63}\n", f"old {'0' * 65}\n"),
-                    *(f"old {'0' * 130}\n", f"old {'g' * 64}\n", f"OLD {'0' * 64}\n"),
-                    *(f"{'o' * 33} {'0' * 64}\n", f" {'0' * 64}\n", "\u00e9 0\n"),
-                    f"a {'0' * 64}\nb {'1' * 64}\nc {'2' * 64}\n",
-                    *(f"a {'0' * 64}\na {'1' * 64}\n", f"old {'0' * 32} {'0' * 32}\n"),
-                    f"old {KEYS['old']}x\n",
-                )
-            ),
-            (f" old\t {KEYS['old']}\n", "ok"),
-            (f"old {KEYS['old']}\r\n", "ok"),
-            (f"old {KEYS['old'].upper()}", "ok"),
-        ],
-    )
-    def test_content_of_a_key_file(
-        self, node: Node, content: str, code: str, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        path = node.folder / "keys"
-        path.write_text(content, encoding="utf-8")
-        path.chmod(0o600)
-        assert node.reason(SIGNED, key_file=str(path)) == code
-        assert KEYS["old"][:8] not in capfd.readouterr().err, "no part of a key is printed"
-
-    @pytest.mark.parametrize(
-        ("mode", "code"),
-        [
-            *((mode, "ok") for mode in (0o640, 0o600, 0o400, 0o750)),
-            *((mode, "unsafe-key") for mode in (0o660, 0o644, 0o641, 0o602)),
-        ],
-    )
-    def test_who_may_read_it(self, node: Node, mode: int, code: str) -> None:
-        path = key_file(node.folder, "old")
-        Path(path).chmod(mode)
-        assert node.reason(SIGNED, key_file=path) == code
-
     def test_another_users_key_file(self, node: Node) -> None:
         path = key_file(node.folder, "old")
         if os.geteuid():
             pytest.skip("only root can give a file away")
         os.chown(path, 12345, 0)
         assert node.reason(SIGNED, key_file=path) == "unsafe-key"
-
-    @pytest.mark.parametrize(
-        ("path", "code"), [("none", "no-key"), (".", "no-key"), ("pipe", "unsafe-key")]
-    )
-    def test_kinds_of_key_files(self, node: Node, path: str, code: str) -> None:
-        os.mkfifo(node.folder / "pipe", 0o600)
-        assert node.reason(SIGNED, key_file=str(node.folder / path)) == code
 
 
 class TestMain:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
 from poolbox.errors import CannotBuildError, PoolboxError
-from poolbox.machine import check_can_build, check_can_run, check_has_subordinate_ids
+from poolbox.machine import check_can_build
 from poolbox.root import cached_root, find_root, htcondor_version, remove_tree
 from poolbox.waiting import wait_for
 
@@ -69,36 +66,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Start another process that asks for the root; none is left afterwards."""
-    started: list[subprocess.Popen[str]] = []
-    program = "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
-
-    def start() -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    (home / "wait").unlink(missing_ok=True)
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
 def anything_goes() -> None:
     """A machine that can build."""
-
-
-def appears(path: Path) -> None:
-    wait_for(path.exists, 20, f"{path} is there")
 
 
 def calls(home: Path) -> list[str]:
@@ -129,31 +98,22 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(home: Path) -> None:
     assert not (home / "cache").exists()
 
 
-def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
-    home: Path, builder: Callable[[], subprocess.Popen[str]]
-) -> None:
+def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(home: Path) -> None:
     (home / "wait").touch()
-    first = builder()
-    appears(home / "half")
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    program = "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    ) as first:
+        try:
+            wait_for((home / "half").exists, 20, "half a root")
+        finally:
+            first.kill()
     assert [name for name in cached(home) if name[0] != "." and not name.endswith(".lock")] == []
     (home / "wait").unlink()
     path = cached_root("trixie", anything_goes)
     assert (path / "var/lib/dpkg/status").exists()
     assert len(calls(home)) == 2
     assert cached(home) == [path.name, f"{path.name}.lock"]
-
-
-def test_two_who_ask_at_once_get_one_root_built_by_one(
-    home: Path, builder: Callable[[], subprocess.Popen[str]]
-) -> None:
-    (home / "wait").touch()
-    both = [builder(), builder()]
-    appears(home / "half")
-    (home / "wait").unlink()
-    roots = {process.communicate(timeout=60)[0] for process in both}
-    assert (len(roots), len(calls(home))) == (1, 1)
 
 
 def test_a_failed_build_gives_the_reason_and_leaves_nothing(home: Path) -> None:
@@ -173,35 +133,6 @@ def test_missing_programs_are_named_as_packages_all_at_once(
     with pytest.raises(CannotBuildError, match=f"Install: apt install {packages}$") as raised:
         check_can_build(home)
     assert raised.value.exit_code == 1
-
-
-def test_a_kernel_that_forbids_sandboxes_is_told_how_to_allow_them(home: Path) -> None:
-    (home / "bin/bwrap").write_text(
-        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
-    )
-    settings = home / "proc/sys/kernel"
-    settings.mkdir(parents=True)
-    (settings / "unprivileged_userns_clone").write_text("1\n")
-    (settings / "apparmor_restrict_unprivileged_userns").write_text("1\n")
-    with pytest.raises(CannotBuildError) as raised:
-        check_can_run(home)
-    assert "bwrap: No permissions to create new namespace\n" in str(raised.value)
-    assert ": as root, sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a" in str(
-        raised.value
-    )
-
-
-def test_a_user_without_ids_to_unpack_with_is_told_how_to_get_them(tmp_path: Path) -> None:
-    (tmp_path / "etc").mkdir()
-    (tmp_path / "etc/subuid").write_text("anna:100000:65536\n")
-    with pytest.raises(
-        CannotBuildError, match=r"(?s)subgid: no range for anna.*usermod --add-subuids \S+ .* anna"
-    ):
-        check_has_subordinate_ids("anna", tmp_path)
-    (tmp_path / "etc/subgid").write_text("anna:100000:65536\n")
-    check_has_subordinate_ids("anna", tmp_path)
-    with pytest.raises(CannotBuildError, match="subuid: no range for ann,"):
-        check_has_subordinate_ids("ann", tmp_path)
 
 
 def test_a_tree_goes_whatever_its_modes(tmp_path: Path) -> None:
