@@ -32,7 +32,7 @@ from sharectl.report.pool import (
 from sharectl.report.tables import print_table
 from sharectl.words import counted
 
-_ERRORS = "group|pledge HS06|error HS06|DHS|error cores|pending multicore|no node could run"
+_GROUPS = "group|pledge HS06|error HS06|pending multicore|is|closed nodes|because"
 _EPILOG = f"""\
 A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
 problem; a place of targets that cannot be read, has run out, is unsigned, is for another pool, or
@@ -148,15 +148,7 @@ def _print(status: dict[str, Any], off: Optional[Disabled], to: TextIO) -> None:
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, to)
     if cycle.get("errors"):
-        print_table("errors at the last cycle", _ERRORS.split("|"), _error_rows(cycle), to)
-    if cycle.get("groups"):
-        closed = ("closed_nodes", "other_sizes_closed_nodes")
-        groups = [
-            (row["group"], row["code"], sum(row[key] for key in closed), row["says"])
-            for row in cycle["groups"]
-        ]
-        columns = ("group", "is", "closed nodes", "because")
-        print_table("groups at the last cycle", columns, groups, to)
+        print_table("groups at the last cycle", _GROUPS.split("|"), _group_rows(cycle), to)
     if cycle.get("waits"):
         waits_table("waiting times at the last cycle", cycle["waits"], to)
 
@@ -190,21 +182,19 @@ def _node_rows(nodes: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "job_ctl says", reasons or "-"
 
 
-def _error_rows(cycle: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    # DHS is not the error that is acted on where the setpoint is not the pledge's share of the
-    # power in use.
-    acted = {row["group"]: round(row["control_error_hs06"]) for row in cycle.get("controllers", ())}
+def _group_rows(cycle: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    """Rows of groups: the error that was acted on, else that beside the pledge's share."""
+    acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
+    reasons = {row["group"]: row for row in cycle.get("groups", ())}
     for row in cycle["errors"]:
-        unplaceable = row.get("unplaceable_by_cores")
-        yield (
-            row["group"],
-            round(row["pledge_hs06"]),
-            acted.get(row["group"], "-"),
-            round(row["error_hs06"]),
-            round(row["error_cores"]),
-            row["pending_multi_jobs"],
-            "-" if unplaceable is None else sum(unplaceable.values()),
-        )
+        group = row["group"]
+        error, reason = acted.get(group, row["error_hs06"]), reasons.get(group)
+        why = (reason["code"], _closed(reason), reason["says"]) if reason else ("-", "-", "-")
+        yield group, round(row["pledge_hs06"]), round(error), row["pending_multi_jobs"], *why
+
+
+def _closed(reason: dict[str, Any]) -> int:
+    return int(reason["closed_nodes"] + reason["other_sizes_closed_nodes"])
 
 
 # ---- places of targets

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -77,30 +76,21 @@ def test_a_file_of_jobs_is_not_enough_for_every_configuration(
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("words", "content", "problem"),
     [
-        (b"2 cn-1 alice 60 1\n", ":1: needs 6 columns"),
-        (b"\x1f\x8b\x08\0\xff\x1b[31m\n" * 30, ":1: is no text"),
+        ("errors --jobs", b"2 cn-1 alice 60 1\n", ":1: needs 6 columns"),
+        ("errors --jobs", b"\x1f\x8b\x08\0\xff\x1b[31m\n" * 30, ":1: is no text"),
+        ("publish --plan", b" \n", ": is empty"),
+        ("publish --plan", b"\x7fELF\0\xff\x1b[31m", ": is no text"),
     ],
 )
-def test_a_bad_jobs_file_is_named(run: Run, jobs: Path, content: bytes, problem: str) -> None:
+def test_a_bad_file_is_named(
+    run: Run, jobs: Path, words: str, content: bytes, problem: str
+) -> None:
     jobs.write_bytes(content)
-    code, out, err = run("errors", "--jobs", jobs)
+    code, out, err = run(*words.split(), jobs)
     assert (code, out, len(err.splitlines())) == (65, "", 1)
     assert f"{jobs}{problem}" in err
-    assert err.rstrip().isprintable()
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [(b" \n", "standard input: is empty"), (b"\x7fELF\0\xff\x1b[31m", "-: is no text")],
-)
-def test_input_that_is_no_plan_is_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch, content: bytes, problem: str
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
-    code, out, err = run("publish")
-    assert (code, out, problem in err) == (65, "", True)
     assert err.rstrip().isprintable()
 
 

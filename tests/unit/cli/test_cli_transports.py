@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,12 +156,3 @@ def test_the_content_of_a_collector_is_shown(
         assert status.line(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
     else:
         assert problem in place["problem"]
-
-
-def test_the_configuration_that_is_printed_names_the_key_file_only(
-    signed: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(["check", "config", "--config", str(signed), "--json"])
-    out = capsys.readouterr().out
-    assert json.loads(out)["config"]["signing_key_file"] == str(signed.parent / "keys")
-    assert SECRET[:32] not in out

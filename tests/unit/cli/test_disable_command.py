@@ -128,16 +128,14 @@ def test_without_the_switch_the_reply_tells_how_far_targets_went(run: Run, tmp_p
     assert (code, "stop sharectl.timer" in err, targets(tmp_path)) == (74, True, [0, 0])
     first.unlink()
     first.mkdir()
-    lines = run(*DISABLE)[1].splitlines()
-    assert lines[0].endswith("targets are withdrawn once, and not everywhere")
-    assert lines[1:] == [f"no targets at {second}"]
+    head, *emptied = run(*DISABLE)[1].splitlines()
+    assert head.endswith("targets are withdrawn once, and not everywhere")
+    assert emptied == [f"no targets at {second}"]
     second.unlink()
     second.mkdir()
     code, out, err = run(*DISABLE)
-    assert code == 74
+    assert (code, "withdrawn once" in out + err, "all the same" in err) == (74, False, False)
     assert out.startswith("NOT disabled: the switch could not be set; no target is withdrawn\n")
-    assert "withdrawn once" not in out + err
-    assert "disabled all the same" not in err
     assert {line["event"] for line in changes_in(tmp_path)} == {"target"}, "nothing was switched"
     reply = json.loads(run(*DISABLE, "--json")[1])
     assert (reply["disabled"], reply["published"]) == (None, [])
@@ -161,18 +159,10 @@ DURATIONS = ("", "0", "2", "-3m", "soon", "0.5s", "400d", "nan", "9" * 400)
 REASONS = ("", "   ", "two\nlines", "\x1b[31m", "x" * 501)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        *(("--reason=r", f"--for={text}") for text in DURATIONS),
-        *((f"--reason={text}",) for text in REASONS),
-    ],
-)
-def test_invalid_options_are_usage_errors(
-    run: Run, tmp_path: Path, options: tuple[str, ...]
-) -> None:
-    assert run("disable", *options)[0] == 2
+def test_invalid_options_are_usage_errors(run: Run, tmp_path: Path) -> None:
+    durations = [("--reason=r", f"--for={words}") for words in DURATIONS]
+    for options in ((), *durations, *((f"--reason={words}",) for words in REASONS)):
+        assert run("disable", *options)[0] == 2, options
     assert not (tmp_path / "disabled").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap  # noqa: F401 - another user may not read the folder of this Python
 import os
 import shutil
@@ -219,37 +220,13 @@ def test_an_internal_error_is_one_line_too() -> None:
     assert ended.err.count("\n") == 1
 
 
-PIPES = """
-import sys
-from sharectl.cli import main
-
-def verb(arguments):
-    {body}
-
-main._run = verb
-sys.exit(main.main([]))
-"""
-
-
-@pytest.mark.parametrize(
-    ("body", "reads", "code"),
-    [
-        ("print('no job came'); return 1", False, 1),
-        ("print('x' * 10**6); return 1", False, 0),
-        ("raise BrokenPipeError(32, 'Broken pipe', 'fifo')", True, 74),
-    ],
-)
-def test_only_a_reader_who_has_had_enough_ends_a_verb_in_silence(
-    body: str, code: int, *, reads: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_reader_who_has_had_enough_ends_a_verb_in_silence(config: Path) -> None:
     """A verb that ended keeps its exit code; a broken pipe of another kind is a failure."""
-    reading, writing = os.pipe()
-    if not reads:
-        os.close(reading)
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    command = [sys.executable, "-c", PIPES.format(body=body)]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
-    os.close(writing)
-    if reads:
-        os.close(reading)
-    assert (done.returncode, b"fifo" in done.stderr) == (code, code == 74)
+    silent = run(["status", "--config", str(config)], without_reader)
+    assert (silent.code, "standard output" in silent.err) == (1, False)
+
+    def broken() -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe", "fifo")
+
+    ended = run(["explain", "codes"], as_soon_as_it_runs(broken))
+    assert (ended.code, "fifo" in ended.err) == (74, True)

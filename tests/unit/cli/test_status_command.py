@@ -105,28 +105,14 @@ def test_a_withdrawn_plan_that_comes_back_is_a_problem_though_sharectl_is_disabl
     assert "an older plan stands there" in shown(State(6, withdrawn=True)).err
 
 
-@pytest.mark.parametrize(
-    ("extra", "cells"),
-    [
-        ({}, ["200", "-", "-40", "-4", "9", "-"]),
-        ({"unplaceable_by_cores": {}}, ["200", "-60", "-40", "-4", "9", "0"]),
-        ({"unplaceable_by_cores": {1: 2, 8: 5}}, ["200", "-60", "-40", "-4", "9", "7"]),
-    ],
-)
-def test_errors_are_shown_with_those_acted_on_and_with_jobs_that_no_node_could_run(
-    shown: Shown, extra: dict[str, dict[int, int]], cells: list[str]
-) -> None:
-    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4}
-    control = {"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60, "output_hs06": -60}
-    errors = [{**row, "pending_multi_jobs": 9, **extra}]
-    assert shown(errors=errors, controllers=[control] if extra else []).row("cms") == cells
-
-
-def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(shown: Shown) -> None:
-    row = {"group": "cms", "code": "helped", "says": "targets let it in"}
-    closed = {"closed_nodes": 3, "other_sizes_closed_nodes": 4}
-    cells = shown(groups=[{**row, **closed}]).row("cms")
-    assert cells == ["helped", "7", "targets", "let", "it", "in"]
+def test_every_group_has_its_error_a_code_a_sentence_and_its_closed_nodes(shown: Shown) -> None:
+    errors = [{"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "pending_multi_jobs": 9}]
+    assert shown(errors=errors).row("cms") == ["200", "-40", "9", "-", "-", "-"]
+    reason = {"group": "cms", "code": "helped", "says": "targets let it in"}
+    groups = [{**reason, "closed_nodes": 3, "other_sizes_closed_nodes": 4}]
+    control = [{"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60}]
+    cells = shown(errors=errors, controllers=control, groups=groups).row("cms")
+    assert cells == ["200", "-60", "9", "helped", "7", "targets", "let", "it", "in"]
 
 
 @pytest.mark.parametrize(
