@@ -79,7 +79,6 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
 ) -> None:
     (slots,) = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", JOB))]).slots
     assert slots.kind is kind
-    assert (kind is SlotKind.POLICY) is not bool(slots.no_policy_because)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +223,7 @@ def test_a_static_slot_has_one_claim() -> None:
 
 def test_a_look_leaves_the_ads_as_they_were() -> None:
     """Jobs whose requests a policy replaces, or misses, cost the same beside others."""
-    slots = [AdOfFile(f"slot {n}", {**SLOT, **WITHIN, "SlotTypeID": str(n)}) for n in (1, 2)]
+    slots = [AdOfFile(f"slot {n}", {**SLOT, **WITHIN, "NumClaims": str(n)}) for n in (1, 2)]
     ads = [JOB, {**JOB, "_condor_RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
     apart = [matched(slots[0].attributes, ad) for ad in ads]
     priced = price(slots, [Jobs(AdOfFile("job", ad)) for ad in ads])

@@ -120,8 +120,9 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
     box = sharectl.box
     kinds = [("ample", 3, 100, BY_CORES), ("ample", 1, 600, BY_MEMORY)]
     path = ads_of(sharectl, *(described(*kind, 1) for kind in kinds))
+    (smallest,) = sharectl.json("consumption", "capacity")["jobs"]
+    assert smallest["claims"] == 10 + 4 + 4
     capacity = sharectl.json("consumption", "capacity", "--jobs", path)
-    assert capacity["claims"] == 10 + 4 + 4
     claims = [job["claims"] for job in capacity["jobs"]]
     assert claims == [job["claims_within_quota"] for job in capacity["jobs"]] == [3, 2]
     matches = sharectl.json("consumption", "cost", "--jobs", path)["matches"]

@@ -24,7 +24,7 @@ GPUS = "GPUs"
 MACHINE = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
 """Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
-"""Units of a custom resource whose amount only a script on the node knows."""
+"""Units of a custom resource that is a list of names, or known to a script on the node."""
 
 READERS: Mapping[str, tuple[str, ...]] = {
     POLICY: ("STARTD",),
@@ -43,9 +43,7 @@ MACROS = (
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
-_RESOURCE = re.compile(
-    r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE
-)
+_RESOURCE = re.compile(r"MACHINE_RESOURCE_(?:INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE)
 _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
     re.IGNORECASE,
@@ -118,9 +116,7 @@ class CheckedNode:
         for part in self.configuration.definitions:
             match, text = _RESOURCE.fullmatch(part.name), self.configuration.text(part.name)
             if match and text and (not allowed or match["name"].lower() in allowed):
-                # A number, or a list of names.
-                amount = _number(text) or float(len(re.findall(r"[^\s,]+", text)))
-                resources[match["name"]] = DEVICES if match["scripted"] else amount
+                resources[match["name"]] = _number(text) or DEVICES
             elif part.name.upper().endswith("CONSUMPTION_GPUS"):
                 resources.setdefault(GPUS, DEVICES)
         return resources

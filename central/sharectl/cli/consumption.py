@@ -36,7 +36,6 @@ The file is YAML, such as `sharectl consumption examples` prints; docs/consumpti
   condor_restart -startd
 
 The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
-Effects of HTCondor that the policy does not show are in it as NOTE.
 Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
 _COST_EPILOG = """\
@@ -148,8 +147,8 @@ def _cost_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pending", action="store_true", help="also claims for jobs that pend")
-    _add_common(parser, "also claims for jobs of this file", "also claims for jobs of this request")
+    parser.add_argument("--pending", action="store_true", help="claims for jobs that pend")
+    _add_common(parser, "claims for jobs of this file", "claims for jobs of this request")
 
 
 def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
@@ -186,14 +185,14 @@ def _cost(arguments: argparse.Namespace) -> int:
 
 
 def _capacity(arguments: argparse.Namespace) -> int:
-    """Print the number of claims that slots, slot types and groups can have now."""
+    """Print the number of claims that jobs can have now, on all slots and within their quota."""
     inputs = _Inputs(arguments)
-    groups = inputs.groups()
-    content = match_cost.capacity(asks.smallest_matches(inputs.slots), groups)
-    jobs, waiting = list(arguments.request), arguments.jobs is not None or arguments.pending
-    jobs += inputs.jobs() if waiting else []
-    if jobs or waiting:
-        content["jobs"] = match_cost.shapes(asks.price(inputs.slots, jobs), groups)
+    jobs, groups = list(arguments.request), inputs.groups()
+    if arguments.jobs is not None or arguments.pending:
+        jobs += inputs.jobs()
+    elif not jobs:
+        jobs = [_request("cpus=1")]
+    content = {"jobs": match_cost.capacity(asks.price(inputs.slots, jobs), groups)}
     return inputs.show("consumption-capacity", content, match_cost.capacity_tables)
 
 
@@ -255,38 +254,19 @@ class _Inputs:
 
 _VERBS = {
     "examples": options.Verb(
-        _examples,
-        _examples_arguments,
-        (),
-        "list the ready policies, or print one",
-        "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -",
+        _examples, _examples_arguments, (), "list the ready policies, or print one"
     ),
     "render": options.Verb(
-        _render,
-        _render_arguments,
-        (),
-        "print HTCondor's configuration for a file of policies",
-        _RENDER_EPILOG,
+        _render, _render_arguments, (), "print policies as configuration", _RENDER_EPILOG
     ),
     "check": options.Verb(
-        _check,
-        _check_arguments,
-        ("--json",),
-        "find faults of policies, before or after they are used",
+        _check, _check_arguments, ("--json",), "find faults of policies, before or after use"
     ),
     "cost": options.Verb(
-        _cost,
-        _cost_arguments,
-        ("--json",),
-        "what jobs take of slots and cost their groups, how many fit",
-        _COST_EPILOG,
+        _cost, _cost_arguments, ("--json",), "what jobs take of slots and cost", _COST_EPILOG
     ),
     "capacity": options.Verb(
-        _capacity,
-        _capacity_arguments,
-        ("--json",),
-        "how many claims slots and groups can have now",
-        _COST_EPILOG,
+        _capacity, _capacity_arguments, ("--json",), "claims that jobs can have", _COST_EPILOG
     ),
 }
 VERBS = {"consumption": options.with_actions("verb", _VERBS)}

@@ -28,12 +28,10 @@ from sharectl.consumption.cost import (
     Priced,
     PricedJobs,
     PricedSlots,
-    Refusal,
     SlotKind,
     match_of,
     whole_if_it_is,
 )
-from sharectl.consumption.policy import STANDARD
 from sharectl.errors import InputError
 from sharectl.model import PoolConfig
 from sharectl.shares.groups import without_user
@@ -53,8 +51,6 @@ _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
 _FREE_STATES = ("", "Unclaimed", "Matched")
 """States in which a slot has claims to give; empty: an ad without State."""
-_SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
-"""Smallest requests of condor_submit: a policy takes its minimum charges for them."""
 _CHARGES = {
     "cpus": "quantize(ifThenElse(isUndefined(TARGET.RequestCpus), 1, TARGET.RequestCpus), {1})",
     "memory": "quantize(TARGET.RequestMemory, {128})",
@@ -96,14 +92,11 @@ class _Slot:
         self.assets = sorted(name for key, name in by_lower.items() if key != "swap")
         self.fresh = {name: self.ad.lookup(name) for name in self.assets if name in self.ad}
         partitionable = is_true(value_of(expression("MY.PartitionableSlot"), self.ad))
-        faults = {
-            "PartitionableSlot is not true": not partitionable,
-            "MachineResources is no text": type(resources) is not str,
-            **{f"no Consumption{a}": f"Consumption{a}" not in self.ad for a in self.assets},
-        }
-        because = tuple(fault for fault, applies in faults.items() if applies)
         kind = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
-        for asset in self.assets if because else ():
+        charged = type(resources) is str and all(f"Consumption{a}" in self.ad for a in self.assets)
+        if partitionable and charged:
+            kind = SlotKind.POLICY
+        for asset in self.assets if kind is not SlotKind.POLICY else ():
             charge = _CHARGES.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
             takes = charge if partitionable else f"MY.{asset}"
             self.ad[f"{_STARTD_TAKES}{asset}"] = expression(takes)
@@ -113,13 +106,10 @@ class _Slot:
         state = text_of(attributes, "State")
         self.described = PricedSlots(
             names=names,
-            kind=kind if because else SlotKind.POLICY,
+            kind=kind,
             assets={n: None if v is None else whole_if_it_is(v) for n, v in amounts.items()},
-            no_policy_because=because,
-            slot_type=_whole(attributes, "SlotTypeID"),
             state="" if state in _FREE_STATES else state,
-            num_claims=None if because else _whole(attributes, "NumClaims"),
-            weight=_number(self.ad, "SlotWeight"),
+            num_claims=_whole(attributes, "NumClaims") if kind is SlotKind.POLICY else None,
         )
 
     def look(self, job: Any, assets: Optional[Mapping[str, Amount]]) -> Look:
@@ -241,7 +231,7 @@ def _step(name: str, ad: Ad) -> str:
 
 # ---- prices
 
-_APART = ("state", "slottypeid", "_sharectl_group")
+_APART = ("state", "_sharectl_group")
 
 
 @dataclass(frozen=True)
@@ -297,25 +287,6 @@ def price(
         priced.append(PricedJobs(names, count, members[0].accounting_group))
     described, matches = zip(*rows) if rows else ((), ())
     return Priced(described, tuple(priced), matches)
-
-
-def smallest_matches(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Match]]]:
-    """Each kind of slot with the smallest request of which it takes something; None without one.
-
-    The request is `_SMALLEST`, or that and one of each custom resource. Requirements are left out.
-    """
-    texts = {text_of(slot.attributes, "MachineResources") for slot in slots}
-    words = {word for text in texts for word in _words(text)}
-    custom = {f"Request{w}": "1" for w in words if w.lower() not in (*STANDARD, "swap")}
-    bare = [AdOfFile(slot.place, {**slot.attributes, "Requirements": "true"}) for slot in slots]
-    requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
-    priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
-    # A request that is short of assets is 0 claims; other refusals leave the number unknown.
-    countable = (
-        [match for match in row if match.refused.keys() <= {Refusal.SHORT}]
-        for row in priced.matches
-    )
-    return [(kind, next(iter(row), None)) for kind, row in zip(priced.slots, countable)]
 
 
 def _whole(ad: Ad, name: str) -> Optional[int]:

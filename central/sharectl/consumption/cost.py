@@ -19,8 +19,6 @@ Amount = Union[int, float]
 
 WEIGHT_OF_THE_WEIGHTLESS = 1.0
 """Cost of a match without policy on a slot whose SlotWeight is negative or no number."""
-STARTD_LEAST = {"cpus": 1, "memory": 1}
-"""Least amounts that a startd takes for a claim, whatever the policy is."""
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
 _ROUNDING = 1e-9
@@ -55,14 +53,10 @@ class PricedSlots:
     kind: SlotKind
     assets: Mapping[str, Optional[Amount]]
     """Asset of MachineResources, without Swap -> amount; None if it is no number."""
-    no_policy_because: tuple[str, ...] = ()
-    """Reasons why the negotiator sees no policy, for people."""
-    slot_type: Optional[int] = None
     state: str = ""
     """State in which they have no claims to give, else empty."""
     num_claims: Optional[int] = None
     """Claim ids for one cycle, where there is a policy; None if they are unknown."""
-    weight: Optional[float] = None
 
     @property
     def has_policy(self) -> bool:
@@ -108,8 +102,7 @@ class Match:
     at_least: bool = False
     """Counting ended before the slot did."""
     weight_after_all: Optional[float] = None
-    usage: Optional[float] = None
-    """SlotWeight of the dynamic slot: the charge from the next cycle on; None if it is unknown."""
+    """SlotWeight after the last that fits."""
 
 
 def refusals(
@@ -168,7 +161,6 @@ def match_of(
         fits=len(states),
         at_least=not refused and most > 1,
         weight_after_all=states[-1][1].weight,
-        usage=_usage(slot, first, lambda dynamic: look({**whole, **dynamic})),
     )
 
 
@@ -181,18 +173,6 @@ def _cost(slot: PricedSlots, before: Optional[float], after: Optional[float]) ->
     if not slot.has_policy:
         return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
     return before - after if before is not None and after is not None else None
-
-
-def _usage(
-    slot: PricedSlots, first: Look, look: Callable[[Mapping[str, Amount]], Look]
-) -> Optional[float]:
-    if slot.kind is SlotKind.STATIC:
-        return first.weight
-    dynamic = {
-        name: max(whole_if_it_is(amount or 0), STARTD_LEAST.get(name.lower(), 0))
-        for name, amount in first.consumed.items()
-    }
-    return look(dynamic).weight
 
 
 Offer = tuple[PricedSlots, Match]
@@ -231,56 +211,32 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
 
 
 def charge_of(slots: PricedSlots, match: Match) -> float:
-    """Least lasting charge of a claim: mean cost in its cycle, or usage from the next on."""
-    usage = [] if match.usage is None else [match.usage]
+    """Mean charge of a claim; a slot without policy is charged whole in the first cycle only."""
     before, after = match.weight_before, match.weight_after_all
-    if slots.has_policy and before is not None and after is not None:
-        usage.append((before - after) / match.fits)
-    return min(usage, default=match.cost or 0.0)
+    if slots.kind is SlotKind.STATIC or before is None or after is None:
+        return match.cost or 0.0
+    return (before - after) / match.fits
 
 
 def group_cost(priced: Priced, jobs: Sequence[int]) -> dict[str, Any]:
     """Price of pending jobs of a group, by their numbers, in weighted slots.
 
-    Keys: jobs, jobs_without_slot, cost (each job where it costs least), cost_differs (on another
-    slot), usage (from the next cycle on), usage_differs, smallest_cost, smallest_weight (of a slot
-    that they match). None is unknown.
+    Keys: jobs, jobs_without_slot, cost (of all others, each where it costs least; None without any,
+    or if one is unknown), cost_differs (one costs more on another slot).
     """
     counts = {job: priced.jobs[job].count for job in jobs}
     taken = {job: offers for job in jobs if (offers := priced.offers(job))}
-    costs = {job: [match.cost for _, match in offers] for job, offers in taken.items()}
-    usages = {job: [match.usage for _, match in offers] for job, offers in taken.items()}
-    weights = [match.weight_before for offers in taken.values() for _, match in offers]
-    cost, cost_differs = _least_sum(counts, costs)
-    usage, usage_differs = _least_sum(counts, usages)
+    costs = {
+        job: [match.cost for _, match in offers if match.cost is not None]
+        for job, offers in taken.items()
+    }
+    is_sure = taken and all(len(costs[job]) == len(offers) for job, offers in taken.items())
     return {
         "jobs": sum(counts.values()),
         "jobs_without_slot": sum(count for job, count in counts.items() if job not in taken),
-        "cost": cost,
-        "cost_differs": cost_differs,
-        "usage": usage,
-        "usage_differs": usage_differs,
-        "smallest_cost": _least(cost for every in costs.values() for cost in every),
-        "smallest_weight": _least(weights),
+        "cost": sum(counts[job] * min(every) for job, every in costs.items()) if is_sure else None,
+        "cost_differs": any(e and max(e) - min(e) > _ROUNDING for e in costs.values()),
     }
-
-
-def _least(amounts: Iterable[Optional[float]]) -> Optional[float]:
-    return min((amount for amount in amounts if amount is not None), default=None)
-
-
-def _least_sum(
-    counts: Mapping[int, int], amounts: Mapping[int, Sequence[Optional[float]]]
-) -> tuple[Optional[float], bool]:
-    """Least sum over all jobs, None without any or if one is unknown; True if one may cost more."""
-    sure = [
-        (counts[job], [amount for amount in every if amount is not None])
-        for job, every in amounts.items()
-        if None not in every
-    ]
-    is_sure = sure and len(sure) == len(amounts)
-    total = sum(count * min(every) for count, every in sure) if is_sure else None
-    return total, any(max(every) - min(every) > _ROUNDING for _, every in sure)
 
 
 def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:

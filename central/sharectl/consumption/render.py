@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -12,47 +10,14 @@ from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
     UNITS,
-    AssetPolicy,
     Consumption,
     SlotPolicy,
     attribute_of,
-    by_name,
     consumed,
     items,
     macros,
     weight,
 )
-
-_NOTES = dict(
-    line.split(": ", 1)
-    for line in Path(__file__).with_name("notes.txt").read_text(encoding="utf-8").splitlines()
-)
-"""Effects of HTCondor and needs, by the name that `notes` has for them."""
-
-
-def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
-    """Effects of HTCondor that the policy does not show, and needs that the file does not meet."""
-    if policy.model == "fixed_claims":
-        yield _NOTES["fixed claims"].format(claims=policy.claims)
-    for asset in ("cpus", "memory"):
-        if _may_be_zero(policy, asset):
-            yield _NOTES[f"no {asset}"]
-    custom = {asset: rule for asset, rule in policy.assets.items() if asset not in STANDARD}
-    for asset, rule in custom.items():
-        if policy.model in ("minimum_charge", "quanta_all") and (rule.charge or rule.levels):
-            yield _NOTES["every claim"].format(name=attribute_of(asset))
-    if any(rule.levels and not rule.total for rule in policy.assets.values()):
-        yield _NOTES["total"]
-    for asset in custom:
-        if asset not in declared and by_name(policy.resources or "").get(asset) != "0":
-            detected = _NOTES["detected"] if asset == "gpus" else ""
-            yield _NOTES["undeclared"].format(name=attribute_of(asset), detected=detected)
-
-
-def _may_be_zero(policy: SlotPolicy, asset: str) -> bool:
-    rule = policy.assets.get(asset, AssetPolicy())
-    return policy.model == "quanta_any" or rule.always == 0 or rule.is_zero_allowed(asset)
-
 
 _TEMPLATES = Environment(  # noqa: S701 - configuration is no HTML
     loader=PackageLoader("sharectl", "consumption"),
@@ -85,10 +50,8 @@ def snippet(consumption: Consumption) -> str:
 
     return _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,
-        declared=consumption.declared,
         units={**consumption.declared, **({CLAIMS: claims} if claims else {})},
         every_slot=any(policy.slot_type is None for policy in policies),
-        notes=notes,
         taken=taken,
         resources=resources,
         attribute_of=attribute_of,

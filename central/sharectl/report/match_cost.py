@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
@@ -13,6 +13,7 @@ from sharectl.consumption.cost import (
     PricedJobs,
     PricedSlots,
     Refusal,
+    SlotKind,
     by_group,
     claims_within,
     group_cost,
@@ -46,26 +47,7 @@ def groups(every: Sequence[Group], prices: Priced) -> list[dict[str, Any]]:
     return [{**_group(group), **group_cost(prices, jobs)} for group, jobs in rows]
 
 
-def capacity(
-    smallest: Sequence[tuple[PricedSlots, Optional[Match]]], groups: Sequence[Group]
-) -> dict[str, Any]:
-    """Keys: claims, types, groups.
-
-    ``smallest`` are kinds of slots, each with its match of the smallest request, if any.
-    """
-    numbers = {slots.slot_type for slots, _ in smallest}
-    offers = [(slots, match) for slots, match in smallest if match and not slots.state]
-    return {
-        "claims": _sum(map(_claims, smallest)),
-        "types": [
-            _type(number, [pair for pair in smallest if pair[0].slot_type == number])
-            for number in sorted(numbers, key=lambda number: (number is None, number))
-        ],
-        "groups": [{**_group(group), "claims": _within(group, offers)} for group in groups],
-    }
-
-
-def shapes(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
+def capacity(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Each kind of jobs, with its group: claims on all slots as they are, and within the quota."""
     of_jobs = {job: group for group, jobs in by_group(groups, prices.jobs) for job in jobs}
     rows = []
@@ -111,33 +93,6 @@ def _match(slots: PricedSlots, match: Match) -> dict[str, Any]:
     }
 
 
-def _claims(pair: tuple[PricedSlots, Optional[Match]]) -> Optional[int]:
-    """Claims of slots; those that cannot be counted are unknown, not 0."""
-    slots, match = pair
-    if slots.state:
-        return 0
-    return match.fits * len(slots.names) if match else None
-
-
-def _type(
-    number: Optional[int], members: Sequence[tuple[PricedSlots, Optional[Match]]]
-) -> dict[str, Any]:
-    every = [slots for slots, _ in members]
-    return {
-        "slot_type": number,
-        "slots": sum(len(slots.names) for slots in every),
-        "policy_slots": sum(len(slots.names) for slots in every if slots.has_policy),
-        "claims": _sum(map(_claims, members)),
-        "weight": _sum(slots.weight and slots.weight * len(slots.names) for slots in every),
-    }
-
-
-def _sum(amounts: Iterable[Any]) -> Any:
-    """Sum; None if an amount is unknown."""
-    every = list(amounts)
-    return None if None in every else sum(every)
-
-
 def _within(group: Group, offers: Sequence[Offer]) -> Optional[int]:
     """Claims of a group: its room by cost; for the root group all that slots have."""
     room = float("inf") if group.name == ROOT else group.room
@@ -146,13 +101,10 @@ def _within(group: Group, offers: Sequence[Offer]) -> Optional[int]:
 
 # ---- tables
 
-_MATCHES = """slots, jobs, consumed AS takes, cost, usage, remaining AS remains, fit,
+_MATCHES = """slots, jobs, consumed AS takes, cost, remaining AS remains, fit,
     fits_in_a_cycle AS in a cycle, refused"""
 _GROUPS = """name AS group, quota, used, surplus, jobs, jobs_without_slot AS no slot,
-    cost AS their cost, usage AS usage later, smallest_cost AS least cost,
-    smallest_weight AS least weight"""
-_TYPES = "slot_type AS slot type, slots, policy_slots AS with policy, claims, weight"
-_ROOMS = "name AS group, quota, used, surplus, claims"
+    cost AS their cost"""
 _SHAPES = """name AS jobs, count AS of them, quota_group AS group, slots, claims,
     claims_within_quota AS within quota, cost"""
 
@@ -165,26 +117,23 @@ def cost_tables(content: Row, to: TextIO) -> None:
         print_records("groups, in weighted slots", _GROUPS, groups, to)
     elif jobs:
         state = "empty slot" if content["empty"] else "slot as it is"
-        names = ([_name(row) for row in slots], [_name(row) for row in jobs])
+        names = ([_slot_name(row) for row in slots], [_name(row) for row in jobs])
         rows = (_match_cells(match, *names) for match in content["matches"])
         print_records(f"matches, each job with each {state}", _MATCHES, rows, to)
-        for slot in slots:
-            if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
-                reasons = ", ".join(slot["no_policy_because"])
-                to.write(f"{printable(_name(slot))}: no policy: {printable(reasons)}\n")
     _end(content, to)
 
 
 def capacity_tables(content: Row, to: TextIO) -> None:
-    """Print `capacity` and `shapes`."""
-    state = "on empty slots" if content["empty"] else "now"
-    total = f"claims of the smallest request {state}: {cell(content['claims'])}"
-    print_records(total, _TYPES, content["types"], to)
-    if content["groups"]:
-        print_records("by group's quota, in weighted slots", _ROOMS, content["groups"], to)
-    if content.get("jobs"):
-        print_records("jobs that were asked for", _SHAPES, map(_shape_cells, content["jobs"]), to)
+    """Print `capacity`."""
+    if content["jobs"]:
+        state = "on empty slots" if content["empty"] else "now"
+        print_records(f"claims {state}", _SHAPES, map(_shape_cells, content["jobs"]), to)
     _end(content, to)
+
+
+def _slot_name(row: Row) -> str:
+    has_policy = row["kind"] == SlotKind.POLICY.value
+    return _name(row) if has_policy else f"{_name(row)}, no policy"
 
 
 def _name(row: Row) -> str:
@@ -194,7 +143,7 @@ def _name(row: Row) -> str:
 
 
 def _match_cells(match: Row, slots: Sequence[str], jobs: Sequence[str]) -> Row:
-    hidden = {} if match["fits"] else {"cost": NONE, "usage": NONE, "remaining": NONE}
+    hidden = {} if match["fits"] else {"cost": NONE, "remaining": NONE}
     return {
         **match,
         "slots": slots[match["slots"]],
@@ -206,14 +155,10 @@ def _match_cells(match: Row, slots: Sequence[str], jobs: Sequence[str]) -> Row:
 
 
 def _group_cells(group: Row) -> Row:
-    """Figures of the jobs of a group that match a slot; lower bounds are written as such."""
-    keys = ("cost", "usage", "smallest_cost", "smallest_weight")
+    """Cost of the jobs of a group that match a slot; a lower bound is written as such."""
     if group["jobs"] == group["jobs_without_slot"]:
-        return {**group, **dict.fromkeys(keys, NONE)}
-    figures = {
-        key: f"{'>= ' if group.get(f'{key}_differs') else ''}{cell(group[key])}" for key in keys
-    }
-    return {**group, **figures}
+        return {**group, "cost": NONE}
+    return {**group, "cost": f"{'>= ' if group['cost_differs'] else ''}{cell(group['cost'])}"}
 
 
 def _shape_cells(jobs: Row) -> Row:

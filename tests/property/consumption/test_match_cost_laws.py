@@ -103,9 +103,7 @@ def test_as_many_fit_as_are_matched_one_after_another(
 def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa: FBT001 - built by hypothesis
     weight = float(fits * cost)
     charge = float(cost if has_policy else weight)
-    match = Match(
-        {}, weight_before=weight, cost=charge, fits=fits, weight_after_all=0.0, usage=float(cost)
-    )
+    match = Match({}, weight_before=weight, cost=charge, fits=fits, weight_after_all=0.0)
     kind = SlotKind.POLICY if has_policy else SlotKind.PARTITIONABLE
     return PricedSlots(("slot",) * slots, kind, {}), match
 

@@ -11,7 +11,7 @@ from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
 from sharectl.consumption.file import FileConfig, example, load, parse
 from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed
-from sharectl.consumption.render import notes, snippet
+from sharectl.consumption.render import snippet
 from sharectl.errors import ConfigError, InputError
 
 CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
@@ -164,7 +164,6 @@ def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
     request = "(TARGET.RequestTokens ?: 0)"
     taken = f"ifThenElse({request} >= 0, quantize({request}, 1), -1)"
     assert consumed(fourth)["tokens"] == taken
-    assert "GPUs" not in " ".join(notes(fourth, consumption.declared)), "it has none"
     # Once there is a comma, a startd takes blanks for part of an item.
     assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption)
 
@@ -173,16 +172,6 @@ def test_a_fault_of_every_slot_is_reported_once() -> None:
     wrong = DEFAULTS.replace("step: 256", "step: 0")
     (problem,) = problems_of(wrong)
     assert problem.startswith("F:5: startd.assets.memory.step: ")
-
-
-@pytest.mark.parametrize(("asset", "remark"), [("gpus", "feature:GPUs"), ("seats", "_Seats")])
-def test_resources_that_are_not_declared_are_noted(asset: str, remark: str) -> None:
-    text = LEAST.replace("cpus: {", f"{asset}: {{charge: 1}}, cpus: {{")
-    declared = text.replace("{charge: 1}", "{charge: 1, declare: 2}", 1)
-    for written, is_noted in ((text, True), (declared, False)):
-        consumption = parse(written, "F")
-        noted = " ".join(notes(consumption.policies[0], consumption.declared))
-        assert (remark in noted) is is_noted
 
 
 def test_files_and_examples_that_are_not_there() -> None:

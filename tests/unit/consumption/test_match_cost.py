@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
@@ -119,7 +119,7 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
     "a full slot, and jobs that are too large for now or for ever": (
         [SLOT, PLAIN, FULL],
         [JOB, JOB, JOB_12, JOB_8],
-        ["cost", "cost --empty", "cost --group", "capacity", "capacity --empty"],
+        ["cost", "cost --empty", "cost --group", "capacity --empty"],
     ),
     "slots that have nothing to give, and requests": (
         [
@@ -166,18 +166,18 @@ def test_json_of_files(files: Files) -> None:
     """Figures are those of the tables; here are keys for programs."""
     cost = files.json("cost", "--group")
     assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
-    keys = ("slots", "jobs", "cost", "usage", "fits", "fits_in_a_cycle")
-    assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 1, 6, 1)
+    keys = ("slots", "jobs", "cost", "fits", "fits_in_a_cycle")
+    assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 6, 1)
     assert cost["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
-    assert "no ConsumptionCpus" in cost["slots"][1]["no_policy_because"]
+    assert [slots["kind"] for slots in cost["slots"]] == [
+        "consumption policy",
+        "partitionable, no policy",
+    ]
     assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
     (cms,) = (group for group in cost["groups"] if group["name"] == "cms")
-    keys = ("quota", "jobs", "cost", "cost_differs", "smallest_cost", "smallest_weight")
-    assert tuple(cms[key] for key in keys) == (3, 3, 6, True, 1, 6)
+    assert tuple(cms[key] for key in ("quota", "jobs", "cost", "cost_differs")) == (3, 3, 6, True)
     capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
-    assert (capacity["kind"], capacity["claims"]) == ("consumption-capacity", 12)
-    types = {"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}
-    assert capacity["types"] == [types]
+    assert capacity["kind"] == "consumption-capacity"
     claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
     expected = {"request cpus=2": 6, "request memory=8000": 0, "jobs:1": 12, "jobs:8": 2}
     assert claims == expected
@@ -255,24 +255,13 @@ def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: st
 # ---- groups
 
 
-def made(cost: float, fits: int, usage: float, weight: Optional[float] = None) -> Match:
-    before = fits * cost if weight is None else weight
-    return Match(
-        {},
-        weight_before=before,
-        weight_after=before - cost,
-        cost=cost,
-        fits=fits,
-        weight_after_all=before - fits * cost,
-        usage=usage,
-    )
-
-
-def test_claims_of_a_group_are_bound_by_what_is_charged_for_good() -> None:
-    """A match may cost 2 in its cycle, and 1 afterwards."""
-    slots = PricedSlots(("slot",), SlotKind.POLICY, {})
-    assert claims_within(3, [(slots, made(2, 10, 1))]) == 3
-    assert claims_within(3, [(slots, made(0, 10, 1, weight=1))]) == 10
+def test_claims_of_a_group_are_bound_by_the_mean_charge() -> None:
+    """A slot without policy costs all its weight in one cycle only."""
+    full = Match({}, weight_before=10, cost=10, fits=10, weight_after_all=0)
+    for kind, claims in ((SlotKind.PARTITIONABLE, 3), (SlotKind.STATIC, 1)):
+        assert claims_within(3, [(PricedSlots(("slot",), kind, {}), full)]) == claims
+    free = Match({}, weight_before=1, cost=0, fits=10, weight_after_all=1)
+    assert claims_within(3, [(PricedSlots(("slot",), SlotKind.POLICY, {}), free)]) == 10
 
 
 def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
@@ -285,5 +274,5 @@ def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
 
 def test_jobs_without_a_slot_have_no_known_cost() -> None:
     cost = group_cost(Priced((), (PricedJobs(("job",), 4, "cms"),), []), [0])
-    assert cost["jobs_without_slot"] == 4
-    assert [cost[key] for key in ("cost", "usage", "smallest_weight")] == [None] * 3
+    expected = {"jobs": 4, "jobs_without_slot": 4, "cost": None, "cost_differs": False}
+    assert cost == expected
