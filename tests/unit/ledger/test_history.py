@@ -42,15 +42,9 @@ def histories(tmp_path: Path) -> Histories:
 
 
 def ports_of(histories: Histories, publisher: FakePublisher, number: int) -> Ports:
-    return Ports(
-        publishers=[publisher],
-        state=FakeStateStore(State(5)),
-        switch=FakeSwitch(),
-        audit=FakeAudit(),
-        former=FakeFormerPlaces(),
-        pool=FakePool(replace(UNEVEN, taken_at=NOW + number * 1020)),
-        history=histories,
-    )
+    around = [publisher], FakeStateStore(State(5)), FakeSwitch(), FakeAudit(), FakeFormerPlaces()
+    pool = FakePool(replace(UNEVEN, taken_at=NOW + number * 1020))
+    return Ports(*around, pool=pool, history=histories)
 
 
 def cycle(
@@ -61,29 +55,20 @@ def cycle(
 
 def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
     publisher = FakePublisher()
-    result = cycle(
-        histories, publisher, how=Circumstances(elapsed=lambda: 2.5, configuration="0123456789ab")
-    )
-    assert result.problems == ()
-    kept = histories.ledger.latest()
+    how = Circumstances(elapsed=lambda: 2.5, configuration="0123456789ab")
+    assert cycle(histories, publisher, how=how).problems == ()
+    kept, (plan,) = histories.ledger.latest(), publisher.plans
     assert kept is not None
     assert (kept.seconds, kept.configuration, kept.complete) == (2.5, "0123456789ab", True)
-    assert (kept.sequence, kept.published, kept.sources) == (
-        publisher.plans[0].sequence,
-        ("fake",),
-        UNEVEN.sources,
-    )
-    assert {node.target for node in kept.nodes if node.target} == set(publisher.plans[0].targets)
-    assert [row[1].group for row in errors_in(histories.errors_log)] == [
-        "alice",
-        "cms",
-    ]
+    assert (kept.sequence, kept.published) == (plan.sequence, ("fake",))
+    assert kept.sources == UNEVEN.sources
+    assert {node.target for node in kept.nodes if node.target} == set(plan.targets)
+    assert [row[1].group for row in errors_in(histories.errors_log)] == ["alice", "cms"]
 
 
 def test_power_that_is_no_number_is_a_problem_and_no_traceback(
     histories: Histories, tmp_path: Path
 ) -> None:
-    audit = AuditFile(tmp_path, Who("u", None, "cm", "cycle"), 10**6, 2)
     publisher, nan = FakePublisher(), float("nan")
     cycle(histories, publisher)
     jobs = tuple(replace(job, hs06_per_core=nan) for job in UNEVEN.running)
@@ -91,7 +76,7 @@ def test_power_that_is_no_number_is_a_problem_and_no_traceback(
         ports_of(histories, publisher, 1),
         pool=FakePool(replace(UNEVEN, running=jobs, taken_at=NOW + 1020)),
         state=StateFile(tmp_path / "state.json"),
-        audit=audit,
+        audit=AuditFile(tmp_path, Who("u", None, "cm", "cycle"), 10**6, 2),
     )
     ports.state.save(State(5))
     result = run_cycle(CONFIG, ports, NOW + 1020)
@@ -100,9 +85,7 @@ def test_power_that_is_no_number_is_a_problem_and_no_traceback(
     assert ports.state.load().sequence == NOW + 1020
 
 
-def test_what_stands_after_a_failed_publication_is_not_said_to_be_published(
-    histories: Histories,
-) -> None:
+def test_a_failed_publication_is_not_said_to_be_published(histories: Histories) -> None:
     cycle(histories, FakePublisher(broken="no room"))
     kept = histories.ledger.latest()
     assert kept is not None
@@ -136,10 +119,13 @@ def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(
 
 
 def test_a_dry_run_writes_nothing_at_all(histories: Histories, tmp_path: Path) -> None:
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
     dry = Circumstances(dry_run=True)
     cycle(histories, FakePublisher(), how=dry)
-    assert list(tmp_path.iterdir()) == []
+    assert contents() == {}
     cycle(histories, FakePublisher())
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents()
     cycle(histories, FakePublisher(), 1, dry)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents() == before

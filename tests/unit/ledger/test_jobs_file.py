@@ -43,9 +43,8 @@ def test_what_condor_q_prints_is_read() -> None:
 @pytest.mark.parametrize(
     ("group", "counted_as"),
     [
-        *((group, "cms") for group in ("cms", "CMS", "cms.prod", "  cms  ")),
-        *((group, "other") for group in ("undefined", "error", "nobody", "other", "my cms", "")),
-        *((group, "other") for group in ('x" || True', "cms2")),
+        *((group, "cms") for group in ("CMS", "cms.prod", "  cms  ")),
+        *((group, "other") for group in ("undefined", "my cms", "", 'x" || True', "cms2")),
     ],
 )
 def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:
@@ -80,19 +79,14 @@ BAD_ROWS = (
 )
 
 
-def test_all_bad_rows_are_named_with_their_line(golden: Callable[[str, str], None]) -> None:
+def test_bad_rows_are_named_with_their_line(golden: Callable[[str, str], None]) -> None:
     good = "2 wn-1 cms 60 1 10"
     with pytest.raises(InputError) as caught:
-        parse("\n".join([good, *BAD_ROWS, good]))
+        parse("\n".join([good, *BAD_ROWS, good, *["bad"] * 100]))
     lines = [problem.split(": ")[0] for problem in caught.value.problems]
-    assert lines == [f"jobs:{number}" for number in range(2, len(BAD_ROWS) + 2)]
+    bad = [*range(2, len(BAD_ROWS) + 2), *range(len(BAD_ROWS) + 3, 99)]
+    assert lines == [f"jobs:{number}" for number in bad][:MOST_PROBLEMS]
     golden("ledger/jobs_file.txt", f"{caught.value.problems[0]}\n")
-
-
-def test_of_thousands_of_bad_rows_the_first_are_named() -> None:
-    with pytest.raises(InputError) as caught:
-        parse("bad\n" * 1000)
-    assert len(caught.value.problems) == MOST_PROBLEMS
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -106,8 +100,3 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert len(rows.running) == 4
     assert rows.running[-1] == running("wn-2", "cms", 8, hs06_per_core=10.37)
     assert set(rows.pending) == set(taken.pending)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no-such: cannot be read"):
-        jobs_file.read_jobs(tmp_path / "no-such", GROUPS)
