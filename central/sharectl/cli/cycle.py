@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from sharectl.cli import options, wiring
@@ -18,6 +19,7 @@ from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
+from sharectl.files import packed
 from sharectl.plan.plan import REASONS, published
 from sharectl.publish import text
 from sharectl.report import as_json
@@ -166,7 +168,10 @@ def _add_publish(parser: argparse.ArgumentParser) -> None:
 def _publish(arguments: argparse.Namespace) -> int:
     """Publish a plan that was looked at first, as it is; an old one is refused."""
     config, name = options.config_of(arguments), arguments.plan
-    plan = text.parse_plan(options.content_of(name, text.PLAN_MAX_BYTES), name)
+    content, place = packed.content_of(Path(name), text.PLAN_MAX_BYTES)
+    if not content.strip():
+        raise InputError([f"{place}: is empty; give what `sharectl plan --json` printed"])
+    plan = text.parse_plan(content, name)
     if set(plan.groups) != set(config.tree.names):
         raise InputError([f"{name}: its groups are not those of {arguments.config}; plan again"])
     if plan.valid_until <= time.time():
@@ -190,8 +195,8 @@ def _publish(arguments: argparse.Namespace) -> int:
     if done.disabled is not None:
         words = disabled_words(done.disabled)
         raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
-    content = {"published": done.places, "sequence": plan.sequence}
-    options.show(arguments, "published", content, done.places)
+    report = {"published": done.places, "sequence": plan.sequence}
+    options.show(arguments, "published", report, done.places)
     options.say(
         f"no targets any more at {place}, which publish: names no more" for place in done.emptied
     )

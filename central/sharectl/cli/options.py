@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO, Union
 
 from sharectl import times
-from sharectl.errors import InputError
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
     from sharectl.config.model import Config
@@ -124,16 +123,6 @@ def config_of(arguments: argparse.Namespace) -> Config:
     from sharectl.config.load import load
 
     return load(arguments.config)
-
-
-def content_of(name: str, most_bytes: int) -> bytes:
-    """Up to so many bytes, and one more, of a file with a plan, or of standard input (``-``)."""
-    from sharectl.files import packed
-
-    content, place = packed.content_of(Path(name), most_bytes)
-    if not content.strip():
-        raise InputError([f"{place}: is empty; give what `sharectl plan --json` printed"])
-    return content
 
 
 # ---- output

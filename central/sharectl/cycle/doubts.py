@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Optional
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
 from sharectl.plan.nodes import ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.shares.demand import unplaceable_words
-from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
 
 if TYPE_CHECKING:  # a snapshot needs no plans
@@ -58,7 +58,6 @@ def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
         *power_doubts(snapshot),
         *_several_slots(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
-        *_over_their_own(config, usage),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
         *((f"{untried}: they count as demand",) if untried is not None else ()),
     )
@@ -120,14 +119,3 @@ def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
                 "AccountingGroup?"
             )
     return None
-
-
-def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iterator[str]:
-    """Doubts about groups whose own jobs use more than their subgroups leave them."""
-    for error in group_errors(usage, config.shared_hs06):
-        if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
-            yield (
-                f"group {error.group}: jobs in none of the groups within it use "
-                f"{error.usage.power_hs06:.0f} HS06, {error.error_hs06:.0f} over what these leave "
-                "them, and are not steered; let AccountingGroup name one of these"
-            )

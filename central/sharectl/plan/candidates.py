@@ -17,11 +17,11 @@ from sharectl.shares.demand import pending_alike
 MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
 
-SPARE_RATIO, SPARE_NODES = 2.0, 24
-"""Of more, the best at a glance by group and size: so many times what its error pays for."""
+SPARE_NODES = 24
+"""Of more, the quickest by group and size: so many more than its error pays for."""
 
-NODE_OPTIONS = 2
-"""Options kept on each node by worth, and as many by worth for each core."""
+NODE_OPTIONS = 4
+"""Of these, options kept on each node by worth at a glance."""
 
 KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
@@ -185,21 +185,16 @@ def _worth_a_look(
     for (name, group, request), (seconds, _) in glances.items():
         by_kind[group, request].append((seconds, name))
     places: set[Place] = set()
-    on_node: defaultdict[tuple[str, bool], list[tuple[float, str, int]]] = defaultdict(list)
+    on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in by_kind.items():
         size = block_cores if request == 1 else request
         block_hs06 = size * fsum(power[name] for _, name in rows) / len(rows)
-        most = int(SPARE_RATIO * ceil(excess_hs06[group] / block_hs06)) + SPARE_NODES
-        quickest = sorted(rows)[:most]
+        quickest = sorted(rows)[: ceil(excess_hs06[group] / block_hs06) + SPARE_NODES]
         places.update((name, group, request) for _, name in quickest[:KEPT_NODES])
         for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
             value = prices.value(size, power[name], seconds, seconds * size / 2)
-            # Single-core jobs take no place from multicore ones here: they count less, not these.
-            on_node[name, request == 1].append((-value, group, request))
-    for (name, single), valued in on_node.items():
-        best = sorted(valued)[: 1 if single else NODE_OPTIONS]
-        if not single:
-            best += sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
-        places.update((name, group, size) for _, group, size in best)
+            on_node[name].append((-value, group, request))
+    for name, valued in on_node.items():
+        places.update((name, group, size) for _, group, size in sorted(valued)[:NODE_OPTIONS])
     return places

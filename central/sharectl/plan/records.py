@@ -183,16 +183,17 @@ def _held(running: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
         kinds.setdefault((jobs.group, jobs.cores), []).append(jobs)
     held = []
     for kind, alike in sorted(kinds.items()):
-        number = sum([jobs.jobs for jobs in alike])
-        seconds = sum([jobs.jobs * jobs.seconds for jobs in alike])
-        telling = [jobs for jobs in alike if jobs.memory_mib > 0]
-        memories = {jobs.memory_mib for jobs in telling}
+        number = seconds = telling = memory_mib = 0
+        for jobs in alike:
+            number += jobs.jobs
+            seconds += jobs.jobs * jobs.seconds
+            telling += jobs.jobs * (jobs.memory_mib > 0)
+            memory_mib += jobs.jobs * jobs.memory_mib
+        mean_mib = memory_mib // max(1, telling)
         # Exact where all hold the same: a job for which there is just enough room must fit.
-        memory_mib = max(memories, default=0)
-        if len(memories) > 1:
-            all_mib = sum(jobs.jobs * jobs.memory_mib for jobs in telling)
-            memory_mib = rounded(all_mib // sum(jobs.jobs for jobs in telling))
-        held.append(HeldJobs(*kind, number, rounded(seconds // max(1, number)), memory_mib))
+        if any(jobs.memory_mib not in (0, mean_mib) for jobs in alike):
+            mean_mib = rounded(mean_mib)
+        held.append(HeldJobs(*kind, number, rounded(seconds // max(1, number)), mean_mib))
     return tuple(held)
 
 

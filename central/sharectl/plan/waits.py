@@ -91,7 +91,7 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
 def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     """Time at which ``due_cores``, less than all ``cores``, are expected to be given back."""
     first = jobs[0][2]
-    if all(mean == first for _, _, mean in jobs):
+    if len({mean for _, _, mean in jobs}) == 1:
         return -first * log(1 - due_cores / cores)
     rates = [(held * count, 1 / mean) for held, count, mean in jobs]
     seconds = 0.0

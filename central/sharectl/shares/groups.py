@@ -16,9 +16,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
-from typing import Optional
+from typing import Any, Optional, TypeVar
 
 from sharectl.model import OTHER, GroupControl, GroupError, GroupUsage
+
+_Record = TypeVar("_Record", GroupError, GroupUsage)
 
 BY_SUBGROUPS = "by-subgroups"
 """Code of `GroupControl.acted` for a group that is steered through those within it."""
@@ -125,32 +127,18 @@ def controls_with_subgroups(
     return tuple(summed)
 
 
-def _total(rows: Sequence[GroupError]) -> GroupError:
-    """Sum of the rows, with the name of the first."""
-    used = [row.usage for row in rows]
-    return GroupError(
-        group=rows[0].group,
-        pledge_hs06=sum(row.pledge_hs06 for row in rows),
-        error_cores=sum(row.error_cores for row in rows),
-        error_hs06=sum(row.error_hs06 for row in rows),
-        power_minus_pledge_hs06=sum(row.power_minus_pledge_hs06 for row in rows),
-        usage=GroupUsage(
-            single_cores=sum(usage.single_cores for usage in used),
-            multi_cores=sum(usage.multi_cores for usage in used),
-            power_hs06=sum(usage.power_hs06 for usage in used),
-            pending_single_jobs=sum(usage.pending_single_jobs for usage in used),
-            pending_multi_jobs=sum(usage.pending_multi_jobs for usage in used),
-            pending_by_cores=_sum_by_cores(usage.pending_by_cores for usage in used),
-            unplaceable_by_cores=_sum_by_cores(usage.unplaceable_by_cores for usage in used),
-        ),
-    )
-
-
-def _sum_by_cores(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    total: Counter[int] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(sorted(total.items()))
+def _total(rows: Sequence[_Record]) -> _Record:
+    """Sum of records field by field, with the name of the first."""
+    sums: dict[str, Any] = {}
+    for name, first in vars(rows[0]).items():
+        values = [getattr(row, name) for row in rows]
+        if isinstance(first, GroupUsage):
+            sums[name] = _total(values)
+        elif isinstance(first, Mapping):
+            sums[name] = dict(sorted(sum(map(Counter, values), Counter()).items()))
+        elif not isinstance(first, str):
+            sums[name] = sum(values)
+    return replace(rows[0], **sums)
 
 
 GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -127,11 +127,8 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     assert decide(how, state, snapshot(), NOW).plan.targets == ()
 
 
-def test_own_jobs_over_their_part_or_of_a_misspelt_subgroup_are_a_doubt() -> None:
+def test_own_jobs_of_a_misspelt_subgroup_are_a_doubt() -> None:
     taken = snapshot()
-    more = (*taken.running, RunningJobs("wn-1", "alice", 1, 10.0, 600, 40))
-    (doubt,) = doubts(law(), State(), replace(taken, running=more), NOW)
-    assert "use 480 HS06, 240 over what these leave" in doubt
     fewer = tuple(job for job in taken.running if job.group != "alice.prod")
     (doubt,) = doubts(law(), State(), replace(taken, running=fewer), NOW)
     assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt
