@@ -174,21 +174,6 @@ def exponential(mean_seconds: float) -> RunTimes:
     )
 
 
-def normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
-    """Normal law cut off at 0 and scaled up: its mean is above ``mean_seconds``."""
-    law = NormalDist(mean_seconds, sd_seconds)
-    below, density = law.cdf(0), law.pdf(0) * sd_seconds**2
-    kept = 1 - below
-
-    def up_to(seconds: float) -> float:
-        spread = law.pdf(seconds) * sd_seconds**2 - density
-        return (mean_seconds * (law.cdf(seconds) - below) - spread) / kept
-
-    return _binned(
-        lambda share: law.inv_cdf(below + share * kept), up_to, mean_seconds + density / kept
-    )
-
-
 def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
     """Law whose logarithm is normal; mean and standard deviation are the run times' own."""
     spread = sqrt(log1p((sd_seconds / mean_seconds) ** 2))
@@ -216,13 +201,12 @@ def _binned(
 _LAWS: Mapping[str, tuple[tuple[str, ...], Callable[..., RunTimes]]] = {
     "constant": (("SECONDS",), constant),
     "exponential": (("MEAN",), exponential),
-    "normal": (("MEAN", "SD"), normal),
     "log-normal": (("MEAN", "SD"), log_normal),
 }
 
 
 def parse(text: str) -> RunTimes:
-    """Law by its name and parameters in seconds, such as ``normal:255,50``.
+    """Law by its name and parameters in seconds, such as ``log-normal:255,50``.
 
     Raises ValueError, which says what to write, if there is no such law.
     """

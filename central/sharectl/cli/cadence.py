@@ -72,22 +72,14 @@ def _law(text: str) -> Load:
     return Load(text, ((1.0, parse(text)),))
 
 
-def _plot_file(text: str) -> Path:
-    path = Path(text)
-    if path.suffix.lower() != ".svg":
-        raise ValueError(f"{text[:80]!r}: write a name that ends in .svg")
-    return path
-
-
 def _add(parser: argparse.ArgumentParser) -> None:
     source = parser.add_argument_group("run times", _SOURCES).add_mutually_exclusive_group()
     source.add_argument(
         "--run-time",
         metavar="LAW",
         type=_law,
-        help="constant:SECONDS, exponential:MEAN, normal:MEAN,SD (cut off at 0) or "
-        "log-normal:MEAN,SD, mean and standard deviation of the run times themselves, all in "
-        "seconds up to 1e9",
+        help="constant:SECONDS, exponential:MEAN or log-normal:MEAN,SD: mean and standard "
+        "deviation of the run times themselves, all in seconds up to 1e9",
     )
     for option, words in {
         "--history": "what `condor_history -json` printed; may be packed by gzip",
@@ -129,8 +121,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        type=_plot_file,
-        help="draw the saw-tooth of the formula over run times into FILE.svg",
+        type=Path,
+        help="draw the saw-tooth of the formula over run times into FILE, as SVG",
     )
 
 

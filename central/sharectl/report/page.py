@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sharectl.ledger.series import UNKNOWN_SIZE, Series
+from sharectl.ledger.series import Series
 from sharectl.report.page_figures import (
     drawings,
     group_kinds,
@@ -20,7 +20,7 @@ from sharectl.report.page_figures import (
     top_groups,
 )
 from sharectl.report.scale import minute
-from sharectl.report.series import layers_of, points_of, summary
+from sharectl.report.series import layers_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
 from sharectl.times import DAY_SECONDS
 
@@ -66,11 +66,8 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
     if tops:
         sections["all"] = ("All groups", [overview_kind(tops[:GROUPS])])
     layers = layers_of(periods)
-    # Cores can be counted where the size of every pending job is known.
-    in_cores = not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))
     for group, anchor in anchors.items():
-        kinds = group_kinds(group, layers, subject.deadband_hs06, in_cores=in_cores)
-        sections[anchor] = (group, kinds)
+        sections[anchor] = (group, group_kinds(group, layers, subject.deadband_hs06))
     style = style_sheet()
     return render(
         "page.html",

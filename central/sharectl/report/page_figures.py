@@ -50,31 +50,22 @@ def _of(lines: Mapping[str, str], group: Optional[str] = None) -> OfBucket:
     return values
 
 
-def group_kinds(
-    group: str, layers: Layers, deadband_hs06: float, *, in_cores: bool
-) -> list[FigureKind]:
-    """Work against pledge, running and pending by size, error and output, and targets.
+def group_kinds(group: str, layers: Layers, deadband_hs06: float) -> list[FigureKind]:
+    """Work against pledge, running and pending by size, error and output, and targets."""
 
-    Parameters
-    ----------
-    in_cores
-        True to draw pending jobs by the cores they request, else by their number.
-    """
-
-    def by_size(key: str, attribute: str, unit: str, *, as_cores: bool = False) -> FigureKind:
+    def by_size(key: str, attribute: str, unit: str) -> FigureKind:
         def values(bucket: Bucket) -> Values:
             if group not in bucket.groups:
                 return {}
             amounts = getattr(bucket.groups[group], attribute)
             return {
-                name: fsum(amounts.get(size, 0.0) * (size if as_cores else 1) for size in sizes)
+                name: fsum(amounts.get(size, 0.0) for size in sizes)
                 for name, sizes in layers.items()
             }
 
         title = f"{key.capitalize()}, by job size"
         return FigureKind(key, title, unit, values, style="layer", stacked=True)
 
-    pending = "cores requested" if in_cores else "jobs"
     work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
     error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
     targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
@@ -83,7 +74,7 @@ def group_kinds(
     return [
         FigureKind("work", "Work against pledge", "HS06-hours", _of(work, group), summed=True),
         by_size("running", "cores_by_size", "cores"),
-        by_size("pending", "pending_by_size", pending, as_cores=in_cores),
+        by_size("pending", "pending_by_size", "jobs"),
         FigureKind("error", "Error and controller output", above, error, between=deadband),
         FigureKind("targets", "Targets", "nodes", targets),
     ]

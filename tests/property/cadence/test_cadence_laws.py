@@ -22,7 +22,6 @@ from sharectl.cadence.run_times import (
     exponential,
     loading_factor,
     log_normal,
-    normal,
 )
 
 SECONDS = st.floats(1e-3, 1e7)
@@ -32,7 +31,6 @@ SEEN = st.dictionaries(
 LAWS: st.SearchStrategy[RunTimes] = st.one_of(
     SEEN,
     st.floats(1, 1e5).map(exponential),
-    st.builds(normal, st.floats(1, 1e4), st.floats(0.5, 1e4)),
     st.builds(log_normal, st.floats(1, 1e4), st.floats(0.5, 3e4)),
 )
 CADENCES = st.integers(1, 2000).map(float)

@@ -13,7 +13,6 @@ from sharectl.cadence.run_times import (
     load_of,
     loading_factor,
     log_normal,
-    normal,
     parse,
 )
 
@@ -36,13 +35,6 @@ def test_known_values(run_time: float, cadence: float, factor: float) -> None:
     assert loading_factor(run_time, cadence) == pytest.approx(factor, abs=1e-12)
 
 
-def _truncated(draws: random.Random) -> float:
-    while True:
-        seconds = draws.gauss(100, 80)
-        if seconds > 0:
-            return seconds
-
-
 def _log_normal(draws: random.Random) -> float:
     spread = sqrt(log(1 + (400 / 255) ** 2))
     return draws.lognormvariate(log(255) - spread**2 / 2, spread)
@@ -50,8 +42,6 @@ def _log_normal(draws: random.Random) -> float:
 
 LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
     ("exponential", exponential(255), lambda draws: draws.expovariate(1 / 255)),
-    ("normal", normal(255, 50), lambda draws: draws.gauss(255, 50)),
-    ("normal cut off", normal(100, 80), _truncated),
     ("log-normal", log_normal(255, 400), _log_normal),
     (
         "seen",
@@ -112,11 +102,8 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
     [
         ("constant:255", 255),
         ("exponential:255", 255),
-        ("normal:255,10", 255),
-        ("normal:100,80", 116.338),
         ("log-normal:255,400", 255),
         ("log-normal:1,1e9", 1),
-        ("normal:1,1e9", 797_884_561),
         ("exponential:1e-9", 1e-9),
     ],
 )
