@@ -95,14 +95,8 @@ def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
     assert "faults that are not shown: 29990" in found[-2].fault
 
 
-@pytest.mark.parametrize("kind", ["folder", "fifo", "endless"])
-def test_what_is_no_map_is_one_finding_at_once(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "groups.map"
-    if kind == "endless":
-        (finding,) = checked(tmp_path, "* alice " + "a." * 2**18 + "\n")
-        assert "no group can be called so" in finding.fault
-        return
-    path.mkdir() if kind == "folder" else os.mkfifo(path)
+def test_a_folder_is_no_map(tmp_path: Path) -> None:
+    (tmp_path / "groups.map").mkdir()
     assert "is no regular file" in checked(tmp_path)[0].fault
 
 

@@ -270,15 +270,6 @@ def test_a_folder_without_our_files_is_found(tmp_path: Path) -> None:
     assert [(f.id, f.place) for f in found(tmp_path)] == [("file names", str(tmp_path))]
 
 
-def test_what_is_no_folder_is_an_input_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "60-bad.conf").write_text("Rack = 7\n")
-    for name in ("nowhere", "60-bad.conf"):
-        assert main(["check", "snippets", str(tmp_path / name)]) == 65
-        assert f"{tmp_path / name}: " in capsys.readouterr().err
-
-
 def test_central_manager_example_is_what_render_prints(capsys: pytest.CaptureFixture[str]) -> None:
     config = Path(__file__).parents[1] / "golden" / "seed-nodes" / "sharectl.yaml"
     assert main(["render", "central-manager", "--config", str(config)]) == 0

@@ -317,16 +317,6 @@ def test_of_a_file_without_end_only_a_part_is_read_and_no_fifo_is_waited_for(
         assert peak_of(lambda: read(path)) < MIB
 
 
-@pytest.mark.parametrize("read", [lambda path: jobs_file.read_jobs(path, GROUPS), errors_in])
-@pytest.mark.parametrize("content", [b"1 a\n" * 200_000, b"1 " * (16 * MIB)])
-def test_invalid_rows_are_not_kept(
-    read: Callable[[Path], object], content: bytes, tmp_path: Path
-) -> None:
-    path = tmp_path / "rows"
-    path.write_bytes(content)
-    assert peak_of(lambda: read(path)) < 16 * MIB
-
-
 @pytest.mark.parametrize(
     "bomb",
     [

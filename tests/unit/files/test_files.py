@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import io
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from sharectl.errors import StateError
 from sharectl.files import files
 from sharectl.files.files import only_one
+from sharectl.files.yaml import text_of
 
 
 def test_replace_sets_the_mode_whatever_the_umask(tmp_path: Path) -> None:
@@ -154,3 +157,28 @@ def test_what_is_no_folder_is_left_alone(tmp_path: Path) -> None:
     ):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+# ---- reading
+
+
+def test_what_a_pipe_held_when_its_writer_went_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"text")
+    os.close(writing)
+    for text in ("text", ""):
+        with files.open_text(Path(f"/dev/fd/{reading}")) as file:
+            assert file.read() == text
+    os.close(reading)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_what_is_neither_file_nor_pipe_is_refused(path: str) -> None:
+    with pytest.raises(OSError):  # noqa: PT011 - two kinds, of no common text
+        files.open_text(Path(path))
+
+
+def test_standard_input_stays_open_for_the_next_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"groups: {}\n")))
+    assert text_of(Path("-"), "") == "groups: {}\n"
+    assert text_of(Path("-"), "") == ""

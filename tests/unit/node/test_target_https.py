@@ -179,11 +179,6 @@ class TestCache:
             assert asked(server, answer, "--cache", str(self.cache)).code == "ok"
         assert not self.cache.exists()
 
-    def test_no_place_for_it(self, server: WebServer) -> None:
-        self.cache = Path("/nonexistent/cache")
-        ran = self.asked(server, TEXT, '"1"')
-        assert (ran.code, "not-kept" in ran.errors) == ("ok", True)
-
 
 class TestTrouble:
     """Each kind has its own code, and ends in time."""
@@ -373,12 +368,3 @@ class TestTarget:
         assert cache.name == f"state.https:__localhost:{server.port}_sharectl.txt"
         cache.write_bytes(cache.read_bytes().replace(b"alice 56", b"none 56"))
         assert self.answer(server, tmp_path, serving(b"", 304))["reason"] == "malformed"
-
-    @pytest.mark.parametrize(
-        ("text", "reason"), [("cn-1 alice 56 cms 8\n", "malformed"), ("#" * 2 * MIB, "too-big")]
-    )
-    def test_a_document_is_refused_with_a_reason(
-        self, server: WebServer, tmp_path: Path, text: str, reason: str
-    ) -> None:
-        """A file by hand has no age there."""
-        assert self.answer(server, tmp_path, serving(text.encode()))["reason"] == reason
