@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.plan.nodes import ControlledHosts, ControlledShare, controlled_machines
+from sharectl.plan.nodes import ControlledShare, controlled_machines
 
 names = st.from_regex(r"[a-z]{1,3}-[0-9]{1,3}(\.example\.org)?", fullmatch=True)
 pools = st.lists(names, unique=True, max_size=40)
@@ -33,10 +33,3 @@ def test_a_share_hangs_on_names_alone(
     assert share(small, data.draw(st.permutations(machines))) == chosen
     assert chosen <= share(large, machines)
     assert len(chosen - share(small, [*machines, new])) <= 1
-
-
-@given(names)
-def test_a_name_matches_itself_in_any_case(name: str) -> None:
-    """Every host is selected by its own name and by its short name, whatever the case."""
-    for pattern in (name.upper(), name.partition(".")[0]):
-        assert controlled_machines(ControlledHosts((pattern,)), [name]) == {name}

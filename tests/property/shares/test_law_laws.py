@@ -8,7 +8,7 @@ from math import isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.model import PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW, snapshot
@@ -72,14 +72,3 @@ def test_jobs_of_groups_without_a_pledge_change_nothing(
         decide(config, State(), taken, NOW).plan.targets
         == decide(config, State(), without, NOW).plan.targets
     )
-
-
-@given(
-    st.lists(st.builds(PendingJobs, st.sampled_from(GROUPS), st.integers(1, 9), st.integers(1, 9)))
-)
-def test_every_pending_job_is_counted_once(pending: list[PendingJobs]) -> None:
-    """Single and multicore pending jobs of all groups come to all jobs."""
-    taken = Snapshot(NOW, (), (), tuple(pending))
-    usage = usage_by_group(taken, GROUPS).values()
-    counted = sum(used.pending_single_jobs + used.pending_multi_jobs for used in usage)
-    assert counted == sum(jobs.jobs for jobs in pending)

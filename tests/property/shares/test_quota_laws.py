@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.quotas import (
     DIGITS,
-    central_manager_configuration,
     nested_quota_shares,
     quota_shares,
 )
@@ -30,16 +28,6 @@ def test_a_share_is_the_pledges_part_of_all_and_shares_sum_to_one(
     total = sum(map(Fraction, pledges.values()))
     for group, share in quota_shares(pledges).items():
         assert abs(Fraction(share) - Fraction(pledges[group]) / total) < Fraction(1, 10**DIGITS)
-
-
-@given(PLEDGES, st.randoms(use_true_random=False))
-def test_the_order_of_groups_does_not_matter(pledges: dict[str, float], random: Random) -> None:
-    """The same pledges give the same text."""
-    items = list(pledges.items())
-    random.shuffle(items)
-    assert central_manager_configuration(GroupTree(dict(items))) == central_manager_configuration(
-        GroupTree(pledges)
-    )
 
 
 @given(PLEDGES)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.controllers import CORES, LAWS, SCENARIOS, Figures, Moment, figures_of, simulate
+from bench.controllers import LAWS, SCENARIOS, Figures, Moment, figures_of, simulate
 from sharectl.control.laws import REMEMBERING, Control
 
 STEP = "step in demand"
@@ -27,19 +27,13 @@ def figures(law: str, scenario: str) -> Figures:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nobody_holds_cores_that_are_not_there(scenario: str) -> None:
-    for moment in moments("pid", scenario):
-        assert all(cores >= 0 for cores in moment.cores.values())
-        assert sum(moment.cores.values()) <= CORES * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_leaves_less_than_half_of_the_error(law: str, scenario: str) -> None:
     row = figures(law, scenario)
     assert row.steady_ratio < 0.5 * figures("none", scenario).steady_ratio
     assert row.overshoot_ratio < 0.05
     assert row.idle_ratio < 0.005
+    assert SCENARIOS[scenario].noise or row.settling_hours < 24
 
 
 @pytest.mark.parametrize("scenario", [STEP, STOPS])
@@ -47,14 +41,6 @@ def test_every_law_leaves_less_than_half_of_the_error(law: str, scenario: str) -
 def test_a_group_without_work_collects_nothing(law: str, scenario: str) -> None:
     """A day without use is not made up for: with all errors kept it goes 1.3 to 1.8 % over."""
     assert figures(law, scenario).overshoot_ratio < 0.01
-
-
-@pytest.mark.parametrize(
-    "scenario", [name for name, scenario in SCENARIOS.items() if not scenario.noise]
-)
-@pytest.mark.parametrize("law", LAWS)
-def test_every_law_settles_within_a_day(law: str, scenario: str) -> None:
-    assert figures(law, scenario).settling_hours < 24
 
 
 def test_the_page_has_the_figures_of_now() -> None:

@@ -11,7 +11,6 @@ from sharectl.control.laws import (
     INTEGRAL,
     WEIGHT_BEFORE,
     Control,
-    Ewma,
     Pid,
     Reading,
     step,
@@ -97,19 +96,6 @@ def test_loans(
     assert [list(row.acted) for row in rows] == [part.split() for part in codes.split(";")]
 
 
-def test_the_average_takes_up_what_is_left_of_the_error_by_age() -> None:
-    config = SteeringConfig(Control("ewma", Ewma(CYCLE)))
-    said = cycles(
-        config,
-        [snapshot(ALICE_HAS_ALL, CMS_WAITS), snapshot((running("wn-1", "cms", 1, 50),), CMS_WAITS)],
-    )
-    assert [round(row.output_hs06) for row in said[0]] == [300, -300, 0]
-    # cms is over now, alice and lhcb are under and have nothing waiting: nobody's loss, so nothing
-    # is remembered.
-    assert [round(row.output_hs06) for row in said[1]] == [150, -150, 0]
-    assert [row.acted for row in said[1]] == [("no-demand",), ("no-claimant",), ("no-demand",)]
-
-
 def carrying(**numbers: float) -> SteeringConfig:
     carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR, gap_seconds=1e6)
     return SteeringConfig(
@@ -147,14 +133,6 @@ def test_a_lack_inside_the_deadband_is_nobodys_loss(
         PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
     )
     assert control_of(said, "alice").acted == acted
-
-
-def test_hours_nobody_saw_are_not_carried_over() -> None:
-    idle = snapshot(ALICE_HAS_ALL)
-    first = steer(PLEDGES, 0.0, carrying(gap_seconds=HOUR), {}, idle, NOW)
-    kept = {row.group: row.state for row in first}
-    later = steer(PLEDGES, 0.0, carrying(gap_seconds=HOUR), kept, idle, NOW + 40 * 3600)
-    assert control_of(later, "cms").state[ACCOUNT] / HOUR == pytest.approx(-300)
 
 
 PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0, gap_seconds=3000.0))

@@ -107,10 +107,3 @@ def test_while_the_state_is_broken_no_sequence_is_published_twice(
     assert "moved to" in problem
     assert cycle(around).problems == ()
     assert [plan.sequence for plan in around.publishers[0].plans] == [NOW, NOW + 1, NOW + 2]
-
-
-def test_a_dry_run_moves_no_broken_state(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text("{", encoding="utf-8")
-    cycle(world(state=StateFile(path)), dry_run=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]

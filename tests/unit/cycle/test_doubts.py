@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from sharectl.cli.main import main
 from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
 from sharectl.model import OTHER, PlanLimits, Snapshot, Source, Standing, Target, UnplaceableJobs
 from sharectl.plan.nodes import (
@@ -104,23 +101,3 @@ def test_a_collector_that_just_started_may_not_know_all_yet(
         or f"of {nodes_before} execute points" in str(judged.problems)
         or (f"of {schedds_before} schedds" in str(judged.problems))
     )
-
-
-def test_plan_says_them_beside_the_plan_and_publish_takes_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings, jobs, plan = tmp_path / "sharectl.yaml", tmp_path / "jobs", tmp_path / "plan.json"
-    settings.write_text(
-        "groups: {alice: {pledge_hs06: 1}, cmss: {pledge_hs06: 1}}\nnodes: {controlled: [no-*]}\n"
-        f"publish: [{{file: {tmp_path}/sharectl.txt}}]\nstate_directory: {tmp_path}\n"
-    )
-    jobs.write_text("2 cn-1 cms 60 8 10\n2 cn-1 alice 60 8 10\n")
-    options = ["--config", str(settings)]
-    assert main(["plan", "--json", "--jobs", str(jobs), *options]) == 0
-    out, err = capsys.readouterr()
-    first, second = json.loads(out)["warnings"]
-    assert "nodes.controlled matches not the only node: no-*" in first
-    assert "group cmss" in second
-    assert f"sharectl: warning: {first}\nsharectl: warning: {second}\n" in err
-    plan.write_text(out)
-    assert main(["publish", "--plan", str(plan), *options]) == 0

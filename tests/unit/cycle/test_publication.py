@@ -19,7 +19,6 @@ from tests.fakes import (
     FakeFormerPlaces,
     FakePool,
     FakePublisher,
-    FakeStateStore,
     FakeSwitch,
     World,
     running,
@@ -303,12 +302,6 @@ def test_a_plan_that_no_publisher_took_counts_as_one_that_may_be_out() -> None:
     assert len(world.stands()) == 2
     world.cycle(2, config)
     assert len(world.stands()) == 4
-
-
-def test_a_state_that_cannot_be_saved_does_not_stop_targets_and_is_reported_once() -> None:
-    world = Cycles(state=FakeStateStore(full="no room"))
-    assert world.cycle(0).problems == ("no room",)
-    assert world.stands() == set(NODES[:2])
 
 
 # ---- places that were left

@@ -122,20 +122,6 @@ def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_lon
     assert (gone.plan.targets, reason(gone)) == ((), "given-up")
 
 
-@pytest.mark.parametrize("strategy", ["many", "pair"])
-def test_a_kind_that_nobody_takes_anywhere_says_so(strategy: str) -> None:
-    state, now, failures = begun(), NOW, []
-    for _ in range(3):
-        for seconds in (0, 10, 610):
-            last = decide(law(strategy), state, pool(now + seconds), now + seconds)
-            state = last.state
-        failures.append(max(row.failures for row in state.blocks.back_offs if not row.node))
-        assert (last.plan.targets, last.plan.reason) == ((), "given-up")
-        now += 40_000
-    assert failures == [1, 2, 3]
-    assert LimitNote("given-up", 1) in last.plan.limits
-
-
 def test_patience_follows_what_blocks_waited_that_were_taken() -> None:
     row = TakenBlocks("cms", 8, 0, 0.0, 0.0)
     assert GiveUp().patience_seconds(expected_wait_seconds(None)) == 180.0

@@ -89,28 +89,24 @@ NOT_STEERED = snapshot(
     {("lhcb", 8): 9},
     uncontrolled=["wn-1"],
 )
-WITHIN = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
+NESTED = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
+CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
 
 
 @pytest.mark.parametrize(
-    ("config", "taken", "withdrawn", "codes"),
+    ("config", "taken", "off", "codes"),
     [
         (CONFIG, NOT_PLACEABLE, False, {"cms": "not-placeable"}),
         (CONFIG, NOT_STEERED, False, {"alice": "no-cores"}),
         (CONFIG, NOT_PLACEABLE, True, dict.fromkeys(PLEDGES, "no-plan")),
         # Jobs of a group within count for it.
-        (
-            WITHIN,
-            snapshot(FULL, {("cms.prod", 8): 9}),
-            False,
-            {"alice": "held-back", "cms": "helped", "cms.prod": "helped"},
-        ),
+        (NESTED, CMS_PROD_WAITS, False, {"alice": "held-back", "cms": "helped"}),
     ],
 )
 def test_the_reason_of_some_groups(
-    config: PlanConfig, taken: Snapshot, *, withdrawn: bool, codes: dict[str, str]
+    config: PlanConfig, taken: Snapshot, *, off: bool, codes: dict[str, str]
 ) -> None:
     decision = decide(config, State(), taken, NOW)
-    plan = withdrawal(config, State(), NOW, "disabled")[0] if withdrawn else decision.plan
-    record = record_of(config, taken, decision, plan, ("fake",), disabled=withdrawn)
+    plan = withdrawal(config, State(), NOW, "disabled")[0] if off else decision.plan
+    record = record_of(config, taken, decision, plan, ("fake",), disabled=off)
     assert {group: record.group_reasons[group].code for group in codes} == codes

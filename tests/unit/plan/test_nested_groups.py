@@ -12,9 +12,8 @@ from sharectl.cli import wiring
 from sharectl.cli.main import main
 from sharectl.config.load import parse
 from sharectl.cycle.doubts import doubts
-from sharectl.cycle.record import record_of, snapshot_of
+from sharectl.cycle.record import record_of
 from sharectl.errors import InputError
-from sharectl.explain.decisions import with_pledges_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.publish import text as plan_json
@@ -74,17 +73,6 @@ def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None
     )
     assert whole.error.error_hs06 == pytest.approx(parts)
     assert whole.setpoint_hs06 == pytest.approx(2 * controls["alice.prod"].setpoint_hs06)
-
-
-def test_a_replayed_cycle_is_the_cycle() -> None:
-    config, taken = law(), snapshot(alice=7, alice__prod=5)
-    decision = decide(config, State(), taken, NOW)
-    record = record_of(config, taken, decision, decision.plan, ("file",))
-    assert with_pledges_of(record, config) == config
-    assert {(p.group, p.cores, p.jobs) for p in snapshot_of(record).pending} == {
-        ("alice", 8, 7),
-        ("alice.prod", 8, 5),
-    }
 
 
 def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:

@@ -11,8 +11,6 @@ from sharectl.plan.nodes import (
     controlled_machines,
 )
 
-MACHINES = [f"wn-{number:03}.example.org" for number in range(100)]
-
 
 @pytest.mark.parametrize(
     ("pattern", "machine", "selected"),
@@ -31,15 +29,6 @@ def test_hosts_match_without_case_by_short_or_full_name(
     pattern: str, machine: str, *, selected: bool
 ) -> None:
     assert bool(controlled_machines(ControlledHosts((pattern,)), [machine])) is selected
-
-
-@pytest.mark.parametrize(
-    ("ratio", "count"), [(0.0, 0), (0.29, 29), (0.57, 57), (0.999, 99), (1.0, 100), (1e-7, 0)]
-)
-def test_a_share_is_the_floor_of_the_decimal_number_that_was_written(
-    ratio: float, count: int
-) -> None:
-    assert len(controlled_machines(ControlledShare(ratio), MACHINES)) == count
 
 
 @pytest.mark.parametrize(

@@ -8,43 +8,17 @@ from typing import Any, Optional
 import pytest
 
 from sharectl.condor.pool import CondorPool, nodes_of
-from sharectl.config.load import parse
-from sharectl.config.text import as_data
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.model import Node, PlanLimits, PoolConfig
 from sharectl.plan.nodes import (
     Controlled,
     ControlledConstraint,
     ControlledHosts,
-    ControlledShare,
     NodesConfig,
 )
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.settings import STRATEGIES
 from tests.fakes import NOW, running, snapshot
-
-GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
-
-
-@pytest.mark.parametrize(
-    ("written", "reserved"),
-    [
-        ("null", None),
-        ("[wn-0*, wn-117]", ControlledHosts(("wn-0*", "wn-117"))),
-        ('"10%"', ControlledShare(0.1)),
-        ("t1_room == 3", ControlledConstraint("t1_room == 3")),
-        ("(GPU)", ControlledConstraint("(GPU)")),
-    ],
-)
-def test_reserved_nodes_are_written_as_controlled_ones(
-    written: str, reserved: Optional[Controlled]
-) -> None:
-    config = parse(f"{GROUPS}nodes: {{reserved: {written}}}\n", "F")
-    assert config.nodes.reserved == reserved
-    again: Any = as_data(config)["nodes"]
-    assert (
-        parse(f"{GROUPS}nodes: {again!r}\n".replace("None", "null"), "F").nodes.reserved == reserved
-    )
 
 
 def slot(machine: str, **attributes: Any) -> dict[str, Any]:

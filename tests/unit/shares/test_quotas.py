@@ -4,15 +4,7 @@ import pytest
 
 from sharectl.errors import ConfigError
 from sharectl.shares.groups import GroupTree
-from sharectl.shares.quotas import central_manager_configuration, nested_quota_shares, quota_shares
-
-
-def test_shares_of_the_seeds_pledges() -> None:
-    assert quota_shares({"cms": 87100, "atlas": 105300, "alice": 71400}) == {
-        "alice": "0.270660",
-        "atlas": "0.399166",
-        "cms": "0.330174",
-    }
+from sharectl.shares.quotas import central_manager_configuration, nested_quota_shares
 
 
 def test_names_that_would_stop_a_daemon_are_refused_all_at_once() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from sharectl.ledger import error_log, jobs_file
@@ -73,15 +71,3 @@ def test_a_group_without_jobs_is_owed_its_whole_share() -> None:
 def test_no_pledge_at_all_is_an_error() -> None:
     with pytest.raises(ValueError, match="above 0"):
         group_errors({}, {"a": 0.0})
-
-
-def test_the_log_gets_one_header_and_rotates(tmp_path: Path) -> None:
-    log = tmp_path / "shares_Error.log"
-    errors = group_errors({}, {"a": 1.0})
-    for cycle in range(4):
-        error_log.append(log, error_log.rows(cycle, errors), max_bytes=60, keep=2)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {log.name, f"{log.name}.1", f"{log.name}.2"}
-    for path in tmp_path.iterdir():
-        assert path.read_text(encoding="utf-8").startswith(f"{error_log.HEADER}\n")
-    assert "\n3 a 1 " in log.read_text(encoding="utf-8")
