@@ -33,7 +33,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     SPLIT: ("", ""),
     NEITHER: ("", pools.NO_LEFTOVERS),
 }
-CENTRAL = f"{pools.NEGOTIATOR_LOGS_COSTS}NEGOTIATOR_INTERVAL = {INTERVAL_SECONDS}\n"
+CENTRAL = f"{pools.NEGOTIATOR_LOGS_MATCHES}NEGOTIATOR_INTERVAL = {INTERVAL_SECONDS}\n"
 
 
 @dataclass(frozen=True)

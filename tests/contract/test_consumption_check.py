@@ -168,7 +168,7 @@ def test_an_invalid_boolean_of_a_type_is_one_finding(knob: str, found: Found) ->
     text = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
     (finding,) = found(text.replace(f"{knob} = True", f"{knob} = Yes"))
     assert (finding.id, finding.level) == ("knobs", Level.ERROR)
-    assert finding.remedy == f"write SLOT_TYPE_1_{knob} = True"
+    assert finding.remedy == f"write SLOT_TYPE_1_{knob} = True, or False"
 
 
 def test_a_type_with_an_invalid_policy_has_that_of_all_types(tmp_path: Path) -> None:

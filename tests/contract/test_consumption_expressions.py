@@ -115,21 +115,6 @@ def test_the_weight_is_the_claims_of_the_model(
 
 
 @pytest.mark.parametrize("name", COUNTED)
-@given(data=st.data(), empty=st.sets(st.sampled_from(list(MOST))))
-def test_the_weight_is_0_exactly_when_the_smallest_claim_does_not_fit(
-    library: CondorProcess, name: ModelName, data: st.DataObject, empty: set[str]
-) -> None:
-    """The smallest claim requests nothing, or, where claims may take none of an asset, one unit."""
-    policy, total, left = data.draw(slots(name))
-    slot = slot_ad(total, {asset: 0 if asset in empty else n for asset, n in left.items()})
-    jobs = [{}, *(job_ad({asset: 1}) for asset in MOST)] if name == "quanta_any" else [{}]
-    *fitting, (claims, *_) = values(
-        library, policy, [*fit_texts(policy), weight(policy)], slot, jobs
-    )
-    assert (claims > 0) is any(set(of_job) == {True} for of_job in zip(*fitting))
-
-
-@pytest.mark.parametrize("name", COUNTED)
 @given(data=st.data(), requested=requests)
 def test_a_claim_consumes_the_charge_of_the_model(
     library: CondorProcess, name: ModelName, data: st.DataObject, requested: Amounts

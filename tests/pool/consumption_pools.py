@@ -7,7 +7,7 @@ import os
 import re
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional
@@ -18,9 +18,9 @@ from sharectl.consumption.render import snippet
 
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
 """Access points: one that starts jobs on leftovers, HTCondor's default, and one that must not."""
-NEGOTIATOR_LOGS_COSTS = "NEGOTIATOR_DEBUG = D_FULLDEBUG\n"
+NEGOTIATOR_LOGS_MATCHES = "NEGOTIATOR_DEBUG = D_FULLDEBUG\n"
 NO_LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
-_MATCH = re.compile(r"Successfully matched with (slot\d+)@(\w[\w-]*)\S*\n(?:.*match cost= (\S+))?")
+_MATCH = re.compile(r"Successfully matched with (slot\d+@\w[\w-]*)")
 _STARTED, _FINISHED = "Started Negotiation Cycle", "Finished Negotiation Cycle"
 
 
@@ -88,14 +88,9 @@ class Cycle:
     text: str
 
     @cached_property
-    def costs(self) -> Counter[tuple[str, str]]:
-        """``slot1@wn``, cost of a match (empty if not logged) -> matches that cost this."""
-        return Counter((f"{slot}@{host}", cost) for slot, host, cost in _MATCH.findall(self.text))
-
-    @cached_property
     def matches(self) -> Counter[str]:
         """``slot1@wn`` -> matches with it."""
-        return Counter(slot for slot, _ in self.costs.elements())
+        return Counter(_MATCH.findall(self.text))
 
 
 def log_of(box: Box) -> str:
@@ -197,30 +192,3 @@ def dynamic_slots(box: Box) -> Mapping[str, Counter[tuple[int, int]]]:
         slot, _, host = name.partition("@")
         slots[f"{slot.split('_')[0]}@{host.split('.')[0]}"][int(float(cores)), int(mib)] += 1
     return dict(slots)
-
-
-def dynamic_weights(box: Box) -> Mapping[str, float]:
-    """``wn`` -> sum of SlotWeight, as evaluated on each, of its dynamic slots."""
-    weights: dict[str, float] = defaultdict(float)
-    for machine, weight in rows_of(box, 'SlotType == "Dynamic"', "Machine", "SlotWeight"):
-        weights[machine.partition(".")[0]] += float(weight)
-    return weights
-
-
-def usage(box: Box) -> dict[str, float]:
-    """Submitter -> WeightedResourcesUsed, as the accountant advertised it after its last cycle."""
-    constraint = 'MyType == "Accounting" && IsAccountingGroup =!= True'
-    rows = rows_of(box, constraint, "Name", "WeightedResourcesUsed", of_any=True)
-    return {name: float(used) for name, used in rows}
-
-
-def usage_after_one_cycle(box: Box, since: int, users: Collection[str]) -> dict[str, float]:
-    """`usage` after the first cycle since: the accountant forgets costs in the next one."""
-
-    def seen() -> dict[str, float]:
-        used = usage(box)
-        begun = log_of(box)[since:].count(_STARTED)
-        assert begun <= 1, "this machine was too slow to look between two cycles"
-        return used if set(users) <= used.keys() else {}
-
-    return box.wait_until(seen, 60, "the accountant's ads of the first cycle")

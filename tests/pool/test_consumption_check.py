@@ -97,21 +97,14 @@ def matches_by_cycle(box: Box, cluster: int) -> list[int]:
     return [count for count in counts if count]
 
 
-def test_what_passes_fills_a_slot_in_one_cycle(box: Box, tmp_path: Path) -> None:
-    assert verdict(box, tmp_path, GOOD) == {}
-    cluster = submit(box, GOOD, CORES)
-    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the good slot is full")
-    assert matches_by_cycle(box, cluster) == [CORES]
-
-
-def test_an_asset_without_policy_has_htcondors_own_and_the_slot_keeps_its_policy(
-    box: Box, tmp_path: Path
-) -> None:
-    """The manual says that custom resources have no default policy."""
-    assert verdict(box, tmp_path, TOKENS) == {}
-    assert "requesttokens" in of_slot(box, TOKENS, "ConsumptionTokens").lower()
-    cluster = submit(box, TOKENS, CORES)
-    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the slot with tokens is full")
+@pytest.mark.parametrize("name", [GOOD, TOKENS])
+def test_what_passes_fills_a_slot_in_one_cycle(name: str, box: Box, tmp_path: Path) -> None:
+    """An asset without policy has HTCondor's own; the manual says that custom ones have none."""
+    assert verdict(box, tmp_path, name) == {}
+    if name == TOKENS:
+        assert "requesttokens" in of_slot(box, TOKENS, "ConsumptionTokens").lower()
+    cluster = submit(box, name, CORES)
+    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the slot is full")
     assert matches_by_cycle(box, cluster) == [CORES]
 
 

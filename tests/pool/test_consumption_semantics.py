@@ -1,8 +1,8 @@
 """Purposes and semantics of consumption policies, on real daemons, from rendered snippets.
 
-Three rounds of jobs: claims, quotas, limits and access points; costs and usage; a negotiator with
-threads. Each claim is held against slots without a policy, or against an access point that splits
-leftovers. docs/consumption-reference.md relies on what is marked as semantics.
+Two rounds of jobs: claims, quotas, limits and access points; a negotiator with threads. Each claim
+is held against slots without a policy, or against an access point that splits leftovers.
+docs/consumption-reference.md relies on what is marked as semantics.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         ),
         access_points=(SPLITTING, WHOLE),
         access_config="CLAIM_RECYCLING_CONSIDER_LIMITS = False\n",
-        central_config=f"{pools.NEGOTIATOR_LOGS_COSTS}GROUP_ACCEPT_SURPLUS = False\n"
+        central_config=f"{pools.NEGOTIATOR_LOGS_MATCHES}GROUP_ACCEPT_SURPLUS = False\n"
         f"LICENSE_LIMIT = {LIMIT}\nLICENCE_LIMIT = {LIMIT}\n",
         groups=dict.fromkeys(GROUPS, 1),
     )
@@ -201,65 +201,6 @@ def test_concurrency_limit_holds_among_the_jobs_of_one_cycle(seen: Seen) -> None
 def test_one_slot_serves_two_access_points_in_one_cycle(seen: Seen) -> None:
     assert seen.matches("by-memory")[0] == 3
     assert (seen.running[SPLITTING], seen.running[WHOLE]) == (1, 2)
-
-
-# ---- costs
-
-COSTS: Mapping[str, list[tuple[int, int, float]]] = {
-    "by-cores": [(1, 1, 1), (3, 1, 3), (2, 1, 2)],
-    "by-memory": [(1, 600, 2), (1, 100, 1)],
-    "by-both": [(1, 512, 1), (1, 512, 1), (2, 1, 2), (2, 1, 2)],
-}
-"""Node -> cores and MiB of the jobs of its user, who has its name, and what each costs."""
-
-
-class Priced(NamedTuple):
-    """Figures of negotiator and accountant."""
-
-    cycle: Cycle
-    charged: Mapping[str, float]
-    """User -> usage right after the cycle."""
-    later: Mapping[str, float]
-    """And one cycle on."""
-    weights: Mapping[str, float]
-    """Node -> sum of SlotWeight of its dynamic slots."""
-
-
-@pytest.fixture(scope="module")
-def priced(box: Box) -> Priced:
-    wanted = [
-        Jobs(node, 1, cores, memory_mib, user=node)
-        for node, rows in COSTS.items()
-        for cores, memory_mib, _cost in rows
-    ]
-    with pools.submitted_together(box, {WHOLE: wanted}) as since:
-        pass
-    charged = pools.usage_after_one_cycle(box, since, [f"{node}@example.org" for node in COSTS])
-    cycle = pools.first_cycle(box, since)
-    box.wait_until(lambda: pools.running(box) == len(wanted), 60, "all of them run")
-    pools.later_cycles(box, 2)
-    return Priced(cycle, charged, pools.usage(box), pools.dynamic_weights(box))
-
-
-@pytest.mark.parametrize("node", COSTS)
-def test_a_match_costs_the_fall_of_the_weight_for_negotiator_and_accountant(
-    priced: Priced, node: str
-) -> None:
-    """By cores, by memory and by both: two cost less than their cores, two more than a share."""
-    costs = [cost for *_, cost in COSTS[node]]
-    logged = [
-        float(cost) for slot, cost in priced.cycle.costs.elements() if slot == f"slot1@{node}"
-    ]
-    assert sorted(logged) == sorted(costs)
-    assert priced.charged[f"{node}@example.org"] == sum(costs)
-
-
-def test_from_the_next_cycle_on_usage_is_the_weight_of_the_dynamic_slots(priced: Priced) -> None:
-    """The costs are forgotten: where the weight is no sum over claims, it is another figure."""
-    for node in COSTS:
-        assert priced.later[f"{node}@example.org"] == priced.weights[node]
-    assert priced.weights["by-cores"] == 6
-    assert priced.weights["by-both"] == 4
 
 
 # ---- threads

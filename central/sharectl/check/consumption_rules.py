@@ -37,10 +37,6 @@ CHECKS = Checks("consumption.txt")
 finding = CHECKS.finding
 
 _TYPES, _SLOTS, _TRIED = map(attrgetter, ("slot_types", "slots", "tried"))
-_BOOLEAN_WORDS = {
-    **dict.fromkeys(("true", "t", "yes", "y", "on", "enabled"), "True"),
-    **dict.fromkeys(("false", "f", "no", "n", "off", "disabled", "none"), "False"),
-}
 _CONSUMPTION = "CONSUMPTION_"
 _OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
 _OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *READERS)
@@ -99,11 +95,8 @@ def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
             effect = f"the startd ignores it silently, and takes {POLICY} = {general}"
         else:
             effect = "the startd takes it for False silently"
-        shown = one_line(text, 60)
-        close = near(shown.lower(), _BOOLEAN_WORDS)
-        meant = _BOOLEAN_WORDS[close[0]] if close else "True, or False"
-        place = node.configuration.place(name)
-        yield finding("invalid boolean", place, name=name, text=shown, effect=effect, meant=meant)
+        place, shown = node.configuration.place(name), one_line(text, 60)
+        yield finding("invalid boolean", place, name=name, text=shown, effect=effect)
 
 
 @CHECKS.rule()
@@ -249,18 +242,6 @@ def takes_nothing(slot: SlotType) -> Iterator[Finding]:
     policy = slot.policies["Cpus"]
     for job in [job for job, taken in slot.taken if set(taken.values()) == {0}][:1]:
         yield finding("takes nothing", policy.place, policy=policy, slot=slot, job=job)
-
-
-@CHECKS.rule(_TRIED)
-def no_room(slot: SlotType) -> Iterator[Finding]:
-    """Slots in which the smallest job finds no room while they are empty."""
-    job, taken = min(slot.taken, key=lambda row: (len(row[0]), row[0]["RequestCpus"]))
-    whole = slot.node.whole
-    short = [asset for asset in taken if (taken[asset] or 0.0) > whole[asset]]
-    if short and not slot.accepted:
-        policy = slot.policies[short[0]]
-        words: dict[str, Any] = {"slot": slot, "job": job, "taken": taken, "whole": whole}
-        yield finding("no room", policy.place, policy=policy, **words)
 
 
 @CHECKS.rule(_TRIED)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from sharectl.config.read import Reader
 from sharectl.consumption.policy import (
@@ -63,47 +63,29 @@ def parse(text: str, name: str) -> Consumption:
     """
     tree = yaml.read(text)
     reader = Reader(tree, FileConfig)
-    slots: dict[ValuePath, SlotPolicy] = {}
-    if isinstance(tree.data, dict):
-        slots = _slots(reader, tree.data)
-    elif () not in tree.refused:
-        message = f"the file is not a mapping of keys to values; {LEAST}"
-        checked = "HTCondor's configuration is for `sharectl consumption check`"
-        reader.fault((), f"{message} ({checked})")
+    slots = _slots(reader.section(FileConfig, tree.data, ()), reader)
     if tree.faults:
         raise ConfigError(problem_lines(name, text, tree.faults))
     return _consumption(slots, tree)
 
 
-def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotPolicy]:
-    """Policies by their paths, as far as they are sound."""
-    reader.unknown_keys(FileConfig, data, ())
-    types, default = data.get("slot_types"), data.get("startd")
-    if not types and default is None and not reader.tree.refused:
+def _slots(config: FileConfig, reader: Reader) -> dict[ValuePath, SlotPolicy]:
+    """Policies by their paths, each slot type completed; notes faults of those that are read."""
+    of_types = (config.slot_types or {}).items()
+    written: dict[ValuePath, SlotPolicy] = {("slot_types", n): slot for n, slot in of_types}
+    if not written and config.startd is None and not reader.faults:
         message = "write startd, for every slot of the node, or slot_types, or both"
         reader.fault((), message)
-    written: dict[ValuePath, Any] = {("startd",): default} if default is not None else {}
-    if types is not None and not isinstance(types, dict):
-        reader.section(FileConfig, {"slot_types": types}, ())
-        types = {}
-    for number, content in (types or {}).items():
-        written["slot_types", number] = content
-        if not _SLOT_TYPE.fullmatch(number):
-            message = "write the number N of SLOT_TYPE_<N>, from 1 on"
-            reader.fault(("slot_types", number), message)
-    slots, unsound = dict[ValuePath, SlotPolicy](), set[ValuePath]()
-    for path, content in written.items():
-        before = len(reader.faults)
-        slots[path] = reader.section(SlotPolicy, content, path)
-        if len(reader.faults) > before:
-            unsound |= {path}
-    every = slots.get(("startd",), SlotPolicy())
-    for path, own in slots.items():
-        if unsound & {path, ("startd",)}:
-            continue
-        slots[path] = slot = own if path == ("startd",) else _completed(own, every)
-        for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, own.assets)):
-            reader.fault((*path, *at), message)
+    for path in [path for path in written if not _SLOT_TYPE.fullmatch(str(path[1]))]:
+        reader.fault(path, "write the number N of SLOT_TYPE_<N>, from 1 on")
+    every = config.startd or SlotPolicy()
+    slots: dict[ValuePath, SlotPolicy] = {("startd",): every} if config.startd else {}
+    unsound = {(f.path or ())[:length] for f in reader.faults for length in (1, 2)}
+    for path, own in {**slots, **written}.items():
+        if unsound.isdisjoint((path, ("startd",))):
+            slots[path] = slot = own if path == ("startd",) else _completed(own, every)
+            for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, own.assets)):
+                reader.fault((*path, *at), message)
     return slots
 
 

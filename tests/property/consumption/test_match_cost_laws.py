@@ -67,23 +67,6 @@ POLICIES = st.builds(
 JOBS = of_each(st.integers(0, 20))
 
 
-@given(POLICIES, st.lists(JOBS, min_size=1, max_size=12))
-def test_costs_along_any_sequence_sum_to_the_fall_of_the_weight(
-    policy: Policy, jobs: list[dict[str, int]]
-) -> None:
-    """W(start) - W(end); under a weight that never rises no cost, and no rest, is below 0."""
-    left, total = policy, 0.0
-    for job in jobs:
-        match = left.match(job, 1)
-        assert (match.cost is None) is bool(match.refused)
-        if match.cost is not None:
-            assert match.cost >= 0
-            total += match.cost
-            left = left.after(match)
-    assert min(left.assets.values()) >= 0
-    assert total == policy.weight(policy.assets) - left.weight(left.assets)
-
-
 @given(POLICIES, JOBS, st.integers(1, 30))
 def test_as_many_fit_as_are_matched_one_after_another(
     policy: Policy, job: dict[str, int], most: int
