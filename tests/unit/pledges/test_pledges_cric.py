@@ -178,8 +178,6 @@ def redirecting(request: BaseHTTPRequestHandler) -> None:
 
 FAILURES = {
     "500": (failing, "the server answers 500"),
-    "403": (serving(b"", 403), "the server answers 403"),
-    "304": (serving(b"", 304), "redirects to None"),
     "redirect": (redirecting, "redirects to http://localhost/api/; write the right place"),
     "hang": (hanging, "no answer within 0.3 s"),
     "truncated": (truncated, "cannot be asked: "),
@@ -219,24 +217,22 @@ def test_a_server_that_is_gone_or_not_the_one_that_is_trusted(
 ) -> None:
     with web_server(tmp_path, serving(RECORDED), "elsewhere.example.org") as running:
         url = running.url("/x")
-        source.changed(url=url, ca_file=running.certificate)
-        assert "Hostname mismatch" in problem_of(source.look())
+        for trusted, place, problem in (
+            (running.certificate, url, "Hostname mismatch"),
+            (running.certificate, server.url("/x"), "CERTIFICATE_VERIFY_FAILED"),
+            (None, server.url("/x"), "CERTIFICATE_VERIFY_FAILED"),
+            (tmp_path / "none.pem", url, f"{tmp_path}/none.pem"),
+        ):
+            source.changed(url=place, ca_file=trusted)
+            assert problem in problem_of(source.look())
         assert running.asked == [], "nothing is sent to a server that is not trusted"
-        for trusted in (running.certificate, None):
-            source.changed(url=server.url("/x"), ca_file=trusted)
-            assert "CERTIFICATE_VERIFY_FAILED" in problem_of(source.look())
-    source.changed(ca_file=tmp_path / "none.pem")
-    assert f"{tmp_path}/none.pem" in problem_of(source.look())
-    source.changed(url=url, ca_file=running.certificate)
+    source.changed(ca_file=running.certificate)
     assert "refused" in problem_of(source.look())
-
-
-def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None:
     folder = tmp_path / "certificates"
     folder.mkdir()
-    (folder / "ca.pem").write_bytes(source.server.certificate.read_bytes())
+    (folder / "ca.pem").write_bytes(server.certificate.read_bytes())
     subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
-    source.changed(ca_file=None, ca_directory=folder)
+    source.changed(url=server.url("/x"), ca_file=None, ca_directory=folder)
     assert source.look().hs06["cms"] == 87100
 
 
@@ -247,13 +243,7 @@ def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
     assert "the copy of the pledges is not kept" in pledged.warnings[0]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *(b"", b"[]", b"{}", b'{"schema_version": 2}', b"\xff" * 9),
-        *({"asked_at": "x"}, {"answer": 5}, {"url": None}, {"accepted": {"cms": {"hs06": "1"}}}),
-    ],
-)
+@pytest.mark.parametrize("damage", [b"", b'{"schema_version": 2}', {"asked_at": "x"}])
 def test_a_broken_copy_is_reported_and_replaced(source: Source, damage: Any) -> None:
     source.look()
     content = json.loads(source.copy_file.read_bytes())

@@ -15,16 +15,6 @@ from tests.fakes import NOW
 OFF = Disabled('new "cooling" für Raum 3', "ann@cm", NOW, NOW + 60)
 
 
-def test_a_reason_is_read_back_and_ends_with_enable(tmp_path: Path) -> None:
-    switch = DisabledFile(tmp_path)
-    assert switch.disabled() is None
-    switch.disable(OFF)
-    assert switch.disabled() == OFF
-    switch.enable()
-    assert switch.disabled() is None
-    switch.enable()
-
-
 def written(fields: str) -> bytes:
     return b'{"schema_version": 1, ' + fields.encode() + b"}"
 
@@ -58,13 +48,16 @@ def test_a_reason_cannot_steer_a_terminal(tmp_path: Path) -> None:
     assert DisabledFile(tmp_path).disabled() == Disabled(r"\x1b[31mred\n", r"a\tb", 1)
 
 
-def test_only_a_reason_that_has_run_out_is_removed_by_itself(tmp_path: Path) -> None:
+def test_a_reason_is_read_back_until_it_is_removed_or_has_run_out(tmp_path: Path) -> None:
     switch = DisabledFile(tmp_path)
-    switch.disable(OFF)
-    assert not switch.enable_after(NOW + 59)
-    assert switch.disabled() == OFF
-    assert switch.enable_after(NOW + 60)
     assert switch.disabled() is None
+    for end in (switch.enable, lambda: switch.enable_after(NOW + 60)):
+        switch.disable(OFF)
+        assert not switch.enable_after(NOW + 59)
+        assert switch.disabled() == OFF
+        end()
+        assert switch.disabled() is None
+    switch.enable()
     assert switch.enable_after(NOW)
 
 

@@ -78,7 +78,6 @@ def nonsense(request: BaseHTTPRequestHandler) -> None:
 
 REFUSED: dict[str, tuple[Answer, str]] = {
     "another text": (serving(render(PLAN).encode()), "is not what .* holds"),
-    "404": (serving(b"", 404), "the server answers 404"),
     "500": (serving(render(PLAN, SEAL).encode(), 500), "the server answers 500"),
     "long": (serving(bytes(3 * TEXT_MAX_BYTES)), "has more than 1048576 bytes"),
     "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),

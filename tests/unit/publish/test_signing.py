@@ -66,9 +66,7 @@ def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
     ("text", "lines"),
     [
         ("", [""]),
-        (f"A {SECRET}\n", ["1"]),
-        (f"a {SECRET * 2}00\n", ["1"]),
-        (f"a {SECRET} b\n\xe9 {SECRET}\n", ["1", "2"]),
+        (f"A {SECRET}\na {SECRET * 2}00\na {SECRET} b\n\xe9 {SECRET}\n", ["1", "2", "3", "4"]),
         (f"a {SECRET}\na {OTHER_SECRET}\n", ["2"]),
         (f"a {SECRET}\nb {SECRET}\nc {SECRET}\n", [""]),
     ],
