@@ -63,7 +63,7 @@ def of_keys(folder: Path) -> Iterator[str]:
         path.write_text(content)
         path.chmod(0o640)
         yield message(lambda: signing.read_keys(path))
-    path.write_text("".join(f"k{number} {secret}\n" for number in range(3)))
+    path.write_text(f"# \xe9\n\na {secret} b\n" + "".join(f"k{n} {secret}\n" for n in range(3)))
     path.chmod(0o644)
     yield message(lambda: signing.read_keys(path))
 
