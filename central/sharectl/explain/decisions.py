@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple, Optional
 
+from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Trials
-from sharectl.model import Standing, Target
+from sharectl.model import GroupControl, Standing, Target
 from sharectl.plan.diff import PlanDiff, plan_diff, power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import RunTimes
-from sharectl.shares.groups import GroupTree
+from sharectl.shares.groups import GroupTree, first_level
 
 _OVERRULED = frozenset({"disabled", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
@@ -212,6 +213,23 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
         nodes, lost, gained = zip(*moved)
         rows.append(Exchange(*purpose, nodes, fsum(lost), fsum(gained)))
     return tuple(sorted(rows, key=lambda e: (-e.lost_hs06, *e[:3])))
+
+
+def is_withheld(control: GroupControl) -> bool:
+    """True if the law got an error of 0 because nobody is to collect the error later."""
+    return bool({"no-demand", "no-claimant"}.intersection(control.acted))
+
+
+def ratio_of(record: CycleRecord, setpoint: str) -> Optional[float]:
+    """Power due to each HS06 pledged by one of `SETPOINTS`; None for one of another version."""
+    errors = {control.group: control.error for control in record.groups}
+    groups = first_level(errors)
+    present_hs06 = fsum(node.cores * node.hs06_per_core for node in record.nodes)
+    pledges = {group: errors[group].pledge_hs06 for group in groups}
+    usage = {group: errors[group].usage for group in groups}
+    if setpoint not in SETPOINTS:
+        return None
+    return shared_ratio(setpoint, pledges, usage, present_hs06)
 
 
 def diff_of(record: CycleRecord, before: Optional[CycleRecord]) -> Optional[PlanDiff]:

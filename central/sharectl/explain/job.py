@@ -64,8 +64,6 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
 """Code of an obstacle on a node -> its sentence, and its remedy."""
 
 OBSTACLES = {code: sentence for code, (sentence, _) in _OBSTACLES.items()}
-OURS = frozenset(("target", "grace", "overheat", "sharectl"))
-"""Obstacles that sharectl makes."""
 
 UNITS = {"memory": " MiB", "disk": " KiB"}
 """Resource in lower case -> HTCondor's unit."""
@@ -115,17 +113,6 @@ class SlotTarget:
     """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
 
 
-class Shortage(NamedTuple):
-    """A request that is larger than a slot's free amount, in HTCondor's units."""
-
-    resource: str
-    """As the slots call it, such as ``Memory``."""
-    requested: float
-    free: float
-    most: float
-    """Free amount if nothing ran there."""
-
-
 @dataclass(frozen=True)
 class SlotFinding:
     """Match of the job with one partitionable or static slot."""
@@ -141,7 +128,6 @@ class SlotFinding:
     target: Optional[SlotTarget] = None
     grace_until: int = 0
     """Unix seconds, if grace keeps the job out; 0 if its end is not known."""
-    shortages: tuple[Shortage, ...] = ()
 
 
 def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
@@ -150,7 +136,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `COULD_NEVER`), fitting_nodes,
     fitting_if_empty (nodes that would take it if nothing ran there, without target and grace),
     obstacles (of now, most nodes first), never (those of empty nodes), targets (each with the
-    latest end of all), shortages, grace_until (Unix seconds of the last end; 0 if unknown), slots
+    latest end of all), grace_until (Unix seconds of the last end; 0 if unknown), slots
     (counted as by condor_q -better-analyze).
     """
     nearest: dict[str, SlotFinding] = {}
@@ -175,7 +161,6 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "obstacles": obstacles,
         "never": of_empty,
         "targets": targets,
-        "shortages": _shortages(kept_out),
         "grace_until": max((node.grace_until for node in kept_out), default=0),
         "slots": {
             "total": len(findings),
@@ -199,8 +184,6 @@ def _counted(by_node: Mapping[str, Iterable[Obstacle]]) -> list[dict[str, Any]]:
             **obstacle._asdict(),
             "nodes": len(names),
             "alone": alone[obstacle],
-            "example": min(names),
-            "ours": obstacle.code in OURS,
             "says": OBSTACLES[obstacle.code],
         }
         for obstacle, names in sorted(
@@ -244,23 +227,6 @@ def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
         for alike, every in sorted(
             ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores)
         )
-    ]
-
-
-def _shortages(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
-    """Resources of which nodes have too little, with the largest amounts of those nodes."""
-    by_resource: defaultdict[str, list[Shortage]] = defaultdict(list)
-    for shortage in (shortage for node in kept_out for shortage in node.shortages):
-        by_resource[shortage.resource].append(shortage)
-    return [
-        {
-            "resource": resource,
-            "requested": max(row.requested for row in rows),
-            "nodes": len(rows),
-            "most_free": max(row.free for row in rows),
-            "most": max(row.most for row in rows),
-        }
-        for resource, rows in sorted(by_resource.items())
     ]
 
 

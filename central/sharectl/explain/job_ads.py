@@ -20,7 +20,7 @@ from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resou
 from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, Shortage, SlotFinding, SlotTarget
+from sharectl.explain.job import Facts, Obstacle, SlotFinding, SlotTarget
 from sharectl.shares.groups import group_of, without_user
 
 MOST_MEMORY_BYTES = 2 * 2**30
@@ -200,18 +200,16 @@ def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...
 
 def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
     accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles, shortages = _obstacles(job, own, slot)
+    obstacles = _obstacles(job, own, slot)
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job, slot, now) if "target" in codes else None
     grace_until = _grace_until(slot) if "grace" in codes else 0
     lasting: Sequence[Obstacle] = ()
     if obstacles:
         empty(slot)
-        lasting, _ = _obstacles(job, own, slot)
+        lasting = _obstacles(job, own, slot)
     node = (ads.text(evaluated(slot, "Machine")) or "").lower()
-    return SlotFinding(
-        *(node, *accepts, tuple(obstacles), tuple(lasting), target, grace_until, tuple(shortages))
-    )
+    return SlotFinding(node, *accepts, tuple(obstacles), tuple(lasting), target, grace_until)
 
 
 def _accepts(ad: Any, target: Any) -> bool:
@@ -223,18 +221,18 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
     return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(job: Any, own: Own, slot: Any) -> tuple[list[Obstacle], list[Shortage]]:
-    """Obstacles and shortages of a job in a slot, as it is now."""
+def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
+    """Obstacles of a job in a slot, as it is now."""
     job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
     obstacles = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
-        return obstacles, []
+        return obstacles
     machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
     names = {resource: resource for _, resource, _ in own if resource is not None}
     names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
     names.pop("swap", None)
-    short = []
+    short: set[str] = set()
     unclear = []
     for lower, name in names.items():
         requested = _charged(job, slot, name)
@@ -243,17 +241,15 @@ def _obstacles(job: Any, own: Own, slot: Any) -> tuple[list[Obstacle], list[Shor
             written = f"Request{name} = {_written(job, f'Request{name}')}"
             unclear.append(Obstacle("bad-request", _cut(written)))
         elif requested > free:
-            total = _amount(evaluated(slot, f"TotalSlot{name}")) or 0.0
-            short.append(Shortage(name, requested, free, max(free, total)))
+            short.add(lower)
             request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
             obstacles.append(Obstacle(law.code_of_resource(name), request))
     obstacles += unclear
     if not job_accepts:
-        short_names = {shortage.resource.lower() for shortage in short}
         obstacles += [
             Obstacle("job-requirements", _cut(clause.text))
             for clause, resource, tree in own
-            if resource not in short_names and not _true(tree, job, slot)
+            if resource not in short and not _true(tree, job, slot)
         ]
     if not slot_accepts:
         obstacles += _slot_clauses(job, slot, limits_named=bool(short or unclear))
@@ -261,7 +257,7 @@ def _obstacles(job: Any, own: Own, slot: Any) -> tuple[list[Obstacle], list[Shor
         # Requirements can be false though each of their clauses is true.
         ad, code = (job, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
-    return obstacles, short
+    return obstacles
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstacle]:

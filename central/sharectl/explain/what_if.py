@@ -217,7 +217,7 @@ def target_on(decision: Decision, node: str) -> Optional[Target]:
 def group_levers(trials: Trials, group: str) -> Iterator[Lever]:
     """Changes that may decide if a group gives or receives."""
     case, decision = trials.case, trials.decision
-    control, present = _control(decision, group), role(group)(decision)
+    control, present = control_of(decision.groups, group), role(group)(decision)
     demand = control.error.usage.demand_by_cores
     most = sorted(demand, key=lambda cores: (-demand[cores], cores))[:MOST_GROUPS]
     kinds = [(group, c) for c in dict.fromkeys((case.config.limits.multicore_cores, *most))]
@@ -311,8 +311,9 @@ def _steered(trials: Trials) -> list[GroupControl]:
     return [control for control in trials.decision.groups if control.group in pledged]
 
 
-def _control(decision: Decision, group: str) -> GroupControl:
-    return next(control for control in decision.groups if control.group == group)
+def control_of(groups: Iterable[GroupControl], group: str) -> GroupControl:
+    """Controller's outcome of a group."""
+    return next(control for control in groups if control.group == group)
 
 
 def _reasons(decision: Decision) -> dict[str, Optional[str]]:
@@ -359,7 +360,7 @@ def _power(control: GroupControl, *, more: bool) -> Lever:
         most_hs06 if more else NEARLY_NOTHING,
         partial(_with_power, group, used_hs06),
         whole=False,
-        shown=lambda decision: _control(decision, group).control_error_hs06,
+        shown=lambda decision: control_of(decision.groups, group).control_error_hs06,
     )
 
 

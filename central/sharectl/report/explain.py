@@ -14,12 +14,14 @@ from sharectl.explain.decisions import (
     Otherwise,
     diff_of,
     exchanges,
+    is_withheld,
+    ratio_of,
     targets_of,
 )
-from sharectl.explain.formulas import control_of, formulas, is_withheld
-from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts, code_of_resource
+from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
+from sharectl.explain.what_if import control_of
 from sharectl.model import GroupControl
-from sharectl.plan.diff import ESTIMATING, power_moved_hs06
+from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import as_json
@@ -41,6 +43,10 @@ MOST_ROWS = {
     "change": 3,
 }
 """Label -> rows of it on one screen."""
+
+
+_ESTIMATES = ("wait_seconds", "idle_core_seconds")
+"""Fields of a node that are 0 where they were not estimated."""
 
 
 class Page(NamedTuple):
@@ -72,7 +78,7 @@ class Page(NamedTuple):
 
 def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     """Page of a group."""
-    record, control = explained.record, control_of(explained.record, group)
+    record, control = explained.record, control_of(explained.record.groups, group)
     usage, reason = control.error.usage, record.group_reasons.get(group)
     between = exchanges(record)
     data = {
@@ -87,7 +93,9 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
         "law": _coded("law", control.law),
         "state": control.state,
         "acted": [_coded("acted", code) for code in control.acted],
-        "formulas": [formula._asdict() for formula in formulas(record, group)],
+        "in_use_ratio": ratio_of(record, "in_use"),
+        "setpoint_ratio": ratio_of(record, record.setpoint),
+        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
@@ -110,13 +118,9 @@ def node_page(
     """Page of a node; ``words`` are its own, now."""
     record, target = explained.record, node.target
     lost_hs06, gained_hs06 = power_moved_hs06(target, node) if target else (0.0, 0.0)
-    # Held cores never come free at once: without a wait the costs are not known.
-    estimated = target is None or node.wait_seconds > 0 or lost_hs06 <= 0
-    estimated = estimated or (target is not None and node.idle_cores >= target.request_cores)
     data = {
-        **{key: value for key, value in asdict(node).items() if key != "reason"},
+        **{key: value for key, value in asdict(node).items() if key not in _ESTIMATES},
         "held": [held._asdict() for held in node.held],
-        **({} if estimated else {"wait_seconds": None, "idle_core_seconds": None}),
         "idle_cores": node.idle_cores,
         "reason": _coded("node", node.reason),
         "plan_reason": _coded("plan", record.reason),
@@ -132,18 +136,7 @@ def node_page(
         otherwise,
         data,
         held=sorted(node.held, key=lambda held: (-held.jobs * held.cores, held)),
-        strategy=record.strategy,
-        estimating=record.strategy in ESTIMATING,
-        free_seconds=next(_free_seconds(record, node), None),
     )
-
-
-def _free_seconds(record: CycleRecord, node: NodeRecord) -> Iterator[int]:
-    """Time for which cores stand free for the target of a node, if they do."""
-    for block in record.blocks.open:
-        kind = node.target.kind if node.target else None
-        if (block.node, block.kind) == (node.node, kind) and block.free_since is not None:
-            yield max(0, record.taken_at - block.free_since)
 
 
 def _says(words: NodeWords) -> dict[str, Any]:
@@ -246,20 +239,12 @@ def job_page(
     data |= {"problem": problem, "nodes": verdict, "group": group}
     if facts is None:
         return Page("job", f"job {job}: {code}: {VERDICTS[code]}", (), data)
-    rows: Mapping[str, Any] = verdict or {
-        "code": None,
-        "never": (),
-        "obstacles": (),
-        "shortages": (),
-    }
-    never = {row["code"] for row in rows["never"]}
-    resources = {row["resource"] for row in rows["shortages"]}
+    rows = verdict or {"code": None, "never": (), "obstacles": ()}
     changes = rows["never" if rows["code"] == COULD_NEVER else "obstacles"]
     text = render(
         "explain_job.txt",
         why=data,
         units=UNITS,
-        lasting={resource for resource in resources if code_of_resource(resource) in never},
         remedies=list(dict.fromkeys(f"{row['code']}: {row['remedy']}" for row in changes)),
     )
     owner = f", {facts['owner']}" if facts["owner"] else ""

@@ -14,10 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-from sharectl.explain.formulas import number, plain
 from sharectl.report import scale
 from sharectl.report.scale import NARROW, Limits, Tick, number_ticks, rounded_limits
-from sharectl.report.tables import listed
+from sharectl.report.tables import listed, number, plain
 from sharectl.times import shown, span
 from sharectl.words import counted, printable
 

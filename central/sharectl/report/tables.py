@@ -96,6 +96,19 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if type(value) is float else str(value) or NONE
 
 
+def number(value: float, digits: int = 1) -> str:
+    """Value with a fixed number of digits, never ``-0.0``."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if not float(text) else text
+
+
+def plain(value: float) -> str:
+    """Value without needless digits; shares lie between 0 and 1."""
+    if value == int(value):
+        return str(int(value))
+    return number(value) if abs(value) >= 1 else f"{value:.3g}"
+
+
 def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> None:
     """Print a title and labelled texts, at most one screen of them.
 

@@ -224,7 +224,7 @@ def test_a_group_shows_those_within_it(run: Run, config: Path, tmp_path: Path) -
     look = jobs_of(tmp_path, "alice.prod.x")
     assert "alice.prod to cms on 1 node" in run("explain", "group", "Alice", *look).words
     content = run("explain", "group", "alice", *look, "--json").json
-    assert content["formulas"][-1]["numbers"] == "none of its own"
+    assert [code["code"] for code in content["acted"]] == ["by-subgroups"]
     content = run("explain", "group", "alice.prod", *look, "--json").json
     assert (content["decided_again"], content["gives"][0]["held_back"]) == ("gives", "alice.prod")
     assert content["would_change"]

@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.condor.deadline import Question, ask_all, limit_memory
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, Shortage, SlotFinding, SlotTarget, verdict
+from sharectl.explain.job import Facts, Obstacle, SlotFinding, SlotTarget, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
@@ -189,21 +189,12 @@ JOB = classad2.ClassAd(
     f"EnteredCurrentStatus = {NOW - 60}]"
 )
 FACTS = {**facts_of(JOB, "ap-1"), "requests": REQUESTS, "request_values": VALUES}
-SHORT = {MEMORY: Shortage("Memory", 31000, 20000, 30976), CPUS: Shortage("Cpus", 8, 4, 8)}
 
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
     target = SlotTarget("others", "alice", 0, "cms", 8, NOW + 600) if KEPT_OUT in now else None
-    short = tuple(SHORT[obstacle] for obstacle in now if obstacle in SHORT)
     accepts = {"job_accepts": True, "slot_accepts": False}
-    return SlotFinding(
-        node,
-        **accepts,
-        obstacles=(*now,),
-        empty_obstacles=(*empty,),
-        target=target,
-        shortages=short,
-    )
+    return SlotFinding(node, **accepts, obstacles=(*now,), empty_obstacles=(*empty,), target=target)
 
 
 def page(*findings: SlotFinding, facts: Facts = FACTS, group: str = "lhcb") -> Page:

@@ -99,12 +99,6 @@ def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None
         assert (node.target, node.reason) == (STOOD, "dwell")
         assert node.wait_seconds > 0
         assert node.idle_core_seconds > 0
-    # An estimate that is missing is no zero.
-    found = explained(how, seen(), state)
-    bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
-    page = node_page(found, bare, explain_node(found, bare))
-    assert ("costs", "not estimated") in page.shown()
-    assert page.data["idle_core_seconds"] is None
 
 
 def test_a_node_that_is_switched_off_is_said_to_be() -> None:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from sharectl.report.tables import print_table
+from sharectl.report.tables import number, print_table
 
 COLUMNS = ("slots", "takes", "cost", "refused")
 ROWS = [
@@ -23,3 +23,7 @@ def test_a_pipe_gets_a_line_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         f"{ROWS[0][0]}  {ROWS[0][1]}      1  -",
         f"{ROWS[1][0]:<32}  {ROWS[1][1]:<30}  1e-05  {ROWS[1][3]}",
     ]
+
+
+def test_no_number_is_minus_zero() -> None:
+    assert [number(value) for value in (-0.01, 0.0, -0.06)] == ["0.0", "0.0", "-0.1"]
