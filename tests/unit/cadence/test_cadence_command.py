@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -16,10 +16,8 @@ ROW = "1 0 -1 {} {} -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
 """Seconds, cores and group of a job in Standard Workload Format."""
 
 
-class Cadence(Protocol):
-    """Runs the verb with options: exit code and output."""
-
-    def __call__(self, options: str) -> tuple[int, str]: ...
+Cadence = Callable[[str], tuple[int, str]]
+"""Runs the verb with options: exit code and output."""
 
 
 @pytest.fixture
