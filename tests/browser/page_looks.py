@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from tests.browser.chromium import Chromium
+from tests.browser.conftest import Chromium
 
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 """WCAG 2.2: text (1.4.3), and parts of figures (1.4.11)."""

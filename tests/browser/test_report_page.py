@@ -11,7 +11,7 @@ import pytest
 from sharectl.ledger.series import Series
 from sharectl.report.page import Subject
 from tests.browser import page_looks as looks
-from tests.browser.chromium import Chromium
+from tests.browser.conftest import Chromium
 from tests.made_series import APRIL, page_of, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL + 40 * 86400, deadband_hs06=3000.0)

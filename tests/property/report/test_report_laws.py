@@ -119,7 +119,7 @@ def test_sums(days: float, holes: list[tuple[float, float]]) -> None:
 
 COLUMNS = ("first", "the second", "3rd")
 CELLS = st.lists(
-    st.text("abz019 .:=@/-,", max_size=30).map(lambda text: " ".join(text.split())),
+    st.text("abz019 .:=@/-,[]\x1b\u202e", max_size=30).map(lambda text: " ".join(text.split())),
     min_size=3,
     max_size=3,
 )
@@ -128,9 +128,9 @@ CELLS = st.lists(
 @settings(max_examples=30)
 @given(st.lists(CELLS, max_size=4), st.booleans())
 def test_a_table_loses_no_character(rows: list[list[str]], terminal: bool) -> None:  # noqa: FBT001
-    """Every character of every cell is printed as often as it is there, wrapped or not."""
+    """Every character of every cell is printed as often as it is there, none as a control."""
     to = Terminal() if terminal else io.StringIO()
-    print_table("", COLUMNS, rows, to)
+    print_table("[b]", COLUMNS, rows, to)
     printed = re.sub(r"\x1b\[[0-9;]*m", "", to.getvalue())
-    expected = "".join([*COLUMNS, *(cell for row in rows for cell in row)])
+    expected = "".join(["[b]", *COLUMNS, *(printable(cell) for row in rows for cell in row)])
     assert sorted("".join(printed.split())) == sorted("".join(expected.split()))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -129,30 +128,14 @@ def test_the_content_of_a_server_is_shown(
     assert "the server answers 503" in status.places(load(config), NOW)[0]["problem"]
 
 
-@pytest.mark.parametrize(
-    ("valid_until", "pool", "problem"),
-    [
-        (NOW + 60, None, None),
-        (NOW, None, "expired 0 s ago"),
-        (NOW + 60, "pool-2", "is for pool pool-2, and pool.name is None"),
-    ],
-)
-def test_the_content_of_a_collector_is_shown(
-    valid_until: int, pool: Optional[str], problem: Optional[str]
-) -> None:
-    held = [
-        HeldAd(
-            is_plan=True,
-            name="sharectl",
-            identity="s@x",
-            sequence=7,
-            valid_until=valid_until,
-            pool=pool,
-        )
-    ]
-    place = status.row(placed(COLLECTOR, held), None, NOW, 7)
-    if problem is None:
-        assert place["problem"] is None
-        assert status.line(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
-    else:
-        assert problem in place["problem"]
+def test_the_content_of_a_collector_is_shown() -> None:
+    ad = HeldAd(
+        is_plan=True, name="sharectl", identity="s@x", sequence=7, valid_until=NOW + 60, pool=None
+    )
+    place = status.row(placed(COLLECTOR, [ad]), None, NOW, 7)
+    assert place["problem"] is None
+    assert status.line(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
+    late = status.row(placed(COLLECTOR, [ad]), None, NOW + 60, 7)
+    assert "expired 0 s ago" in late["problem"]
+    other = status.row(placed(COLLECTOR, [ad._replace(pool="pool-2")]), None, NOW, 7)
+    assert "is for pool pool-2, and pool.name is None" in other["problem"]
