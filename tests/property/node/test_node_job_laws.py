@@ -181,19 +181,6 @@ def test_the_order_of_sources_does_not_matter(
     assert chosen[2] in (0, max(row[2] for row in rows))
 
 
-@given(st.binary(max_size=300), statuses)
-def test_any_answer_of_the_startd_is_counted_or_refused(output: bytes, status: int) -> None:
-    """Nothing but JobError with a known code, and no group but those that may be published."""
-    cores: dict[str, int] = {}
-    code = "ok"
-    try:
-        job_ctl.count_cores(status, output, set(), cores)
-    except job_ctl.JobError as error:
-        code = error.args[0]
-    assert code in ("ok", *job_ctl.REASONS)
-    assert [name for name in cores if name != "other" and not GROUP.fullmatch(name)] == []
-
-
 def counted(lines: list[str], known: set[str]) -> dict[str, int]:
     """Cores by group of slots."""
     cores: dict[str, int] = {}
@@ -213,13 +200,6 @@ def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]
     assert sum(cores.values()) == sum(number for _user, number in jobs)
     assert [name for name in cores if name != "other" and not GROUP.fullmatch(name)] == []
     assert not known or set(cores) <= known | {"other"}
-
-
-@given(st.lists(st.tuples(groups, st.integers(1, 64)), min_size=1, max_size=20), st.randoms())
-def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], random: Random) -> None:
-    """The same slots in any order give the same cores by group."""
-    lines = [held(cores, f'"{group}.x@y"') for group, cores in jobs]
-    assert counted(lines, set()) == counted(random.sample(lines, len(lines)), set())
 
 
 @given(

@@ -78,23 +78,14 @@ class TestTarget:
         expected = {"sequence": NOW, "until": until, "order": ORDER, "groups": groups}
         assert (code, answer) == ("ok", expected)
 
-    @pytest.mark.parametrize(
-        ("name", "host", "code"),
-        [
+    def test_names_of_nodes_are_short_or_full(self, node: Node) -> None:
+        others = (SHORT[:-1], f"{SHORT}1", SHORT[1:], f"{SHORT}.example.com", "example.org")
+        for name, host, code in (
             *((name, SHORT, "ok") for name in (SHORT, MACHINE, SHORT.upper(), MACHINE.title())),
             *((name, MACHINE.upper(), "ok") for name in (SHORT, MACHINE.upper())),
-            *(
-                (name, MACHINE, "no-line")
-                for name in (
-                    f"{SHORT[:-1]}", f"{SHORT}1", SHORT[1:], f"{SHORT}.example.com", "example.org",
-                )
-            ),
-        ],
-    )  # fmt: skip
-    def test_names_of_nodes_are_short_or_full(
-        self, node: Node, name: str, host: str, code: str
-    ) -> None:
-        assert node.reason(document(f"{name} {ORDER}"), host=host) == code
+            *((name, MACHINE, "no-line") for name in others),
+        ):
+            assert node.reason(document(f"{name} {ORDER}"), host=host) == code, name
 
     def test_nodes_that_share_a_short_name(self, node: Node) -> None:
         text = document(f"{SHORT}.example.com cms 0 alice 8", f"{MACHINE} {ORDER}")
@@ -107,6 +98,42 @@ class TestTarget:
         node.publish(f"{LINE}\ncn-610-02-03 {ORDER}\n\n# by hand\ncn-1 alice 42 cms 8\n", 600)
         code, answer = node.look()
         assert (code, answer["sequence"], answer["until"]) == ("ok", 0, NOW - 600 + 3600)
+
+
+def valid(generated: int, valid_until: int, ahead: int = 0) -> str:
+    """A document of those seconds from now; its sequence is ``ahead`` of the clock."""
+    begin, seconds = NOW + generated, valid_until - generated
+    return document(LINE, sequence=NOW + ahead, now=begin, validity_seconds=seconds)
+
+
+HEADERS = ("generated", "valid_until", "sequence", "targets")
+TEXTS = {
+    "ok": (
+        document(LINE, groups=""),
+        document(LINE, groups=f"alice,cms\n# generated: {NOW + 999}\n# new: thing"),
+        *(valid(*row) for row in ((0, 1), (-86399, 1), (300, 301), (0, 1, 300), (0, 1, -(10**9)))),
+    ),
+    "no-line": ("",),
+    "truncated": (
+        *(LINE, f"{LINE}\ncn-1 {ORDER}", document(LINE)[:-1], "\0" * 100),
+        *(document(LINE).replace("targets: 1", f"targets: {number}") for number in (0, 2)),
+    ),
+    "unknown-group": (
+        document(LINE, groups="alice"),
+        document("cn-1 cms 8 alice 8", LINE, "cn-2 bob 8 cms 8"),
+    ),
+    "malformed": (
+        *(document(LINE).replace("sharectl: 1", f"sharectl: {number}") for number in ("2", "")),
+        document(LINE).replace("# generated: ", "# generated: now"),
+        *(document(LINE).replace(f"# {name}: ", "# x: ") for name in HEADERS),
+        *(document(LINE, sequence=number) for number in ("", "-1", "1e9", "9" * 11)),
+        *(f"{LINE} \u00e9\n", f"# caf\u00e9\n{LINE}\n", "\x7fELF\2\1\1\0\n"),
+    ),
+    "too-big": ("# comment\n" * 105000,),
+    "expired": (valid(0, 0), valid(-86400, 0), valid(-1800, -1)),
+    # A sequence ahead of the clock would shut out those of the right time.
+    "future": (valid(-86400, 1), valid(301, 302), valid(0, 1, 301)),
+}
 
 
 class TestFile:
@@ -147,72 +174,16 @@ class TestFile:
         assert "\x1b" not in message
 
     @pytest.mark.parametrize(
-        ("text", "code"),
-        [
-            ("", "no-line"),
-            (LINE, "truncated"),
-            (f"{LINE}\ncn-1 {ORDER}", "truncated"),
-            (document(LINE)[:-1], "truncated"),
-            (document(LINE).replace("targets: 1", "targets: 2"), "truncated"),
-            (document(LINE).replace("targets: 1", "targets: 0"), "truncated"),
-            (document(LINE, groups=""), "ok"),
-            (document(LINE, groups="alice"), "unknown-group"),
-            (document("cn-1 cms 8 alice 8", LINE, "cn-2 bob 8 cms 8"), "unknown-group"),
-            (document(LINE).replace("sharectl: 1", "sharectl: 2"), "malformed"),
-            (document(LINE).replace("sharectl: 1", "sharectl: "), "malformed"),
-            (document(LINE).replace("# generated: ", "# generated: now"), "malformed"),
-            *(
-                (document(LINE).replace(f"# {name}: ", "# x: "), "malformed")
-                for name in ("generated", "valid_until", "sequence", "targets")
-            ),
-            *(
-                (document(LINE, sequence=number), "malformed")
-                for number in ("", "-1", "1e9", "9" * 11)
-            ),
-            (document(LINE, groups=f"alice,cms\n# generated: {NOW + 999}\n# new: thing"), "ok"),
-            (f"{LINE} \u00e9\n", "malformed"),
-            (f"# caf\u00e9\n{LINE}\n", "malformed"),
-            ("\0" * 100, "truncated"),
-            ("\x7fELF\2\1\1\0\n", "malformed"),
-            ("# comment\n" * 105000, "too-big"),
-        ],
+        ("code", "text"), [(code, text) for code, texts in TEXTS.items() for text in texts]
     )
     def test_text(self, node: Node, text: str, code: str) -> None:
         assert node.reason(text) == code
 
-    @pytest.mark.parametrize(
-        ("generated", "valid_until", "ahead", "code"),
-        [
-            (0, 1, 0, "ok"),
-            (0, 0, 0, "expired"),
-            (-86399, 1, 0, "ok"),
-            (-86400, 1, 0, "future"),
-            (-86400, 0, 0, "expired"),
-            (300, 301, 0, "ok"),
-            (301, 302, 0, "future"),
-            (-1800, -1, 0, "expired"),
-            # A sequence ahead of the clock would shut out those of the right time.
-            (0, 1, 300, "ok"),
-            (0, 1, 301, "future"),
-            (0, 1, -(10**9), "ok"),
-        ],
-    )
-    def test_validity(
-        self, node: Node, generated: int, valid_until: int, ahead: int, code: str
-    ) -> None:
-        begin, seconds = NOW + generated, valid_until - generated
-        text = document(LINE, sequence=NOW + ahead, now=begin, validity_seconds=seconds)
-        assert node.reason(text) == code
-
-    @pytest.mark.parametrize(
-        ("age_seconds", "code"),
-        [(0, "ok"), (599, "ok"), (600, "expired"), (-300, "ok"), (-301, "future")],
-    )
-    def test_a_file_without_validity_lives_by_its_age(
-        self, node: Node, age_seconds: int, code: str
-    ) -> None:
-        node.publish(f"{LINE}\n", age_seconds)
-        assert node.look(max_age_seconds="600")[0] == code
+    def test_a_file_without_validity_lives_by_its_age(self, node: Node) -> None:
+        ages = {0: "ok", 599: "ok", 600: "expired", -300: "ok", -301: "future"}
+        for age_seconds, code in ages.items():
+            node.publish(f"{LINE}\n", age_seconds)
+            assert node.look(max_age_seconds="600")[0] == code
         node.publish(document(LINE), 86400)
         assert node.look(max_age_seconds="1")[0] == "ok", "it has a validity"
 
@@ -237,41 +208,30 @@ class TestFile:
         (node.folder / "open").chmod(0o666)
         assert node.look(file=str(node.folder / path))[0] == code
 
-    @pytest.mark.parametrize(
-        ("pool", "asked", "code"),
-        [
-            ("p1", "p1", "ok"), ("p1", "", "ok"), ("", "", "ok"),
-            ("p1", "p2", "other-pool"), ("", "p1", "other-pool"), ("P1", "p1", "other-pool"),
-        ],
-    )  # fmt: skip
-    def test_with_pool_only_its_documents_count(
-        self, node: Node, pool: str, asked: str, code: str
-    ) -> None:
-        assert node.reason(document(LINE, pool=pool), pool=asked) == code
+    def test_with_pool_only_its_documents_count(self, node: Node) -> None:
+        for pool, asked in (("p1", "p1"), ("p1", ""), ("", "")):
+            assert node.reason(document(LINE, pool=pool), pool=asked) == "ok"
+        for pool, asked in (("p1", "p2"), ("", "p1"), ("P1", "p1")):
+            assert node.reason(document(LINE, pool=pool), pool=asked) == "other-pool"
         assert node.reason(f"{LINE}\n", pool="p1") == "other-pool", "by hand there is no name"
 
 
-@pytest.mark.parametrize(
-    ("sender", "pool", "expected"),
-    [
-        # With one --key-file for all sources of the node.
-        ("condor@pool", "pool-1", ("ok", ORDER)),
-        ("mallory@pool", "pool-1", ("forged", target.NO_TARGET)),
-        ("condor@pool", "pool-2", ("other-pool", target.NO_TARGET)),
-    ],
-)
-def test_an_ad_is_known_by_its_sender_and_needs_no_signature(
-    node: Node, sender: str, pool: str, expected: tuple[str, str]
-) -> None:
-    ad = ad_line(sender, SHORT, "alice", 56, "cms", 8, pool="pool-1")
-    code, answer = node.look(
-        source="collector:",
-        identity="condor@pool",
-        condor_status=tool_that_prints(node.folder / "bin", ad),
-        key_file=key_file(node.folder, "old"),
-        pool=pool,
-    )
-    assert (code, answer["order"]) == expected
+def test_an_ad_is_known_by_its_sender_and_needs_no_signature(node: Node) -> None:
+    """With one --key-file for all sources of the node."""
+    for sender, pool, code in (
+        ("condor@pool", "pool-1", "ok"),
+        ("mallory@pool", "pool-1", "forged"),
+        ("condor@pool", "pool-2", "other-pool"),
+    ):
+        ad = ad_line(sender, SHORT, "alice", 56, "cms", 8, pool="pool-1")
+        seen, answer = node.look(
+            source="collector:",
+            identity="condor@pool",
+            condor_status=tool_that_prints(node.folder / "bin", ad),
+            key_file=key_file(node.folder, "old"),
+            pool=pool,
+        )
+        assert (seen, answer["order"] == ORDER) == (code, code == "ok")
 
 
 SIGNED = document(LINE, key_id="old")
@@ -287,37 +247,37 @@ def with_empty_key(key_id: str) -> str:
 class TestSignature:
     """With --key-file only documents count that one of its keys has signed."""
 
-    @pytest.mark.parametrize(
-        ("text", "keys", "code"),
-        [
-            (SIGNED, "old", "ok"),
-            (SIGNED, "old new", "ok"),
-            (document(LINE, key_id="new"), "old new", "ok"),
-            (document(LINE, key_id="new"), "new old", "ok"),
-            (SIGNED, "", "ok"),
-            (SIGNED, "new", "bad-signature"),
-            (document(LINE, key_id="new"), "old", "bad-signature"),
-            (document(LINE), "old", "unsigned"),
-            (f"{LINE}\n" + signature(f"{LINE}\n", "old"), "old", "ok"),  # by hand
-            ("", "old", "unsigned"),
-            (f"{LINE}\n", "old", "unsigned"),
-            (SIGNED[:-1], "old", "unsigned"),
-            (SIGNED + "# comment\n", "old", "unsigned"),
-            (SIGNED + f"{SHORT} alice 0 cms 8\n", "old", "unsigned"),
-            (SIGNED + signature(document(LINE), "new"), "old", "bad-signature"),
-            (document(LINE) + "# signature: \n", "old", "bad-signature"),
-            (document(LINE) + f"# signature: hmac-sha256 old {'0' * 64}\n", "old", "bad-signature"),
-            (signature("", "old"), "old", "unsigned"),
-            # An id without a key stands for no key, not for an empty one.
-            *(
-                (with_empty_key(key_id), "old", "bad-signature")
-                for key_id in ("new", "", "old,new")
+    def test_who_has_signed(self, node: Node) -> None:
+        new, plain = document(LINE, key_id="new"), document(LINE)
+        by_hand = f"{LINE}\n"
+        for code, keys, texts in (
+            ("ok", "", (SIGNED,)),
+            ("ok", "old", (SIGNED, by_hand + signature(by_hand, "old"))),
+            ("ok", "old new", (SIGNED, new)),
+            ("ok", "new old", (new,)),
+            ("bad-signature", "new", (SIGNED,)),
+            (
+                "bad-signature",
+                "old",
+                (
+                    *(new, SIGNED + signature(plain, "new"), plain + "# signature: \n"),
+                    plain + f"# signature: hmac-sha256 old {'0' * 64}\n",
+                    # An id without a key stands for no key, not for an empty one.
+                    *(with_empty_key(key_id) for key_id in ("new", "", "old,new")),
+                ),
             ),
-        ],
-    )
-    def test_who_has_signed(self, node: Node, text: str, keys: str, code: str) -> None:
-        options = {"key_file": key_file(node.folder, *keys.split())} if keys else {}
-        assert node.reason(text, **options) == code
+            (
+                "unsigned",
+                "old",
+                (
+                    *(plain, "", by_hand, SIGNED[:-1], SIGNED + "# comment\n"),
+                    *(SIGNED + f"{SHORT} alice 0 cms 8\n", signature("", "old")),
+                ),
+            ),
+        ):
+            options = {"key_file": key_file(node.folder, *keys.split())} if keys else {}
+            for text in texts:
+                assert node.reason(text, **options) == code, text
 
     def test_another_users_key_file(self, node: Node) -> None:
         path = key_file(node.folder, "old")

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import classad2
 import htcondor2  # noqa: F401  # names fall through to the other ad as in the daemons only with it
 import pytest
-from rich.console import Console
 
 from poolbox.demo import scenario
 from poolbox.demo.figure import errors_and_cores
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
-from poolbox.demo.screen import moment_line, moment_picture
-from poolbox.demo.steering import Cycle
-from poolbox.demo.story import Moment
 from sharectl.config.load import parse
 from sharectl.model import GroupError, GroupUsage
 
@@ -71,38 +66,6 @@ def test_an_overshoot_is_a_rise_above_the_cap_while_it_stands(
 ) -> None:
     seen = overshoots([_node("wn-001", *before)], [_node("wn-001", *after)])
     assert len(seen) == overshoots_of_alice
-
-
-def _moment(targets: int) -> Moment:
-    row = {"pledge_hs06": 560.0, "power_hs06": 1200.0, "error_hs06": 640.0, "cores": 96}
-    errors = [{"group": group, **row, "pending_multi_jobs": 24} for group in scenario.PLEDGE_HS06]
-    plan = {"targets": [{}] * targets, "held_back": "alice", "helped": "cms"}
-    record = {"errors": errors, "plan": {**plan, "reason": "no-group-over"}}
-    nodes = tuple(_node(f"wn-{number:03}", 10, 8) for number in range(1, 7))
-    return Moment(time.time(), nodes, Cycle(0, "", record), fresh=True)
-
-
-def test_the_picture_fits_a_small_terminal() -> None:
-    console = Console(width=80, height=24, record=True, quiet=False, file=None)
-    with console.capture() as shown:
-        console.print(moment_picture(_moment(6)))
-    lines = shown.get().splitlines()
-    assert len(lines) < 24
-    assert not any("…" in line for line in lines)
-    nodes = [line for line in lines if "aaaaaaaaaa......" in line]
-    assert sum("alice at most 8, cms in; grace" in line for line in nodes) == 6
-
-
-SILENT = Moment(0.0, (), Cycle(75, "x\nschedd ap-1: no answer", None), fresh=True)
-
-
-def test_a_line_says_what_was_planned_or_why_nothing_was() -> None:
-    for moment, words in (
-        (_moment(3), "3 nodes told to hold alice back for cms"),
-        (_moment(0), "no error is worth"),
-        (SILENT, "schedd ap-1: no answer"),
-    ):
-        assert words in moment_line(moment)
 
 
 def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path, PurePath
-from typing import Callable
 
 import pytest
 
@@ -14,8 +13,6 @@ from poolbox.__main__ import main
 from poolbox.background import runtime_directory
 from poolbox.configuration import Installation, host_configurations
 from poolbox.errors import BoxFailedError, CommandError, DeadlineError, PoolboxError, SpecError
-from poolbox.root import Root
-from poolbox.sandbox import command, system_files
 from poolbox.spec import BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
 
@@ -116,38 +113,14 @@ class TestConfiguration:
         assert {f"GROUP_QUOTA_{quota}" for quota in quotas} <= set(lines)
 
 
-class TestSandbox:
-    def test_nothing_but_the_box_can_be_written(self, tmp_path: Path) -> None:
-        argv = command(Root(Path("/"), HERE, Path("/usr/bin/python3")), tmp_path)
-        writable = [argv[place + 2] for place, option in enumerate(argv) if option == "--bind"]
-        assert writable == [str(tmp_path)]
+def test_a_wait_ends_with_the_first_true_value_at_its_deadline_or_by_an_error() -> None:
+    answers = iter([[], None, ["seen"]])
+    assert wait_for(lambda: next(answers), 10, "an answer") == ["seen"]
 
-    def test_every_host_has_a_name_and_one_ordinary_user_lives_there(self) -> None:
-        files = system_files(BoxSpec(), Path("/box/home"))
-        names = [line.split()[1] for line in files["hosts"].splitlines()]
-        assert names == ["localhost", *BoxSpec().hosts]
-        assert [line.split(":")[2] for line in files["passwd"].splitlines()] == ["0", "1000"]
-
-
-def raising(error: Exception) -> Callable[[], bool]:
-    def ask() -> bool:
+    def failing(error: Exception) -> bool:
         raise error
 
-    return ask
-
-
-class TestWaiting:
-    def test_the_first_true_value_is_the_answer(self) -> None:
-        answers = iter([[], None, ["seen"]])
-        assert wait_for(lambda: next(answers), 10, "an answer") == ["seen"]
-
-    def test_at_the_deadline_it_names_the_condition_and_the_last_failure(self) -> None:
-        with pytest.raises(DeadlineError, match=r"^waited 0 s in vain: pigs fly$"):
-            wait_for(lambda: False, 0, "pigs fly")
-        failing = raising(CommandError(["condor_q"], 1, "", "no schedd"))
-        with pytest.raises(DeadlineError, match=r"(?s)pigs fly\ncondor_q exited with 1: no schedd"):
-            wait_for(failing, 0, "pigs fly")
-
-    def test_any_other_error_ends_the_wait(self) -> None:
-        with pytest.raises(BoxFailedError):
-            wait_for(raising(BoxFailedError("the box has ended")), 600, "pigs fly")
+    with pytest.raises(DeadlineError, match=r"(?s)pigs fly\ncondor_q exited with 1: no schedd"):
+        wait_for(lambda: failing(CommandError(["condor_q"], 1, "", "no schedd")), 0, "pigs fly")
+    with pytest.raises(BoxFailedError):
+        wait_for(lambda: failing(BoxFailedError("the box has ended")), 600, "pigs fly")
