@@ -47,7 +47,7 @@ ASK = """\
 import json, sys, time
 from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
-schedd, sizes = daemons.schedd(place), schedd_jobs.Sizes(64)
+schedd, sizes = daemons.schedd(place), 64
 keys = schedd_jobs.COUNTED_KEYS
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()

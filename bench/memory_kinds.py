@@ -49,7 +49,7 @@ import htcondor2
 from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 began = time.monotonic()
-found = getattr(schedd_jobs, sys.argv[1])(daemons.schedd(place), "", schedd_jobs.Sizes(8))
+found = getattr(schedd_jobs, sys.argv[1])(daemons.schedd(place), "", 8)
 seconds, jobs = time.monotonic() - began, sum(found.pending.values())
 mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 print(json.dumps({"seconds": seconds, "jobs": jobs, "kinds": len(found.pending), "mb": mb}))

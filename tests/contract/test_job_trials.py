@@ -21,7 +21,6 @@ from sharectl.condor.job_trials import (
     shapes_of,
     tried,
 )
-from sharectl.condor.schedd_jobs import Sizes
 from sharectl.model import Source
 
 SLOT = {
@@ -316,7 +315,7 @@ def shapes(*jobs: Mapping[str, str], clusters: Sequence[Mapping[str, str]] = ())
     schedd = FakeSchedd(*jobs)
     if clusters:
         schedd.clusters = FakeSchedd(*clusters).jobs
-    return shapes_of(schedd, "ap", Sizes(8))
+    return shapes_of(schedd, "ap", 8)
 
 
 def test_shapes_are_autoclusters_with_what_they_refer_to() -> None:

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Callable, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.condor.ads import ad_of, expression, text
 from sharectl.condor.deadline import Answer, Question, ask_all, words
@@ -221,25 +221,6 @@ def withdraw(collector: Any, kind: str, constraint: str) -> None:
     collector.advertise([ad], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
 
 
-class Address(NamedTuple):
-    """Place of a daemon in the network."""
-
-    host: str
-    port: int
-    more: str
-    """Parameters, with their question mark."""
-
-
-def address_of(written: str) -> Optional[Address]:
-    """Parts of ``cm.example.org``, ``[::1]:9618`` or ``<10.0.0.1:9618?sock=schedd>``."""
-    match = _ADDRESS.fullmatch(written.strip())
-    if match is None:
-        return None
-    return Address(
-        match["v6"] or match["host"], int(match["port"] or COLLECTOR_PORT), match["more"] or ""
-    )
-
-
 def why_collector(address: Optional[str], error: Exception) -> str:
     """Reason why a collector did not answer; of several the first."""
     named = address or param("COLLECTOR_HOST")
@@ -256,18 +237,17 @@ def _why(written: str, daemon: str, error: Exception) -> str:
 
     HTCondor's library says "Failed communication" of all of them.
     """
-    address = address_of(written)
+    address = _ADDRESS.fullmatch(written.strip())
     if type(error).__name__ != "HTCondorException" or address is None:
         return words(error)
-    place = f"{address.host}:{address.port}"
+    named, port = address["v6"] or address["host"], int(address["port"] or COLLECTOR_PORT)
+    place = f"{named}:{port}"
     try:
-        with socket.create_connection((address.host, address.port), CONNECT_SECONDS) as connection:
+        with socket.create_connection((named, port), CONNECT_SECONDS) as connection:
             ip = connection.getpeername()[0]
     except (socket.gaierror, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        return (
-            f"no such host: {address.host} ({reason}); correct the name, or DNS or /etc/hosts here"
-        )
+        return f"no such host: {named} ({reason}); correct the name, or DNS or /etc/hosts here"
     except ConnectionRefusedError:
         return (
             f"nobody listens at {place}: {daemon} does not run there, or has another port; see its "
@@ -279,7 +259,7 @@ def _why(written: str, daemon: str, error: Exception) -> str:
             "is up, and for a firewall between"
         )
     host = f"[{ip}]" if ":" in ip else ip
-    return _refused(f"<{host}:{address.port}{address.more}>", daemon) or words(error)
+    return _refused(f"<{host}:{port}{address['more'] or ''}>", daemon) or words(error)
 
 
 def _refused(sinful: str, daemon: str) -> Optional[str]:

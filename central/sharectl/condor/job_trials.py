@@ -36,7 +36,6 @@ from sharectl.condor.schedd_jobs import (
     IS_PENDING,
     NO_SLOT,
     Kind,
-    Sizes,
     kind_of,
 )
 
@@ -131,7 +130,7 @@ class Trial(NamedTuple):
 # ---- jobs
 
 
-def shapes_of(schedd: Any, name: str, sizes: Sizes) -> Shapes:
+def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
     """Shapes of the pending jobs of a schedd of the bindings.
 
     They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
@@ -147,13 +146,13 @@ def shapes_of(schedd: Any, name: str, sizes: Sizes) -> Shapes:
     ]
     attributes = [frozenset(str(row.get(_ATTRIBUTES)).lower().split(",")) for row in seen]
     return Shapes(
-        tuple(_shape(row, clusters.get(row[CLUSTER], {}), name, sizes) for row in seen),
+        tuple(_shape(row, clusters.get(row[CLUSTER], {}), name, most_cores) for row in seen),
         len(rows) < MOST_ROWS,
         frozenset.intersection(*attributes) if attributes else None,
     )
 
 
-def _shape(row: Any, cluster: Row, schedd: str, sizes: Sizes) -> JobShape:
+def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
     """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried."""
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
     same = all(
@@ -164,7 +163,7 @@ def _shape(row: Any, cluster: Row, schedd: str, sizes: Sizes) -> JobShape:
     text = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
     is_tried = same and row.get("JobUniverse") != _PARALLEL and 0 < len(text) <= MOST_CHARACTERS
     return JobShape(
-        kind_of(row, sizes),
+        kind_of(row, most_cores),
         whole(row.get("JobCount"), 0),
         f"{schedd}#{example.group()}" if example else "",
         text if is_tried else None,

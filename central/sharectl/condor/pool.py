@@ -24,7 +24,7 @@ from sharectl.condor.daemons import (
 )
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.job_trials import MOST_MEMORY_BYTES, TRIAL_SECONDS, Trial, shapes_of, tried
-from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs, Sizes
+from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
@@ -80,7 +80,8 @@ class CollectorAnswer(NamedTuple):
     nodes: tuple[Node, ...]
     running: tuple[Job, ...]
     """Jobs in slots."""
-    sizes: Sizes
+    most_cores: int
+    """Larger requests count as this."""
     schedds: tuple[dict[str, str], ...]
     """Location of each schedd."""
     started_at: int
@@ -100,7 +101,7 @@ def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     return CollectorAnswer(
         nodes=nodes,
         running=tuple(job for ad in ads for job in _jobs_in(ad)),
-        sizes=_sizes(ads, access),
+        most_cores=_most_cores(ads, access),
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
     )
@@ -207,21 +208,11 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
         yield Job(_machine(ad), *held, *_power(ad))
 
 
-def _sizes(ads: Sequence[Any], access: CondorPool) -> Sizes:
-    """How requests count: a job that wants a whole node wants the largest."""
+def _most_cores(ads: Sequence[Any], access: CondorPool) -> int:
+    """Cores as which larger requests count: by true sizes those of the largest node."""
     if not (access.true_sizes and ads):
-        return Sizes(max(MOST_PENDING_CORES, access.multicore_cores))
-    largest = max(ads, key=lambda ad: (_amount(ad, "TotalSlotCpus"), _memory_mib(ad)))
-    cores, memory_mib = _amount(largest, "TotalSlotCpus"), _memory_mib(largest)
-    return Sizes(
-        max(1, cores),
-        {
-            **dict.fromkeys(("Cpus", "TotalSlotCpus"), cores),
-            **dict.fromkeys(("Memory", "TotalSlotMemory"), memory_mib),
-            "TotalCpus": _amount(largest, "TotalCpus") or cores,
-            "TotalMemory": _amount(largest, "TotalMemory") or memory_mib,
-        },
-    )
+        return max(MOST_PENDING_CORES, access.multicore_cores)
+    return max(1, *(_amount(ad, "TotalSlotCpus") for ad in ads))
 
 
 # ---- pool
@@ -283,13 +274,13 @@ class CondorPool:
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all pool for at once."""
-        pool, schedds, sizes = self.pool, answered.schedds, answered.sizes
+        pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
         ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
-        plain = ask(partial(MODES[pool.mode], sizes=sizes))
+        plain = ask(partial(MODES[pool.mode], most_cores=most_cores))
         # Apart, in children of bounded memory: trouble with kinds of jobs must not hide the jobs.
         shaped = {
             f"kinds of jobs of {name}": question._replace(more_bytes=MOST_MEMORY_BYTES)
-            for name, question in ask(partial(shapes_of, sizes=sizes)).items()
+            for name, question in ask(partial(shapes_of, most_cores=most_cores)).items()
             if pool.demand == "placeable"
         }
         every = ask_all({**plain, **shaped})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
+from sharectl.condor.ads import account, evaluated, number, text, whole
 from sharectl.condor.daemons import grouped
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait
@@ -98,15 +98,6 @@ Kind = tuple[Optional[str], int, int]
 """AccountingGroup, cores, memory in MiB (0: unknown)."""
 
 
-class Sizes(NamedTuple):
-    """How requests for cores are counted."""
-
-    most_cores: int
-    """Larger requests count as this."""
-    whole_node: Mapping[str, int] = {}
-    """Slot in which requests that name its attributes are evaluated; empty: they count as 1."""
-
-
 class ScheddJobs(NamedTuple):
     """Jobs of one schedd."""
 
@@ -117,29 +108,29 @@ class ScheddJobs(NamedTuple):
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
 
 
-def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
+def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
     if len(rows) < MOST_ROWS:
-        return with_waits(schedd, counted_kinds(rows, sizes), sizes)
-    counted = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), sizes)
+        return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
+    counted = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
     every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
     constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
     sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-    return with_waits(schedd, with_memory(counted, counted_kinds(sample, sizes)), sizes)
+    return with_waits(schedd, with_memory(counted, counted_kinds(sample, most_cores)), most_cores)
 
 
-def with_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> ScheddJobs:
+def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
     """Pending jobs by kind, with a sample of waiting times."""
-    return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, sizes)))
+    return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, most_cores)))
 
 
-def counted_kinds(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
+def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
     """Jobs by kind, of rows or of jobs, which are one each."""
     counted: Counter[Kind] = Counter()
     for row in rows:
         if row.get("JobUniverse") not in NO_SLOT:
-            counted[kind_of(row, sizes)] += whole(row.get("JobCount"), 1)
+            counted[kind_of(row, most_cores)] += whole(row.get("JobCount"), 1)
     return counted
 
 
@@ -157,7 +148,7 @@ def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Coun
     )
 
 
-def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Iterable[JobWait]:
+def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> Iterable[JobWait]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
     for (_, cores, _), jobs in counted.items():
@@ -174,11 +165,11 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Ite
     except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
         return ()
     # Of the jobs that were cut off nobody knows which they are.
-    return () if len(ads) >= MOST_SAMPLED else waits_in(ads, sizes, steps)
+    return () if len(ads) >= MOST_SAMPLED else waits_in(ads, most_cores, steps)
 
 
 def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
-    """Cores -> one in how many of such jobs is asked for; 0: of those of other sizes."""
+    """Cores -> one in how many of such jobs is asked for; 0: of those of other most_cores."""
     total = sum(pending.values())
     if total <= ALL_TELL_JOBS:
         return {0: 1}
@@ -187,7 +178,7 @@ def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
     return {**{cores: -(-jobs // share) for cores, jobs in most}, 0: -(-total // share)}
 
 
-def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iterator[JobWait]:
+def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> Iterator[JobWait]:
     """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
     for ad in ads:
         submitted = whole(evaluated(ad, "QDate"), 0)
@@ -200,26 +191,26 @@ def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iter
             step = steps.get(cores if type(cores) is int else 0, steps.get(0, 1))
             yield JobWait(
                 account(ad.get("AccountingGroup")) or "",
-                _requested(ad, sizes),
+                _requested(ad, most_cores),
                 started,
                 max(0, (began if started else at) - submitted),
                 1 if started else step,
             )
 
 
-def list_jobs(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
+def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job."""
     ads = schedd.query(constraint=_ALL, projection=_JOB_PROJECTION)
     pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
-    running = (_running(ad, sizes) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
+    running = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
     return ScheddJobs(
-        counted_kinds(pending, sizes),
+        counted_kinds(pending, most_cores),
         tuple(job for job in running if job is not None),
-        tuple(waits_in(ads, sizes, {})),
+        tuple(waits_in(ads, most_cores, {})),
     )
 
 
-def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
+def _running(ad: Any, most_cores: int) -> Optional[Job]:
     """Job that runs; None if its schedd does not say where: it holds no slot."""
     host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
     if not HOST_NAME.fullmatch(host):
@@ -227,7 +218,7 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
     return Job(
         host,
         account(ad.get("AccountingGroup")),
-        whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
+        whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
         whole(evaluated(ad, "JobStartDate"), 0),
         whole(evaluated(ad, "MemoryProvisioned"), 0),
         _match_number(ad, "MATCH_t1_wn_hs06") or None,
@@ -244,22 +235,16 @@ def _match_number(ad: Any, name: str) -> float:
     return number(value, 0.0, most=_MOST_HS06)
 
 
-def kind_of(ad: Any, sizes: Sizes) -> Kind:
+def kind_of(ad: Any, most_cores: int) -> Kind:
     """Kind of a job, or of jobs that were grouped."""
     memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
     group = account(ad.get("AccountingGroup"))
-    return group, _requested(ad, sizes), counted_memory_mib(memory_mib)
+    return group, _requested(ad, most_cores), counted_memory_mib(memory_mib)
 
 
-def _requested(ad: Any, sizes: Sizes) -> int:
-    """Cores that a job requests, at least 1.
-
-    What only a slot can tell is asked of the node that ``sizes`` names.
-    """
-    cores = evaluated(ad, "RequestCpus")
-    if sizes.whole_node and type(cores) not in (int, float):
-        cores = value_of(ad.get("RequestCpus"), ad, ad_of(sizes.whole_node))
-    return min(whole(cores, 1, least=1, most=sys.float_info.max), sizes.most_cores)
+def _requested(ad: Any, most_cores: int) -> int:
+    """Cores that a job requests, from 1 to ``most_cores``; 1 if only a slot could tell."""
+    return min(whole(evaluated(ad, "RequestCpus"), 1, 1, sys.float_info.max), most_cores)
 
 
 MODES: Mapping[str, Callable[..., ScheddJobs]] = {

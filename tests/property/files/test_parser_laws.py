@@ -260,13 +260,11 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
 @settings(max_examples=400)
 def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
-    whole_node = schedd_jobs.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
-    for sizes in (schedd_jobs.Sizes(most_cores), whole_node):
-        account, cores, memory_mib = schedd_jobs.kind_of(ad, sizes)
-        assert 1 <= cores <= most_cores
-        assert memory_mib >= 0
-        assert group_of(account, GROUPS) in (*GROUPS, "other")
-    job = schedd_jobs._running(ad, whole_node)  # noqa: SLF001
+    account, cores, memory_mib = schedd_jobs.kind_of(ad, most_cores)
+    assert 1 <= cores <= most_cores
+    assert memory_mib >= 0
+    assert group_of(account, GROUPS) in (*GROUPS, "other")
+    job = schedd_jobs._running(ad, most_cores)  # noqa: SLF001
     if job is not None:
         assert job.memory_mib >= 0
         assert HOST_NAME.fullmatch(job.machine)

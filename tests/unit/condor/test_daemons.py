@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import socket
-from typing import Optional
 
 import htcondor2
-import pytest
 
-from sharectl.condor.daemons import Address, address_of, why_collector, why_daemon
+from sharectl.condor.daemons import why_collector, why_daemon
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("cm.example.org", ("cm.example.org", 9618, "")),
-        ("cm:9619?sock=collector", ("cm", 9619, "?sock=collector")),
-        (
-            "<10.0.0.1:42?addrs=10.0.0.1-42&alias=cm>",
-            ("10.0.0.1", 42, "?addrs=10.0.0.1-42&alias=cm"),
-        ),
-        ("[::1]:9618", ("::1", 9618, "")),
-        ("<[::1]:9618?sock=x>", ("::1", 9618, "?sock=x")),
-        ("cm:123456", None),
-        ("", None),
-    ],
-)
-def test_addresses_as_htcondor_writes_them(
-    text: str, address: Optional[tuple[str, int, str]]
-) -> None:
-    assert address_of(text) == (None if address is None else Address(*address))
 
 
 def test_where_nobody_listens_and_where_is_no_host() -> None:
