@@ -148,20 +148,6 @@ def test_each_example_has_no_fault_beside_our_snippets(path: Path, folder: Path)
 
 
 @BOTH_WAYS
-def test_the_example_of_slot_types_needs_the_nodes_own_start(folder: Path, way: str) -> None:
-    add(folder, way)
-    for name in ("50-draining-execute-point.conf", "70-slot-types.conf"):
-        shutil.copy(folder / "examples" / name, folder)
-    assert found(folder) == []
-    replace(
-        folder / "70-slot-types.conf", "SLOT_TYPE_2_START = ($(START)) && ", "SLOT_TYPE_2_START = "
-    )
-    (finding,) = found(folder)
-    assert finding.id == "clauses"
-    assert "SLOT_TYPE_2_START" in finding.fault
-
-
-@BOTH_WAYS
 def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
     """Our text is built onto the site's; without the line end HTCondor could not read it."""
     knobs = {

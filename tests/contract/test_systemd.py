@@ -106,13 +106,6 @@ def test_the_service_is_hardened(installed: Path) -> None:
     assert exposure(installed) > MOST_EXPOSURE, "without its settings"
 
 
-def test_a_cycle_runs_every_17_minutes_and_no_two_at_once() -> None:
-    timer = settings(TIMER, "Timer")
-    assert timer["OnUnitActiveSec"] == ["17min"]
-    assert timer["OnBootSec"]
-    assert settings(SERVICE, "Service")["Type"] == ["oneshot"]
-
-
 def test_the_service_runs_as_a_user_of_sysusers_and_all_read_its_files(tmp_path: Path) -> None:
     service = settings(SERVICE, "Service")
     (tmp_path / "etc").mkdir()

@@ -30,7 +30,6 @@ from sharectl.publish import text as plan_json
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
 from sharectl.shares.groups import GROUP_NAME, group_of
-from tests.logs import errors_in
 
 GROUPS = frozenset(("alice", "cms"))
 MIB = 2**20
@@ -127,16 +126,6 @@ def test_a_plan_is_fit_to_be_published_or_refused(content: bytes) -> None:
     assert [target.node for target in plan.targets if not HOST_NAME.fullmatch(target.node)] == []
     assert [group for group in plan.groups if not GROUP_NAME.fullmatch(group)] == []
     assert {name for t in plan.targets for name in (t.held_back, t.helped)} <= set(plan.groups)
-
-
-@given(spoiled(ROWS))
-@example(f"1 alice {LONG_NUMBER} 1 1 1 1 {LONG_NUMBER} 1 1\n".encode())
-@settings(max_examples=200)
-def test_an_errors_log_is_read_or_refused(content: bytes) -> None:
-    """read(any bytes) returns rows, or raises a SharectlError of bounded length."""
-    with file_with(content) as path:
-        rows, error = outcome(lambda: errors_in(path))
-    assert (rows is None) == bool(error)
 
 
 @given(spoiled(JOBS))

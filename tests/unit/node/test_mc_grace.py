@@ -101,17 +101,6 @@ class TestExpression:
         assert node.look(answer) == ("internal-error", NO_GRACE)
         assert "bytes" in capfd.readouterr().err
 
-    @pytest.mark.parametrize(
-        "value",
-        [
-            2**63, -(2**63) - 1, float("nan"), float("inf"), 1.5, None, b"a\nb", "a\nb", "a\tb",
-            'a"b', "a\\b", "caf\u00e9", ["ok", "\x7f"], {"a": 1}, object(), "x" * 9000,
-        ],
-    )  # fmt: skip
-    def test_a_value_that_a_classad_would_misread_is_refused(self, value: object) -> None:
-        with pytest.raises(ValueError, match=r"no ClassAd literal|bytes"):
-            mc_grace.render_ad({"X": value})
-
 
 class TestMemory:
     """The second since when cores are free, from run to run."""
