@@ -14,7 +14,7 @@ from sharectl.model import GroupError
 def errors_in(path: Path) -> tuple[tuple[int, GroupError], ...]:
     """Unix seconds and errors of a log, the oldest first. Raises InputError."""
     problems: list[str] = []
-    rows = tuple((row.taken_at, row.error) for row in stream(path, problems))
+    rows = tuple(stream(path, problems))
     if problems:
         raise InputError(problems)
     return rows

@@ -131,7 +131,7 @@ def _keep(sharectl: Sharectl, before: story.Phase, after: story.Phase, output: P
 
     log = output / sharectl.errors_log.name
     shutil.copyfile(sharectl.errors_log, log)
-    rows = [(row.taken_at, row.error) for row in error_log.stream(log, [])]
+    rows = list(error_log.stream(log, []))
     marks = {phase.measured[0].taken_at: phase.name for phase in (before, after)}
     picture = output / "loop.svg"
     picture.write_text(errors_and_cores(rows, marks), encoding="utf-8")

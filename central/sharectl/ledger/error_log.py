@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from sharectl.files import files
 from sharectl.files.packed import opened, rows_of
@@ -32,19 +33,10 @@ _MOST_TIME = 253_402_300_799
 _MOST_NUMBER = 2**53
 _SIGNED = frozenset({"DC", "DHS", "DPHS"})
 _NEEDS = (
-    f"needs {len(_NAMES)} columns ({HEADER}): Unix seconds, a group of letters, digits, _, - and "
-    "dots, and whole numbers up to 2^53, of which only DC, DHS and DPHS may be below 0"
+    f"needs {len(_NAMES)} columns ({HEADER}): Unix seconds, not in the future, a group of letters, "
+    "digits, _, - and dots, and whole numbers up to 2^53, of which only DC, DHS and DPHS may be "
+    "below 0"
 )
-
-
-class LogRow(NamedTuple):
-    """One row."""
-
-    line: int
-    """Number of its line, from 1."""
-    taken_at: int
-    """Unix seconds of the cycle."""
-    error: GroupError
 
 
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
@@ -69,18 +61,21 @@ def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
     files.append_lines(path, [HEADER, *lines] if fresh else lines)
 
 
-def stream(path: Path, problems: list[str]) -> Iterator[LogRow]:
-    """Rows of a log one by one; invalid rows are added to ``problems``, at most 20.
+def stream(
+    path: Path, problems: list[str], latest: int = _MOST_TIME
+) -> Iterator[tuple[int, GroupError]]:
+    """Unix seconds, up to ``latest``, and error of each row.
 
-    Raises InputError if the log cannot be read.
+    Invalid rows are added to ``problems``, at most 20. Raises InputError if the log cannot be read.
     """
+    parse = partial(_row, latest=latest)
     with opened(path) as file:
         lines = files.lines_of(file, _MAX_LINE)
-        for number, (taken_at, error) in rows_of(lines, str(path), _row, _NEEDS, problems):
-            yield LogRow(number, taken_at, error)
+        for _, row in rows_of(lines, str(path), parse, _NEEDS, problems):
+            yield row
 
 
-def _row(line: str) -> Optional[tuple[int, GroupError]]:
+def _row(line: str, latest: int) -> Optional[tuple[int, GroupError]]:
     """Unix seconds and error of a row; None of a comment, and of a header without its ``#``."""
     words = line.split()
     if not words or line.startswith("#") or words == _NAMES:
@@ -88,7 +83,7 @@ def _row(line: str) -> Optional[tuple[int, GroupError]]:
     taken_at, group, numbers = int(words[0]), words[1], dict(zip(_COLUMNS, map(int, words[2:])))
     if (
         len(words) != len(_NAMES)
-        or not 0 < taken_at <= _MOST_TIME
+        or not 0 < taken_at <= latest
         or not all(map(GROUP_NAME.fullmatch, group.split(".")))
         or any(abs(number) > _MOST_NUMBER for number in numbers.values())
         or any(number < 0 for name, number in numbers.items() if name not in _SIGNED)

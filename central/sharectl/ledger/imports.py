@@ -6,13 +6,14 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Optional
 
 from sharectl.errors import InputError
 from sharectl.ledger import cycles, sums
 from sharectl.ledger.database import transaction
-from sharectl.ledger.error_log import LogRow, stream
+from sharectl.ledger.error_log import stream
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import shrink
 from sharectl.ledger.series import UNKNOWN_SIZE
@@ -53,9 +54,9 @@ def bring_in(ledger: Ledger, logs: Sequence[Path], now: int) -> Imported:
     if done.rows_too_old < done.rows:
         with ledger.writing() as connection:
             for log in logs:
-                young = (row for row in stream(log, []) if row.taken_at >= horizon)
-                by_time = groupby(young, key=lambda row: row.taken_at)
-                looks = ((taken_at, list(rows)) for taken_at, rows in by_time)
+                young = (row for row in stream(log, []) if row[0] >= horizon)
+                by_time = groupby(young, key=itemgetter(0))
+                looks = ((time, [error for _, error in rows]) for time, rows in by_time)
                 while batch := list(islice(looks, _CYCLES_A_TIME)):
                     with transaction(connection):
                         _add(connection, batch, done)
@@ -87,15 +88,10 @@ def _checked(logs: Sequence[Path], now: int, horizon: int) -> Imported:
             problems.append(f"{log}: is a pipe, and a log is read twice; write it to a file")
             continue
         try:
-            for row in stream(log, problems):
-                if row.taken_at > now + CLOCK_ERROR_SECONDS:
-                    problems.append(
-                        f"{log}:{row.line}: T0 {row.taken_at} is in the future: now it is "
-                        f"{now}; correct or remove the row"
-                    )
+            for taken_at, _ in stream(log, problems, now + CLOCK_ERROR_SECONDS):
                 done.rows += 1
-                done.rows_too_old += row.taken_at < horizon
-                oldest = min(oldest, row.taken_at)
+                done.rows_too_old += taken_at < horizon
+                oldest = min(oldest, taken_at)
         except InputError as error:
             problems += error.problems
     if not done.rows and not problems:
@@ -109,14 +105,13 @@ def _checked(logs: Sequence[Path], now: int, horizon: int) -> Imported:
 
 
 def _add(
-    connection: sqlite3.Connection, batch: Iterable[tuple[int, list[LogRow]]], done: Imported
+    connection: sqlite3.Connection, batch: Iterable[tuple[int, list[GroupError]]], done: Imported
 ) -> None:
     times, there = [], "SELECT 1 FROM cycles WHERE taken_at = ?"
     for taken_at, rows in batch:
-        errors: dict[str, GroupError] = {}
-        if connection.execute(there, (taken_at,)).fetchone() is None:
-            for row in rows:
-                errors.setdefault(row.error.group, row.error)
+        is_known = connection.execute(there, (taken_at,)).fetchone() is not None
+        errors = {} if is_known else {error.group: error for error in rows}
+        if errors:
             cycles.write(connection, _record(taken_at, errors.values()))
             times.append(taken_at)
         done.rows_added += len(errors)

@@ -136,7 +136,7 @@ def test_sums_of_imported_days_are_those_of_cycles_that_were_recorded_then(
 
 def test_a_clock_may_be_wrong_by_a_day(ledger: Ledger, tmp_path: Path) -> None:
     log = [log_of(tmp_path, ROWS[0])]
-    with pytest.raises(InputError, match=r"errors\.log:1: T0 .* is in the future"):
+    with pytest.raises(InputError, match=r"errors\.log:1: needs"):
         bring_in(ledger, log, T0 - CLOCK_ERROR_SECONDS - 1)
     assert bring_in(ledger, log, T0 - CLOCK_ERROR_SECONDS).rows_added == 1
 
