@@ -119,6 +119,15 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     assert names == ["1 core", "8 cores", "multicore"]
 
 
+def test_layers_reach_the_floor_and_hide_the_foot_of_those_above() -> None:
+    page = page_of([series(1, TWO, sizes=(1, 4, 8))], SUBJECT)
+    (markup,) = re.findall(r'id="g1-running".*?</svg>', page, re.DOTALL)
+    layers = re.findall(r'class="area (\w+)" d="M[0-9.]+ ([0-9.]+)[^V]*V([0-9.]+)H', markup)
+    assert [layer for layer, _top, _floor in layers] == ["layer2", "layer1", "layer0"]
+    tops = [float(top) for _layer, top, _floor in layers]
+    assert (sorted(tops), {floor for *_, floor in layers}) == (tops, {"204"})
+
+
 def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     made = series(1)
     atlas, points = of_group(curves.summary(made), "atlas"), curves.points_of([made], "atlas")
