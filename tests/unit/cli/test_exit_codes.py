@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sharectl import errors
-from sharectl.cli.main import main
 from sharectl.errors import EXIT_CODES, SharectlError
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import made
+from tests.unit.cli.conftest import Run
 
 OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 EMPTY_PERIOD = ("--from", "2001-01-01", "--to", "2001-01-02")
@@ -31,44 +31,33 @@ ABSENT = (
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    (tmp_path / "state").mkdir()
-    path = tmp_path / "sharectl.yaml"
-    path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: "
-        f"{tmp_path}/state\n"
-    )
-    return path
-
-
-def asked(arguments: tuple[str, ...], config: Path) -> list[str]:
-    words = [word.format(folder=config.parent) for word in arguments]
-    return [*words, "--config", str(config)]
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of outputs: state_directory may not be one."""
+    return tmp_path_factory.mktemp("out")
 
 
 @pytest.mark.parametrize("arguments", ABSENT, ids=lambda words: " ".join(words[:3]))
 @pytest.mark.parametrize("recorded", [True, False])
 def test_what_is_not_there_is_1_everywhere(
-    config: Path, arguments: tuple[str, ...], *, recorded: bool, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, folder: Path, arguments: tuple[str, ...], *, recorded: bool
 ) -> None:
     if recorded:
-        Ledger(config.parent / "state" / PLACE).record(*made(0))
-    assert main(asked(arguments, config)) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
+        Ledger(tmp_path / PLACE).record(*made(0))
+    code, out, err = run(*(word.format(folder=folder) for word in arguments))
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert err.startswith("sharectl: ")
-    assert len(err.splitlines()) == 1
 
 
 def test_a_missing_extra_is_69(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    Ledger(config.parent / "state" / PLACE).record(*made(0))
-    export = ("ledger", "export", "--format", "parquet", "-o", "{folder}/x.parquet")
-    assert main(asked(export, config)) == 69
-    needs = "needs pyarrow, which is not installed: in the checkout `pip install '.[parquet]'`"
-    assert needs in capsys.readouterr().err
+    Ledger(tmp_path / PLACE).record(*made(0))
+    code, _, err = run("ledger", "export", "--format", "parquet", "-o", folder / "x.parquet")
+    assert code == 69
+    assert (
+        "needs pyarrow, which is not installed: in the checkout `pip install '.[parquet]'`" in err
+    )
 
 
 def test_the_page_has_the_table_of_the_code() -> None:
