@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
@@ -15,22 +15,15 @@ from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
 from sharectl.files.files import read_regular
 
-__all__ = ["CHECKS", "ConsumptionReport", "check", "check_text"]
+__all__ = ["CHECKS", "check", "check_text"]
 
 STDIN = Path("-")
 
 
-@dataclass(frozen=True)
-class ConsumptionReport:
-    """Configuration that was checked, its slots with a policy, and the findings."""
-
-    findings: tuple[Finding, ...]
-    """By check, in the order of `CHECKS`."""
-    slots: tuple[SlotType, ...] = field(default=(), repr=False)
-
-
-def check(path: Optional[Path], *, with_local: bool = False) -> ConsumptionReport:
-    """Findings about the consumption policies of a configuration.
+def check(
+    path: Optional[Path], *, with_local: bool = False
+) -> tuple[list[Finding], Sequence[SlotType]]:
+    """Findings about the consumption policies of a configuration, and its slots with a policy.
 
     Parameters
     ----------
@@ -48,9 +41,9 @@ def check(path: Optional[Path], *, with_local: bool = False) -> ConsumptionRepor
         try:
             configuration = _configuration(path, process, with_local=with_local)
             node = CheckedNode(configuration, process)
-            return ConsumptionReport(tuple(CHECKS.findings(node)), node.slots)
+            return CHECKS.findings(node), node.slots
         except UnreadableConfigurationError as error:
-            return ConsumptionReport((refusal(error, str(path or "this machine")),))
+            return [refusal(error, str(path or "this machine"))], ()
 
 
 def check_text(name: str, content: str) -> list[Finding]:

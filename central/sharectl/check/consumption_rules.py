@@ -31,6 +31,7 @@ from sharectl.check.consumption_subject import (
 from sharectl.check.findings import Checks, Finding, Level, one_line, some
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.consumption.cost import Refusal
 from sharectl.words import near
 
 CHECKS = Checks("consumption.txt")
@@ -104,13 +105,10 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
     """Configurations of slots without any consumption policy."""
     configuration = node.configuration
     of_access_points = node.runs("SCHEDD") and not node.runs("STARTD")
-    of_access_points |= not configuration.is_whole and bool(configuration.assignments(LEFTOVERS))
-    is_meant = any(
-        slot.wants_policy
-        or slot.is_misread
-        or any(not p.is_default for p in slot.policies.values())
-        for slot in node.slot_types
-    )
+    policies = [knob for slot in node.slot_types for knob in slot.policies.values()]
+    if not configuration.is_whole and all(knob.is_default for knob in policies):
+        of_access_points |= bool(configuration.assignments(LEFTOVERS))
+    is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
     if not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)
 
@@ -118,22 +116,18 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
 @CHECKS.rule(_TYPES)
 def without_effect(slot: SlotType) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
-    node, configuration = slot.node, slot.node.configuration
-    own = [slot.policy, *slot.policies.values()] if slot.wants_policy else slot.policies.values()
-    of_type = [knob for knob in own if typed(knob.macro)]
-    count = f"NUM_SLOTS_TYPE_{slot.number}"
+    configuration, count = slot.node.configuration, f"NUM_SLOTS_TYPE_{slot.number}"
+    knobs = [*([slot.policy] if slot.wants_policy else []), *slot.policies.values()]
+    knobs, is_sure = [knob for knob in knobs if typed(knob.macro)], True
     if not slot.exists:
         # Another file may have slots of that type.
-        knobs, remedy = of_type, f"{count} = 1, or use the number of a type that it has"
+        remedy = f"{count} = 1, or use the number of a type that it has"
         is_sure = configuration.is_whole or bool(configuration.assignments(count))
     elif slot.wants_policy:
-        knobs = [] if slot.partitionable else [slot.policy]
+        is_sure, knobs = bool(knobs), [] if slot.partitionable else [slot.policy]
         remedy = f"{slot.scope}PARTITIONABLE = True, or {slot.scope}{POLICY} = False"
-        is_sure = bool(of_type)
     else:
-        others = any(other.wants_policy for other in node.slot_types if other.exists)
-        knobs = of_type if others else [knob for knob in own if not knob.is_default]
-        remedy, is_sure = f"{slot.scope}{POLICY} = True, or take that out", True
+        remedy = f"{slot.scope}{POLICY} = True, or take that out"
     if knobs and not slot.is_misread:
         names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
         level = Level.ERROR if is_sure else Level.ADVICE
@@ -225,23 +219,26 @@ def threads(slot: SlotType) -> Iterator[Finding]:
 # ---- Charges, by trial
 
 
-@CHECKS.rule(_TRIED)
-def no_number(slot: SlotType) -> Iterator[Finding]:
-    """Policies that are undefined, an error or negative (cp_sufficient_assets)."""
-    for asset, policy in slot.policies.items():
-        amounts = [(job, taken[asset]) for job, taken in slot.taken]
-        for job, amount in [row for row in amounts if row[1] is None or row[1] < 0][:1]:
-            kind = "no number" if amount is None else "negative"
-            words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job, "kind": kind}
-            yield finding("no number", policy.place, **words)
+_REFUSALS = {
+    Refusal.NOT_A_NUMBER: ("no number", "no number"),
+    Refusal.NEGATIVE: ("no number", "negative"),
+    Refusal.ALL_ZERO: ("takes nothing", "zero"),
+}
+"""Reason of the negotiator against ordinary jobs on an empty slot → finding, and its kind."""
 
 
 @CHECKS.rule(_TRIED)
-def takes_nothing(slot: SlotType) -> Iterator[Finding]:
-    """Policies that take nothing at all ("Consumption for all assets … was zero")."""
-    policy = slot.policies["Cpus"]
-    for job in [job for job, taken in slot.taken if set(taken.values()) == {0}][:1]:
-        yield finding("takes nothing", policy.place, policy=policy, slot=slot, job=job)
+def refused_jobs(slot: SlotType) -> Iterator[Finding]:
+    """Amounts for which the negotiator refuses a match (cp_sufficient_assets)."""
+    seen = set[str]()
+    for job, taken in slot.taken:
+        for why, assets in slot.refusals(taken).items():
+            new = [asset for asset in assets or ("Cpus",) if why in _REFUSALS and asset not in seen]
+            for asset in new:
+                seen.add(asset)
+                policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
+                words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
+                yield finding(name, policy.place, slot=slot, kind=kind, **words)
 
 
 @CHECKS.rule(_TRIED)

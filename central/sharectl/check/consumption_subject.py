@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans
 from sharectl.condor.library import CondorProcess
+from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -43,6 +44,7 @@ MACROS = (
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
+_WITH_POLICY = PricedSlots((), SlotKind.POLICY, {})
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?:INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE)
 _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
@@ -277,19 +279,13 @@ class SlotType:
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
-        """Rows of `taken` for which the empty slot has room."""
-        whole = self.node.whole
-        rows = [
-            (job, {asset: amount for asset, amount in taken.items() if amount is not None})
-            for job, taken in self.taken
-        ]
-        return tuple(
-            (job, taken)
-            for job, taken in rows
-            if len(taken) == len(whole)
-            and any(taken.values())
-            and all(0 <= amount <= whole[asset] for asset, amount in taken.items())
-        )
+        """Rows of `taken` that the negotiator matches with the empty slot."""
+        rows = cast("tuple[tuple[Ad, Amounts], ...]", self.taken)
+        return tuple(row for row in rows if not self.refusals(row[1]))
+
+    def refusals(self, taken: Taken) -> Mapping[Refusal, tuple[str, ...]]:
+        """Reasons of the negotiator against a job that takes this of the empty slot."""
+        return refusals(_WITH_POLICY, self.node.whole, Look(1.0, taken))
 
     @cached_property
     def smallest(self) -> tuple[tuple[Ad, Amounts], ...]:

@@ -30,11 +30,6 @@ from sharectl.words import counted, printable
 _RENDERED = "the rendered text"
 _RENDER_EPILOG = """\
 The file is YAML, such as `sharectl consumption examples` prints; docs/consumption.md has all keys.
-
-  sharectl consumption examples memory-centric > policy.yaml
-  sharectl consumption render policy.yaml > /etc/condor/config.d/70-consumption.conf
-  condor_restart -startd
-
 The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
 Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
@@ -110,17 +105,17 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
-    report = check(arguments.path, with_local=arguments.with_local)
+    findings, checked = check(arguments.path, with_local=arguments.with_local)
     slots: list[dict[str, Any]] = []
-    lines = [] if report.slots else ["no slot with a consumption policy was there to check"]
-    for slot in report.slots:
+    lines = [] if checked else ["no slot with a consumption policy was there to check"]
+    for slot in checked:
         policies = {asset: policy.text for asset, policy in slot.policies.items()}
         row = {"slot_type": slot.number, "name": slot.name, "weight": slot.weight.text}
         slots.append({**row, "policies": policies})
         lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")
         lines += [f"  {asset}: {text}" for asset, text in policies.items()]
     content = {"slots": slots}
-    return show(arguments, "consumption_check", content, lines, CHECKS, report.findings)
+    return show(arguments, "consumption_check", content, lines, CHECKS, findings)
 
 
 # ---- cost and capacity
@@ -173,81 +168,70 @@ def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) 
 
 def _cost(arguments: argparse.Namespace) -> int:
     """Print amounts, cost and number of the jobs that each slot takes."""
-    inputs = _Inputs(arguments)
-    jobs = list(arguments.request)
-    if arguments.jobs is not None or not jobs:
-        jobs += inputs.jobs()
-    priced = asks.price(inputs.slots, jobs)
-    content = match_cost.priced(priced)
+    run = _Run(arguments, pending=not arguments.request)
+    content = match_cost.priced(run.prices)
     if arguments.group:
-        content["groups"] = match_cost.groups(inputs.groups(), priced)
-    return inputs.show("consumption-cost", content, match_cost.cost_tables)
+        content["groups"] = match_cost.groups(run.groups(), run.prices)
+    return run.show("consumption-cost", content, match_cost.cost_tables)
 
 
 def _capacity(arguments: argparse.Namespace) -> int:
     """Print the number of claims that jobs can have now, on all slots and within their quota."""
-    inputs = _Inputs(arguments)
-    jobs, groups = list(arguments.request), inputs.groups()
-    if arguments.jobs is not None or arguments.pending:
-        jobs += inputs.jobs()
-    elif not jobs:
-        jobs = [_request("cpus=1")]
-    content = {"jobs": match_cost.capacity(asks.price(inputs.slots, jobs), groups)}
-    return inputs.show("consumption-capacity", content, match_cost.capacity_tables)
+    if not (arguments.request or arguments.jobs or arguments.pending):
+        arguments.request = [_request("cpus=1")]
+    run = _Run(arguments, pending=arguments.pending)
+    content = {"jobs": match_cost.capacity(run.prices, run.groups())}
+    return run.show("consumption-capacity", content, match_cost.capacity_tables)
 
 
-class _Inputs:
-    """Slots, jobs and groups of the options; the pool is asked once, for those without a file."""
+class _Run:
+    """Prices of the jobs of the options, or else of those that pend, on a pool or a file of one."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self._arguments = arguments
+    def __init__(self, arguments: argparse.Namespace, *, pending: bool) -> None:
+        self._arguments, path = arguments, arguments.slots
         self._place = PoolConfig() if arguments.config is None else load(arguments.config).pool
-        self._notes: list[str] = []
-        self._missing: list[str] = []
-        path = arguments.slots
         self._pool = asks.look(self._place) if path is None else asks.pool_of(read(path))
         if not self._pool.slots:
             fact = f"no slot: {path or 'the pool'} has none but dynamic ones"
             raise InputError([f"{fact}; --slots wants output of condor_status -any -long"])
+        self._notes: list[str] = []
+        self._missing: list[str] = []
+        slots, jobs = self._pool.slots, [*arguments.request, *self._jobs(pending=pending)]
+        if arguments.empty:
+            slots = [AdOfFile(ad.place, emptied(ad.attributes)) for ad in slots]
+        self.prices = asks.price(slots, jobs)
 
-    @property
-    def slots(self) -> list[AdOfFile]:
-        """Partitionable and static slots."""
-        if self._arguments.empty:
-            return [AdOfFile(ad.place, emptied(ad.attributes)) for ad in self._pool.slots]
-        return self._pool.slots
-
-    def jobs(self) -> list[Jobs]:
-        """Jobs that wait, of ``--jobs`` or of the pool."""
-        if (path := self._arguments.jobs) is None:
-            schedds = self._pool.schedds
-            jobs, self._missing = asks.pending(self._place, schedds, self._pool.slots)
+    def _jobs(self, *, pending: bool) -> list[Jobs]:
+        path, pool = self._arguments.jobs, self._pool
+        if path is not None:
+            every = read(path)
+            jobs = asks.waiting(every)
+            if others := len(every) - len(jobs):
+                left_out = f"{counted(others, 'job')} left out that do not wait for a slot"
+                self._notes.append(f"{path}: {left_out}")
             return jobs
-        every = read(path)
-        waiting = asks.waiting(every)
-        if others := len(every) - len(waiting):
-            self._notes.append(
-                f"{path}: {counted(others, 'job')} left out that do not wait for a slot"
-            )
-        return waiting
+        if pending and self._arguments.slots is not None:
+            raise InputError(["--slots: a file of jobs is missing beside it; give --jobs, too"])
+        if not pending:
+            return []
+        jobs, self._missing = asks.pending(self._place, pool.schedds, pool.slots)
+        return jobs
 
     def groups(self) -> list[Group]:
-        """Groups, of ``--slots`` or of the pool."""
+        """Groups of the pool, or of the file."""
         groups = groups_of(self._pool.groups)
         if not groups:
-            self._notes.append(
-                "groups are missing: there is no ad of one; wait for a negotiation cycle, or see "
-                "NEGOTIATOR_ADVERTISE_ACCOUNTING"
-            )
+            fact = "groups are missing: there is no ad of one; wait for a negotiation cycle"
+            self._notes.append(f"{fact}, or see NEGOTIATOR_ADVERTISE_ACCOUNTING")
         return [replace(group, used=0.0) for group in groups] if self._arguments.empty else groups
 
     def show(
         self, name: str, content: dict[str, Any], tables: Callable[[Any, TextIO], None]
     ) -> int:
         """Print the content with notes and problems of the pool; the exit code."""
-        arguments, missing = self._arguments, self._missing
-        content |= {"notes": self._notes, "empty": arguments.empty, "missing": missing}
-        options.show(arguments, name, content, partial(tables, content))
+        missing, empty = self._missing, self._arguments.empty
+        content |= {"notes": self._notes, "empty": empty, "missing": missing}
+        options.show(self._arguments, name, content, partial(tables, content))
         options.say(map(printable, missing))
         return PoolUnavailableError.exit_code if missing else 0
 

@@ -182,21 +182,22 @@ def _load_library() -> None:
 
 # ---- kinds of slots and jobs
 
-_SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
+_GROUP = "_sharectl_group"
+_SEEN = (
+    *("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims"),
+    *("state", _GROUP),
+)
 _SEEN_PREFIXES = ("consumption", "request", "_condor_request")
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
 
-def kinds(
-    slots: Sequence[Ad], jobs: Sequence[Ad], apart: Iterable[str] = ()
-) -> tuple[list[list[int]], list[list[int]]]:
+def kinds(slots: Sequence[Ad], jobs: Sequence[Ad]) -> tuple[list[list[int]], list[list[int]]]:
     """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
 
-    A kind is the numbers of its ads, ascending. Attributes ``apart``, in lower case, set ads apart
-    though nothing refers to them.
+    A kind is the numbers of its ads, ascending.
     """
-    names = _seen([*slots, *jobs], apart)
+    names = _seen([*slots, *jobs])
     return _kinds(slots, names), _kinds(jobs, names)
 
 
@@ -208,13 +209,13 @@ def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
     return list(members.values())
 
 
-def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
+def _seen(ads: Sequence[Ad]) -> set[str]:
     """Names, in lower case, that expressions may refer to; eval() sees more."""
     texts: dict[str, set[str]] = {}
     for ad in ads:
         for name, text in ad.items():
             texts.setdefault(name.lower(), set()).add(text)
-    names = {*_SEEN, *apart, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
+    names = {*_SEEN, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
     while True:
         words = {w for name in names for text in texts.get(name, ()) for w in words_of_text(text)}
         words |= {word[len("request") :] for word in words if word.startswith("request")}
@@ -230,8 +231,6 @@ def _step(name: str, ad: Ad) -> str:
 
 
 # ---- prices
-
-_APART = ("state", "_sharectl_group")
 
 
 @dataclass(frozen=True)
@@ -259,8 +258,8 @@ def price(
     """
     _load_library()
     slot_ads = [slot.attributes for slot in slots]
-    job_ads = [{**job.ad.attributes, _APART[-1]: f'"{job.accounting_group}"'} for job in jobs]
-    slot_kinds, job_kinds = kinds(slot_ads, job_ads, _APART)
+    job_ads = [{**job.ad.attributes, _GROUP: f'"{job.accounting_group}"'} for job in jobs]
+    slot_kinds, job_kinds = kinds(slot_ads, job_ads)
     shapes = [job_ads[kind[0]] for kind in job_kinds]
     questions = []
     for kind in slot_kinds if jobs else ():

@@ -12,7 +12,6 @@ from sharectl.consumption.cost import (
     Priced,
     PricedJobs,
     PricedSlots,
-    Refusal,
     SlotKind,
     by_group,
     claims_within,
@@ -23,7 +22,6 @@ from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import printable
 
 Row = Mapping[str, Any]
-_OF_REQUIREMENTS = (Refusal.SLOT_REQUIREMENTS, Refusal.JOB_REQUIREMENTS)
 
 # ---- JSON content
 
@@ -44,7 +42,7 @@ def priced(prices: Priced) -> dict[str, Any]:
 def groups(every: Sequence[Group], prices: Priced) -> list[dict[str, Any]]:
     """Each group with the sums of its jobs."""
     rows = by_group(every, prices.jobs)
-    return [{**_group(group), **group_cost(prices, jobs)} for group, jobs in rows]
+    return [{**asdict(group), **group_cost(prices, jobs)} for group, jobs in rows]
 
 
 def capacity(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -58,15 +56,10 @@ def capacity(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
             "quota_group": group.name if group in groups else None,
             "slots": sum(len(slots.names) for slots, _ in offers),
             "claims": sum(len(slots.names) * match.fits for slots, match in offers),
-            "costs": sorted({match.cost for _, match in offers if match.cost is not None}),
             "claims_within_quota": _within(group, offers) if group in groups else None,
         }
         rows.append(row)
     return rows
-
-
-def _group(group: Group) -> dict[str, Any]:
-    return {**asdict(group), "room": group.room}
 
 
 def _slots(slots: PricedSlots) -> dict[str, Any]:
@@ -81,14 +74,12 @@ def _jobs(jobs: PricedJobs) -> dict[str, Any]:
 def _match(slots: PricedSlots, match: Match) -> dict[str, Any]:
     # Without a policy the negotiator makes one match in a cycle.
     most = slots.num_claims if slots.has_policy else 1
-    # Requirements mostly refuse because something else is short.
-    others = [why for why in match.refused if why not in _OF_REQUIREMENTS]
     return {
         **asdict(match),
         "fits_in_a_cycle": match.fits if most is None else min(match.fits, most),
         "refused": [
             ": ".join(filter(None, (", ".join(match.refused[why]), why.value)))
-            for why in others or match.refused
+            for why in match.refused
         ],
     }
 
@@ -106,7 +97,7 @@ _MATCHES = """slots, jobs, consumed AS takes, cost, remaining AS remains, fit,
 _GROUPS = """name AS group, quota, used, surplus, jobs, jobs_without_slot AS no slot,
     cost AS their cost"""
 _SHAPES = """name AS jobs, count AS of them, quota_group AS group, slots, claims,
-    claims_within_quota AS within quota, cost"""
+    claims_within_quota AS within quota"""
 
 
 def cost_tables(content: Row, to: TextIO) -> None:
@@ -127,7 +118,8 @@ def capacity_tables(content: Row, to: TextIO) -> None:
     """Print `capacity`."""
     if content["jobs"]:
         state = "on empty slots" if content["empty"] else "now"
-        print_records(f"claims {state}", _SHAPES, map(_shape_cells, content["jobs"]), to)
+        rows = ({**jobs, "name": _name(jobs)} for jobs in content["jobs"])
+        print_records(f"claims {state}", _SHAPES, rows, to)
     _end(content, to)
 
 
@@ -159,11 +151,6 @@ def _group_cells(group: Row) -> Row:
     if group["jobs"] == group["jobs_without_slot"]:
         return {**group, "cost": NONE}
     return {**group, "cost": f"{'>= ' if group['cost_differs'] else ''}{cell(group['cost'])}"}
-
-
-def _shape_cells(jobs: Row) -> Row:
-    ends = dict.fromkeys((*jobs["costs"][:1], *jobs["costs"][-1:]))
-    return {**jobs, "name": _name(jobs), "cost": " to ".join(map(cell, ends))}
 
 
 def _end(content: Row, to: TextIO) -> None:

@@ -196,27 +196,17 @@ def test_a_file_of_something_else_is_refused(
     assert place in files.run("cost", option, str(files.folder / name), expect=65)
 
 
+def test_jobs_that_were_asked_of_nobody_are_not_none(files: Files) -> None:
+    assert main(["consumption", "cost", "--slots", str(files.folder / "slots")]) == 65
+    assert "give --jobs" in files.capsys.readouterr().err
+
+
 def test_names_of_ads_steer_no_terminal(files: Files) -> None:
     bad = '"slot\x1b[31m"'
     files.write("slots", {**PLAIN, "Name": bad}, {**SLOT, "Name": bad, "ConsumptionCpus": "0"})
     printed = files.run("cost")
     assert "\x1b" not in printed
     assert "slot\\x1b[31m" in printed
-
-
-def test_gpus_are_requested_by_name(files: Files) -> None:
-    gpus = {
-        "MachineResources": '"Cpus Memory Disk GPUs"',
-        "ConsumptionGPUs": "TARGET.RequestGPUs ?: 0",
-        "GPUs": "2",
-        "Requirements": "MY.ConsumptionGPUs <= MY.GPUs",
-    }
-    files.write("slots", {**SLOT, **gpus})
-    one, three = files.json("cost", "--request", "gpus=1", "--request", "GPUs=3,cpus=2")["matches"][
-        :2
-    ]
-    assert (one["consumed"]["GPUs"], one["fits"], one["refused"]) == (1, 2, [])
-    assert three["refused"] == ["GPUs: not enough is left"]
 
 
 @pytest.mark.parametrize(
