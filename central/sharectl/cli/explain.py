@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from textwrap import wrap
 from typing import Optional, TextIO
@@ -18,7 +18,6 @@ from sharectl.explain import decisions, job
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
 from sharectl.ledger.ledger import Ledger
-from sharectl.model import OTHER
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report.explain import Page, cycle_page, group_page, job_page, node_page
 from sharectl.report.tables import listed
@@ -123,15 +122,6 @@ def _decided_again(record: CycleRecord, before: Optional[CycleRecord], config: C
 
 def _group(arguments: argparse.Namespace) -> int:
     config, name = options.config_of(arguments), arguments.name.lower()
-    configured = config.tree.names
-    if name == OTHER:
-        raise AbsentError(
-            f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with "
-            f"one are {', '.join(configured)}"
-        )
-    # An earlier cycle may have had other groups.
-    if name not in configured and arguments.cycle is None:
-        raise _absent("group", arguments.name, configured)
     explained = _explained(arguments, config)
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
@@ -237,36 +227,16 @@ def _job(arguments: argparse.Namespace) -> int:
 # ---- codes
 
 
-def _add_codes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "codes", nargs="*", metavar="CODE", help="only these, case does not count; default: all"
-    )
-
-
 def _codes(arguments: argparse.Namespace) -> int:
-    """Print each code with its sentence, by family; 1 if a named code is in no family."""
-    wanted = dict.fromkeys(code.lower() for code in arguments.codes)
-    chosen = {
-        family: {code: says for code, says in codes.items() if not wanted or code in wanted}
-        for family, codes in CODES.items()
-    }
-    content = {"families": FAMILIES, "codes": chosen}
-    options.show(arguments, "codes", content, partial(_print_codes, chosen))
-    names = sorted({code for codes in CODES.values() for code in codes})
-    unknown = [code for code in wanted if code not in names]
-    every = "`sharectl explain codes` prints all of them"
-    options.say(
-        f"no code '{printable(code)}'; {did_you_mean(code, names, every, most=3)}"
-        for code in unknown
-    )
-    return 1 if unknown else 0
+    content = {"families": FAMILIES, "codes": CODES}
+    options.show(arguments, "codes", content, _print_codes)
+    return 0
 
 
-def _print_codes(families: Mapping[str, Mapping[str, str]], to: TextIO) -> None:
+def _print_codes(to: TextIO) -> None:
     width = max(shutil.get_terminal_size().columns, 2 * _LABEL)
-    for family, codes in families.items():
-        if codes:
-            print(f"{family}: {FAMILIES[family]}", file=to)
+    for family, codes in CODES.items():
+        print(f"{family}: {FAMILIES[family]}", file=to)
         for code, says in codes.items():
             label, rest = f"  {code:<{_LABEL - 2}} ", " " * (_LABEL + 1)
             lines = wrap(
@@ -308,10 +278,9 @@ _SUBJECTS = {
     ),
     "codes": options.Verb(
         _codes,
-        _add_codes,
+        None,
         ("--json",),
         "every code that stands for a reason, with its sentence",
-        "exit codes: 0 ok, 1 there is no such code",
     ),
 }
 VERBS = {"explain": options.with_actions("subject", _SUBJECTS)}

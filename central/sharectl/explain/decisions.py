@@ -22,11 +22,8 @@ from sharectl.shares.groups import GroupTree, first_level
 _OVERRULED = frozenset({"disabled", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
 
-ALIKE_RATIO = 0.1
-"""Part by which alike numbers of targets may differ: rounding moves a few on a large pool."""
-
-OVERRULED, ALIKE, ANOTHER = "overruled", "alike", "another"
-"""The cycle was kept from publishing; deciding now comes to about its outcome, or to another."""
+OVERRULED, ANOTHER = "overruled", "another"
+"""The cycle was kept from publishing; deciding now comes to another outcome than the cycle."""
 
 UNSEEN = "a decision; which one is not known, since what it would have told is not"
 """Outcome if a source that was silent had answered."""
@@ -53,12 +50,11 @@ class Explained:
 class Otherwise(NamedTuple):
     """Changes of a decision about a group, a node or the pool."""
 
-    flips: Optional[tuple[Flip, ...]]
-    """None if they would be those of another decision than the recorded one."""
+    flips: tuple[Flip, ...]
     outcome: Optional[str] = None
     """Outcome of deciding now; None if that cannot be done."""
     note: str = ""
-    """`OVERRULED`, `ALIKE` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
+    """`OVERRULED` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
     tried_all: bool = True
 
 
@@ -96,11 +92,6 @@ def of_now(case: Case, source: str) -> Explained:
     decision = case.decided()
     record = record_of(case.config, case.snapshot, decision, decision.plan, ())
     return Explained(source, record, case, decision)
-
-
-def alike(were: int, are: int) -> bool:
-    """Compare two numbers of targets: about the same, where 0 is like 0 alone."""
-    return abs(were - are) <= ALIKE_RATIO * max(were, are)
 
 
 def targets_of(record: CycleRecord) -> tuple[Target, ...]:
@@ -144,7 +135,7 @@ def explain_group(explained: Explained, group: str) -> Otherwise:
         on_nodes = trials.flips(limits, what_if.role(group, nodes=True))
         return (*on_nodes, *trials.flips(what_if.group_levers(trials, group), outcome))
 
-    return _otherwise(explained, outcome, flips, same=were == are, about=all(map(alike, were, are)))
+    return _otherwise(explained, outcome, flips, same=were == are)
 
 
 def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
@@ -158,7 +149,7 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
             changes = trials.flips(what_if.node_levers(trials, node), outcome)
         return changes
 
-    return _otherwise(explained, outcome, flips, same=same, about=same)
+    return _otherwise(explained, outcome, flips, same=same)
 
 
 def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Optional[Otherwise]:
@@ -180,8 +171,7 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
         enabled = "sharectl is enabled (`sharectl enable`)"
         return (Flip("enabled", enabled, None, None, outcome(explained.decision)), *changes)
 
-    about = alike(len(targets_of(record)), len(targets))
-    return _otherwise(explained, outcome, flips, same=explained.agrees, about=about)
+    return _otherwise(explained, outcome, flips, same=explained.agrees)
 
 
 def _otherwise(
@@ -190,15 +180,13 @@ def _otherwise(
     flips: Callable[[Trials], tuple[Flip, ...]],
     *,
     same: bool,
-    about: bool,
 ) -> Otherwise:
-    """Outcome of deciding now; changes only if that is ``about`` the recorded outcome."""
+    """Outcome of deciding now, and its changes; ``same`` if that is the recorded outcome."""
     decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
     trials = Trials(explained.case, explained.decision, decisions)
     overruled = explained.record.reason in _OVERRULED
-    note = OVERRULED if overruled else "" if same else ALIKE if about else ANOTHER
-    changes = None if note == ANOTHER else flips(trials)
-    return Otherwise(changes, outcome(explained.decision), note, trials.remaining >= 0)
+    note = OVERRULED if overruled else "" if same else ANOTHER
+    return Otherwise(flips(trials), outcome(explained.decision), note, trials.remaining >= 0)
 
 
 def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:

@@ -317,7 +317,7 @@ def _limits(record: CycleRecord) -> list[dict[str, Any]]:
 
 def _changes(otherwise: Optional[Otherwise]) -> dict[str, Any]:
     changes = None
-    if otherwise is not None and otherwise.flips is not None:
+    if otherwise is not None:
         changes = [
             {
                 "code": flip.code,

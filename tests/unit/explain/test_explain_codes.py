@@ -53,11 +53,3 @@ def test_the_page_has_every_code(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 60
     assert not [code for codes in CODES.values() for code in codes if code not in out]
-
-
-def test_an_unknown_code_has_a_neighbour(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "codes", "Could-NEVER", "could-nver", "zzz"]) == 1
-    out, err = capsys.readouterr()
-    assert [line.split()[0] for line in out.splitlines()][:2] == ["job:", "could-never"]
-    assert "did you mean could-never" in err
-    assert "'zzz'" in err
