@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sharectl.check.consumption import CHECKS
-from sharectl.check.consumption_rules import unknown_knob
 from sharectl.check.consumption_subject import CheckedNode
 from sharectl.condor.configuration import ConfigSource, Configuration, Definition, dumped
 from sharectl.condor.library import CondorProcess
@@ -32,13 +31,6 @@ WEIGHTS = (
     "min({Cpus, floor(Memory / 256)})",
     "2 * Cpus",
     "100 - Cpus",
-)
-KNOBS = (
-    "CONSUMPTION_POLICY",
-    "CONSUMPTION_CPUS",
-    "CONSUMPTION_MEMORY",
-    "SLOT_WEIGHT",
-    "CLAIM_PARTITIONABLE_LEFTOVERS",
 )
 STATEMENTS = {"include", "use", "if", "elif", "else", "endif", "error", "warning"}
 policies = st.fixed_dictionaries(
@@ -113,22 +105,3 @@ def test_only_plain_assignments_of_a_dump_reach_the_parser(content: list[str]) -
         assert definition.name.lower() not in STATEMENTS
         assert not definition.text.endswith("\\")
         assert len(definition.text.splitlines()) <= 1
-
-
-@given(
-    knob=st.sampled_from(KNOBS), at=st.integers(0, 40), twice=st.booleans(), of_type=st.booleans()
-)
-def test_a_knob_with_a_letter_too_few_or_twice_is_named(
-    knob: str, at: int, *, twice: bool, of_type: bool, htcondor: CondorProcess
-) -> None:
-    at %= len(knob)
-    prefix = "SLOT_TYPE_1_" if of_type and knob != "CLAIM_PARTITIONABLE_LEFTOVERS" else ""
-    written = f"{prefix}{knob[:at]}{knob[at] * 2 if twice else ''}{knob[at + 1 :]}"
-    (finding,) = unknown_knob(subject({written: "True"}, htcondor))
-    # A letter too few may fit two knobs: CONSUMPTION_PUS.
-    near = [
-        name
-        for name in (*KNOBS, "CONSUMPTION_GPUS")
-        if name[:at] + name[at + 1 :] == knob[:at] + knob[at + 1 :]
-    ]
-    assert finding.remedy in [f"write {prefix}{name}" for name in (near, [knob])[twice]]

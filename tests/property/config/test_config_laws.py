@@ -124,16 +124,13 @@ data = st.builds(
 )
 
 # Text that is near enough to a configuration to reach every check.
-WORDS = """groups cms no nodes controlled pool pledge_hs06 validity_minutes publish file
-' *a !x << @ ` 5 8.5 .nan -.inf 1e999 1.0e+999 0:51:00 51:00 0x1f 017 17m"""
+WORDS = "groups cms no pool pledge_hs06 file ' *a !x << @ ` 5 8.5 .nan 1.0e+999 51:00 0x1f"
 scraps = st.sampled_from(
     [
         *WORDS.split(),
-        *(": ", ":", "\n", "\n  ", "\n    ", "- ", "{", "}", "[", "]", ", ", "? ", "\t", " # x"),
-        *("\n---\n", "\n...\n", "|\n", ">-\n", "%YAML 1.1\n", "%TAG ! x\n", "&a ", "!!int "),
-        *("87.1 kHS06", "yes", "~", "50%", "GPU == 1", "((", '"', "''", '""', "=", "/a/b"),
-        *('"\\ud800"', '"\\UFFFFFFFF"', "\x85", "\u2028", "\r", "\xa0", "é", "9" * 400),
-        "2026-13-01",
+        *(": ", "\n", "\n  ", "- ", "{", "}", "[", "]", ", ", "? ", "\t", " # x", "&a ", "|\n"),
+        *("\n---\n", "\n...\n", "%YAML 1.1\n", "%TAG ! x\n", "yes", "~", "50%", '"', "''", "/a/b"),
+        *('"\\ud800"', '"\\UFFFFFFFF"', "\x85", "\u2028", "\r", "\xa0", "9" * 400, "2026-13-01"),
     ]
 )
 MODEL = """groups:

@@ -117,28 +117,20 @@ class TestGroups:
         ):
             assert node.jobs(answer) == expected
 
-    @pytest.mark.parametrize(
-        ("line", "groups", "answer", "expected"),
-        [
+    def test_the_held_back_group_comes_first_and_the_plan_names_groups(self, node: Node) -> None:
+        prod, user = f"{SHORT} alice.prod 0 cms 8", f"{SHORT} alice.user 0 alice.prod 8"
+        nested = "alice.user:2:alice:49:alice.prod:12:cms:3"
+        for line, groups, answer, expected in (
             (LINE, "alice,cms", CMS_8 + job_of("alice.b", 2), "alice:2:cms:8"),
             (LINE, "", CMS_8 + job_of("atlas.b", 9), "alice:0:atlas:9:cms:8"),
             (LINE, "alice,cms", job_of("bob.c", 4), "alice:0:other:4"),
             (ELSEWHERE, "alice,cms", CMS_8, "cms:8"),
             (LINE, "alice,cms", SUBGROUPS, "alice:63:cms:3"),
-            (f"{SHORT} alice.prod 0 cms 8", "", SUBGROUPS, "alice.prod:12:alice:51:cms:3"),
-            (
-                f"{SHORT} alice.user 0 alice.prod 8",
-                NESTED,
-                SUBGROUPS,
-                "alice.user:2:alice:49:alice.prod:12:cms:3",
-            ),
-        ],
-    )
-    def test_the_held_back_group_comes_first_and_the_plan_names_groups(
-        self, node: Node, line: str, groups: str, answer: str, expected: str
-    ) -> None:
-        node.publish(node.document(line, groups=groups))
-        assert node.jobs(answer) == expected
+            (prod, "", SUBGROUPS, "alice.prod:12:alice:51:cms:3"),
+            (user, NESTED, SUBGROUPS, nested),
+        ):
+            node.publish(node.document(line, groups=groups))
+            assert node.jobs(answer) == expected
 
     def test_a_refused_file_lists_nothing_and_an_expired_one_its_groups(self, node: Node) -> None:
         for age, targets, jobs in ((60, 7, "bob:4"), (3600, 1, "other:4")):

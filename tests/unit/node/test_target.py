@@ -287,49 +287,35 @@ class TestSignature:
         assert node.reason(SIGNED, key_file=path) == "unsafe-key"
 
 
-class TestMain:
-    """The program as a whole, in this process."""
+def run(
+    argv: list[str], capfd: pytest.CaptureFixture[str]
+) -> tuple[int, list[dict[str, str]], str]:
+    """Exit status, answer for each source, and standard error of the program."""
+    status, printed = target.main(argv), capfd.readouterr()
+    lines = [line.partition(" ")[::2] for line in printed.out.splitlines()]
+    blocks = [dict(lines[number : number + 6]) for number in range(0, len(lines), 6)]
+    return status, blocks, printed.err
 
-    def run(
-        self, *argv: str, capfd: pytest.CaptureFixture[str]
-    ) -> tuple[int, list[dict[str, str]], str]:
-        """Exit status, answer for each source, and standard error."""
-        status = target.main(list(argv))
-        printed = capfd.readouterr()
-        lines = [line.partition(" ") for line in printed.out.splitlines()]
-        assert len(lines) % 6 == 0
-        blocks = [lines[number : number + 6] for number in range(0, len(lines), 6)]
-        return status, [{name: text for name, _, text in block} for block in blocks], printed.err
 
-    def test_by_hand_it_answers_for_every_source(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        node.file.write_text(f"{LINE}\n")
-        sources = f"file:{node.folder}/none,file:{node.file},file:{node.folder}"
-        status, blocks, errors = self.run("--source", sources, "--host", SHORT, capfd=capfd)
-        assert [block["reason"] for block in blocks] == ["no-file", "ok", "unreadable"]
-        assert blocks[1]["source"] == f"file:{node.file}"
-        assert blocks[1]["order"] == f"{ORDER} undefined"
-        assert (status, "no-file: " in errors) == (76, True)
+def test_by_hand_it_answers_for_every_source(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    node.file.write_text(f"{LINE}\n")
+    sources = f"file:{node.folder}/none,file:{node.file},file:{node.folder}"
+    status, blocks, errors = run(["--source", sources, "--host", SHORT], capfd)
+    assert [block["reason"] for block in blocks] == ["no-file", "ok", "unreadable"]
+    assert blocks[1]["source"] == f"file:{node.file}"
+    assert blocks[1]["order"] == f"{ORDER} undefined"
+    assert (status, "no-file: " in errors) == (76, True)
 
-    @pytest.mark.parametrize(
-        ("option", "text", "words"),
-        [
-            ("--source", "http://cm/x", "https://host/path"),
-            ("--source", "/shared/sharectl.txt", "file:/path"),
-            ("--source", "file:sharectl.txt", "file:/path"),
-            ("--source", "file:/a,,file:/b", "file:/path"),
-            ("--source", "x\nreason ok\n\udcff", "file:/path"),
-            ("--source", "collector:", "needs --identity"),
-            ("--host", "a b", "--host"),
-            ("--host", 'cn-1" || True || "', "--host"),
-            ("--max-age-seconds", "0", "from 1 to 86400"),
-        ],
-    )
-    def test_wrong_options(
-        self, option: str, text: str, words: str, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        status, (first, *_), errors = self.run(option, text, capfd=capfd)
-        assert (status, first["reason"]) == (2, "bad-arguments")
-        assert first["order"] == target.NOTHING
-        assert words in errors
+
+def test_wrong_options(capfd: pytest.CaptureFixture[str]) -> None:
+    wrong = {
+        "--source": ("http://cm/x", "/a.txt", "file:a", "file:/a,,file:/b", "x\nreason ok\n\udcff"),
+        "--host": ("a b", 'cn-1" || True || "'),
+        "--max-age-seconds": ("0",),
+    }
+    rows = [(option, text) for option, texts in wrong.items() for text in texts]
+    for option, text in (*rows, ("--source", "collector:")):
+        status, (first, *_), errors = run([option, text], capfd)
+        seen = (status, first["reason"], first["order"])
+        assert seen == (2, "bad-arguments", target.NOTHING)
+        assert option in errors
