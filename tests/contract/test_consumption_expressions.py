@@ -22,7 +22,7 @@ from sharectl.consumption.policy import (
     macros,
     weight,
 )
-from tests.claim_models import fits, model_of
+from tests.claim_models import Model, fits
 
 MOST = {"cpus": 512, "memory": 2**22, "disk": 2**34, "tokens": 40}
 NO_NUMBERS = ('real("NaN")', "-1", "-0.5", '"text"', "error", "{1}", "[a = 1]", "RequestX")
@@ -111,7 +111,7 @@ def test_the_weight_is_the_claims_of_the_model(
     """For every slot and every rest of it, SLOT_WEIGHT has the value W(R)."""
     policy, total, left = data.draw(slots(name))
     rows = values(library, policy, [weight(policy)], slot_ad(total, left), [{}])
-    assert rows == [[model_of(policy, total).claims(exact(left))]]
+    assert rows == [[Model(policy, total).claims(exact(left))]]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -125,7 +125,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
     requests change nothing.
     """
     policy, total, left = data.draw(slots(name))
-    model, slot, job = model_of(policy, total), slot_ad(total, left), job_ad(requested)
+    model, slot, job = Model(policy, total), slot_ad(total, left), job_ad(requested)
     texts = [*consumed(policy).values(), *fit_texts(policy), weight(policy)]
     forged = {**dict.fromkeys(slot, "1"), "PartitionableSlot": "false", **job}
     rows = values(library, policy, texts, slot, [job, forged])
@@ -198,7 +198,7 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     Its weight is the same where Total… is a real number, as TotalCpus in ads of 25.14.1.
     """
     policy, total, _ = data.draw(slots(name))
-    charge = model_of(policy, total).charge(exact(requested))
+    charge = Model(policy, total).charge(exact(requested))
     own = {asset: int(taken) for asset, taken in charge.items()}
     ad = slot_ad(own, own) | {"PartitionableSlot": "undefined", "DynamicSlot": "true"}
     ad |= {f"Total{attribute_of(asset)}": str(2 * amount) for asset, amount in total.items()}
