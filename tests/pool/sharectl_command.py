@@ -105,6 +105,20 @@ class Sharectl:
         return path
 
 
+def with_bindings(
+    program: str, question: object, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A program of somebody else, in a process with HTCondor's bindings; asked by its argument."""
+    return subprocess.run(
+        [sys.executable, "-c", program, json.dumps(question)],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
+    )
+
+
 def plan_for(nodes: Sequence[str], validity_seconds: int, cap: int, sequence: int = 0) -> Plan:
     """Plan that holds back atlas to that many cores on all these nodes, for cms."""
     now = int(time.time())

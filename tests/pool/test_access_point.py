@@ -6,20 +6,16 @@ The first access point has the snippet, the second has not: what it forbids ther
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs, on
+from tests.pool.deployed import CHECKOUT, jobs, on
+from tests.pool.sharectl_command import with_bindings
 
-CHECKOUT = Path(__file__).parents[2]
 GUARDED, OPEN = "ap-1.example.org", "ap-2.example.org"
 STRONG, PLAIN = "wn-001.example.org", "wn-002.example.org"
 MAP = """\
@@ -90,15 +86,8 @@ def configure(box: Box, text: str) -> None:
 def asked(box: Box, user: str, access_point: str, **question: object) -> dict[str, Any]:
     """What an access point answers a user: the job, or why it is refused."""
     question = {"access_point": access_point, "attributes": ATTRIBUTES, **question}
-    environment = {**os.environ, **box.client_environment, "_CONDOR_SEC_CLAIMTOBE_USER": user}
-    done = subprocess.run(
-        [sys.executable, "-c", CLIENT, json.dumps(question)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    environment = {**box.client_environment, "_CONDOR_SEC_CLAIMTOBE_USER": user}
+    done = with_bindings(CLIENT, question, environment)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -36,9 +36,7 @@ SLOT_TYPE_2 = cpus=4, mem=25%
 SLOT_TYPE_2_PARTITIONABLE = False
 NUM_SLOTS_TYPE_2 = 2
 STARTD_CRON_LOG_NON_ZERO_EXIT = True
-STARTD_CRON_JOBLIST = ECHO JOB_CTL MC_GRACE
-STARTD_CRON_ECHO_EXECUTABLE = {{shared}}/echo.py
-STARTD_CRON_ECHO_ARGS = --one 1 --two
+STARTD_CRON_JOBLIST = JOB_CTL MC_GRACE
 STARTD_CRON_JOB_CTL_EXECUTABLE = {SOURCES}/job_ctl.py
 STARTD_CRON_JOB_CTL_ARGS = --source file:{{shared}}/sharectl.txt --host $(FULL_HOSTNAME) \\
     --state $(LOG)/job_ctl.state
@@ -47,13 +45,9 @@ STARTD_CRON_MC_GRACE_ARGS = --grace-seconds {GRACE_SECONDS} --state $(LOG)/mc_gr
 """
 SCHEDULE = "".join(
     f"STARTD_CRON_{name}_{knob}\n"
-    for name in ("ECHO", "JOB_CTL", "MC_GRACE")
+    for name in ("JOB_CTL", "MC_GRACE")
     for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
 )
-ECHO = (
-    '#!/usr/bin/python3 -IS\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
-)
-
 JOBS = """\
 executable = /bin/sleep
 transfer_executable = False
@@ -75,9 +69,6 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         access_points=("ap-1.example.org",),
     )
     with open_box(spec) as running:
-        echo = running.shared_directory / "echo.py"
-        echo.write_text(ECHO)
-        echo.chmod(0o755)
         running.stop_host(NODE)
         running.write_config(NODE, CONFIG.format(shared=running.shared_directory) + SCHEDULE)
         running.start_host(NODE)
@@ -121,11 +112,7 @@ def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
     box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), 60, f"{len(jobs)} jobs run")
 
 
-def test_arguments_reach_the_jobs_and_every_slot_in_the_collector_has_every_attribute(
-    box: Box,
-) -> None:
-    (line,) = values(box, "EchoArguments", constraint=FIRST)
-    assert line.split(" ", 1)[1] == '"--one|1|--two"'
+def test_every_slot_in_the_collector_has_every_attribute(box: Box) -> None:
     run_jobs(box, ('"cms.x"', 4, 1))
     look_again(box)
     box.wait_until(lambda: len(values(box, known=True)) == 5, 30, "the dynamic slot is known")

@@ -173,28 +173,6 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     assert targets[1]["why"]["text"] == "cooling of room 3"
 
 
-def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: Sharectl) -> None:
-    parts = configured(pool)
-    sharectl.run("cycle", **parts)
-    becomes(pool, TARGET)
-    (sharectl.folder / "disabled").touch()
-    sharectl.run("cycle", **parts)
-    becomes(pool, NO_TARGET)
-    (sharectl.folder / "disabled").unlink()
-    sharectl.run("cycle", **parts)
-    becomes(pool, TARGET)
-
-    sharectl.run("disable", "--reason", "a moment", "--for", "20s", **parts)
-    assert "disabled=true" in sharectl.run("cycle", **parts).stdout
-    becomes(pool, NO_TARGET)
-    pool.wait_until(lambda: over(sharectl), 60, "the time is over")
-    again = sharectl.run("cycle", **parts)
-    assert "enabled again" in again.stderr
-    assert "disabled=false" in again.stdout
-    becomes(pool, TARGET)
-    assert not (sharectl.folder / "disabled").exists()
-
-
 def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
     pool: Box, sharectl: Sharectl
 ) -> None:
@@ -214,11 +192,6 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
         holder.wait(10)
     stays_without_target(pool, lambda: sharectl.run("cycle", **parts))
     assert [change for change, _, _ in changed(sharectl)] == ["added", "removed"]
-
-
-def over(sharectl: Sharectl) -> bool:
-    until = json.loads((sharectl.folder / "disabled").read_text())["until"]
-    return bool(time.time() >= until)
 
 
 def is_locked(path: Path) -> bool:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
-from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT
 from tests.pool.start_cases import (
     CASES,
@@ -63,22 +63,18 @@ CHANGED = {
 """What the cases bring themselves."""
 
 
-@pytest.fixture(scope="module")
-def node(open_box: OpenBox) -> Iterator[Box]:
-    """A pool with a node for each way to act, and two that do not have the snippet yet."""
-    spec = BoxSpec(
-        execute_points=(
-            *(
-                ExecutePoint(name, CORES, config=f"{DEPLOYED}SHARECTL_ACTUATION = {way}\n")
-                for way, name in NODES.items()
-            ),
-            ExecutePoint(LATCHED, CORES, config=SITES_LATCH),
-            ExecutePoint(MIXED_UP, CORES, config=SITES_LATCH),
+SPEC = BoxSpec(
+    (
+        *(
+            ExecutePoint(name, CORES, config=f"{DEPLOYED}SHARECTL_ACTUATION = {way}\n")
+            for way, name in NODES.items()
         ),
-        access_points=("ap-1.example.org",),
-    )
-    with open_box(spec) as box:
-        yield box
+        ExecutePoint(LATCHED, CORES, config=SITES_LATCH),
+        ExecutePoint(MIXED_UP, CORES, config=SITES_LATCH),
+    ),
+    access_points=("ap-1.example.org",),
+)
+"""A node for each way to act, and two that do not have the snippet yet."""
 
 
 @pytest.fixture(scope="module", params=[LIVE, CRON])
@@ -94,49 +90,47 @@ def slot_ad(box: Box, name: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def deployed(node: Box, way: str) -> Mapping[str, str]:
+def deployed(pool: Box, way: str) -> Mapping[str, str]:
     """Attributes of the deployed node's slot, once its STARTD_CRON jobs have run."""
     wanted = {
         "t1_JobCtlTime",
         "t1_Disabled",
         *(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES),
     }
-    return node.wait_until(
-        lambda: ad if wanted <= (ad := slot_ad(node, NODES[way])).keys() else {},
+    return pool.wait_until(
+        lambda: ad if wanted <= (ad := slot_ad(pool, NODES[way])).keys() else {},
         30,
         "the STARTD_CRON jobs have published, and the latches are set",
     )
 
 
+@dataclass(frozen=True)
 class Started:
-    """Evaluates START in many slots for many jobs, in the pool's own HTCondor."""
+    """START in many slots for many jobs, in the pool's own HTCondor."""
 
-    def __init__(self, box: Box, deployed: Attributes, way: str) -> None:
-        self.box = box
-        self.way = way
-        self.deployed = {key: text for key, text in deployed.items() if key not in CHANGED[way]}
+    box: Box
+    deployed: Attributes
+    way: str
 
     def __call__(
         self, slots: Sequence[Attributes], jobs: Sequence[Attributes]
     ) -> list[list[object]]:
         """For each slot, what START is for each job."""
+        own = {key: text for key, text in self.deployed.items() if key not in CHANGED[self.way]}
         question = {
             "expressions": ["MY.Start"],
-            "slots": [{**self.deployed, "MyCurrentTime": "time()", **slot} for slot in slots],
+            "slots": [{**own, "MyCurrentTime": "time()", **slot} for slot in slots],
             "jobs": [{"MyType": '"Job"', "JobUniverse": "5", **job} for job in jobs],
         }
-        done = self.box.run(
-            ["sh", "-c", INTERPRETER, str(CHILD), sys.executable],
-            timeout_seconds=200,
-            input=json.dumps(question) + "\n",
-        )
+        command = ["sh", "-c", INTERPRETER, str(CHILD), sys.executable]
+        done = self.box.run(command, timeout_seconds=200, input=json.dumps(question) + "\n")
         values: list[list[object]] = json.loads(done.stdout)["values"][0]
         return values
 
 
 @pytest.fixture(scope="module")
-def started(node: Box, deployed: Mapping[str, str], way: str) -> Started:
-    return Started(node, deployed, way)
+def started(pool: Box, deployed: Mapping[str, str], way: str) -> Started:
+    return Started(pool, deployed, way)
 
 
 def _job_ad(job: Job) -> Attributes:
@@ -167,15 +161,12 @@ def test_what_is_written_in_a_job_gains_it_nothing(started: Started, way: str) -
     assert started(slots, forged) == started(slots, jobs)
 
 
-def test_overheated_nodes_take_nothing(started: Started) -> None:
-    jobs = [ALONE, _job_ad(JOBS['"cms" asking for 8'])]
-    values = ("True", "False", "undefined", "error", '"hot"')
-    seen = started([{"t1_overheat": value} for value in values], jobs)
-    assert seen == [[False] * 2, *[[True] * 2] * 4]
-
-
-def test_too_few_free_cores_need_no_grace(started: Started) -> None:
+def test_an_overheated_node_takes_nothing_and_too_few_free_cores_need_no_grace(
+    started: Started,
+) -> None:
     """The slot's own cores count, whatever was last seen of them."""
+    hot = [{"t1_overheat": value} for value in ("True", "False", "undefined", "error", '"hot"')]
+    assert started(hot, [ALONE]) == [[False], *[[True]] * 4]
     grace = GRACES[started.way]["grace" if started.way == LIVE else "an expression"].attributes
     slots = [{**grace, "Cpus": cores} for cores in ("8", "7", "0", "undefined", "error")]
     assert started(slots, [ALONE]) == [[False], *[[True]] * 4]
@@ -185,32 +176,32 @@ def test_too_few_free_cores_need_no_grace(started: Started) -> None:
     ("line", "in_force"),
     [("SHARECTL_ENABLED = False", "false == false"), ("SHARECTL_ACTUATION = other", "")],
 )
-def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_force: str) -> None:
+def test_switched_off_start_is_the_sites_own(pool: Box, way: str, line: str, in_force: str) -> None:
     """An unknown way to act too, but slots of multicore jobs are then kept for such."""
     name = NODES[way]
-    node.write_config(name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
-    node.reconfig(name)
+    pool.write_config(name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
+    pool.reconfig(name)
     try:
-        off = node.wait_until(
-            lambda: ad if "Off" in (ad := slot_ad(node, name)) else {},
+        off = pool.wait_until(
+            lambda: ad if "Off" in (ad := slot_ad(pool, name)) else {},
             20,
             "the node has read that it is off",
         )
     finally:
-        node.write_config(name, "")
-        node.reconfig(name)
+        pool.write_config(name, "")
+        pool.reconfig(name)
     assert in_force in off["t1_TargetAdmits"]
     slots = [slot for slot in slots_in(way) if in_force or "DynamicSlot" not in slot]
     kinds = ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
     off.pop("MC_GRACE", None)
-    seen = Started(node, off, way)(slots, [_job_ad(JOBS[kind]) for kind in kinds])
+    seen = Started(pool, off, way)(slots, [_job_ad(JOBS[kind]) for kind in kinds])
     assert {start for row in seen for start in row} == {True}
     normally = {let_in(JOBS[kinds[0]], *case[1:], way) for case in CASES[way]}
     assert normally == {True, False}
 
 
 def test_a_file_on_the_node_switches_it_off(
-    node: Box, way: str, deployed: Mapping[str, str]
+    pool: Box, way: str, deployed: Mapping[str, str]
 ) -> None:
     """With the scripts broken: a line of shell looks whether it is there.
 
@@ -218,14 +209,14 @@ def test_a_file_on_the_node_switches_it_off(
     """
     assert deployed["t1_Disabled"] == "false"
     name = NODES[way]
-    path = node.local_directory(name) / "disabled"
+    path = pool.local_directory(name) / "disabled"
 
     def shown(attribute: str, value: str, what: str) -> None:
-        node.wait_until(lambda: slot_ad(node, name).get(attribute) == value, 60, what)
+        pool.wait_until(lambda: slot_ad(pool, name).get(attribute) == value, 60, what)
 
     try:
-        node.write_config(name, BROKEN)
-        node.reconfig(name)
+        pool.write_config(name, BROKEN)
+        pool.reconfig(name)
         shown("Broken", "true", "the scripts are broken")
         path.touch()
         shown("t1_Disabled", "true", "the node knows that it is disabled")
@@ -233,27 +224,27 @@ def test_a_file_on_the_node_switches_it_off(
         shown("t1_Disabled", "false", "the node knows that it is enabled")
     finally:
         path.unlink(missing_ok=True)
-        node.write_config(name, "")
-        node.reconfig(name)
+        pool.write_config(name, "")
+        pool.reconfig(name)
 
 
-def test_a_startd_that_runs_gets_the_latches_by_reconfig(node: Box) -> None:
+def test_a_startd_that_runs_gets_the_latches_by_reconfig(pool: Box) -> None:
     """With NumDynamicSlots before them; booleans are latched as 1 and 0.
 
     Without it they are mixed up.
     """
     never = "Never = MY.Cpus > 100000\nSTARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Never\n"
-    node.write_config(LATCHED, SNIPPET + never)
-    node.write_config(MIXED_UP, f"{SNIPPET}t1_latches_live = t1_McRoom t1_Watched\n{never}")
-    before = slot_ad(node, LATCHED)
+    pool.write_config(LATCHED, SNIPPET + never)
+    pool.write_config(MIXED_UP, f"{SNIPPET}t1_latches_live = t1_McRoom t1_Watched\n{never}")
+    before = slot_ad(pool, LATCHED)
     for name in (LATCHED, MIXED_UP):
-        node.reconfig(name)
-        node.wait_until(
-            lambda name=name: "NeverTime" in slot_ad(node, name),  # type: ignore[misc]  # its default is what is meant
+        pool.reconfig(name)
+        pool.wait_until(
+            lambda name=name: "NeverTime" in slot_ad(pool, name),  # type: ignore[misc]  # its default is what is meant
             20,
             f"{name} has read its latches",
         )
-    after, mixed_up = slot_ad(node, LATCHED), slot_ad(node, MIXED_UP)
+    after, mixed_up = slot_ad(pool, LATCHED), slot_ad(pool, MIXED_UP)
     assert not before.keys() & set(LATCH_ATTRIBUTES)
     values = [after[name] for name in ("t1_McRoomValue", "t1_WatchedValue", "NeverValue")]
     assert values == ["1", "1", "0"]

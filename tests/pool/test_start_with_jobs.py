@@ -10,6 +10,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.deployed import held, jobs, on, partitionable, publish, snippet
+from tests.pool.start_cases import FORGED
 
 pytestmark = pytest.mark.semantics
 
@@ -21,18 +22,7 @@ CAP = 4
 # On a busy machine a run can be late by more than three such short periods.
 DEPLOYED = snippet(grace_seconds=0, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
 WATCHED_SECONDS = 12
-FORGED = """\
-+t1_Targetcores = {0,0}
-+t1_TargetGroups = {"none","lhcb"}
-+t1_TargetUntil = 0
-+t1_JobCtlTime = 0
-+t1_CurrentJobs = "lhcb:0"
-+MC_GRACE = False
-+t1_HeldBackCores = 0
-+Childt1_HeldBackCores = {}
-+PartitionableSlot = False
-+SlotType = "Static"
-"""
+FORGED_LINES = "".join(f"+{name} = {text}\n" for name, text in FORGED.items())
 
 
 SPEC = BoxSpec(
@@ -99,7 +89,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     for node in (NODE, KEEPING):
         in_force(box, node, CAP)
     submit(box, "lhcb", 1, 4, 20)
-    submit(box, "lhcb", 1, 4, 20, FORGED)
+    submit(box, "lhcb", 1, 4, 20, FORGED_LINES)
     box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
     box.wait_until(lambda: cores_by_group(box)["alice"] == CAP, 90, "alice has its cap")
     seen = watched(box)
@@ -141,7 +131,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
 
 def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box) -> None:
-    clusters = [submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON) for text in ("", FORGED)]
+    clusters = [submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON) for text in ("", FORGED_LINES)]
     running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
     box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all run")
     assert "t1_Targetcores" not in partitionable(box, NO_CRON)
