@@ -65,7 +65,17 @@ def publish(box: Box, *lines: str) -> None:
     replace(box.shared_directory / "sharectl.txt", lines)
 
 
-def jobs(group: str, cores: int, count: int, seconds: object, *lines: str) -> str:
+def hold_back(box: Box, cap: int, *nodes: str) -> None:
+    """Publish targets that hold back alice for jobs of cms of eight cores, and wait for them."""
+    publish(box, *(f"{node.partition('.')[0]} alice {cap} cms 8" for node in nodes))
+
+    def seen() -> list[object]:
+        return [partitionable(box, node).get("t1_Targetcores") for node in nodes]
+
+    box.wait_until(lambda: seen() == [[cap, 8]] * len(nodes), 90, "nodes have their targets")
+
+
+def jobs(group: str, cores: object, count: int, seconds: object, *lines: str) -> str:
     """Submit description of jobs that sleep; ``seconds`` may be `SHORT_SECONDS`."""
     own = (f"accounting_group = {group}", "accounting_group_user = bob") if group else ()
     return "".join(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 from poolbox import Box
-from tests.pool.sharectl_command import CHECKOUT
+from tests.pool import deployed
+from tests.pool.deployed import CHECKOUT, jobs, on
 
 EXAMPLES = CHECKOUT / "config.d" / "examples"
 ACCESS = "ap-1.example.org"
@@ -22,26 +22,19 @@ def submit(
     box: Box, count: int, *lines: str, cores: object = 1, group: str = "", access: str = ACCESS
 ) -> int:
     """Cluster id of so many jobs that sleep for ten minutes, unless lines say otherwise."""
-    owner = f"accounting_group = {group}\naccounting_group_user = bob\n" if group else ""
-    return box.submit(
-        "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\n"
-        f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n{owner}"
-        + "".join(f"{line}\n" for line in lines)
-        + f"queue {count}\n",
-        access,
-    )
+    return box.submit(jobs(group, cores, count, 600, *lines), access)
 
 
 def at(node: str, kind: str = "") -> str:
     """Line of a job that goes to that node alone, and there to slots of that kind alone."""
     kinds = f' && TARGET.SlotKind == "{kind}"' if kind else ""
-    return f'requirements = TARGET.Machine == "{node}"{kinds}'
+    return on(node) + kinds
 
 
 def places(box: Box, cluster: int) -> list[str]:
     """Slots that the jobs of a cluster run in, as their shadows have written it into the queue."""
-    jobs = box.jobs(f"ClusterId == {cluster} && JobStatus == 2")
-    return sorted(str(job.get("RemoteHost")) for job in jobs)
+    running = box.jobs(f"ClusterId == {cluster} && JobStatus == 2")
+    return sorted(str(job.get("RemoteHost")) for job in running)
 
 
 def nodes(box: Box, cluster: int) -> Counter[str]:
@@ -51,8 +44,7 @@ def nodes(box: Box, cluster: int) -> Counter[str]:
 
 def slots(box: Box, node: str) -> dict[str, dict[str, Any]]:
     """Name of each slot without its node → its ad, as the startd itself has it."""
-    text = box.run(["condor_status", "-direct", node, "-json"]).stdout
-    return {ad["Name"].partition("@")[0]: ad for ad in json.loads(text or "[]")}
+    return {ad["Name"].partition("@")[0]: ad for ad in deployed.slots(box, node)}
 
 
 def advertised_free_cores(box: Box) -> int:

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from poolbox import Box, BoxSpec, CommandError, DeadlineError, ExecutePoint, PoolboxError
+from poolbox import Box, BoxSpec, CommandError, DeadlineError, PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
-BIG, SMALL = "wn-001.example.org", "wn-002.example.org"
-SPEC = BoxSpec((ExecutePoint(BIG), ExecutePoint(SMALL)))
-ONE_NODE = BoxSpec(access_points=("ap-1.example.org",))
+SPEC = BoxSpec(access_points=("ap-1.example.org",))
 
 
 def test_runs_the_version_of_the_suite(box: Box, pool_suite: str) -> None:
@@ -60,17 +58,6 @@ def test_run_kills_a_command_at_its_deadline(box: Box) -> None:
     )
 
 
-def test_a_host_goes_and_comes_back(box: Box) -> None:
-    box.stop_host(SMALL)
-    assert box.daemons()[SMALL] == []
-    machines = ["condor_status", "-af", "Machine"]
-    box.wait_until(lambda: box.run(machines).stdout == f"{BIG}\n", 20, "it left the collector")
-    with pytest.raises(PoolboxError, match="runs no condor_startd"):
-        box.daemon_pid(SMALL, "STARTD")
-    box.start_host(SMALL)
-    box.wait_until(box.complete, 20, "the node is back")
-
-
 def test_stop_leaves_no_process_and_no_file(
     pool_suite: str, tmp_path: Path, box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +65,7 @@ def test_stop_leaves_no_process_and_no_file(
     long = tmp_path / ("long" * 30)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    with Box(dataclasses.replace(ONE_NODE, suite=pool_suite)) as other:
+    with Box(dataclasses.replace(SPEC, suite=pool_suite)) as other:
         other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
         other.wait_until(
             lambda: "sleep" in {each.program for each in other.processes()}, 30, "a job runs"

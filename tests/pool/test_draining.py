@@ -6,7 +6,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
-from tests.pool.deployed import CHECKOUT, jobs, on, partitionable, publish, snippet
+from tests.pool.deployed import CHECKOUT, hold_back, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -72,10 +72,7 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     box.wait_until(
         lambda: running(box, filled) == running(box, plain) == CORES, 60, "both nodes are full"
     )
-    publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
-    box.wait_until(
-        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
-    )
+    hold_back(box, CAP, NODE)
 
     box.run(["condor_drain", "-graceful", NODE])
     box.wait_until(
@@ -116,12 +113,7 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
     filled = submit(box, "alice", 1, CORES, DEFRAGGED)
     box.wait_until(lambda: running(box, filled) == CORES, 60, "the node is full")
-    publish(box, f"{DEFRAGGED.partition('.')[0]} alice {CAP} cms {MULTICORE}")
-    box.wait_until(
-        lambda: partitionable(box, DEFRAGGED).get("t1_Targetcores") == [CAP, MULTICORE],
-        30,
-        "a target",
-    )
+    hold_back(box, CAP, DEFRAGGED)
     box.write_config(box.spec.central_point, DEFRAG)
     box.reconfig(box.spec.central_point)
     box.wait_until(

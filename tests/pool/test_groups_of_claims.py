@@ -13,7 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
-from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on, publish, snippet
+from tests.pool.deployed import CONSUMPTION_POLICY, hold_back, jobs, on, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -85,18 +85,6 @@ def chosen(acct_group: str, accounting_group: str) -> tuple[str, ...]:
     return f'+AcctGroup = "{acct_group}"', f'+AccountingGroup = "{accounting_group}"'
 
 
-def retarget(box: Box) -> None:
-    """Publish targets for the capped nodes, and wait until they are in force."""
-    publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in CAPPED))
-
-    def in_force() -> bool:
-        first = [slot for node in CAPPED for slot in slots(box, node) if slot["SlotID"] == 1]
-        seen = [slot.get("t1_Targetcores") for slot in first]
-        return len(seen) >= len(CAPPED) and [c for c in seen if c != [CAP, MULTICORE]] == []
-
-    box.wait_until(in_force, 90, "the targets are in force")
-
-
 def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
     """Each of the three once passed the cap: by AcctGroup, by claims, by a cycle's own copy."""
     parallel = (f"machine_count = {MULTICORE}", "universe = parallel")
@@ -106,7 +94,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
     box.wait_until(
         lambda: held(box, HANDED_ON)["lhcb"] == MULTICORE, 120, "a dedicated scheduler holds claims"
     )
-    retarget(box)
+    hold_back(box, CAP, *(f"{node}.example.org" for node in CAPPED))
     submit(box, HANDED_ON, 1, 1, *parallel, group="alice")
     leave.touch()
     submit(box, CHOSEN, CORES, 1, *chosen("lhcb2", "alice.bob"))

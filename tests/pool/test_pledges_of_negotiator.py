@@ -104,11 +104,3 @@ def test_while_it_negotiates_its_last_answer_is_used(
     assert f"{silent}; what it said 0.0 hours ago is in use" in done["warnings"]
     assert f"{silent}; there is no copy of what it said before" in lost.stderr
     assert not fresh.targets.exists()
-
-
-def test_without_its_negotiator_there_are_no_pledges(sharectl: Sharectl) -> None:
-    section = {"from": "negotiator", "negotiator": {"name": "nobody", "deadline_seconds": 10}}
-    done = sharectl.run("cycle", expect=75, **{**FROM_NEGOTIATOR, "pledges": section})
-    assert "pledges: negotiator: " in done.stderr
-    assert "the collector knows no negotiator nobody" in done.stderr
-    assert not sharectl.targets.exists()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import publish, snippet
+from tests.pool.deployed import hold_back, publish, snippet
 from tests.pool.slot_practice import (
     ACCESS,
     EXAMPLES,
@@ -106,10 +106,7 @@ def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None
 
 def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
     """A cap is one for each partitionable slot."""
-    publish(box, f"{TYPED.partition('.')[0]} alice {CAP} cms 8")
-    box.wait_until(
-        lambda: slots(box, TYPED)["short2"].get("t1_Targetcores") == [CAP, 8], 30, "a target"
-    )
+    hold_back(box, CAP, TYPED)
     submit(box, 4, SHORT, at(TYPED, "short"), group="alice")
     submit(box, 4, at(TYPED, "general"), group="alice")
     submit(box, 4, at(TYPED, "general"), group="lhcb")
@@ -135,8 +132,8 @@ def test_claims_end_by_slot_type(box: Box) -> None:
         return box.log_text(TYPED, "STARTD").count(f"New dSlot of type {slot_type} allocated")
 
     before = made(1), made(2)
-    submit(box, 3 * SHORT_CORES, SHORT, at(TYPED, "short"), "arguments = 1")
-    submit(box, 3 * GENERAL_CORES, at(TYPED, "general"), "arguments = 1")
+    submit(box, 3 * SHORT_CORES, SHORT, at(TYPED, "short"), "arguments = \"-c 'sleep 1'\"")
+    submit(box, 3 * GENERAL_CORES, at(TYPED, "general"), "arguments = \"-c 'sleep 1'\"")
     box.wait_until(lambda: not box.jobs(), 90, "all have run")
     assert made(2) - before[1] == 3 * SHORT_CORES
     assert made(1) - before[0] < 3 * GENERAL_CORES

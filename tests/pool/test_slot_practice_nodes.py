@@ -114,7 +114,6 @@ def test_cores_are_bound_to_jobs(box: Box) -> None:
         box,
         2,
         at(PLAIN),
-        "executable = /bin/sh",
         "arguments = \"-c 'grep Cpus_allowed_list /proc/self/status; sleep 600'\"",
         f"output = {box.shared_directory}/bound.$(Process)",
     )

@@ -167,17 +167,6 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     assert {node["memory_mib"] for node in nodes.values()} == {16384}
 
 
-def test_jobs_that_all_want_another_memory_are_counted_by_a_sample(sharectl: Sharectl) -> None:
-    sharectl.box.submit(asking("1", "1000 + ProcId", 3000), FIRST)
-    sharectl.box.submit(asking("4", "500", 2500), FIRST)
-    counted, listed = (waiting(table(sharectl, mode)) for mode in ("counted", "jobs"))
-    assert sum(counted.values()) == sum(listed.values()) == 5500
-    assert counted[4, 512] == listed[4, 512] == 2500
-    assert set(counted) == set(listed)
-    for kind, count in listed.items():
-        assert abs(counted[kind] - count) <= 2, "every second job is in the sample"
-
-
 def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> None:
     """Each size has its times: a sample of many jobs of one core, all of the few of eight."""
     box, began = sharectl.box, time.monotonic()

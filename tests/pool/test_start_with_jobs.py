@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import held, jobs, on, partitionable, publish, snippet
+from tests.pool.deployed import held, hold_back, jobs, on, partitionable, publish, snippet
 from tests.pool.start_cases import FORGED
 
 pytestmark = pytest.mark.semantics
@@ -72,22 +72,13 @@ def saturated(box: Box, *nodes: str) -> None:
         submit(box, "cms.pilot", 8, 600, node=node)
 
 
-def in_force(box: Box, node: str, cap: int) -> None:
-    """Wait until the node has a target."""
-    box.wait_until(
-        lambda: partitionable(box, node).get("t1_Targetcores") == [cap, 8], 60, "the target"
-    )
-
-
 def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
     """Not without a target, nor without the snippet's CLAIM_WORKLIFE."""
     saturated(box, NODE, KEEPING)
     seen = watched(box)
     assert max(held["cms"] for held, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
-    publish(box, *(f"{node.partition('.')[0]} alice {CAP} cms 8" for node in (NODE, KEEPING)))
-    for node in (NODE, KEEPING):
-        in_force(box, node, CAP)
+    hold_back(box, CAP, NODE, KEEPING)
     submit(box, "lhcb", 1, 4, 20)
     submit(box, "lhcb", 1, 4, 20, FORGED_LINES)
     box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
@@ -107,8 +98,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
 def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     """The roll-up in the partitionable slot is whole numbers, those of dynamic slots."""
     most = CORES - 8
-    publish(box, f"wn-001 alice {most} cms 8")
-    in_force(box, NODE, most)
+    hold_back(box, most, NODE)
     submit(box, "alice", 1, 5, 100)
     lists = []
 
