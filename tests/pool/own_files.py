@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.node_fakes import document
 from tests.pool import deployed, event_log
 from tests.pool.deployed import on, snippet
 from tests.pool.event_log import EXECUTE
@@ -40,18 +41,15 @@ def pool_of(points: tuple[ExecutePoint, ...]) -> BoxSpec:
 def publish(box: Box, node: str, until: int, *orders: str, pending: str = "") -> None:
     """Write the node's own document, valid ``until`` that Unix second."""
     now = int(time.time())
-    header = {
-        "sharectl": 1,
-        "sequence": now,
-        "generated": now,
-        "valid_until": until,
-        "groups": f"{HELD_BACK},{HELPED}",
-        **({"multicore_pending": pending} if pending else {}),
-        "targets": len(orders),
-    }
-    lines = [f"# {name}: {value}" for name, value in header.items()]
-    lines += [f"{node} {order}" for order in orders]
-    deployed.replace(box.shared_directory / f"{node}.txt", lines)
+    text = document(
+        *(f"{node} {order}" for order in orders),
+        now=now,
+        sequence=now,
+        groups=f"{HELD_BACK},{HELPED}",
+        validity_seconds=until - now,
+        pending=pending,
+    )
+    deployed.replace(box.shared_directory / f"{node}.txt", text.splitlines())
 
 
 def log_of(box: Box, node: str, name: str) -> Path:

@@ -138,14 +138,11 @@ def test_a_job_carries_the_power_of_its_node_anew_at_every_start(pool: Box) -> N
     assert [float(number) for number in first] == [80, 8, 10]
     assert (to_bindings["MATCH_t1_wn_hs06"], to_bindings["MATCH_TotalSlotCpus"]) == (80, 8)
     assert [float(number) for number in running_on(pool, cluster, PLAIN)] == [400, 4, 100]
-
-
-def test_what_a_user_writes_there_when_he_submits_is_thrown_away(pool: Box) -> None:
-    """Without the snippet a job carries nothing."""
     names = ("MATCH_t1_wn_hs06", "MATCH_TotalCpus", "MATCH_TotalSlotCpus")
-    forged = {f"My.{name}": "1" for name in names}
-    assert not {*names} & submitted(pool, "alice", **forged)["job"].keys()
-    assert "MATCH_TotalSlotCpus" not in submitted(pool, "alice", OPEN)["job"]
+    written = submitted(pool, "alice", **{f"My.{name}": "1" for name in names})
+    assert not {*names} & written["job"].keys(), "what a user writes there is thrown away"
+    without_snippet = submitted(pool, "alice", OPEN)
+    assert "MATCH_TotalSlotCpus" not in without_snippet["job"]
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,10 @@ def poolbox(runtime: Path, pool_suite: str, pool: Box) -> Poolbox:  # noqa: ARG0
 @pytest.fixture(scope="module")
 def up(poolbox: Poolbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """What `up` printed; its pool runs as long as the tests of this module."""
-    extra = tmp_path_factory.mktemp("extra")
-    (extra / "all-config").write_text('STARTD_ATTRS = $(STARTD_ATTRS) Colour\nColour = "blue"\n')
-    for whose in ("central", "access", "execute"):
-        (extra / f"{whose}-config").write_text(f"WHOSE = {whose}\n")
+    extra = tmp_path_factory.mktemp("extra") / "config"
+    extra.write_text('STARTD_ATTRS = $(STARTD_ATTRS) Colour\nColour = "blue"\n')
     options = ["--nodes", "1", "--cores", "3", "--access-points", "1", "--group", "cms=3"]
-    for whose in ("", "central-", "access-", "execute-"):
-        options += [f"--{whose}config", f"{extra}/{whose or 'all-'}config"]
+    options += ["--config", str(extra)]
     done = poolbox("up", *options)
     assert done.returncode == 0, done.stderr
     yield done.stdout
@@ -74,10 +71,6 @@ def test_options_of_up_shape_the_pool_and_status_shows_it(up: str, poolbox: Pool
     done = poolbox("run", "condor_status", "-af", "TotalSlotCpus", "Colour", "t1_wn_hs06")
     assert done.stdout.split() == ["3", "blue", "80.0"]
     assert poolbox("run", "condor_config_val", "GROUP_QUOTA_cms").stdout == "3\n"
-    hosts = {"cm-1": "central", "ap-1": "access", "wn-001": "execute"}
-    for host, whose in hosts.items():
-        told = poolbox("run", "--host", f"{host}.example.org", "condor_config_val", "WHOSE").stdout
-        assert told == f"{whose}\n"
 
 
 @pytest.mark.usefixtures("up")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 import subprocess
@@ -104,17 +103,10 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     (folder / "config.d").symlink_to(CHECKOUT / "config.d")
     environment = {"PYTHONPATH": str(CHECKOUT / "central"), **pool.client_environment}
     path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    job = {
-        "JobStatus": 4,
-        "RequestCpus": 1,
-        "AccountingGroup": "cms.bob",
-        "JobStartDate": 1,
-        "CompletionDate": 901,
-        "RemoteWallClockTime": 900.0,
-    }
-    (folder / "jobs.json").write_text(
-        json.dumps([{**job, "ProcId": number} for number in range(40)])
-    )
+    job = '"JobStatus": 4, "RequestCpus": 1, "AccountingGroup": "cms.bob", "JobStartDate": 1, '
+    job += '"CompletionDate": 901, "RemoteWallClockTime": 900.0'
+    listed = ", ".join(f'{{{job}, "ProcId": {number}}}' for number in range(40))
+    (folder / "jobs.json").write_text(f"[{listed}]")
     swf = "".join(f"{number} 0 10 {600 + number} 1" + " -1" * 13 + "\n" for number in range(1, 40))
     (folder / "LOG.swf.gz").write_bytes(gzip.compress(swf.encode()))
     return {

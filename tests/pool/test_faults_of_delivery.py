@@ -23,20 +23,20 @@ from typing import Any, Callable, Optional
 import pytest
 
 import target
-from poolbox import Box, ExecutePoint
+from poolbox import Box
 from tests.logs import changes_in
 from tests.pool import clocks, cycles_that_die, event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import snippet
 from tests.pool.event_log import EXECUTE
 from tests.pool.flowing import LOOK_SECONDS, SLACK_SECONDS, Jobs, Watch, repeating
-from tests.pool.own_files import host, known, pool_of
+from tests.pool.own_files import execute_point, host, known, pool_of
 from tests.pool.sharectl_command import Sharectl, plan_for
 from tests.web_server import WebServer, serving, web_server
 
 HELD_BACK, HELPED = "atlas", "cms"
 CORES, MULTICORE = 9, 8
 PERIOD_SECONDS = 4
+KNOBS = f"NUM_CPUS = {CORES}\nSHARECTL_JOB_CTL_PERIOD_SECONDS = {PERIOD_SECONDS}\n"
 HOUR = 3600
 VALIDITY_SECONDS = 45
 MOST_STEPS, LEAST_DEATHS = 1000, 15
@@ -182,21 +182,6 @@ def in_force_everywhere(told: Story, *but: str) -> bool:
     return {*map(host, NODES)} - {*map(host, but)} <= {*told.watch.acting()}
 
 
-def shared(name: str) -> str:
-    """A file in the shared folder, as a node's configuration names it."""
-    return f"$(LOCAL_DIR)/../../shared/{name}"
-
-
-def deployed(source: str, options: str = "", period_seconds: int = PERIOD_SECONDS) -> str:
-    """Configuration of a node that asks that source."""
-    return snippet(
-        source=source,
-        source_options=options,
-        job_ctl_period_seconds=period_seconds,
-        grace_seconds=1,
-    )
-
-
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("web")
@@ -208,16 +193,18 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="module")
 def box(open_box: OpenBox, servers: Servers) -> Iterator[Box]:
-    trusted = f"--ca-file {shared('ca.pem')}"
-    nodes = {node: deployed(f"file:{shared(node)}.txt") for node in (*FILES, *CLOCKS)}
-    nodes |= {node: deployed(servers.url(node), trusted) for node in (*SERVED, STEADY)}
+    folder = "$(LOCAL_DIR)/../../shared"
+    trusted = f"SHARECTL_SOURCE_OPTIONS = --ca-file {folder}/ca.pem\n"
+    more = dict.fromkeys((*NODES, STEADY), "")
+    for node in (*SERVED, STEADY):
+        more[node] = f"SHARECTL_SOURCE = {servers.url(node)}\n{trusted}"
     # A run that waits for a slow server is longer than the others' period, and the next run would
     # kill it.
-    nodes[SLOW] = deployed(servers.url(SLOW), trusted, period_seconds=12)
-    nodes[STEADY] += f"NUM_CPUS = {CORES + 1}\n"
+    more[SLOW] += f"SHARECTL_JOB_CTL_PERIOD_SECONDS = {3 * PERIOD_SECONDS}\n"
+    more[STEADY] += f"NUM_CPUS = {CORES + 1}\n"
     for node in (ROTATED, WRONG_ORDER):
-        nodes[node] = deployed(f"file:{shared(node)}.txt", f"--key-file {shared(node)}.keys")
-    points = tuple(ExecutePoint(host(node), CORES, config=text) for node, text in nodes.items())
+        more[node] = f"SHARECTL_SOURCE_OPTIONS = --key-file {folder}/{node}.keys\n"
+    points = tuple(execute_point(node, "live", KNOBS + text, 1) for node, text in more.items())
     with open_box(pool_of(points)) as running:
         shutil.copy(servers.most.certificate, running.shared_directory / "ca.pem")
         servers.box, servers.most.answer = running, servers.answer

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool import deployed
-from tests.pool.deployed import CONSUMPTION_POLICY, hold_back, jobs, on, snippet
+from tests.pool.deployed import CONSUMPTION_POLICY, held, hold_back, jobs, on, slots, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -41,8 +39,7 @@ DEFAULT_DRAINING_START_EXPR = False // never
 """
 # The negotiator puts this attribute into a job's ad while it matches: the node never sees it.
 ADMITS_IN_THE_NEGOTIATOR_ONLY = "START = TARGET.SubmitterUserPrio isnt undefined\n"
-CHOSEN, HANDED_ON, TAKEN, COMMENTS = "wn-001", "wn-002", "wn-003", "wn-004"
-REFUSING = "wn-005"
+CHOSEN, HANDED_ON, TAKEN, COMMENTS, REFUSING = (f"wn-{n:03}.example.org" for n in range(1, 6))
 CAPPED = (CHOSEN, HANDED_ON, TAKEN)
 NODES = {
     CHOSEN: LIVE,
@@ -54,19 +51,11 @@ NODES = {
 
 
 SPEC = BoxSpec(
-    tuple(ExecutePoint(f"{node}.example.org", CORES, config=text) for node, text in NODES.items()),
+    tuple(ExecutePoint(node, CORES, config=text) for node, text in NODES.items()),
     access_points=(ACCESS,),
     access_config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
     groups={"alice": 0.4, "cms": 0.3, "lhcb": 0.3},
 )
-
-
-def slots(box: Box, node: str) -> list[dict[str, Any]]:
-    return deployed.slots(box, f"{node}.example.org")
-
-
-def held(box: Box, node: str) -> Counter[str]:
-    return deployed.held(box, f"{node}.example.org")
 
 
 def submit(
@@ -78,7 +67,7 @@ def submit(
     group: str = "",
     seconds: object = 600,
 ) -> int:
-    return box.submit(jobs(group, cores, count, seconds, on(f"{node}.example.org"), *lines), ACCESS)
+    return box.submit(jobs(group, cores, count, seconds, on(node), *lines), ACCESS)
 
 
 def chosen(acct_group: str, accounting_group: str) -> tuple[str, ...]:
@@ -94,7 +83,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
     box.wait_until(
         lambda: held(box, HANDED_ON)["lhcb"] == MULTICORE, 120, "a dedicated scheduler holds claims"
     )
-    hold_back(box, CAP, *(f"{node}.example.org" for node in CAPPED))
+    hold_back(box, CAP, *CAPPED)
     submit(box, HANDED_ON, 1, 1, *parallel, group="alice")
     leave.touch()
     submit(box, CHOSEN, CORES, 1, *chosen("lhcb2", "alice.bob"))
@@ -127,7 +116,7 @@ def test_comments_of_the_site_break_neither_start_nor_claims(box: Box) -> None:
     box.wait_until(lambda: box.jobs(f"ClusterId == {job} && JobStatus == 2"), 90, "a job runs")
     (running,) = [slot for slot in slots(box, COMMENTS) if slot.get("DynamicSlot")]
     assert "t1_GraceAdmits" in running["Start"]
-    box.reconfig(f"{COMMENTS}.example.org")
+    box.reconfig(COMMENTS)
     box.wait_until(lambda: slots(box, COMMENTS), 30, "the startd answers after condor_reconfig")
 
 
