@@ -101,21 +101,17 @@ def step_at_files(steps: Steps) -> None:
 
 
 def die_at_advertise(number: int) -> None:
-    """Have the process that sends ads, and its parent, die before or after so many were sent."""
+    """Have the process that sends ads, and its parent, die once so many were sent."""
     send = htcondor2.Collector.advertise
     sent: list[object] = []
 
     def advertise(*ads: Any) -> None:
+        if number:
+            send(*ads)
+            sent.append(ads)
         if len(sent) == number:
-            die()
-        send(*ads)
-        sent.append(ads)
-        if len(sent) == 2 == number:
-            die()
-
-    def die() -> None:
-        os.kill(os.getppid(), signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
 
     htcondor2.Collector.advertise = advertise
 

@@ -77,7 +77,6 @@ class Terminal(io.StringIO):
     """Output that takes itself for a terminal."""
 
     def isatty(self) -> bool:
-        """Return True."""
         return True
 
 

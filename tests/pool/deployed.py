@@ -131,3 +131,8 @@ def still(box: Box, running: int) -> None:
         return wanted == running == sum(int(count) for count in slots)
 
     box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
+
+
+def refusals(box: Box, node: str) -> int:
+    """Matched jobs that the node has refused at claim time so far."""
+    return box.log_text(node, "STARTD").count("can't be split to allocate a dynamic slot")

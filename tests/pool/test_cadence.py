@@ -68,16 +68,13 @@ class Measured:
     held: dict[str, list[Held]]
     """Node -> its jobs but the last."""
 
-    def loading(self, node: str) -> float:
-        """Fraction of time for which the node's slot worked."""
-        return loading(self.held[node])
-
     def run_time_seconds(self, node: str) -> float:
         """Median run time of the node's jobs."""
         return statistics.median(run_time for run_time, _held in self.held[node])
 
 
 def loading(held: list[Held]) -> float:
+    """Fraction of time for which a slot worked."""
     return sum(run_time for run_time, _held in held) / sum(seconds for _run_time, seconds in held)
 
 
@@ -136,10 +133,10 @@ def test_the_loading_factor_is_that_of_the_formula(
     formula = {
         node: loading_factor(at.run_time_seconds(node), at.cadence_seconds) for node in KINDS
     }
-    print({node: (round(at.loading(node), 3), round(formula[node], 3)) for node in KINDS})
+    print({node: (round(loading(at.held[node]), 3), round(formula[node], 3)) for node in KINDS})
     for node in (SHORT, MIDDLE, LONG):
-        assert at.loading(node) == pytest.approx(formula[node], abs=MARGIN), node
-    assert at.loading(REUSED) > formula[REUSED] + 2 * MARGIN, "its claims wait for no cycle"
+        assert loading(at.held[node]) == pytest.approx(formula[node], abs=MARGIN), node
+    assert loading(at.held[REUSED]) > formula[REUSED] + 2 * MARGIN, "its claims wait for no cycle"
 
 
 def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(

@@ -15,6 +15,7 @@ import pytest
 from poolbox import Box
 from tests.pool import clocks, event_log
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import refusals
 from tests.pool.event_log import TERMINATED
 from tests.pool.own_files import (
     CORES,
@@ -99,7 +100,7 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     assert time.time() < min(last.values()), "too slow a machine to step in time"
 
     guarded = (*WITH_TARGET, *IN_GRACE)
-    refused = partial(refusals, box, WITHOUT_GUARD)
+    refused = partial(refusals, box, host(WITHOUT_GUARD))
     before = refused()
     box.wait_until(
         lambda: (
@@ -141,8 +142,3 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
         clocks.shift(box, host(node), 0)
         publish(box, node, int(time.time()) + 300, f"alice 0 cms {CORES}")
     box.wait_until(lambda: known(box, WITH_TARGET[:2], "t1_TargetActive"), 60, "targets act again")
-
-
-def refusals(box: Box, node: str) -> int:
-    """Matches that the node's startd has refused."""
-    return box.log_text(host(node), "STARTD").count("be split to allocate a dynamic slot")

@@ -49,7 +49,6 @@ JOBS = {
     "limits": job("lhcb", 1, "concurrency_limits = sw_a", on(FRESH)),
     "held": job("cms", 8, "hold = True"),
     "gpus": job("cms", 8, "request_gpus = 2"),
-    "divides by zero": job("cms", 8, "requirements = 1 / 0 == 1", "rank = 1 / 0"),
     "an error": job("cms", 8, "requirements = error", "+RequestDisk = error"),
     "megabyte": job("cms", 8, f'+Junk = "{"x" * 2**20}"', "requirements = size(MY.Junk) < 5"),
     "escapes": job("cms", 8, f'requirements = TARGET.Foo == "{ESCAPE}"', f'+Remark = "{ESCAPE}"'),
@@ -188,7 +187,7 @@ def test_a_number_that_two_access_points_have(sharectl: Sharectl, waiting: Waiti
     assert why["access_point"]["schedd"] == OTHER_ACCESS
 
 
-@pytest.mark.parametrize("name", ["divides by zero", "an error", "megabyte", "escapes"])
+@pytest.mark.parametrize("name", ["an error", "megabyte", "escapes"])
 def test_hostile_jobs_are_explained_like_any_other(
     sharectl: Sharectl, waiting: Waiting, name: str
 ) -> None:

@@ -37,11 +37,9 @@ HELD_BACK, HELPED = "atlas", "cms"
 CORES, MULTICORE = 9, 8
 PERIOD_SECONDS = 4
 KNOBS = f"NUM_CPUS = {CORES}\nSHARECTL_JOB_CTL_PERIOD_SECONDS = {PERIOD_SECONDS}\n"
-HOUR = 3600
 VALIDITY_SECONDS = 45
 MOST_STEPS, LEAST_DEATHS = 1000, 15
 """Steps of a cycle, of which every second one is a death."""
-MIB = 2**20
 
 # ---- the rows: node, fault, what the node then says
 
@@ -68,7 +66,8 @@ FILES: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "wn-006": (replaced_by(os.mkfifo), "unsafe"),
 }
 DIRECTORY, LINK = "wn-003", "wn-004"
-CLOCKS = {"wn-007": (HOUR, "expired"), "wn-008": (-HOUR, "future")}
+# Seconds by which a clock is ahead, and the reason.
+CLOCKS = {"wn-007": (3600, "expired"), "wn-008": (-3600, "future")}
 SLOW, GONE, FAILING, ENDLESS = "wn-009", "wn-010", "wn-011", "wn-012"
 SERVED = {SLOW: "timeout", GONE: "no-connection", FAILING: "http-status", ENDLESS: "too-big"}
 ROTATED, WRONG_ORDER = "wn-013", "wn-014"
@@ -129,7 +128,7 @@ class Servers:
         request.send_response(200)
         request.end_headers()
         for sent in range(1024):
-            request.wfile.write(b"#" * MIB)
+            request.wfile.write(b"#" * 2**20)
             self.sent_mib = max(self.sent_mib, sent + 1)
 
     def come(self) -> None:

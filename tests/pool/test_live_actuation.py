@@ -13,7 +13,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import consumption_pools, event_log
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CONSUMPTION_POLICY, held, jobs, publish, snippet
+from tests.pool.deployed import CONSUMPTION_POLICY, held, jobs, publish, refusals, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -70,15 +70,11 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     for node in NODES:
         box.wait_until(partial(ready, box, node), 90, f"{node}: a target, no grace")
 
-    def refused(node: str) -> int:
-        """Matched jobs that the node has refused at claim time so far."""
-        return box.log_text(full(node), "STARTD").count("can't be split to allocate a dynamic slot")
-
     def cycles() -> int:
         negotiator = box.log_text(box.spec.central_point, "NEGOTIATOR")
         return negotiator.count("Started Negotiation Cycle")
 
-    before, began = {node: refused(node) for node in NODES}, cycles()
+    before, began = {node: refusals(box, full(node)) for node in NODES}, cycles()
     there = " || ".join(f'TARGET.Machine == "{full(node)}"' for node in NO_LEFTOVERS)
     seconds, whole = "$RANDOM_INTEGER(8,14)", box.shared_directory / "whole.log"
     for where, access, file in ((f"!({there})", ACCESS, log), (there, WHOLE, whole)):
@@ -92,7 +88,7 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
             most |= Counter(dict(zip(NODES, seen)))
             time.sleep(max(0, next_look - time.monotonic()))
     logged = event_log.most_at_once(log) | event_log.most_at_once(whole)
-    lost = {node: (refused(node) - before[node]) / (cycles() - began) for node in NODES}
+    lost = {node: (refusals(box, full(node)) - before[node]) / (cycles() - began) for node in NODES}
     print(f"most cores at once: {dict(most)}; by the event log: {dict(logged)}; cap {CAP}")
     print(f"matches refused at claim time, per cycle: {lost}")
 

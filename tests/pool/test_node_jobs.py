@@ -72,7 +72,10 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         running.stop_host(NODE)
         running.write_config(NODE, CONFIG.format(shared=running.shared_directory) + SCHEDULE)
         running.start_host(NODE)
-        running.wait_until(lambda: looked(running, "t1_McGraceTime"), 60, "the node jobs have run")
+        has_run = "t1_McGraceTime isnt undefined"
+        running.wait_until(
+            lambda: len(values(running, constraint=has_run, known=True)) == 4, 60, "they have run"
+        )
         yield running
 
 
@@ -86,12 +89,6 @@ def values(box: Box, *attributes: str, constraint: str = "True", known: bool = F
     """A line for every slot, by name; of the startd, or as the collector knows them."""
     query = ["condor_status", *(() if known else ("-direct", NODE)), "-constraint", constraint]
     return box.run([*query, "-af:V", "Name", *attributes], host=NODE).stdout.splitlines()
-
-
-def looked(box: Box, attribute: str) -> bool:
-    """Whether the collector has that attribute, as a value, of every slot."""
-    lines = values(box, attribute, known=True)
-    return bool(lines) and not any(line.endswith("undefined") for line in lines)
 
 
 def look_again(box: Box) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.publish import text
 from tests.logs import changes_in
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, partitionable, snippet, still
@@ -137,12 +138,12 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     file = published(pool)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
-    first = sequence_of(file)
+    first = text.read(file).sequence or 0
 
     said = sharectl.run("disable", "--reason", "cooling of room 3", "--for", "2h", **parts).stdout
     assert "cooling of room 3" in said
     assert f"no targets at {file}" in said
-    assert sequence_of(file) > first
+    assert (text.read(file).sequence or 0) > first
     withdrawn = file.read_bytes()
     becomes(pool, NO_TARGET)
     cycles: list[str] = []
@@ -192,8 +193,3 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
 
 def is_locked(path: Path) -> bool:
     return subprocess.run(["flock", "-n", str(path), "true"], check=False).returncode != 0
-
-
-def sequence_of(path: Path) -> int:
-    line = next(line for line in path.read_text().splitlines() if line.startswith("# sequence: "))
-    return int(line.rpartition(" ")[2])

@@ -42,17 +42,12 @@ def submit(
     return box.submit(jobs(group, cores, count, seconds, on(node), *lines))
 
 
-def cores_by_group(box: Box, node: str = NODE) -> Counter[str]:
-    """Cores of dynamic slots by group."""
-    return held(box, node)
-
-
 def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
-    """`cores_by_group` of `NODE` and of `KEEPING`, over and over for `WATCHED_SECONDS`."""
+    """Cores by group on `NODE` and on `KEEPING`, over and over for `WATCHED_SECONDS`."""
     until = time.monotonic() + WATCHED_SECONDS
     seen = []
     while time.monotonic() < until:
-        seen.append((cores_by_group(box), cores_by_group(box, KEEPING)))
+        seen.append((held(box, NODE), held(box, KEEPING)))
         time.sleep(0.2)
     return seen
 
@@ -67,7 +62,7 @@ def saturated(box: Box, *nodes: str) -> None:
         for seconds in (4, 5, 7, 9):
             submit(box, "alice", 1, seconds, 120, f"accounting_group_user = u{number}", node=node)
     for node in nodes:
-        full = partial(lambda node: cores_by_group(box, node)["alice"] == CORES, node)
+        full = partial(lambda node: held(box, node)["alice"] == CORES, node)
         box.wait_until(full, 60, f"alice has all of {node}")
         submit(box, "cms.pilot", 8, 600, node=node)
 
@@ -76,22 +71,22 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     """Not without a target, nor without the snippet's CLAIM_WORKLIFE."""
     saturated(box, NODE, KEEPING)
     seen = watched(box)
-    assert max(held["cms"] for held, _ in seen) == 0, "HTCondor alone gives cms its cores"
+    assert max(cores["cms"] for cores, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
     hold_back(box, CAP, NODE, KEEPING)
     submit(box, "lhcb", 1, 4, 20)
     submit(box, "lhcb", 1, 4, 20, FORGED_LINES)
-    box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
-    box.wait_until(lambda: cores_by_group(box)["alice"] == CAP, 90, "alice has its cap")
+    box.wait_until(lambda: held(box, NODE)["cms"] == 8, 60, "cms runs")
+    box.wait_until(lambda: held(box, NODE)["alice"] == CAP, 90, "alice has its cap")
     seen = watched(box)
-    assert max(held["alice"] for held, _ in seen) == CAP, "and no core more"
-    assert max(held["lhcb"] for held, _ in seen) == 0, "no third group, whatever its jobs claim"
-    assert min(held["cms"] for held, _ in seen) == 8
-    assert max(held["cms"] for _, held in seen) == 0, "alice's claims go on from job to job"
+    assert max(cores["alice"] for cores, _ in seen) == CAP, "and no core more"
+    assert max(cores["lhcb"] for cores, _ in seen) == 0, "no third group, whatever its jobs claim"
+    assert min(cores["cms"] for cores, _ in seen) == 8
+    assert max(cores["cms"] for _, cores in seen) == 0, "alice's claims go on from job to job"
 
     publish(box)
     box.wait_until(
-        lambda: sum(cores_by_group(box).values()) == CORES, 60, "without a target all cores work"
+        lambda: sum(held(box, NODE).values()) == CORES, 60, "without a target all cores work"
     )
 
 
