@@ -35,14 +35,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         parser,
         "--set",
         help="a key of the configuration that is otherwise, such as control.law=pid; may be "
-        f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})"
-        ", and with --pledges configured what says the pledges",
-    )
-    parser.add_argument(
-        "--pledges",
-        choices=("recorded", "configured"),
-        default="recorded",
-        help="pledges that each cycle went by (default), or those of the configuration",
+        f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})",
     )
     options.add(parser, "--all", help="a row for each cycle, not only for those that differ")
 
@@ -51,15 +44,14 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
     options.refuse_no_period(arguments)
     config = options.config_of(arguments)
-    own_pledges = arguments.pledges == "configured"
-    decides = tried(config, arguments.settings, own_pledges=own_pledges)
-    law = wiring.plan_config(decides, None if own_pledges else wiring.UNASKED)
+    decides = tried(config, arguments.settings, own_pledges=False)
+    law = wiring.plan_config(decides, wiring.UNASKED)
     ledger = wiring.ledger_of(config)
     first, last = ledger.span() or (0, 0)
     since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
     before = ledger.last_complete(0, since)
     withdraws = decides.control.incomplete == "withdraw"
-    how = Replay(law, wiring.known_of(config), own_pledges=own_pledges, withdraws=withdraws)
+    how = Replay(law, wiring.known_of(config), withdraws=withdraws)
     records = _pages(ledger, since, min(until, last + 1))
     cycles = list(replayed(how, records, before, state_after(before, law.validity_seconds)))
     if not cycles:
@@ -72,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}"
     words = ", ".join((laws, *arguments.settings))
     text = partial(plans.print_replay, cycles, words, everything=arguments.all)
-    heading = {"from": since, "to": until, "decides": words, "pledges": arguments.pledges}
+    heading = {"from": since, "to": until, "decides": words}
     options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
     return 0
 

@@ -191,7 +191,7 @@ def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Conf
             continue
         why = f"the pool stays as it was; write a key of {keys}"
         if first in _PLEDGING:
-            why = "each cycle goes by its recorded pledges; write --pledges configured"
+            why = "each cycle goes by its recorded pledges; try others by `plan --diff`"
         problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
     if problems:
         raise SettingError(problems)

@@ -82,8 +82,6 @@ class Replay:
     config: PlanConfig
     run_times: RunTimes
     """Run times as they are known today."""
-    own_pledges: bool = False
-    """True if the pledges of ``config`` count, not those recorded with each cycle."""
     withdraws: bool = False
     """True if an incomplete cycle withdraws all targets (control.incomplete)."""
 
@@ -109,7 +107,7 @@ def replayed(
             state = replace(state, standing=()) if how.withdraws else state
             yield ReplayedCycle(number, now, DecisionFigures(record.reason), None)
             continue
-        config = how.config if how.own_pledges else with_pledges_of(record, how.config)
+        config = with_pledges_of(record, how.config)
         held = {stand.target.node: stand.target for stand in state.standing_at(now)}
         decision = decide(config, state, snapshot_of(record), now, how.run_times)
         state = decision.state

@@ -182,7 +182,7 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     for (node, group, cores), starts in _starts(previous).items():
         if node in there:
-            for start, stays in _matched(starts, later.get((node, group, cores), ())):
+            for start, stays in _matched(starts, later.get((node, group, cores), Counter())):
                 age = max(0, previous.taken_at - start)
                 rows[group] += _watched(age, age + (between if stays else between / 2))
                 if not stays:
@@ -190,27 +190,23 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
     return {group: RemainingTimes.from_rows(watched) for group, watched in rows.items()}
 
 
-def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
-    """Start of each running job by node, group and cores, earliest first."""
-    starts: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
+def _starts(taken: Snapshot) -> dict[tuple[str, str, int], Counter[int]]:
+    """Number of running jobs by start, for each node, group and cores."""
+    starts: defaultdict[tuple[str, str, int], Counter[int]] = defaultdict(Counter)
     for held in taken.running:
-        starts[held.node, held.group, held.cores] += [taken.taken_at - held.seconds] * held.jobs
-    return {key: sorted(seconds) for key, seconds in starts.items()}
+        starts[held.node, held.group, held.cores][taken.taken_at - held.seconds] += held.jobs
+    return starts
 
 
-def _matched(before: Iterable[int], after: Iterable[int]) -> list[tuple[int, bool]]:
-    """Each start of before, and whether one of after is the same job; both earliest first."""
-    later = iter(after)
-    candidate = next(later, None)
-    matches = []
-    for start in before:
-        while candidate is not None and candidate < start - START_TOLERANCE_SECONDS:
-            candidate = next(later, None)
-        stays = candidate is not None and candidate <= start + START_TOLERANCE_SECONDS
-        matches.append((start, stays))
-        if stays:
-            candidate = next(later, None)
-    return matches
+def _matched(before: Counter[int], after: Counter[int]) -> Iterable[tuple[int, bool]]:
+    """Each start of before, earliest first, and whether a job of after is the same."""
+    later = Counter(after)
+    for start in sorted(before.elements()):
+        near = range(start - START_TOLERANCE_SECONDS, start + START_TOLERANCE_SECONDS + 1)
+        same = next((candidate for candidate in near if later[candidate] > 0), None)
+        if same is not None:
+            later[same] -= 1
+        yield start, same is not None
 
 
 def _watched(begin: float, end: float) -> Iterable[Row]:

@@ -44,19 +44,6 @@ def test_a_period_begins_with_the_targets_that_stood(run: Run) -> None:
     assert (cycle["cycle"], *changed) == (2, 0, 0)
 
 
-@pytest.mark.usefixtures("kept")
-def test_cycles_go_by_their_own_pledges_or_by_the_configured_ones(run: Run) -> None:
-    strategy = ("--set", "control.strategy=pair", "--pledges")
-    pledge = ("--set", "groups.cms.pledge_hs06=0.001")
-    theirs, own = (
-        run("replay", *strategy, *words, "--json").json["summary"]
-        for words in (("recorded",), ("configured", *pledge))
-    )
-    assert theirs["would"]["targets"] > own["would"]["targets"]
-    # The strategy has no estimate: unknown is not zero.
-    assert theirs["would"]["idle_core_seconds"] is None
-
-
 def test_the_cycle_that_differs_most_is_first() -> None:
     figures = DecisionFigures("targets", 4, 4, 1, 320.0, None, 1)
     cycles = [
@@ -112,7 +99,6 @@ MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (
     (2, ("--set", "groups={cms: {pledge_hs06: 1}}")),
     (2, ("--set", "pledges.from=yaml")),
     (2, ("--set", "state_directory=/tmp/x")),
-    (2, ("--pledges", "configured", "--set", "pool.mode=jobs")),
 )
 
 
@@ -138,6 +124,4 @@ def test_settings(run: Run) -> None:
     assert (ended.code, ended.err.count("\n"), "\x1b" in ended.err) == (2, 4, False)
     keys = ("control.law=ewma", "validity_seconds=600", "groups.cms.max_lent_hs06=5")
     settings = [word for key in (*keys, "groups.cms.control.law=pid") for word in ("--set", key)]
-    assert run("replay", *settings).code == 0
-    settings += ["--pledges", "configured", "--set", "groups.cms.pledge_hs06=1000"]
     assert run("replay", *settings).code == 0
