@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import fsum, inf, sqrt
+from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Target
@@ -195,19 +195,12 @@ class Budgets:
 Order = Callable[[Option], tuple[Any, ...]]
 
 
-def by_value(option: Option) -> tuple[float, str, str, int]:
-    """The most valuable first."""
-    return (-option.worth, *option.place)
+def by_worth(exponent: float) -> Order:
+    """Order by worth, most first: at 0 as it is, at 1 for each HS06 given, at others between."""
+    return lambda option: (-option.worth / option.gives_hs06**exponent, *option.place)
 
 
-def by_density(option: Option) -> tuple[float, str, str, int]:
-    """Order by worth for each HS06, most first."""
-    return (-option.worth / option.gives_hs06, *option.place)
-
-
-def between(option: Option) -> tuple[float, str, str, int]:
-    """Order between `by_value` and `by_density`."""
-    return (-option.worth / sqrt(option.gives_hs06), *option.place)
+by_value, by_density = by_worth(0.0), by_worth(1.0)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -227,7 +220,7 @@ def best(
 
     Tests hold the sum of values to a part of the best there is.
     """
-    starts = (filled(options, budgets, (), order) for order in (by_value, between))
+    starts = (filled(options, budgets, (), order) for order in (by_value, by_worth(0.5)))
     choices = max((filled(options, budgets, first=standing), *starts), key=total_worth)
     worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
     for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:

@@ -12,7 +12,6 @@ from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, 
 from sharectl.plan.free_blocks import (
     NO_BLOCKS,
     NOT_LOOKED,
-    BlockLook,
     BlockMemory,
     IdleCores,
     idle_cores,
@@ -28,7 +27,7 @@ from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
 from sharectl.plan.strategies import Situation, Wanted, many_pairs, one_pair
-from sharectl.plan.waits import NOTHING_KNOWN, NodeCores, RunTimes, nodes_of
+from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
@@ -156,12 +155,22 @@ def decide(
     """Decision on a complete snapshot at Unix time ``now``."""
     groups = _controls(config, state, snapshot, now)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
-    left_alone, unheeding = _left_alone(config, state, snapshot, now)
+    # The seed's method steers every node that it is told to.
+    left_alone, unheeding = never_steered(snapshot), dict[str, int]()
+    if config.strategy != "pair":
+        obey_seconds = config.assigning.obey_seconds
+        left_alone, unheeding = left_out(snapshot, standing, state.unheeding, now, obey_seconds)
     look = NOT_LOOKED
     if config.give_up is not None:
         look = look_at_blocks(state.blocks, standing, snapshot, nodes, now, config.give_up)
     free = {name: here for name, here in nodes.items() if name not in left_alone}
-    may_stay = _may_stay(config, standing, free, look)
+    may_stay = [
+        stood
+        for stood in standing
+        if stood.target.node in free
+        and {stood.target.held_back, stood.target.helped} <= config.pledge_hs06.keys()
+        and stood.target not in look.given_back
+    ]
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
@@ -175,9 +184,47 @@ def decide(
     )
     pair = config.strategy == "pair"
     wanted = one_pair(situation) if pair else many_pairs(situation, config.assigning)
-    targets, notes = limited(
+    limited_to = limited(
         standing, may_stay, wanted.targets, config.limits, now, len(nodes), state.uncertain_nodes
     )
+    plan, idle = _planned(config, state, situation, wanted, limited_to, now)
+    after = replace(
+        published(state, plan, now),
+        nodes=len(snapshot.nodes),
+        schedds=snapshot.schedds,
+        controllers={control.group: control.state for control in groups if control.state},
+        unheeding=unheeding,
+        blocks=look.memory if config.give_up is not None else state.blocks,
+    )
+    reasons = {
+        **_node_reasons(situation, wanted, plan.targets),
+        **left_alone,
+        **dict.fromkeys(idle & free.keys(), "given-up"),
+        **{stood.target.node: "absent" for stood in standing if stood.target.node not in nodes},
+    }
+    records = node_records(nodes, plan.targets, reasons, wanted.waits)
+    return Decision(plan, after, groups, records, idle_cores(nodes.values(), standing))
+
+
+def _controls(
+    config: PlanConfig, state: State, snapshot: Snapshot, now: int
+) -> tuple[GroupControl, ...]:
+    """Controls of the groups of all levels."""
+    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
+    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
+    return controls_with_subgroups(controls, config.own_hs06)
+
+
+def _planned(
+    config: PlanConfig,
+    state: State,
+    situation: Situation,
+    wanted: Wanted,
+    limited_to: tuple[tuple[Target, ...], tuple[LimitNote, ...]],
+    now: int,
+) -> tuple[Plan, set[str]]:
+    """Plan, and nodes that stay without a target because nobody came to their cores."""
+    (targets, notes), look = limited_to, situation.look
     idle = {target.node for target in look.given_back} | {node for *_, node in look.left_alone}
     idle -= {target.node for target in targets}
     given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
@@ -189,57 +236,9 @@ def decide(
         held_back=held_back,
         helped=helped,
         limits=(*notes, *wanted.notes, *given_up),
-        multicore_pending=multicore_pending(snapshot),
+        multicore_pending=multicore_pending(situation.snapshot),
     )
-    after = replace(
-        published(state, plan, now),
-        nodes=len(snapshot.nodes),
-        schedds=snapshot.schedds,
-        controllers={control.group: control.state for control in groups if control.state},
-        unheeding=unheeding,
-        blocks=look.memory if config.give_up is not None else state.blocks,
-    )
-    reasons = _node_reasons(situation, wanted, targets) | left_alone
-    reasons |= dict.fromkeys(idle & free.keys(), "given-up")
-    reasons |= dict.fromkeys({stood.target.node for stood in standing} - nodes.keys(), "absent")
-    records = node_records(nodes, targets, reasons, wanted.waits)
-    return Decision(plan, after, groups, records, idle_cores(nodes.values(), standing))
-
-
-def _left_alone(
-    config: PlanConfig, state: State, snapshot: Snapshot, now: int
-) -> tuple[dict[str, str], dict[str, int]]:
-    """Nodes that get no target, with reasons, and those that do not act on theirs, since when."""
-    if config.strategy == "pair":
-        # The seed's steers every node that it is told to.
-        return never_steered(snapshot), {}
-    obey_seconds = config.assigning.obey_seconds
-    return left_out(snapshot, state.standing_at(now), state.unheeding, now, obey_seconds)
-
-
-def _may_stay(
-    config: PlanConfig,
-    standing: Iterable[Standing],
-    nodes: Mapping[str, NodeCores],
-    look: BlockLook,
-) -> list[Standing]:
-    """Targets that stand on ``nodes``, of configured groups, that were not given up."""
-    return [
-        stood
-        for stood in standing
-        if stood.target.node in nodes
-        and {stood.target.held_back, stood.target.helped} <= config.pledge_hs06.keys()
-        and stood.target not in look.given_back
-    ]
-
-
-def _controls(
-    config: PlanConfig, state: State, snapshot: Snapshot, now: int
-) -> tuple[GroupControl, ...]:
-    """Controls of the groups of all levels."""
-    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
-    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
-    return controls_with_subgroups(controls, config.own_hs06)
+    return plan, idle
 
 
 def _node_reasons(
