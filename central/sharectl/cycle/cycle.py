@@ -80,7 +80,7 @@ def run_cycle(
             run_times = ports.history.run_times(tuple(config.pledge_hs06))
         decision = decide(config, before, snapshot, now, run_times)
         proposal = Proposal(decision.plan, decision.state)
-        warnings += doubts(config, before, snapshot, now)
+        warnings += doubts(config, snapshot)
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:

@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
-from sharectl.plan.nodes import ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.nodes import (
+    Controlled,
+    ControlledConstraint,
+    ControlledHosts,
+    ControlledShare,
+)
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
+from sharectl.words import counted
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.plan import PlanConfig, State
@@ -49,12 +55,12 @@ MOST_UNPLACEABLE = 10
 """Groups and sizes of jobs that no node could run, as many as are listed."""
 
 
-def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
-    """Doubts about a complete snapshot at Unix time ``now``, a line each; they change no plan."""
+def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
+    """Doubts about a complete snapshot, a line each; they change no plan."""
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
     untried = snapshot.untried
     return (
-        *_nodes(config, state, snapshot, now),
+        *_nodes(config.controlled, snapshot),
         *power_doubts(snapshot),
         *_several_slots(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
@@ -75,22 +81,18 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
     return (doubt,)
 
 
-def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> Iterator[str]:
-    controlled, nodes = config.controlled, snapshot.nodes
+def _nodes(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
     only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
-    if only_measures or not nodes or any(node.controlled for node in nodes):
+    if only_measures or not snapshot.nodes or any(node.controlled for node in snapshot.nodes):
         return
     choice = "the share comes to less than one node"
     if isinstance(controlled, ControlledHosts):
         choice = ", ".join(controlled.patterns)
     elif isinstance(controlled, ControlledConstraint):
         choice = " ".join(controlled.expression.split())
-    matched = "not the only node" if len(nodes) == 1 else f"none of {len(nodes)} nodes"
-    standing = len(state.standing_at(now))
-    gone = f", and the {standing} that stood are withdrawn" if standing else ""
     yield (
-        f"nodes.controlled matches {matched}: {choice}: no node gets a target{gone}; "
-        "`sharectl snapshot` lists the nodes"
+        f"nodes.controlled matches none of {counted(len(snapshot.nodes), 'node')}: {choice}: no "
+        "node gets a target; `sharectl snapshot` lists the nodes"
     )
 
 

@@ -82,11 +82,6 @@ class Choice(NamedTuple):
         node, held_back, cap_cores, request_cores, *_ = self.option
         return Target(node, held_back, cap_cores, self.helped, request_cores)
 
-    @property
-    def place(self) -> tuple[str, int, str]:
-        """Helped group, cores that its jobs request, and node."""
-        return self.helped, self.option.request_cores, self.option.node
-
 
 Jobs = dict[int, int]
 """Memory that each job requests, MiB, 0 if unknown -> jobs that wait; least memory first."""

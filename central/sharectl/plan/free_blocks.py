@@ -20,8 +20,8 @@ from sharectl.plan.waits import START_TOLERANCE_SECONDS, NodeCores
 MOST_KNOWN_SECONDS = 3600.0
 """Longest wait that is learnt from blocks that were taken."""
 
-MEMORY_BLOCKS = 16
-"""Waits of about so many blocks are remembered."""
+FADING_RATIO = 15 / 16
+"""Part of the longest wait that is left after a block that was taken sooner."""
 
 RETRY_TIMES = 4
 """After the first failure, times as long as the block stood free."""
@@ -86,27 +86,12 @@ class BackOff:
 
 @dataclass(frozen=True)
 class TakenBlocks:
-    """How long blocks of one kind stood free that were taken, the latest counting most."""
+    """Blocks of one kind that jobs took."""
 
     group: str
     cores: int
-    blocks: int
     wait_seconds: float
-    """Mean, from the first look at which they stood free; 0 of those that never did."""
-    deviation_seconds: float
-    """Mean deviation from it."""
-
-    def after(self, wait_seconds: float) -> TakenBlocks:
-        """Figures with one more block."""
-        weight = 1 / min(self.blocks + 1, MEMORY_BLOCKS)
-        error = wait_seconds - self.wait_seconds
-        spread = abs(error) if self.blocks else wait_seconds / 2
-        return replace(
-            self,
-            blocks=self.blocks + 1,
-            wait_seconds=self.wait_seconds + weight * error,
-            deviation_seconds=self.deviation_seconds + weight * (spread - self.deviation_seconds),
-        )
+    """Longest time for which one stood free; it fades as others are taken sooner."""
 
 
 @dataclass(frozen=True)
@@ -166,9 +151,7 @@ NOT_LOOKED = BlockLook()
 
 def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0.0) -> float:
     """Expected time until a free block is taken: as it has stood, at least as others waited."""
-    usual = float(NEGOTIATION_SECONDS)
-    if taken is not None:
-        usual = min(MOST_KNOWN_SECONDS, taken.wait_seconds + 2 * taken.deviation_seconds)
+    usual = NEGOTIATION_SECONDS if taken is None else min(MOST_KNOWN_SECONDS, taken.wait_seconds)
     return max(usual, stood_seconds)
 
 
@@ -250,8 +233,8 @@ def _followed(
             block = before.get(block.place, block)
             blocks[target], starts = _seen(block, nodes[target.node], taken_at, now)
             for start in starts:
-                row = taken.get(kind, TakenBlocks(*kind, 0, 0.0, 0.0))
-                taken[kind] = row.after(float(max(0, block.free_seconds(start))))
+                longest = taken[kind].wait_seconds * FADING_RATIO if kind in taken else 0.0
+                taken[kind] = TakenBlocks(*kind, max(longest, float(block.free_seconds(start))))
                 takers.append(block.place)
     return blocks, taken, takers
 

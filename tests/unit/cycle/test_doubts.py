@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
-from sharectl.model import OTHER, PlanLimits, Snapshot, Source, Standing, Target, UnplaceableJobs
+from sharectl.model import OTHER, PlanLimits, Snapshot, Source, UnplaceableJobs
 from sharectl.plan.nodes import (
     ALL_NODES,
     Controlled,
@@ -28,29 +28,26 @@ def config(controlled: Controlled = ALL_NODES) -> PlanConfig:
     return PlanConfig(PLEDGES, PlanLimits(), 3060, controlled)
 
 
-def looks() -> Iterator[tuple[PlanConfig, State, Snapshot]]:
+def looks() -> Iterator[tuple[PlanConfig, Snapshot]]:
     """Looks with one doubt each, of every kind."""
-    stood = (Standing(Target("wn-1", "alice", 0, "cms", 8), NOW - 9),)
-    for until in (NOW + 1, NOW):
-        yield config(TYPO), State(standing=stood, standing_until=until), NONE_CONTROLLED
-    for controlled in (ControlledConstraint("t1_room ==\n3"), ControlledShare(0.2)):
-        yield config(controlled), State(), NONE_CONTROLLED
+    for controlled in (TYPO, ControlledConstraint("t1_room ==\n3"), ControlledShare(0.2)):
+        yield config(controlled), NONE_CONTROLLED
     seen = snapshot(TWO)
     nodes = seen.nodes
     silent = tuple(replace(node, power_assumed=True) for node in nodes)
-    yield config(), State(), replace(seen, nodes=silent)
+    yield config(), replace(seen, nodes=silent)
     several = (replace(nodes[0], several_slots=True), nodes[1])
-    yield config(), State(), replace(seen, nodes=several)
+    yield config(), replace(seen, nodes=several)
     some = running("wn-1", "alice", 1, 8)
-    yield config(), State(), snapshot([some, running("wn-1", OTHER, 8)])
-    yield config(), State(), snapshot([some], {(OTHER, 8): 3})
-    yield config(), State(), replace(seen, untried="shapes of jobs were not tried")
+    yield config(), snapshot([some, running("wn-1", OTHER, 8)])
+    yield config(), snapshot([some], {(OTHER, 8): 3})
+    yield config(), replace(seen, untried="shapes of jobs were not tried")
     nobody = UnplaceableJobs("cms", 8, 5, "ap#1.0")
-    yield config(), State(), replace(seen, unplaceable=(nobody,))
+    yield config(), replace(seen, unplaceable=(nobody,))
 
 
 def test_every_doubt_is_as_it_was(golden: Callable[[str, str], None]) -> None:
-    lines = [doubts(*look, NOW) for look in looks()]
+    lines = [doubts(*look) for look in looks()]
     assert {len(doubt) for doubt in lines} == {1}
     golden("cycle/doubts.txt", "".join(f"{line}\n" for (line,) in lines))
 
@@ -66,7 +63,7 @@ def test_an_intended_configuration_is_not_doubted() -> None:
         (ALL_NODES, snapshot([some])),
         (ALL_NODES, snapshot([some], {(OTHER, 8): 3, ("cms", 1): 1})),
     ):
-        assert doubts(config(controlled), State(), look, NOW) == ()
+        assert doubts(config(controlled), look) == ()
     assert power_doubts(replace(seen, nodes=())) == ()
 
 

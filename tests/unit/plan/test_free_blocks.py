@@ -103,7 +103,7 @@ def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str, cores: 
     assert after.state.blocks.back_offs == ()
     assert [row.free_since for row in after.state.blocks.open] == [NOW + 700]
     (row,) = after.state.blocks.taken
-    assert (row.blocks, row.wait_seconds) == (1, 600.0)
+    assert row.wait_seconds == 600.0
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_lon
     assert (gone.plan.targets, reason(gone)) == ((), "given-up")
 
 
-def test_patience_follows_what_blocks_waited_that_were_taken() -> None:
-    row = TakenBlocks("cms", 8, 0, 0.0, 0.0)
-    assert GiveUp().patience_seconds(expected_wait_seconds(None)) == 180.0
-    for _ in range(40):
-        row = row.after(300.0)
-    assert GiveUp().patience_seconds(expected_wait_seconds(row)) == pytest.approx(
-        120 + 300, rel=0.2
-    )
-    for _ in range(40):
-        row = row.after(1e9)
-    assert GiveUp().patience_seconds(expected_wait_seconds(row)) == 120 + 3600
-    assert GiveUp(5.0).patience_seconds(expected_wait_seconds(row)) == 5.0
+def test_patience_follows_the_longest_wait_of_blocks_that_were_taken() -> None:
+    for taken, seconds in ((None, 60), (300.0, 300), (1e9, 3600)):
+        row = None if taken is None else TakenBlocks("cms", 8, taken)
+        assert GiveUp().patience_seconds(expected_wait_seconds(row)) == 120 + seconds
+        assert GiveUp(5.0).patience_seconds(expected_wait_seconds(row)) == 5.0
+
+
+def test_a_long_wait_fades_as_blocks_are_taken_sooner() -> None:
+    blocks = BlockMemory(taken=(TakenBlocks("cms", 8, 1600.0),))
+    job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
+    after = decide(law(), replace(begun(), blocks=blocks), pool(NOW, job), NOW)
+    assert [row.wait_seconds for row in after.state.blocks.taken] == [1500.0]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
 def test_own_jobs_of_a_misspelt_subgroup_are_a_doubt() -> None:
     taken = snapshot()
     fewer = tuple(job for job in taken.running if job.group != "alice.prod")
-    (doubt,) = doubts(law(), State(), replace(taken, running=fewer), NOW)
+    (doubt,) = doubts(law(), replace(taken, running=fewer))
     assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt
 
 

@@ -30,7 +30,7 @@ STATE = State(
     blocks=BlockMemory(
         open=(OpenBlock("wn-1", "cms", 8, NOW, free_since=NOW + 1),),
         back_offs=(BackOff("cms", 8, "wn-1", 1, 60.0, NOW + 60),),
-        taken=(TakenBlocks("cms", 8, 3, 60.5, 0.0),),
+        taken=(TakenBlocks("cms", 8, 60.5),),
     ),
 )
 CONTENT = {"schema_version": 1, **json.loads(json.dumps(asdict(STATE)))}
