@@ -20,7 +20,6 @@ from sharectl.times import DAY_SECONDS
 from sharectl.words import printable
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
-DEFAULT_PLOT_INTERVALS = (60.0, 300.0)
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)
 _MOST = 10**9
 _SOURCES = """\
@@ -92,8 +91,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--interval",
         metavar="SECONDS[,…]",
         type=_intervals,
-        help=f"intervals to compare (default: {_USUAL}; live, the negotiator's own too; for --plot "
-        "60,300)",
+        help=f"intervals to compare (default: {_USUAL}; live, the negotiator's own too)",
     )
     costs.add_argument(
         "--claim-worklife",
@@ -122,14 +120,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw the saw-tooth of the formula over run times into FILE, as SVG",
+        help="draw the formula's saw-tooth over run times as SVG (default intervals: 60,300)",
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     if arguments.plot:
-        drawing = cadence.figure(arguments.interval or DEFAULT_PLOT_INTERVALS)
+        drawing = cadence.figure(arguments.interval or (60.0, 300.0))
         arguments.plot.write_text(drawing, encoding="utf-8")
     facts = _facts(arguments)
     duration = arguments.cycle_duration

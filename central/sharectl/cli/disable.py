@@ -34,7 +34,6 @@ _EPILOG = (
     "answers. Where this command cannot run, `touch disabled` in state_directory does the same at "
     "the next cycle. Nodes: /etc/sharectl/disabled, or SHARECTL_ENABLED = False."
 )
-_NOT_SET = "the switch could not be set"
 _STOP = (
     "cycles go on publishing unless it was set before: run this as the user of the service or as "
     "root, or stop sharectl.timer"
@@ -99,8 +98,9 @@ def _disable(arguments: argparse.Namespace) -> int:
     done, locked = _withdrawn(config, off, outlets)
     failures.errors += done.errors
     problems = list(failures.messages)
+    unset = f"the switch could not be set; {_effect(done)}"
     if not is_set:
-        problems.append(f"{_NOT_SET}; {_effect(done)}; {_STOP}")
+        problems.append(f"{unset}; {_STOP}")
     places = [*done.places, *done.emptied]
     content = {
         "disabled": asdict(off) if is_set else None,
@@ -108,8 +108,7 @@ def _disable(arguments: argparse.Namespace) -> int:
         "published": places,
         "problems": problems,
     }
-    unset = f"NOT disabled: {_NOT_SET}; {_effect(done)}"
-    reply = f"disabled {disabled_words(off)}" if is_set else unset
+    reply = f"disabled {disabled_words(off)}" if is_set else f"NOT disabled: {unset}"
     lines = [reply, *(f"no targets at {place}" for place in places)]
     options.show(arguments, "disabled", content, lines)
     if problems:

@@ -31,10 +31,9 @@ class FigureKind(NamedTuple):
     unit: str
     values: OfBucket
     style: str = ""
-    """Begin of the lines' styles, which are then numbered; empty: their names."""
+    """Begin of numbered styles, ``group`` or ``layer`` (stacked); empty: names of the lines."""
     summed: bool = False
     """True for sums over time."""
-    stacked: bool = False
     crosses: bool = False
     """True for a cross at each incomplete cycle."""
     between: Optional[tuple[float, float]] = None
@@ -64,7 +63,7 @@ def group_kinds(group: str, layers: Layers, deadband_hs06: float) -> list[Figure
             }
 
         title = f"{key.capitalize()}, by job size"
-        return FigureKind(key, title, unit, values, style="layer", stacked=True)
+        return FigureKind(key, title, unit, values, style="layer")
 
     work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
     error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
@@ -138,8 +137,8 @@ def drawings(
     names
         Of the periods; one empty string if there is only one.
     """
-    shown = [_curves(kind, series) for series in periods]
-    limits = limits_of(shown, stacked=kind.stacked, also=kind.between or ())
+    shown, stacked = [_curves(kind, series) for series in periods], kind.style == "layer"
+    limits = limits_of(shown, stacked=stacked, also=kind.between or ())
     seconds = max(series.until - series.since for series in periods)
     drawn = []
     for number, (series, lines, name) in enumerate(zip(periods, shown, names), start=1):
@@ -152,8 +151,8 @@ def drawings(
             ticks=time_ticks(series.since, end, _TIME_TICKS),
             up=limits,
             unit=kind.unit,
-            curves=_layers_in_use(lines) if kind.stacked else lines,
-            stacked=kind.stacked,
+            curves=_layers_in_use(lines) if stacked else lines,
+            stacked=stacked,
             # Only a longer period fills the rest of the axis.
             gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
             crosses=[

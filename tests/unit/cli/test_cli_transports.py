@@ -100,7 +100,6 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
     [
         (Seal("pool-1"), "is not signed"),
         (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
-        (Seal(None, KEY), "is for pool None"),
         (Seal("pool-1", SigningKey("a", b"x" * 32)), "that its text and the key a do not make"),
     ],
 )

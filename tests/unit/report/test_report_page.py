@@ -25,21 +25,13 @@ SUBJECT = Subject("t1", APRIL)
 DAY = 86400
 
 
-def changed(made: Series, first: int = 0, last: int = 10**6, **fields: object) -> Series:
-    """A series in some of whose buckets groups have other ``fields``."""
-    buckets = [
-        replace(
-            bucket,
-            groups={
-                name: replace(point, **fields)  # type: ignore[arg-type]
-                for name, point in bucket.groups.items()
-            },
-        )
-        if first <= number < last
-        else bucket
-        for number, bucket in enumerate(made.buckets)
-    ]
-    return replace(made, buckets=tuple(buckets))
+def changed(made: Series, last: int = 10**6, **fields: object) -> Series:
+    """A series in whose buckets up to ``last`` groups have other ``fields``."""
+    buckets = []
+    for bucket in made.buckets[:last]:
+        points = {name: replace(at, **fields) for name, at in bucket.groups.items()}  # type: ignore[arg-type]
+        buckets.append(replace(bucket, groups=points))
+    return replace(made, buckets=(*buckets, *made.buckets[last:]))
 
 
 def of_group(period: dict[str, Any], name: str) -> dict[str, Any]:
@@ -90,7 +82,7 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     pages = {
         "ten minutes": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, problems=notes)),
         "compared": ([series(2, TWO), series(3, TWO, since=APRIL + 40 * DAY)], SUBJECT),
-        "imported": ([changed(series(0.5, TWO, imported=True, sizes=(1, 0)))], SUBJECT),
+        "imported": ([series(0.5, TWO, imported=True, sizes=(1, 0))], SUBJECT),
         "no pledges": ([series(0.1, {"cms": 0.0})], Subject("", APRIL, 3000.0)),
         "lost": ([replace(series(0.2), buckets=tuple(lost))], SUBJECT),
         "empty": ([Series(APRIL, APRIL + DAY, 300)], SUBJECT),
@@ -151,7 +143,7 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
 def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> None:  # noqa: FBT001
     made = series(2)
     half = len(made.buckets) // 2
-    begin, late = made.buckets[half].start, changed(made, 0, half, held_back_nodes=None)
+    begin, late = made.buckets[half].start, changed(made, half, held_back_nodes=None)
     if not knows_group:
         older = [replace(bucket, groups={}) for bucket in made.buckets[:half]]
         late = replace(made, buckets=(*older, *made.buckets[half:]))
