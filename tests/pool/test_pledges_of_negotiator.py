@@ -101,6 +101,6 @@ def test_while_it_negotiates_its_last_answer_is_used(
     pledges = {row["group"]: row["pledge_hs06"] for row in done["errors"]}
     assert pledges["alice"] == pytest.approx(HS06["alice"])
     silent = "negotiator: no answer within 3 s"
-    assert f"{silent}; what it said 0.0 hours ago is in use" in done["warnings"]
+    assert any(line.startswith(f"{silent}; what it said ") for line in done["warnings"])
     assert f"{silent}; there is no copy of what it said before" in lost.stderr
     assert not fresh.targets.exists()

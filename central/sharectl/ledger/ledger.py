@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -74,10 +73,6 @@ class Ledger:
                 "cycle; docs/ledger.md tells how to get out of the old one what can be read",
                 supersedes=str(error),
             ) from error
-
-    def is_readable(self) -> bool:
-        """Tell whether there is a ledger that this user may read."""
-        return os.access(self.path, os.R_OK)
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
         """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first."""

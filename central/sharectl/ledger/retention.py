@@ -62,7 +62,8 @@ def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
 
     New cycles use free pages. A full VACUUM would write the whole file again.
     """
-    pages, free, size = _pages(connection)
+    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    pages, free, size = connection.execute(query).fetchone()
     if free and (pages * size > keep.max_bytes or free * 8 > pages):
         # `execute` would make one step of this statement, which gives back one page.
         connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
@@ -70,11 +71,6 @@ def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
 
 def _used_bytes(connection: sqlite3.Connection) -> int:
     """Bytes of the file without its free pages."""
-    pages, free, size = _pages(connection)
-    return (pages - free) * size
-
-
-def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
-    pages, free, size = connection.execute(query).fetchone()
-    return pages, free, size
+    pragmas = "pragma_page_count, pragma_freelist_count, pragma_page_size"
+    query = f"SELECT (page_count - freelist_count) * page_size FROM {pragmas}"
+    return int(connection.execute(query).fetchone()[0])

@@ -22,19 +22,17 @@ from typing import TYPE_CHECKING, Any, Optional
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.config.model import CricPledgesConfig
 from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.files.documents import Document
 from sharectl.model import MAX_HS06
 from sharectl.pledges.join import (
     Joined,
     SteeredGroup,
-    ago,
     copy_in,
     join,
     keep_copy,
     some,
 )
 from sharectl.shares.pledges import Period, Pledge, jumps, period_at
-from sharectl.times import DAY_SECONDS
+from sharectl.times import DAY_SECONDS, span
 from sharectl.words import quoted, shown
 
 if TYPE_CHECKING:
@@ -214,17 +212,12 @@ class CricPledges:
     confirm: bool = False
     """Take pledges however much they differ from those in use."""
 
-    @property
-    def document(self) -> Document:
-        """The copy in its file."""
-        return Document(self.copy_file, 2 * MAX_BYTES)
-
     def ask(self, now: int, warnings: list[str]) -> Joined:
         """Pledges of the quarter that ``now`` is in, for `AllPledges`."""
         period = period_at(now)
         url = self.access.url.replace("{year}", str(period.year))
         url = url.replace("{previous_year}", str(period.year - 1))
-        before = copy_in(self.document, Copy, warnings)
+        before = copy_in(self.copy_file, Copy, warnings)
         is_young = (
             before is not None
             and before.url == url
@@ -241,8 +234,8 @@ class CricPledges:
         else:
             raise InputError(list(dict.fromkeys(problems)))
         if problems:
-            age = ago(now - copy.asked_at)
-            warnings.append(f"{'; '.join(problems)}; the copy of {age} is in use")
+            age = span(now - copy.asked_at)
+            warnings.append(f"{'; '.join(problems)}; the copy of {age} ago is in use")
         return self._used(copy, offers, now, warnings)
 
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
@@ -253,10 +246,10 @@ class CricPledges:
     def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""
         if before is None or before.template != self.access.url:
-            raise InputError([f"there is no copy of it in {self.document.path}"])
+            raise InputError([f"there is no copy of it in {self.copy_file}"])
         age, most = now - before.asked_at, self.access.max_age_days
         if abs(age) > most * DAY_SECONDS:
-            fact = f"the copy in {self.document.path} is of {ago(age)}"
+            fact = f"the copy in {self.copy_file} is of {span(age)} ago"
             raise InputError([f"{fact}, older than pledges.cric.max_age_days ({most:g})"])
         return before
 
@@ -292,12 +285,12 @@ class CricPledges:
                     age = now - (was.said_at or 0)
                     if age > self.access.max_age_days * DAY_SECONDS:
                         del offers[name]
-                        absent[name] = f"{jump} is of {ago(age)}, too old to stay"
+                        absent[name] = f"{jump} is of {span(age)} ago, too old to stay"
                     else:
                         warnings.append(f"{group.place}: {jump} stays in use")
                 elif copy.asked_at != now:
                     offers[name] = accepted[name]
         joined = join(self.wanted, offers, absent)
         if self.keep and (copy.asked_at == now or accepted != copy.accepted):
-            keep_copy(self.document, replace(copy, accepted=accepted), warnings)
+            keep_copy(self.copy_file, replace(copy, accepted=accepted), warnings)
         return joined

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import isclose
+from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.config.groups import overpromised
@@ -14,11 +15,10 @@ from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Source
 from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
-from sharectl.times import DAY_SECONDS
 from sharectl.words import shown
 
 T = TypeVar("T")
-_HOUR_SECONDS = 3600
+_MAX_BYTES = 2**25
 _SAME = 1e-9
 _MOST_NAMES = 10
 
@@ -111,20 +111,20 @@ def join(
 # ---- the copy of a source's answer
 
 
-def copy_in(document: Document, kind: type[T], warnings: list[str]) -> Optional[T]:
+def copy_in(path: Path, kind: type[T], warnings: list[str]) -> Optional[T]:
     """Copy in its file; None without one that can be read."""
     try:
-        return document.read(partial(record, kind))
+        return Document(path, _MAX_BYTES).read(partial(record, kind))
     except (OSError, DocumentError) as error:
-        fact = f"{document.path}: cannot be read: {shown(str(error))}"
+        fact = f"{path}: cannot be read: {shown(str(error))}"
         warnings.append(f"{fact}; it is written again when the source answers")
         return None
 
 
-def keep_copy(document: Document, copy: Any, warnings: list[str]) -> None:
+def keep_copy(path: Path, copy: Any, warnings: list[str]) -> None:
     """Replace the file of a copy, which is a dataclass."""
     try:
-        document.replace(asdict(copy))
+        Document(path, _MAX_BYTES).replace(asdict(copy))
     except StateError as error:
         warnings.append(f"the copy of the pledges is not kept: {error}")
 
@@ -137,10 +137,3 @@ def some(names: Iterable[str]) -> str:
     every = list(names)
     rest = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
     return ", ".join(map(shown, every[:_MOST_NAMES])) + rest
-
-
-def ago(seconds: float) -> str:
-    """Age, such as ``3.5 hours ago``."""
-    if seconds < 2 * DAY_SECONDS:
-        return f"{max(0.0, seconds) / _HOUR_SECONDS:.1f} hours ago"
-    return f"{seconds / DAY_SECONDS:.1f} days ago"

@@ -24,21 +24,19 @@ from sharectl.condor.negotiator import (
 )
 from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import PoolUnavailableError
-from sharectl.files.documents import Document
 from sharectl.model import PoolConfig
 from sharectl.pledges.join import (
     Joined,
     SteeredGroup,
-    ago,
     copy_in,
     join,
     keep_copy,
     some,
 )
 from sharectl.shares.pledges import Pledge
+from sharectl.times import span
 
 SOURCE = "negotiator"
-_MOST_BYTES = 2**22
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
 
@@ -63,11 +61,6 @@ class NegotiatorPledges:
     copy_file: Path
     keep: bool = False
     """Write the copy; a dry run does not."""
-
-    @property
-    def document(self) -> Document:
-        """The copy in its file."""
-        return Document(self.copy_file, _MOST_BYTES)
 
     def ask(self, now: int, warnings: list[str]) -> Joined:
         """Pledges of this moment, for `AllPledges`."""
@@ -130,19 +123,21 @@ class NegotiatorPledges:
             return self._copy(now, f"negotiator: {answer.source.problem}", warnings), cores, hs06
         copy = KnobsCopy(access.name, now, tuple(answer.value))
         if self.keep:
-            keep_copy(self.document, copy, warnings)
+            keep_copy(self.copy_file, copy, warnings)
         return copy, cores, hs06
 
     def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
         """Copy that stands in for a negotiator with ``problem``."""
-        copy = copy_in(self.document, KnobsCopy, warnings)
+        copy = copy_in(self.copy_file, KnobsCopy, warnings)
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
         age, most = now - copy.asked_at, self.access.max_age_seconds
         if abs(age) > most:
             bound = f"pledges.negotiator.max_age_seconds ({most:g})"
-            raise PoolUnavailableError(f"{problem}; the copy is of {ago(age)}, older than {bound}")
-        warnings.append(f"{problem}; what it said {ago(age)} is in use")
+            raise PoolUnavailableError(
+                f"{problem}; the copy is of {span(age)} ago, older than {bound}"
+            )
+        warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
 
 

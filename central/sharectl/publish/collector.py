@@ -39,9 +39,6 @@ PROJECTION = (
     "t1_TargetPool",
 )
 
-Sender = Optional[tuple[str, str]]
-"""Identity that a collector gives sharectl, with the method; None if it is not known."""
-
 _PAGE = "(docs/transports.md)"
 _TOKEN = f"give sharectl a token {_PAGE}"
 _PUBLISHING = "UPDATE_AD_GENERIC"
@@ -300,8 +297,8 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
     return "; ".join(problems) or None
 
 
-def why_not_shown(sender: Sender, expected: Optional[str]) -> str:
-    """Words on the ``sender`` of ads that are not there, and the remedies."""
+def why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
+    """Words on the sender (identity and method) of ads that are not there, and the remedies."""
     known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender else ""
     if sender and expected not in (None, sender[0]):
         known_as += f", not as {expected}"

@@ -96,9 +96,9 @@ def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
     pledged = silent(tmp_path)
     assert (pledged.hs06, pledged.pledges[0].said_at) == ({"cms": 400}, NOW)
     assert pledged.warnings[0].startswith("negotiator: ")
-    assert pledged.warnings[0].endswith("; what it said 0.5 hours ago is in use")
+    assert pledged.warnings[0].endswith("; what it said 30 min ago is in use")
     old = problem_of(silent(tmp_path, max_age_seconds=1799.0))
-    assert "is of 0.5 hours ago, older than pledges.negotiator.max_age_seconds (1799)" in old
+    assert "is of 30 min ago, older than pledges.negotiator.max_age_seconds (1799)" in old
     document.replace(asdict(KnobsCopy("another", NOW, knobs)))
     assert "there is no copy of what it said before" in problem_of(silent(tmp_path))
 

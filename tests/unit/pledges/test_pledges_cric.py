@@ -208,7 +208,7 @@ def test_what_a_server_may_do_ends_in_the_copy_or_in_no_pledges_and_is_said(
     assert {pledge.said_at for pledge in pledged.pledges} == {NOW}
     (warning,) = pledged.warnings
     assert problem in warning
-    assert warning.endswith("the copy of 2.0 days ago is in use")
+    assert warning.endswith("the copy of 2 d ago is in use")
     assert source.copy_file.read_bytes() == kept
 
 
