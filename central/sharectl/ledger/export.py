@@ -23,8 +23,6 @@ from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
 
 Value = Union[int, float, bool, str, None]
-Row = dict[str, Any]
-"""Values by the name of their column, and by other names."""
 
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
 """Begins of a text that a spreadsheet takes for a formula."""
@@ -50,7 +48,8 @@ class Table:
     summary: str
     names: str
     """Names of the columns behind those of the cycle, parted by blanks."""
-    make_rows: Callable[[CycleRecord], Iterator[Row]]
+    make_rows: Callable[[CycleRecord], Iterator[dict[str, Any]]]
+    """Values of each row by the name of their column, and by other names."""
     needs_nodes: bool = False
 
     @property
@@ -71,7 +70,7 @@ class Table:
 # ---- rows
 
 
-def _groups(record: CycleRecord) -> Iterator[Row]:
+def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
     recorded = not record.imported
     for control in record.groups:
         usage = control.error.usage
@@ -98,7 +97,7 @@ def _groups(record: CycleRecord) -> Iterator[Row]:
         }
 
 
-def _waits(record: CycleRecord) -> Iterator[Row]:
+def _waits(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for waits in record.waits:
         for state, times in (("pending", waits.pending), ("started", waits.started)):
             if times is not None:
@@ -106,7 +105,7 @@ def _waits(record: CycleRecord) -> Iterator[Row]:
                 yield {**vars(times), **kind}
 
 
-def _cycles(record: CycleRecord) -> Iterator[Row]:
+def _cycles(record: CycleRecord) -> Iterator[dict[str, Any]]:
     recorded = not record.imported
     sources = [[source.name, source.seconds, source.problem] for source in record.sources]
     yield {
@@ -121,7 +120,7 @@ def _cycles(record: CycleRecord) -> Iterator[Row]:
     }
 
 
-def _decided_by(record: CycleRecord) -> Row:
+def _decided_by(record: CycleRecord) -> dict[str, Any]:
     return {
         "strategy": None if record.imported else record.strategy,
         "setpoint": record.setpoint,
@@ -129,14 +128,14 @@ def _decided_by(record: CycleRecord) -> Row:
     }
 
 
-def _nodes(record: CycleRecord) -> Iterator[Row]:
+def _nodes(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
         memory_mib, is_target = node.memory_mib or None, node.target is not None
         more = {"memory_mib": memory_mib, "idle_cores": node.idle_cores, "target": is_target}
         yield {**vars(node), **more}
 
 
-def _jobs(record: CycleRecord) -> Iterator[Row]:
+def _jobs(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
         for group, cores, jobs, seconds, memory_mib in node.held:
             yield {
@@ -149,7 +148,7 @@ def _jobs(record: CycleRecord) -> Iterator[Row]:
             }
 
 
-def _targets(record: CycleRecord) -> Iterator[Row]:
+def _targets(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
         if node.target is not None:
             yield {**vars(node), **vars(node.target)}

@@ -36,8 +36,7 @@ LAST_CYCLES = 200
 _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
 _BROKEN = (
     "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, "
-    "plans are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away "
-    "while no cycle runs"
+    "plans are not; {remedy}"
 )
 _COUNTS = {
     "cycles": "SELECT count(*) FROM cycles",

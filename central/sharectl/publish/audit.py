@@ -66,18 +66,16 @@ class AuditFile:
         """Add a line a node."""
         plan = record.plan
         limits = [note.code for note in plan.limits]
-        common = {
-            "why": {"reason": record.reason, "text": record.text, "limits": limits},
-            "sequence": plan.sequence,
-            "recovered": record.recovered,
-        }
+        why = {"reason": record.reason, "text": record.text, "limits": limits}
         rows = (
             {
                 "change": "removed" if change.after is None else change.kind,
                 "node": change.nodes[0],
                 "before": _target(change.before),
                 "after": _target(change.after),
-                **common,
+                "why": why,
+                "sequence": plan.sequence,
+                "recovered": record.recovered,
             }
             for change in record.changes
         )
@@ -91,10 +89,9 @@ class AuditFile:
     def _append(self, event: str, now: int, rows: Iterable[Mapping[str, Any]]) -> None:
         path = self.state_directory / PLACE
         head = {"schema_version": SCHEMA_VERSION, "time": now, "event": event}
-        who = {"who": asdict(self.who)}
+        head["who"] = asdict(self.who)
         lines = [
-            json.dumps({**head, **who, **row}, ensure_ascii=False, separators=(",", ":"))
-            for row in rows
+            json.dumps({**head, **row}, ensure_ascii=False, separators=(",", ":")) for row in rows
         ]
         try:
             files.make_folder(path.parent)

@@ -83,18 +83,15 @@ class CollectorPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors."""
         deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, way=self.way)
-        delivered = {
-            address: answer.value or (None, answer.source.problem)
-            for address, answer in self._ask(deliver).items()
-        }
-        problems = [
-            f"collector {address}: {problem}"
-            for address, (_, problem) in delivered.items()
-            if problem
-        ]
+        places, problems = [], []
+        for address, answer in self._ask(deliver).items():
+            identity, problem = answer.value or (None, answer.source.problem)
+            places.append(f"collector:{address}({identity})")
+            if problem:
+                problems.append(f"collector {address}: {problem}")
         if problems:
             raise PublishError("; ".join(problems))
-        return ",".join(f"collector:{address}({who})" for address, (who, _) in delivered.items())
+        return ",".join(places)
 
     def look(self) -> list[PlacedTargets]:
         """Look into every collector."""

@@ -23,13 +23,12 @@ MAX_REASON = 500
 """Characters of a reason."""
 
 _MAX_BYTES = 65536
-_WAIT_SECONDS = 5.0
 
 
 class DisabledFile:
     """Switch of the central manager; see `sharectl.cycle.ports.Switch`."""
 
-    def __init__(self, state_directory: Path, wait_seconds: float = _WAIT_SECONDS) -> None:
+    def __init__(self, state_directory: Path, wait_seconds: float = 5.0) -> None:
         self.path = state_directory / "disabled"
         self.document = Document(self.path, _MAX_BYTES)
         self.wait_seconds = wait_seconds

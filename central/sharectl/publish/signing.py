@@ -186,12 +186,11 @@ def _file_system(file: Path, mounts: Path) -> Optional[str]:
         entries = mounts.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return None
+    rows = (entry.split(" ") for entry in entries if entry.count(" ") > 1)
+    # Of several mounts at one point the last one counts.
+    kinds = {
+        Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)): kind
+        for _, point, kind, *_ in rows
+    }
     real = Path(os.path.realpath(file))  # the file need not be there yet
-    innermost, kind_there = 0, None
-    for entry in entries:
-        _device, escaped, kind = [*entry.split(" "), "", "", ""][:3]
-        point = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), escaped))
-        # Of several mounts at one point the last one counts.
-        if kind and (point == real or point in real.parents) and len(point.parts) >= innermost:
-            innermost, kind_there = len(point.parts), kind
-    return kind_there
+    return next((kinds[point] for point in (real, *real.parents) if point in kinds), None)
