@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
-from sharectl.check.findings import Check, Finding, Level
+from sharectl.check.findings import Check, Level
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 
@@ -49,34 +49,49 @@ CASES = [
     for level, _, name in [title.partition(": ")]
 ]
 """Level, check, and lines that break the good configuration for it."""
-Found = Callable[[str], list[Finding]]
-
-
-@pytest.fixture
-def found(tmp_path: Path) -> Found:
-    """Findings about a configuration, which is written into ``a.conf``."""
-
-    def write_and_check(text: str) -> list[Finding]:
-        (tmp_path / "a.conf").write_text(text)
-        return check(tmp_path / "a.conf")[0]
-
-    return write_and_check
-
-
-def kinds(findings: list[Finding]) -> list[tuple[str, str]]:
-    return [(finding.id, finding.level.value) for finding in findings]
 
 
 @pytest.mark.parametrize("path", CORRECT, ids=lambda path: path.stem)
 def test_policies_that_work_have_no_error(path: Path) -> None:
     """Policies of HTCondor's authors, of admins, and those that are rendered."""
     expected = [(name, "advice") for name in ADVICE_ON_CORRECT.get(path.stem, [])]
-    assert kinds(check(path)[0]) == expected
+    assert [(finding.id, finding.level.value) for finding in check(path)[0]] == expected
 
 
-def test_the_good_policy_has_no_fault(found: Found) -> None:
-    of_type = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
-    assert found(GOOD) == found(of_type) == check_text("-", GOOD) == []
+OF_TYPE = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
+ACCESS_POINT = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD, []),
+        (OF_TYPE, []),
+        ("START = True\n", ["policy: error"]),
+        ("CLAIM_PARTITIONABLE_LEFTOVERS = False\n", []),
+        (ACCESS_POINT, ["leftovers: advice"]),
+        (WITHOUT_LEFTOVERS, []),
+        (WITHOUT_LEFTOVERS + WEIGHED, ["access points: error"]),
+        (f"{WITHOUT_LEFTOVERS}{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n", []),
+        # Causes come first, and knobs of a type are one finding.
+        (
+            OF_TYPE.replace("_POLICY", "_POLCY"),
+            ["knobs: error", "policy: error", "slot types: error"],
+        ),
+        (DUMP + TYPE_1 + OF_TYPE[len(TYPE_1) :].replace("TYPE_1", "TYPE_3"), ["slot types: error"]),
+        (
+            OF_TYPE.replace("CONSUMPTION_POLICY = True", "CONSUMPTION_POLICY = Yes"),
+            ["knobs: error"],
+        ),
+        (OF_TYPE.replace("PARTITIONABLE = True", "PARTITIONABLE = Yes"), ["knobs: error"]),
+        # The startd takes the policy of all types for an invalid one.
+        (f"{TYPE_1}{GOOD}SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n", ["knobs: error"]),
+    ],
+)
+def test_findings_of_whole_configurations(text: str, expected: list[str]) -> None:
+    findings = check_text("a.conf", text)
+    assert [f"{finding.id}: {finding.level.value}" for finding in findings] == expected
 
 
 def test_each_fault_is_found_and_worded_as_listed(golden: Callable[[str, str], None]) -> None:
@@ -123,66 +138,18 @@ def test_what_does_no_harm_is_no_error(added: str, tmp_path: Path) -> None:
     assert {finding.id for finding in check(path)[0]} <= ({"weight"} if WEIGHED in added else set())
 
 
-def test_a_finding_is_where_the_last_assignment_is(found: Found, tmp_path: Path) -> None:
-    (finding,) = found(f"{GOOD}SLOT_WEIGHT = (1\n")
-    assert finding.place == f"{tmp_path / 'a.conf'}:{LINE}"
+def test_a_finding_is_where_the_last_assignment_is() -> None:
     (finding,) = check_text("policies.yaml", f"{GOOD}SLOT_WEIGHT = (1\n")
     assert finding.place == f"policies.yaml:{LINE}"
 
 
-def test_no_policy_at_all_is_a_fault_but_of_access_points(found: Found) -> None:
-    assert kinds(found("START = True\n")) == [("policy", "error")]
-    assert found("CLAIM_PARTITIONABLE_LEFTOVERS = False\n") == []
-
-
-def test_leftovers_that_an_access_point_takes_are_found(found: Found, tmp_path: Path) -> None:
-    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
-    (by_default,) = found(head)
-    assert (by_default.id, by_default.level) == ("leftovers", Level.ADVICE)
-    assert by_default.place == str(tmp_path / "a.conf")
-    assert found(f"{head}CLAIM_PARTITIONABLE_LEFTOVERS = False\n") == []
-
-
-def test_an_access_points_dump_is_judged_by_the_weight_of_its_schedd(found: Found) -> None:
-    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
-    head += "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
-    assert kinds(found(head + WEIGHED)) == [("access points", "error")]
-    assert found(f"{head}{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n") == []
-
-
-def test_a_cause_comes_first_and_its_knobs_are_one_finding(found: Found) -> None:
-    of_type = GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
-    cause, *effects = found(TYPE_1 + of_type.replace("_POLICY", "_POLCY"))
-    assert (cause.id, cause.remedy) == ("knobs", "write SLOT_TYPE_1_CONSUMPTION_POLICY")
-    assert [effect.id for effect in effects] == ["policy", "slot types"]
-    assert kinds(found(DUMP + TYPE_1 + of_type.replace("TYPE_1", "TYPE_3"))) == [
-        ("slot types", "error")
-    ]
-
-
-@pytest.mark.parametrize("knob", ["CONSUMPTION_POLICY", "PARTITIONABLE"])
-def test_an_invalid_boolean_of_a_type_is_one_finding(knob: str, found: Found) -> None:
-    text = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
-    (finding,) = found(text.replace(f"{knob} = True", f"{knob} = Yes"))
-    assert (finding.id, finding.level) == ("knobs", Level.ERROR)
-    assert finding.remedy == f"write SLOT_TYPE_1_{knob} = True, or False"
-
-
-def test_a_type_with_an_invalid_policy_has_that_of_all_types(tmp_path: Path) -> None:
-    path = tmp_path / "a.conf"
-    path.write_text(f"{TYPE_1}{GOOD}SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n")
-    findings, slots = check(path)
-    assert kinds(findings) == [("knobs", "error")]
-    assert [slot.has_policy for slot in slots] == [True]
-
-
-def test_a_dump_neither_reads_files_nor_runs_commands(found: Found, tmp_path: Path) -> None:
+def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
     mark, other = tmp_path / "ran", tmp_path / "other.conf"
     other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
     dump = f"# Configuration from machine: wn-1\n{GOOD}include : touch {mark} |\n"
     dump += f"include command : touch {mark}\nLOCAL_CONFIG_FILE = touch {mark} |\n"
     dump += f"LOCAL_CONFIG_DIR = {tmp_path}\ninclude : {other}\nuse FEATURE : GPUs\n"
-    assert found(dump) == []
+    assert check_text("dump", dump) == []
     assert not mark.exists()
 
 
@@ -210,11 +177,12 @@ def test_standard_input_is_a_snippet_or_a_dump(
     assert f"-:{LINE + bool(head)}: " in capsys.readouterr().out
 
 
-def test_a_refused_configuration_is_one_finding(found: Found, tmp_path: Path) -> None:
-    (refused,) = found(f"{GOOD}FOO BAR\n")
-    assert (refused.id, refused.place) == ("syntax", f"{tmp_path / 'a.conf'}:{LINE}")
-    (of_folder,) = check(tmp_path)[0]
-    assert of_folder.place == refused.place
+def test_a_refused_configuration_is_one_finding(tmp_path: Path) -> None:
+    path = tmp_path / "a.conf"
+    path.write_text(f"{GOOD}FOO BAR\n")
+    for named in (path, tmp_path):
+        (refused,) = check(named)[0]
+        assert (refused.id, refused.place) == ("syntax", f"{path}:{LINE}")
 
 
 def test_the_command_prints_findings_and_fails(

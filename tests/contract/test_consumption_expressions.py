@@ -179,16 +179,6 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
         assert fresh * taken[2] <= total
 
 
-@given(request=st.integers(0, 10**6), step=st.integers(1, 5000), zero=st.booleans())
-def test_steps(library: CondorProcess, request: int, step: int, zero: bool) -> None:  # noqa: FBT001
-    """Requests are consumed in whole steps, at least one unless zero is allowed."""
-    rule = AssetPolicy(request=True, step=step, missing=0 if zero else None)
-    policy = SlotPolicy("expressions", {"memory": rule}, "memory")
-    jobs = [{"RequestMemory": str(request)}]
-    rows = values(library, policy, [consumed(policy)["memory"]], {}, jobs)
-    assert rows == [[max(-(-request // step), 0 if zero else 1) * step]]
-
-
 @given(data=st.data(), name=st.sampled_from(COUNTED), requested=full_requests)
 def test_a_dynamic_slot_has_what_its_jobs_consume(
     library: CondorProcess, data: st.DataObject, name: ModelName, requested: Amounts

@@ -135,12 +135,9 @@ def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
     finding = verdict(box, tmp_path, MISSING)["claims"]
     assert "the negotiator matches no such job" in finding["fault"]
     cluster = submit(box, MISSING, 1)
-    box.wait_until(lambda: rejected(box, cluster), 60, "the negotiator has looked for a slot")
+    rejected = f"ClusterId == {cluster} && LastRejMatchTime > 0"
+    box.wait_until(lambda: box.jobs(rejected), 60, "the negotiator has looked for a slot")
     assert matches_by_cycle(box, cluster) == []
-
-
-def rejected(box: Box, cluster: int) -> bool:
-    return bool(box.jobs(f"ClusterId == {cluster} && LastRejMatchTime > 0"))
 
 
 def test_a_misspelt_knob_has_no_effect(box: Box, tmp_path: Path) -> None:
