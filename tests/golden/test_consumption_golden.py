@@ -1,4 +1,4 @@
-"""The configuration that is rendered, byte for byte, and as HTCondor's own parser reads it.
+"""The configuration that is rendered, byte for byte.
 
 That of the examples is shipped as ``config.d/examples/70-consumption-*.conf``: ``pytest
 --update-golden`` writes it.
@@ -12,10 +12,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.condor.configuration import ConfigSource
-from sharectl.condor.library import CondorProcess
-from sharectl.consumption.file import example, examples, parse
-from sharectl.consumption.render import snippet
+from sharectl.consumption.file import example, examples
 
 FOLDER = Path(__file__).parent / "consumption"
 SHIPPED = Path(__file__).parents[2] / "config.d" / "examples"
@@ -56,24 +53,6 @@ def test_rendered(
     if request.config.getoption("--update-golden"):
         expected.write_text(seen.out, encoding="utf-8")
     assert seen.out == expected.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_htcondor_reads_every_line(case: str) -> None:
-    """Every macro that is rendered has a value, and every expression is one for HTCondor."""
-    text = snippet(parse(policies(case), case))
-    names = [
-        line.split(" = ")[0] for line in text.splitlines() if line and not line.startswith("#")
-    ]
-    assert len(set(names)) == len(names)
-    source = ConfigSource()
-    with CondorProcess() as process:
-        values = process.values(names, source.root_file() + text, {})
-        assert set(values) == set(names)
-        expressions = [
-            text for name, text in values.items() if "CONSUMPTION_" in name or "WEIGHT" in name
-        ]
-        assert None not in process.canonical(expressions)
 
 
 def test_an_example_can_be_rendered_through_a_pipe(

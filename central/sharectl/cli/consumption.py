@@ -35,8 +35,6 @@ Findings of `sharectl consumption check` are faults at the line of the YAML: not
 """
 _COST_EPILOG = """\
 The pool is asked for slots, jobs and groups; with --slots, no daemon is asked for anything.
-<none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
-leave, so its quota may be 0 while all that slots have counts as within it.
 ? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
 
@@ -106,15 +104,11 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
     findings, checked = check(arguments.path, with_local=arguments.with_local)
-    slots: list[dict[str, Any]] = []
     lines = [] if checked else ["no slot with a consumption policy was there to check"]
     for slot in checked:
-        policies = {asset: policy.text for asset, policy in slot.policies.items()}
-        row = {"slot_type": slot.number, "name": slot.name, "weight": slot.weight.text}
-        slots.append({**row, "policies": policies})
         lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")
-        lines += [f"  {asset}: {text}" for asset, text in policies.items()]
-    content = {"slots": slots}
+        lines += [f"  {asset}: {policy.text}" for asset, policy in slot.policies.items()]
+    content = {"slots": [slot.name for slot in checked]}
     return show(arguments, "consumption_check", content, lines, CHECKS, findings)
 
 

@@ -98,11 +98,8 @@ def _completed(own: SlotPolicy, every: SlotPolicy) -> SlotPolicy:
     return replace(own, assets=assets, **{key: getattr(every, key) for key in left_out})
 
 
-Problem = tuple[ValuePath, str]
-"""Path within a policy, and the message."""
-
-
-def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[Problem]:
+def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[tuple[ValuePath, str]]:
+    """Paths within a policy, and messages."""
     if slot.model is None:
         yield ("model",), f"is missing; write one of {', '.join((*_RULES, 'none'))}"
         return
@@ -124,7 +121,9 @@ def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[Problem]:
         yield (), f"{message} ClassAd expression of MY. attributes"
 
 
-def _asset_problems(slot: SlotPolicy, assets: Mapping[str, AssetPolicy]) -> Iterator[Problem]:
+def _asset_problems(
+    slot: SlotPolicy, assets: Mapping[str, AssetPolicy]
+) -> Iterator[tuple[ValuePath, str]]:
     every, names = {name.lower() for name in slot.assets}, [name.lower() for name in assets]
     missing = [name for name in STANDARD if name not in every]
     if missing and slot.model in _RULES:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from math import isclose
-from typing import Optional
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,73 +9,14 @@ from sharectl.condor.ad_files import parse
 from sharectl.condor.expressions import words_of_text
 from sharectl.consumption.asks import kinds
 from sharectl.consumption.cost import (
-    Amount,
-    Look,
     Match,
     Offer,
     PricedSlots,
     SlotKind,
     charge_of,
     claims_within,
-    match_of,
 )
 from sharectl.errors import InputError
-
-ASSETS = ("Cpus", "Memory", "Tokens")
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A slot and a policy: by asset its amount, its step, and its price in the weight."""
-
-    assets: Mapping[str, int]
-    steps: Mapping[str, int]
-    prices: Mapping[str, int]
-    squared: bool
-
-    def weight(self, assets: Mapping[str, Amount]) -> float:
-        sum_of_prices = sum(self.prices[asset] * assets[asset] for asset in ASSETS)
-        return sum_of_prices**2 if self.squared else sum_of_prices
-
-    def match(self, job: Mapping[str, int], most: int) -> Match:
-        def look(assets: Optional[Mapping[str, Amount]]) -> Look:
-            steps = self.steps.items()
-            taken = {asset: -(-job[asset] // step) * step for asset, step in steps}
-            return Look(self.weight(self.assets if assets is None else assets), taken)
-
-        return match_of(PricedSlots((), SlotKind.POLICY, self.assets), look, most)
-
-    def after(self, match: Match) -> Policy:
-        """The slot as a match leaves it."""
-        return replace(self, assets={name: int(n) for name, n in match.remaining.items()})
-
-
-def of_each(amounts: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, int]]:
-    return st.fixed_dictionaries(dict.fromkeys(ASSETS, amounts))
-
-
-POLICIES = st.builds(
-    Policy,
-    of_each(st.integers(0, 60)),
-    of_each(st.integers(1, 9)),
-    of_each(st.integers(0, 5)),
-    st.booleans(),
-)
-JOBS = of_each(st.integers(0, 20))
-
-
-@given(POLICIES, JOBS, st.integers(1, 30))
-def test_as_many_fit_as_are_matched_one_after_another(
-    policy: Policy, job: dict[str, int], most: int
-) -> None:
-    counted = policy.match(job, most)
-    left, made = policy, 0
-    while made < most and not (match := left.match(job, 1)).refused:
-        left, made = left.after(match), made + 1
-    assert counted.fits == made
-    assert counted.refused or counted.weight_after_all == left.weight(left.assets)
-    assert counted.at_least is (made == most > 1 and not left.match(job, 1).refused)
-
 
 # ---- groups
 
