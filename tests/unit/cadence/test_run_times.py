@@ -99,16 +99,11 @@ COUNTED = {
         "[\n" + "\n,\n".join(json.dumps(ad, indent=2) for ad in ADS) + "\n]\n",
         "\n".join(map(json.dumps, ADS)),
     ],
-    ids=["json", "condor_history", "jsonl"],
 )
 def test_a_history_is_read(tmp_path: Path, text: str) -> None:
     jobs = asks.history_read(_written(tmp_path / "jobs.json", text))
     assert jobs.counted == COUNTED
-    assert jobs.left_out == {
-        asks.HISTORY_NO_TIME: 3,
-        asks.NO_SLOT: 1,
-        asks.NO_CORES: 1,
-    }
+    assert jobs.left_out == {asks.HISTORY_NO_TIME: 3, asks.NO_SLOT: 1, asks.NO_CORES: 1}
 
 
 def test_a_history_longer_than_a_piece_is_read(tmp_path: Path) -> None:
