@@ -56,7 +56,6 @@ QUERIES = {
     "series of a day for `report`": f"ledger.series(end - {DAY}, end, 1184)",
     "a cycle by its number, with nodes": "ledger.cycle(middle)",
     "the last cycle, with nodes": "ledger.latest()",
-    "targets of a node, 4 hours": f"list(ledger.targets_of('wn-12-07', end - {DAY} // 6, end))",
     "run times": "ledger.run_times(['group-%02d' % n for n in range(30)])",
 }
 ASK = """\

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, TextIO
 from sharectl.cadence.choice import Facts, Knobs
 from sharectl.cadence.run_times import JobsRun, load_of
 from sharectl.condor.ads import account, evaluated, number, whole
-from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_daemon
+from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.negotiator import KNOBS, Cycle, cycles_and_knobs, one_of
 from sharectl.errors import InputError, PoolUnavailableError
@@ -218,7 +218,7 @@ def ask(
     except PoolUnavailableError as error:
         problems.append(f"negotiator: {error}")
     else:
-        why = partial(why_daemon, location, "NEGOTIATOR")
+        why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
         cycles_of = partial(cycles_and_knobs, location)
         questions["negotiator"] = Question(cycles_of, schedd_deadline_seconds, why)
     answers = ask_all(questions)

@@ -36,7 +36,8 @@ COLLECTOR_PORT = 9618
 CONNECT_SECONDS = 3.0
 
 _ADDRESS = re.compile(
-    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s]+))(?::(?P<port>\d{1,5}))?(?P<more>\?[^>]*)?>?"
+    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
+    r"(?P<more>\?[^>]*)?>?(?=[,\s]|$)"
 )
 
 
@@ -48,7 +49,7 @@ def collector_question(
     An address is such as ``cm.example.org:9618``; None for the pool of this machine.
     """
     bindings()
-    why = partial(why_collector, address)
+    why = partial(why_silent, address or param("COLLECTOR_HOST"), "COLLECTOR")
     return Question(lambda: ask(collector(address)), deadline_seconds, why)
 
 
@@ -59,7 +60,7 @@ def schedd_questions(
     bindings()
 
     def question(location: Location) -> Question:
-        why = partial(why_daemon, location, "SCHEDD")
+        why = partial(why_silent, location.get("MyAddress", ""), "SCHEDD")
         return Question(lambda: ask(schedd(location), location["Name"]), deadline_seconds, why)
 
     return {f"{SCHEDD_SOURCE}{location['Name']}": question(location) for location in locations}
@@ -221,23 +222,13 @@ def withdraw(collector: Any, kind: str, constraint: str) -> None:
     collector.advertise([ad], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
 
 
-def why_collector(address: Optional[str], error: Exception) -> str:
-    """Reason why a collector did not answer; of several the first."""
-    named = address or param("COLLECTOR_HOST")
-    return _why((re.split(r"[,\s]+", named.strip()) or [""])[0], "COLLECTOR", error)
+def why_silent(written: str, daemon: str, error: Exception) -> str:
+    """Reason why a daemon (``SCHEDD``) did not answer at the first of the addresses ``written``.
 
-
-def why_daemon(location: Location, daemon: str, error: Exception) -> str:
-    """Reason why a daemon (``SCHEDD``, ``NEGOTIATOR``) did not answer."""
-    return _why(location.get("MyAddress", ""), daemon, error)
-
-
-def _why(written: str, daemon: str, error: Exception) -> str:
-    """No such host, nobody listens, no connection, or READ denied.
-
-    HTCondor's library says "Failed communication" of all of them.
+    No such host, nobody listens, no connection, or READ denied: HTCondor's library says "Failed
+    communication" of all of them.
     """
-    address = _ADDRESS.fullmatch(written.strip())
+    address = _ADDRESS.match(written.strip())
     if type(error).__name__ != "HTCondorException" or address is None:
         return words(error)
     named, port = address["v6"] or address["host"], int(address["port"] or COLLECTOR_PORT)

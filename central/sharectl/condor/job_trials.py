@@ -238,7 +238,7 @@ def _try_all(look: Look, of_jobs: frozenset[str], ads: Sequence[str], shared: mm
     jobs = [PendingJob(ad) for ad in ads]
     machines = Machines(look, of_jobs, jobs)
     for number, job in enumerate(jobs):
-        if shared[number] == _UNTRIED and machines.knows(job):
+        if shared[number] == _UNTRIED and job.words <= machines.attributes:
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
@@ -270,14 +270,17 @@ class Machines:
     """Kinds of slots, as the jobs of a trial tell them apart."""
 
     def __init__(self, look: Look, of_jobs: frozenset[str], jobs: Sequence[PendingJob]) -> None:
-        """Look at the slots; ``of_jobs`` are attributes that jobs tell, in lower case."""
-        self._wanted: set[str] = set()
+        """Look at the slots; ``of_jobs`` are attributes that jobs tell, in lower case.
+
+        ``attributes`` are those of slots that are fetched: jobs that look at others are not tried.
+        """
+        self.attributes: set[str] = set()
         for job in jobs:
-            if len(self._wanted | job.words) <= MOST_WORDS:
-                self._wanted |= job.words
-        requests = (_REQUEST.fullmatch(word) for word in {*self._wanted, *of_jobs, *_REQUESTS})
+            if len(self.attributes | job.words) <= MOST_WORDS:
+                self.attributes |= job.words
+        requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
-        own = filter(_ATTRIBUTE.fullmatch, self._wanted)
+        own = filter(_ATTRIBUTE.fullmatch, self.attributes)
         rows = [row_of(ad) for ad in look([*_OF_ANY_SLOT, *totals, *own])]
         texts: dict[str, set[str]] = {}
         for row in rows:
@@ -287,15 +290,11 @@ class Machines:
         unsure = frozenset().union(*map(_unsure, rows))
         self._momentary = frozenset(
             name
-            for name in self._wanted.union(texts)
+            for name in self.attributes.union(texts)
             if any(is_momentary(word) or word in unsure for word in _reached([name], self._texts))
         )
         self._rows = [(row, asking(row, of_jobs)) for row in rows]
         self._kinds: dict[frozenset[str], tuple[list[Any], ...]] = {}
-
-    def knows(self, job: PendingJob) -> bool:
-        """Tells if all attributes that a job looks at were fetched."""
-        return job.words <= self._wanted
 
     def could_run(self, job: PendingJob) -> bool:
         """Tells if some slot could run a job, empty or partly free, or if that is not certain."""

@@ -14,7 +14,7 @@ from typing import Any, Optional
 from sharectl.condor.ad_files import AdOfFile, number_of, text_of
 from sharectl.condor.ads import evaluated, number
 from sharectl.condor.configuration import literal
-from sharectl.condor.daemons import daemon, locations, macros, query, why_daemon
+from sharectl.condor.daemons import daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import Problems
@@ -176,7 +176,7 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
             if any(knob.parts)
         ]
     except Exception as error:
-        raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
+        raise type(error)(why_silent(location.get("MyAddress", ""), "NEGOTIATOR", error)) from error
 
 
 def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Mapping[str, str]:

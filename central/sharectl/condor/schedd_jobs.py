@@ -111,17 +111,13 @@ class ScheddJobs(NamedTuple):
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
-    if len(rows) < MOST_ROWS:
-        return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
-    counted = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
-    every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
-    constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
-    sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-    return with_waits(schedd, with_memory(counted, counted_kinds(sample, most_cores)), most_cores)
-
-
-def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
-    """Pending jobs by kind, with a sample of waiting times."""
+    counted = counted_kinds(rows, most_cores)
+    if len(rows) >= MOST_ROWS:
+        without = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
+        every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
+        constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+        sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
+        counted = with_memory(without, counted_kinds(sample, most_cores))
     return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, most_cores)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from sharectl.times import shown
@@ -99,8 +99,7 @@ class Obstacle(NamedTuple):
     """Expression that is not true, or request that is too large."""
 
 
-@dataclass(frozen=True)
-class SlotTarget:
+class SlotTarget(NamedTuple):
     """Target that a slot acts on and that keeps the job out."""
 
     kind: str
@@ -109,8 +108,6 @@ class SlotTarget:
     cap_cores: int
     helped: str
     request_cores: int
-    until: int
-    """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +123,8 @@ class SlotFinding:
     empty_obstacles: tuple[Obstacle, ...] = ()
     """Obstacles that remain if nothing runs there, without target and grace."""
     target: Optional[SlotTarget] = None
+    target_until: int = 0
+    """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
     grace_until: int = 0
     """Unix seconds, if grace keeps the job out; 0 if its end is not known."""
 
@@ -216,15 +215,16 @@ def _remedy(
 
 def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
     ends: defaultdict[SlotTarget, list[int]] = defaultdict(list)
-    for target in (node.target for node in kept_out if node.target is not None):
-        ends[replace(target, until=0)].append(target.until)
+    for node in kept_out:
+        if node.target is not None:
+            ends[node.target].append(node.target_until)
     return [
         {
-            "target": {**asdict(alike), "until": max(every)},
+            "target": {**target._asdict(), "until": max(every)},
             "nodes": len(every),
-            "says": TARGET_KINDS[alike.kind],
+            "says": TARGET_KINDS[target.kind],
         }
-        for alike, every in sorted(
+        for target, every in sorted(
             ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores)
         )
     ]

@@ -203,13 +203,14 @@ def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
     obstacles = _obstacles(job, own, slot)
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job, slot, now) if "target" in codes else None
+    until = _number(slot, "t1_TargetUntil") if target else 0
     grace_until = _grace_until(slot) if "grace" in codes else 0
     lasting: Sequence[Obstacle] = ()
     if obstacles:
         empty(slot)
         lasting = _obstacles(job, own, slot)
     node = (ads.text(evaluated(slot, "Machine")) or "").lower()
-    return SlotFinding(node, *accepts, tuple(obstacles), tuple(lasting), target, grace_until)
+    return SlotFinding(node, *accepts, tuple(obstacles), tuple(lasting), target, until, grace_until)
 
 
 def _accepts(ad: Any, target: Any) -> bool:
@@ -299,8 +300,7 @@ def _target(job: Any, slot: Any, now: int) -> Optional[SlotTarget]:
     kinds = {held_back.lower(): "cap", helped.lower(): "size"}
     kind = kinds.get(group_of(ads.account(job.get("AccountingGroup")), kinds), "others")
     cap_cores, request_cores = (ads.whole(number, 0) for number in cores[:2])
-    until = _number(slot, "t1_TargetUntil")
-    return SlotTarget(kind, held_back, cap_cores, helped, request_cores, until)
+    return SlotTarget(kind, held_back, cap_cores, helped, request_cores)
 
 
 def _grace_until(slot: Any) -> int:

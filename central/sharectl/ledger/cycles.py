@@ -15,7 +15,7 @@ from typing import Optional
 from sharectl.files.documents import record_of
 from sharectl.ledger.database import packed, unpacked
 from sharectl.ledger.retention import WINDOW_DAYS
-from sharectl.model import Node, RunningJobs, Snapshot, Target
+from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.records import CycleRecord, NodeRecord, rounded
 from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 from sharectl.times import DAY_SECONDS
@@ -60,20 +60,8 @@ def read(
 
 def nodes(connection: sqlite3.Connection, number: int) -> tuple[NodeRecord, ...]:
     """Nodes of a cycle; none once they are removed. Raises as `read`."""
-    return record_of(tuple[NodeRecord, ...], _detail(connection, number))
-
-
-def targets(connection: sqlite3.Connection, number: int) -> dict[str, Optional[Target]]:
-    """Target of each node of a cycle. Raises as `read`."""
-    return {
-        node["node"]: node["target"] and Target(**node["target"])
-        for node in json.loads(_detail(connection, number))
-    }
-
-
-def _detail(connection: sqlite3.Connection, number: int) -> bytes:
     row = connection.execute("SELECT detail FROM nodes WHERE cycle = ?", (number,)).fetchone()
-    return unpacked(row[0]) if row else b"[]"
+    return record_of(tuple[NodeRecord, ...], unpacked(row[0]) if row else b"[]")
 
 
 def _kept(node: NodeRecord) -> NodeRecord:

@@ -23,7 +23,7 @@ from sharectl.ledger.database import (
 )
 from sharectl.ledger.retention import Keep, prune, shrink
 from sharectl.ledger.series import Series
-from sharectl.model import Snapshot, Target
+from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 
@@ -99,20 +99,6 @@ class Ledger:
         return self._first(
             f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1"
         )
-
-    def targets_of(
-        self, node: str, since: int, until: int
-    ) -> Iterator[tuple[int, Optional[Target]]]:
-        """Unix seconds of each cycle that has the node, the newest first, and its target then."""
-        with self.reading() as connection:
-            rows = connection.execute(
-                f"SELECT cycle, taken_at FROM nodes {_PERIOD} ORDER BY taken_at DESC, cycle DESC",
-                (since, until),
-            )
-            for number, taken_at in rows:
-                targets = cycles.targets(connection, number)
-                if node in targets:
-                    yield taken_at, targets[node]
 
     def run_times(self, groups: Iterable[str]) -> RunTimes:
         """Run times of these groups; nothing while there is no ledger."""

@@ -6,7 +6,7 @@ import socket
 
 import htcondor2
 
-from sharectl.condor.daemons import why_collector, why_daemon
+from sharectl.condor.daemons import why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
 
@@ -15,12 +15,16 @@ def test_where_nobody_listens_and_where_is_no_host() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        said = why_daemon({"MyAddress": f"<{place}?sock=x>"}, "SCHEDD", FAILED)
+        said = why_silent(f"<{place}?sock=x>", "SCHEDD", FAILED)
         assert said.startswith(f"nobody listens at {place}: SCHEDD does not run there")
-    assert why_collector("nowhere.invalid", FAILED).startswith("no such host: nowhere.invalid (")
-    assert why_collector("127.0.0.1:99999", FAILED)
+    assert why_silent("nowhere.invalid, other.invalid", "COLLECTOR", FAILED).startswith(
+        "no such host: nowhere.invalid ("
+    )
+    assert why_silent("127.0.0.1:99999", "COLLECTOR", FAILED)
 
 
 def test_what_is_no_failure_of_a_query_is_told_as_it_is() -> None:
-    assert why_collector("127.0.0.1:1", ValueError("no number")) == "ValueError: no number"
-    assert why_daemon({}, "SCHEDD", FAILED) == "Failed communication with collector"
+    assert (
+        why_silent("127.0.0.1:1", "COLLECTOR", ValueError("no number")) == "ValueError: no number"
+    )
+    assert why_silent("", "SCHEDD", FAILED) == "Failed communication with collector"

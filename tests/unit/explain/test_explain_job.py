@@ -192,9 +192,9 @@ FACTS = {**facts_of(JOB, "ap-1"), "requests": REQUESTS, "request_values": VALUES
 
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
-    target = SlotTarget("others", "alice", 0, "cms", 8, NOW + 600) if KEPT_OUT in now else None
-    accepts = {"job_accepts": True, "slot_accepts": False}
-    return SlotFinding(node, **accepts, obstacles=(*now,), empty_obstacles=(*empty,), target=target)
+    target = SlotTarget("others", "alice", 0, "cms", 8) if KEPT_OUT in now else None
+    accepts = (True, False)
+    return SlotFinding(node, *accepts, tuple(now), tuple(empty), target, NOW + 600)
 
 
 def page(*findings: SlotFinding, facts: Facts = FACTS, group: str = "lhcb") -> Page:

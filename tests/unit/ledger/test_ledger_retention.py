@@ -58,13 +58,6 @@ def test_nodes_go_before_the_figures_of_groups(path: Path) -> None:
     kept = list(ledger.cycles(0, 2**40, with_nodes=True))
     assert [len(cycle.nodes) for cycle in kept] == [0, 0, 0, 0, 5, 5]
     assert kept[0] == replace(as_kept(made(0)[0], 1), nodes=())
-    assert list(ledger.targets_of("wn-1", 0, 2**40)) == [
-        (cycle.taken_at, node.target)
-        for cycle in reversed(kept)
-        for node in cycle.nodes
-        if node.node == "wn-1"
-    ]
-    assert list(ledger.targets_of("wn-77", 0, 2**40)) == []
     assert ledger.problems(every_cycle=True) == []
 
 
