@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from sharectl.control.laws import LAWS, REMEMBERING, Control, Ewma, Pid
 from sharectl.control.setpoints import (
-    ACCOUNT,
     SETPOINTS,
     CarryOver,
     Entitlement,
@@ -205,20 +204,3 @@ def test_collecting_and_paying_back_keep_the_sum(
     after = repaid_setpoints(points, claims, {})
     assert isclose(fsum(after.values()), fsum(points.values()), rel_tol=1e-9, abs_tol=1e-6)
     assert all(power >= 0.5 * points[group] * (1 - 1e-9) for group, power in after.items())
-
-
-@given(snapshots, pledges, carrying)
-def test_states_are_of_configured_groups_and_small(
-    taken: Snapshot, pledge: dict[str, float], config: CarryOver
-) -> None:
-    """The state of a law or group that is gone is dropped; an account outlives its law."""
-    kept = {
-        "gone": {"average_hs06": 5.0},
-        "cms": {"average_hs06": 5.0, ACCOUNT: 7.0, "stepped_at_seconds": NOW - 60.0},
-    }
-    said = steer(
-        pledge, 0.0, SteeringConfig(entitlement=Entitlement(carry_over=config)), kept, taken, NOW
-    )
-    assert [row.group for row in said] == list(pledge)
-    assert all(set(row.state) == {ACCOUNT, "stepped_at_seconds"} for row in said)
-    assert all(row.state == {} for row in steer(pledge, 0.0, SEED, kept, taken, NOW))

@@ -110,24 +110,6 @@ def test_a_level_sums_to_the_one_above(pool: tuple[GroupTree, dict[str, GroupUsa
     assert fsum(rows[name].error_hs06 for name in first_level(rows)) == pytest.approx(0, abs=1e-4)
 
 
-@given(pools())
-def test_a_subgroup_is_due_its_share_of_what_is_due_above_it(
-    pool: tuple[GroupTree, dict[str, GroupUsage]],
-) -> None:
-    """Setpoints divide as pledges do, at every level."""
-    tree, usage = pool
-    rows = {
-        row.group: row for row in with_subgroups(group_errors(usage, shared(tree)), tree.own_hs06)
-    }
-    due = {name: row.usage.power_hs06 - row.error_hs06 for name, row in rows.items()}
-    for name in tree.names:
-        for above in levels_above(name)[-1:]:
-            share = (
-                tree.pledge_hs06[name] / tree.pledge_hs06[above] if tree.pledge_hs06[above] else 0.0
-            )
-            assert due[name] == pytest.approx(share * due[above], abs=1e-4)
-
-
 @given(TREES, st.randoms(use_true_random=False))
 def test_a_group_comes_before_those_within_it_and_none_is_lost(
     names: tuple[str, ...], random: Random

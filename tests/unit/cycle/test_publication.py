@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.cycle.publication import MAX_AHEAD_SECONDS, Publishing, of_now
+from sharectl.cycle.publication import Publishing
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
 from sharectl.plan.plan import PlanConfig, State
@@ -382,10 +382,3 @@ def test_nodes_of_a_plan_from_the_future_count_as_changed(limit: int) -> None:
     assert world.stands() == set()
     world.cycle(2, config)
     assert len(world.stands()) == limit
-
-
-def test_controllers_and_sizes_of_the_pool_outlive_a_wrong_clock() -> None:
-    state = replace(AHEAD, nodes=3, schedds=2, withdrawn=True, controllers={"cms": {"gain": 1.0}})
-    assert of_now(state, NOW)[0] == replace(state, sequence=0, unaudited=())
-    soon = State(sequence=NOW + MAX_AHEAD_SECONDS)
-    assert of_now(soon, NOW) == (soon, None), "cycles within seconds are ahead too"

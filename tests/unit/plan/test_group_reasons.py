@@ -40,7 +40,6 @@ CMS_HOLDS = [*FULL, running("wn-9", "cms", 1, 1)]
     [
         (FULL, {("cms", 8): 9}, {}, "held-back helped no-demand"),
         (FULL, {}, {}, "no-taker no-demand no-demand"),
-        ([], {("cms", 8): 9}, {}, "no-output no-output no-output"),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 1e9}, "no-output no-output no-output"),
         (FULL, {("cms", 128): 9}, {}, "no-fit no-fit no-demand"),
         (FULL, BOTH_WAIT, {"max_nodes": 0}, "limited limited limited"),
@@ -60,7 +59,6 @@ def test_each_group_has_its_reason(
 @pytest.mark.parametrize(
     ("plan", "node", "codes"),
     [
-        ("given-up", "no-call", ["no-taker", "given-up", "no-demand"]),
         ("not-worth", "given-up", ["not-worth", "given-up", "no-demand"]),
         ("not-worth", "probing", ["not-worth", "probing", "no-demand"]),
     ],

@@ -104,10 +104,3 @@ def test_a_kept_target_uses_up_a_pending_job_and_its_part_of_the_error() -> None
     decided = decide(config(**DWELL), stood("wn-4"), drained, NOW).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-2", "wn-4"]
     assert decided.limits == (LimitNote("dwell", 1),), "the errors call for a lower cap"
-
-
-def test_a_plan_without_room_says_so() -> None:
-    seen = snapshot(EVERYWHERE, {("cms", 8): 4})
-    decided = decide(config(max_target_ratio=0.1), State(), seen, NOW).plan
-    assert (decided.targets, decided.reason) == ((), "no-room")
-    assert decided.limits == (LimitNote("max-target-share", 4),)

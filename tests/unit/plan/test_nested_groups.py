@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sharectl.cli import wiring
-from sharectl.cli.main import main
 from sharectl.config.load import parse
 from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of
-from sharectl.errors import InputError
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.publish import text as plan_json
-from sharectl.report import as_json
-from tests.logs import errors_in
 
 CONFIG = """\
 groups:
@@ -93,20 +86,6 @@ def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
     assert record_of(config, taken, None, None, ()).target_nodes == {}
 
 
-def test_a_plan_is_read_back_and_refused_for_a_group_with_subgroups() -> None:
-    """A node would take its subgroups' jobs for its own."""
-    plan = decided(snapshot(alice__prod=5)).plan
-    text = plan_json.render(plan)
-    assert "# groups: alice,alice.prod,alice.user,cms\n" in text
-    assert "\nwn-0 alice.user 56 alice.prod 8\n" in text
-    assert plan_json.parse_text(text.encode(), "F").targets == plan.targets
-    assert plan_json.parse_plan(as_json.dumps("plan", as_json.plan(plan)).encode(), "F") == plan
-    content = json.loads(as_json.dumps("plan", as_json.plan(plan)))
-    content["targets"][0]["held_back"] = "alice"
-    with pytest.raises(InputError, match="'alice' of a target is steered by the groups within it"):
-        plan_json.parse_plan(json.dumps(content).encode(), "F")
-
-
 def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     """On the node it would hold back all of alice, those subgroups included."""
     standing = (Standing(Target("wn-0", "alice", 8, "cms", 8), NOW - 60),)
@@ -120,33 +99,3 @@ def test_own_jobs_of_a_misspelt_subgroup_are_a_doubt() -> None:
     fewer = tuple(job for job in taken.running if job.group != "alice.prod")
     (doubt,) = doubts(law(), replace(taken, running=fewer))
     assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt
-
-
-JOBS = """\
-2 wn-0 alice.user.bob 600 1 10.0
-2 wn-0 ALICE.Prod.eve 600 8 10.0
-2 wn-0 alice.production 600 1 10.0
-2 wn-1 cms.prod 600 8 10.0
-1 PEND alice.prod 0 8 10.0
-1 PEND alice.bob 0 1 10.0
-"""
-
-
-def test_every_level_has_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config, jobs = tmp_path / "sharectl.yaml", tmp_path / "jobs.txt"
-    config.write_text(CONFIG)
-    jobs.write_text(JOBS)
-    arguments = ["errors", "--config", str(config), "--jobs", str(jobs), "--taken-at", str(NOW)]
-    assert main(arguments) == 0
-    log = tmp_path / "log"
-    log.write_text(capsys.readouterr().out)
-    rows = {row.group: row for _, row in errors_in(log)}
-    assert {name: (row.pledge_hs06, row.usage.cores) for name, row in rows.items()} == {
-        "alice": (800, 10),
-        "alice.prod": (400, 8),
-        "alice.user": (200, 1),
-        "cms": (800, 8),
-    }
-    usage = rows["alice"].usage
-    assert (usage.pending_single_jobs, usage.pending_multi_jobs) == (1, 1)
-    assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0

@@ -18,10 +18,7 @@ FULL = [
 ]
 # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
 EIGHTS = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
-# Errors double with the power, and so does what each node removes.
-STRONG = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
 SEVENS = [running(f"wn-{n}", "alice", 1, 7) for n in range(9)]
-BLOCK = [running("wn-1", "alice", 8), *(running(f"wn-{n}", "alice", 1, 4) for n in range(2, 22))]
 Pending = dict[tuple[str, int], int]
 
 
@@ -48,17 +45,12 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
         (FULL, {("cms", 1): 9}, {}, ["wn-1", "wn-3"], "targets"),
         (FULL, {("cms", 4): 3}, {}, ["wn-1", "wn-3"], "targets"),
         (FULL, {("cms", 16): 9}, {}, [], "no-group-under"),
-        (FULL, {("cms", 4): 1}, {"multicore_cores": 4}, ["wn-1"], "targets"),
-        (FULL, {("other", 8): 9}, {}, [], "no-group-under"),
-        (FULL, {("alice", 8): 9}, {}, [], "no-group-under"),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 2e9}, [], "no-group-over"),
         ([], {("cms", 8): 9}, {}, [], "no-group-over"),
         (SEVENS, {("cms", 8): 9}, {}, [], "no-node"),
         # The error, 53, is less than the 80 HS06 that a node gives.
         ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, {}, [], "error-below-node"),
         (EIGHTS, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
-        (STRONG, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
-        (BLOCK, {("cms", 8): 1}, {}, ["wn-1"], "targets"),
     ],
 )
 def test_targets_or_a_reason_for_none(

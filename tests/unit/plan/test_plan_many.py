@@ -177,4 +177,3 @@ def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> 
     here = nodes_of(snapshot([alice(2)]))["wn-1"]
     sizes = sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
     assert freed_cores(here, "alice", sizes, -35.0, 8) == {}
-    assert freed_cores(here, "alice", sizes, 35.0, 8) == {1: 2}
