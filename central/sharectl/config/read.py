@@ -77,7 +77,7 @@ class Reader:
         keys = keys_of(section)
         if not isinstance(value, dict):
             self._refuse(value, path, f"keys below it, such as {next(iter(keys))}")
-            return _unknown(section)
+            return record_of(section, dict.fromkeys(keys))
         values: dict[str, Any] = {}
         for name, key in keys.items():
             at = (*path, name)
@@ -197,8 +197,3 @@ class Reader:
 
 def _folded(path: ValuePath) -> ValuePath:
     return tuple(part.lower() if isinstance(part, str) else part for part in path)
-
-
-def _unknown(section: type) -> Any:
-    """Record of a section that cannot be read: None in the place of all values."""
-    return record_of(section, dict.fromkeys(keys_of(section)))

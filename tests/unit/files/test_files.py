@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import stat
 import sys
 from collections.abc import Callable
@@ -53,6 +54,18 @@ def test_a_line_that_is_too_long_is_refused_and_nothing_is_added(tmp_path: Path)
     files.append_lines(path, ["first"])
     with pytest.raises(StateError, match="longer than"):
         files.append_lines(path, ["second", "x" * files.MAX_LINE_BYTES])
+    assert path.read_text(encoding="utf-8") == "first\n"
+
+
+def test_without_room_for_all_lines_none_is_added(tmp_path: Path) -> None:
+    path, limits = tmp_path / "log", resource.getrlimit(resource.RLIMIT_FSIZE)
+    files.append_lines(path, ["first"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12, limits[1]))
+    try:
+        with pytest.raises(StateError, match="no room for 13 bytes"):
+            files.append_lines(path, ["second", "third"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_text(encoding="utf-8") == "first\n"
 
 

@@ -105,13 +105,6 @@ class TestConfiguration:
         access_point = self.configuration(spec, "ap-1.example.org")
         assert access_point["config.d/20-role.config"] == "access\n"
 
-    def test_an_int_is_a_quota_in_cores_and_a_float_a_share(self) -> None:
-        spec = BoxSpec(groups={"cms": 40, "atlas": 0.5, "all": 1.0})
-        lines = self.configuration(spec, "cm-1.example.org")["condor_config"].splitlines()
-        assert "GROUP_NAMES = cms, atlas, all" in lines
-        quotas = {"cms = 40", "DYNAMIC_atlas = 0.5", "DYNAMIC_all = 1.0"}
-        assert {f"GROUP_QUOTA_{quota}" for quota in quotas} <= set(lines)
-
 
 def test_a_wait_ends_with_the_first_true_value_at_its_deadline_or_by_an_error() -> None:
     answers = iter([[], None, ["seen"]])
