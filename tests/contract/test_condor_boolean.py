@@ -31,15 +31,11 @@ def test_a_text_is_a_boolean_or_not(htcondor: CondorProcess) -> None:
     assert booleans(TEXTS, htcondor) == TEXTS
 
 
-@pytest.mark.parametrize("text", [text for text, value in TEXTS.items() if value is not None])
-def test_htcondor_takes_it_for_the_same(text: str, htcondor: CondorProcess) -> None:
-    assert asked(htcondor, text) == [str(TEXTS[text])] * 2
-
-
-@pytest.mark.parametrize("text", [text for text, value in TEXTS.items() if value is None and text])
-def test_htcondor_takes_it_for_neither(text: str, htcondor: CondorProcess) -> None:
+@pytest.mark.parametrize("text", filter(None, TEXTS))
+def test_htcondor_takes_it_for_the_same_or_for_neither(text: str, htcondor: CondorProcess) -> None:
     """The library goes on where a daemon ends: by the beginning of the text, or the default."""
-    expected = ["True", "True"] if text in ("trueish", "1/0") else ["True", "False"]
+    neither = ["True", "True"] if text in ("trueish", "1/0") else ["True", "False"]
+    expected = neither if TEXTS[text] is None else [str(TEXTS[text])] * 2
     assert asked(htcondor, text) == expected
 
 

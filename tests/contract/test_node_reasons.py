@@ -1,4 +1,4 @@
-"""What the node programs can say, and what `sharectl status` knows of it."""
+"""Codes and knobs of a node, and what `sharectl status` and docs/operations.md know of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ import target_https
 from sharectl.condor.node_ads import PROJECTION
 from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
-SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"
+CHECKOUT = Path(__file__).parents[2]
+SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-execute-point.conf").read_text(encoding="utf-8")
+TABLE = dict(
+    re.findall(
+        r"^\| `(SHARECTL_\w+)` \| (.*?) \|",
+        (CHECKOUT / "docs" / "operations.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+)
+KNOBS = re.search(r"^# -+ Knobs -+$(.*?)^# -+ ", SNIPPET, re.MULTILINE | re.DOTALL)
 EXPRESSIONS = (
     "t1_TargetActive",
     "MC_GRACE",
@@ -30,9 +39,7 @@ def test_every_code_has_a_remedy_and_no_other_has() -> None:
 
 
 def test_status_asks_for_all_that_the_expressions_name() -> None:
-    macros = dict(
-        re.findall(r"^(\w+) = ((?:.*\\\n)*.*)$", SNIPPET.read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    macros = dict(re.findall(r"^(\w+) = ((?:.*\\\n)*.*)$", SNIPPET, re.MULTILINE))
 
     def named(macro: str) -> set[str]:
         text = macros.get(macro, "")
@@ -44,3 +51,16 @@ def test_status_asks_for_all_that_the_expressions_name() -> None:
         "the test reads nothing"
     )
     assert needed <= set(PROJECTION)
+
+
+def test_every_knob_is_told_with_its_default() -> None:
+    assert KNOBS is not None
+    first: dict[str, str] = {}
+    for name, value in re.findall(r"^ *(SHARECTL_[A-Z_]+) *=[ ]*(.*)$", KNOBS[1], re.MULTILINE):
+        first.setdefault(name, value)
+    assert TABLE.keys() == first.keys()
+    told = {name: default.strip("`") for name, default in TABLE.items() if default.startswith("`")}
+    assert told == {name: first[name] for name in told}
+    assert {name for name, value in first.items() if "$" in value} == TABLE.keys() - told.keys() - {
+        "SHARECTL_SOURCE_OPTIONS"
+    }

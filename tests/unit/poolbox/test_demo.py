@@ -7,10 +7,8 @@ import htcondor2  # noqa: F401  # names fall through to the other ad as in the d
 import pytest
 
 from poolbox.demo import scenario
-from poolbox.demo.figure import errors_and_cores
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
 from sharectl.config.load import parse
-from sharectl.model import GroupError, GroupUsage
 
 NOW = 1_800_000_000
 AD = """
@@ -73,13 +71,3 @@ def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
     config = parse(scenario.sharectl_yaml(tmp_path, tmp_path / "sharectl.txt", "*"), "F")
     assert config.control.strategy == "pair"
     assert config.control.limits.multicore_cores == scenario.MULTICORE_CORES
-
-
-def test_both_panels_of_the_figure_name_their_groups() -> None:
-    rows = [
-        (1000 + n, GroupError(group, 600.0, 0.0, 9.0 * n, 0.0, GroupUsage(single_cores=n)))
-        for group in ("alice", "a<i>")
-        for n in range(5)
-    ]
-    drawing = errors_and_cores(rows, {1090: "sharectl on"})
-    assert min(drawing.count(f">{name}<") for name in ("alice", "a&lt;i&gt;")) > 1
