@@ -31,7 +31,7 @@ def test_a_text_is_a_boolean_or_not(htcondor: CondorProcess) -> None:
     assert booleans(TEXTS, htcondor) == TEXTS
 
 
-@pytest.mark.parametrize("text", filter(None, TEXTS))
+@pytest.mark.parametrize("text", [text for text in TEXTS if text])
 def test_htcondor_takes_it_for_the_same_or_for_neither(text: str, htcondor: CondorProcess) -> None:
     """The library goes on where a daemon ends: by the beginning of the text, or the default."""
     neither = ["True", "True"] if text in ("trueish", "1/0") else ["True", "False"]
