@@ -72,10 +72,6 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
     assert not Path("/proc", mark.name).exists()
 
 
-def test_nothing_to_ask() -> None:
-    assert ask_all({}) == {}
-
-
 HOLDER = """\
 import os, sys, time
 from pathlib import Path

@@ -26,15 +26,10 @@ OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_Coo
     ("expression", "parts"),
     [
         ("a && b && c", ("a", "b", "c")),
-        ("(a) && ((b && c))", ("a", "b", "c")),
-        ("(a && b)", ("a", "b")),
         ("(a) && (b)", ("a", "b")),
         ("a && b || c", ("a && b || c",)),
         ("a && (b || c && d)", ("a", "b || c && d")),
         ("a ? b : c && d", ("a ? b : c && d",)),
-        ("a ?: b && c", ("a ?: b && c",)),
-        ("a =?= 1 && b =!= 2", ("a =?= 1", "b =!= 2")),
-        ('x == "a && b" && y', ('x == "a && b"', "y")),
         (r'x == "a \" && b" && y', (r'x == "a \" && b"', "y")),
         ("'odd && name' && y", ("'odd && name'", "y")),
         (
@@ -42,7 +37,6 @@ OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_Coo
             ("f(a && b)", "{a && b}[0]", "[c = a && b].c"),
         ),
         ("a &&", ("a &&",)),
-        ("true", ("true",)),
         (")(", (")(",)),
         ('"unclosed && x', ('"unclosed', "x")),
     ],
@@ -113,7 +107,6 @@ def test_clauses_on_resources_are_known(text: str, resource: Optional[str]) -> N
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        ("MY.Cpus >= 8", [(MY, "Cpus")]),
         ("TARGET.RequestCpus == RequestCpus", [(TARGET, "RequestCpus"), (UNSCOPED, "RequestCpus")]),
         ("my.a && Target.b", [(MY, "a"), (TARGET, "b")]),
         ("MY.a isnt true || error", [(MY, "a")]),
@@ -122,9 +115,6 @@ def test_clauses_on_resources_are_known(text: str, resource: Optional[str]) -> N
         ("MY.list[0] + 5.000000000000000E-01", [(MY, "list")]),
         ("MY.'odd name' + 'other one'", [(MY, "odd name"), (UNSCOPED, "other one")]),
         ("a.b.c", [(UNSCOPED, "a")]),
-        ("time() < MY.until", [(MY, "until")]),
-        ("MY.a + MY.a", [(MY, "a")]),
-        ("8", []),
     ],
 )
 def test_references(expression: str, expected: list[tuple[str, str]]) -> None:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import asdict, replace
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import explain_group, of_now
-from sharectl.explain.what_if import Case
-from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import JobWaits, WaitTimes
 from sharectl.plan.plan import State, decide
-from sharectl.report.explain import group_page
 from sharectl.report.pool import waits_table
 from sharectl.shares.demand import JobWait, job_waits
 from tests.fakes import NOW
@@ -66,16 +61,10 @@ WAITS = (
 )
 
 
-def test_the_ledger_keeps_them(tmp_path: Any) -> None:
+def test_the_record_has_those_of_configured_groups() -> None:
     taken = replace(busy(0), waits=(*WAITS, JobWaits("other", 1, WaitTimes(1, 1, 1))))
     decision = decide(law(), State(), taken, NOW)
-    ledger = Ledger(tmp_path / PLACE)
-    made = record_of(law(), taken, decision, decision.plan, ("fake",))
-    assert made.waits == WAITS
-    ledger.record(made, taken)
-    (read,) = ledger.cycles(0, 2**40)
-    assert read.waits == WAITS
-    assert read.group_reasons == made.group_reasons
+    assert record_of(law(), taken, decision, decision.plan, ("fake",)).waits == WAITS
 
 
 def test_the_table_begins_with_those_that_wait_longest() -> None:
@@ -84,16 +73,3 @@ def test_the_table_begins_with_those_that_wait_longest() -> None:
     _title, _heading, first, second = to.getvalue().splitlines()
     assert " ".join(first.split()) == "cms 8 >= 3 d 11 h 2 d 7 h 40 (sample) 1 min 1 min 1"
     assert " ".join(second.split()) == "cms 1 2 h 1 h 3 ? ? -"
-
-
-LONG = (
-    "longest at least 3 d 11 h, median 2 d 7 h; of those started in the last hour longest 1 "
-    "min, median 1 min"
-)
-
-
-def test_the_words_of_a_group() -> None:
-    explained = of_now(Case(law(), State(), replace(busy(0), waits=WAITS), NOW), "the pool")
-    page = group_page(explained, "cms", explain_group(explained, "cms"))
-    waits = [text for label, text in page.shown() if label == "waits"]
-    assert waits[1:] == ["1-core jobs: longest 2 h, median 1 h", f"8-core jobs: {LONG}"]

@@ -62,14 +62,6 @@ def incomplete(folder: Path, number: int) -> None:
     Ledger(folder / PLACE).record(record, replace(busy(number), sources=silent))
 
 
-@pytest.mark.usefixtures("kept")
-def test_an_incomplete_cycle_is_a_row_and_decides_nothing(run: Run, tmp_path: Path) -> None:
-    incomplete(tmp_path, CYCLES)
-    content = run("replay", "--json").json
-    assert content["cycles"][-1]["would"] is None
-    assert (content["summary"]["cycles"], content["summary"]["compared"]) == (CYCLES + 1, CYCLES)
-
-
 @pytest.mark.parametrize(("withdraws", "changed"), [(False, 0), (True, 4)])
 def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int) -> None:  # noqa: FBT001
     config = law(max_nodes=4)
