@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +9,7 @@ import pytest
 from sharectl.condor.pool import MOST_OTHERS, others, started_at
 from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs
 from sharectl.model import OtherJobs
-from sharectl.report import as_json
-from sharectl.report.pool import snapshot_tables
-from tests.fakes import NOW, running, snapshot
+from tests.fakes import NOW
 
 
 def test_what_is_in_other_has_its_names() -> None:
@@ -32,16 +28,6 @@ def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
     named = others(("cms",), [], [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
-
-
-def test_a_name_in_other_steers_no_terminal() -> None:
-    seen = replace(
-        snapshot([running("wn-1", "other", 1)]), others=(OtherJobs("\x1b[31mevil", 1, 0),)
-    )
-    to = io.StringIO()
-    snapshot_tables(as_json.snapshot(seen, ("cms",)), to)
-    assert "\\x1b[31mevil" in to.getvalue()
-    assert "\x1b" not in to.getvalue()
 
 
 @pytest.mark.parametrize(

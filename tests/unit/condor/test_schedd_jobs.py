@@ -59,11 +59,6 @@ def test_memory_is_rounded_up_a_little(one: int, other: int) -> None:
     assert least <= most == counted_memory_mib(most)
 
 
-def test_there_are_few_kinds_of_memory() -> None:
-    """All requests up to a terabyte are fewer than 150 kinds."""
-    assert len({counted_memory_mib(mib) for mib in range(1, 2**20, 61)}) < 150
-
-
 @given(st.integers(0, 10**9), st.dictionaries(MIB, st.integers(0, 10_000), max_size=30))
 def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> None:
     """What is shared out sums to the jobs, each kind within one job of its part of the sample."""

@@ -14,9 +14,6 @@ from sharectl.explain.decisions import of_ledger, ratio_of
 from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import (
-    GroupControl,
-    GroupError,
-    GroupUsage,
     Node,
     PendingJobs,
     PlanLimits,
@@ -24,7 +21,6 @@ from sharectl.model import (
     Snapshot,
 )
 from sharectl.plan.plan import PlanConfig, State, decide
-from sharectl.plan.records import CycleRecord
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law
 from tests.unit.explain.conftest import Run
@@ -129,37 +125,12 @@ def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None
         assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS
 
 
-SEED = {
-    "cms": (87_100, -3321, -29_403),
-    "atlas": (105_300, -489, -32_021),
-    "alice": (71_400, 12_594, -8785),
-    "others": (100_000, -8784, -38_727),
-}
-"""Printed rows (PLEDGE, DHS, DPHS), and the rest of that pool, from which its ratio comes."""
-
-
-def seed_row(group: str) -> GroupControl:
-    pledge, error, over = SEED[group]
-    usage = GroupUsage(power_hs06=float(over + pledge))
-    row = GroupError(group, float(pledge), 0.0, float(error), float(over), usage)
-    return GroupControl(row, usage.power_hs06 - error, float(error), float(error))
-
-
-@pytest.mark.parametrize("group", ["cms", "atlas", "alice"])
-def test_the_rows_of_the_seed_come_out_as_they_are_printed(group: str) -> None:
-    record = CycleRecord(1_627_101_243, 0.0, complete=True, groups=tuple(map(seed_row, SEED)))
-    pledge, error, over = SEED[group]
-    ratio = ratio_of(record, "in_use")
-    assert ratio == pytest.approx(0.7006, abs=5e-5)
-    assert over + pledge - pledge * (ratio or 0) == pytest.approx(error, abs=2)
-    assert (ratio_of(record, "pledge"), ratio_of(record, "tarot")) == (1.0, None)
-
-
 @pytest.mark.parametrize("setpoint", ["in_use", "present", "pledge"])
 def test_a_setpoint_is_a_pledge_times_the_ratio(setpoint: str) -> None:
     config = replace(law(), steering=SteeringConfig(entitlement=Entitlement(setpoint)))
     decision = decide(config, State(), busy(1), NOW)
     record = record_of(config, busy(1), decision, decision.plan, ())
+    assert ratio_of(record, "tarot") is None
     ratio = ratio_of(record, setpoint) or 0.0
     due = {row.group: row.error.pledge_hs06 * ratio for row in record.groups}
     assert due == pytest.approx({row.group: row.setpoint_hs06 for row in record.groups})
