@@ -211,12 +211,12 @@ def _job(arguments: argparse.Namespace) -> int:
     if located is None:
         _print(job_page(name, now, job.UNKNOWN), arguments)
         return 1
-    facts = located.facts
+    facts, ad = located
     code = job.state_of(facts["status"], facts["universe"])
     verdict = problem = group = None
     if code in (None, job.HELD):
         # The longer of the two deadlines: the expressions are evaluated within it too.
-        match, problem = job_ads.matched(pool.collector, located, now, pool.schedd_deadline_seconds)
+        match, problem = job_ads.matched(pool.collector, ad, now, pool.schedd_deadline_seconds)
         verdict = None if match is None else job.verdict(match)
         group = group_of(facts["accounting_group"], config.groups)
         code = code or (job.NOT_EVALUATED if verdict is None else verdict["code"])

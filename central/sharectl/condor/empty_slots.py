@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from typing import Any, Callable, Optional
 
 from sharectl.condor.ads import expression
@@ -21,6 +20,7 @@ RESOURCES = "Cpus Memory Disk"
 _WITHOUT_START = "WithinResourceLimits =!= false"
 """Requirements of a slot that is drained, whose ad does not have START."""
 _WORD = re.compile(r"[^\s,]+")
+_NUMBER = re.compile(r"[\d.]+(?:[eE][+-]?\d{1,2})?")
 
 
 def emptied(slot: Mapping[str, str]) -> dict[str, str]:
@@ -50,7 +50,7 @@ def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> d
             changed[name] = "{ }"
     for resource in _WORD.findall((text_of("MachineResources") or RESOURCES).strip('"')):
         total, devices = text_of(f"TotalSlot{resource}"), text_of(f"Assigned{resource}")
-        if total is not None and _is_number(total):
+        if total is not None and _NUMBER.fullmatch(total):
             changed[spelt.get(resource.lower(), resource)] = total
         free = spelt.get(f"available{resource.lower()}")
         if devices is not None and free is not None:
@@ -60,10 +60,3 @@ def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> d
     if (text_of("Requirements") or "").strip().lower() == "false":
         changed[spelt["requirements"]] = _WITHOUT_START
     return changed
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return isfinite(float(text))
-    except ValueError:
-        return False

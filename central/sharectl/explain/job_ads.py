@@ -48,12 +48,8 @@ class JobId(NamedTuple):
         return f"{self.cluster}.{self.proc}"
 
 
-class LocatedJob(NamedTuple):
-    """A job in a queue, or in a history."""
-
-    facts: Facts
-    ad: Optional[str]
-    """Its ad as text; None of a job in a history."""
+Located = tuple[Facts, Optional[str]]
+"""A job of a queue or history, and its ad as text, which is None of a job in a history."""
 
 
 def job_id(written: str) -> JobId:
@@ -71,7 +67,7 @@ def job_id(written: str) -> JobId:
 
 def find(
     collector: Optional[str], job: JobId, collector_seconds: float, schedd_seconds: float
-) -> Optional[LocatedJob]:
+) -> Optional[Located]:
     """The job, from a queue, else from a history; None if no access point knows it.
 
     Raises PoolUnavailableError if the collector or a schedd that may have it did not answer, or
@@ -90,9 +86,9 @@ def find(
     for look in (_in_queue, _in_history):
         questions = daemons.schedd_questions(places, schedd_seconds, partial(look, job))
         answers = ask_all(questions).values()
-        jobs: list[LocatedJob] = [answer.value for answer in answers if answer.value is not None]
+        jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
-            names = ", ".join(located.facts["schedd"] for located in jobs)
+            names = ", ".join(facts["schedd"] for facts, _ in jobs)
             several = f"{job}: several access points have a job of this number: {names}"
             raise InputError([f"{several}; write SCHEDD#{job}"])
         if jobs:
@@ -103,15 +99,15 @@ def find(
     return None
 
 
-def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
+def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        return LocatedJob(facts_of(ad, name), repr(ad))
+        return facts_of(ad, name), repr(ad)
     return None
 
 
-def _in_history(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
+def _in_history(job: JobId, schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.history(_of(job), [], match=1):
-        return LocatedJob(facts_of(ad, name), None)
+        return facts_of(ad, name), None
     return None
 
 
@@ -122,7 +118,6 @@ def _of(job: JobId) -> str:
 _NUMBERS = {
     "status": "JobStatus",
     "universe": "JobUniverse",
-    "queued_at": "QDate",
     "hold_code": "HoldReasonCode",
     "rejected_at": "LastRejMatchTime",
 }
@@ -171,16 +166,16 @@ def _text(ad: Any, name: str) -> Optional[str]:
 
 
 def matched(
-    collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
+    collector: Optional[str], ad: Optional[str], now: int, deadline_seconds: float
 ) -> tuple[Optional[tuple[SlotFinding, ...]], Optional[str]]:
-    """Match of the job with the slots of the pool at Unix time ``now``, or the problem.
+    """Match of the ad of a job with the slots of the pool at Unix time ``now``, or the problem.
 
     Raises PoolUnavailableError if the pool has no slots.
     """
 
     def match(collector: Any) -> tuple[SlotFinding, ...]:
         limit_memory(MOST_MEMORY_BYTES)
-        return findings(ads.ad_of(located.ad or "[]"), daemons.slots(collector), now)
+        return findings(ads.ad_of(ad or "[]"), daemons.slots(collector), now)
 
     answer = daemons.collector_answer(collector, deadline_seconds, match)
     if answer.value == ():

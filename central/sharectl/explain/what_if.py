@@ -40,29 +40,13 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
 }
 """Code of a limit -> its field of a `Case`, its key in the YAML, the value that lifts it."""
 
-SWITCHES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
-    "controlled": (
-        "the node is under control (nodes.controlled)",
-        "all nodes are under control (nodes.controlled)",
-        {"controlled": True},
-    ),
-    "not-reserved": (
-        "the node is not reserved (nodes.reserved)",
-        "no node is reserved (nodes.reserved)",
-        {"reserved": False},
-    ),
-    "not-draining": (
-        "the node is not being drained",
-        "no node is being drained",
-        {"draining": False},
-    ),
-    "obeying": (
-        "the node acts on its targets",
-        "all nodes act on their targets",
-        {"refusal": None, "obeyed_sequence": 2**62},
-    ),
+SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "controlled": ("under control (nodes.controlled)", {"controlled": True}),
+    "not-reserved": ("not reserved (nodes.reserved)", {"reserved": False}),
+    "not-draining": ("not being drained", {"draining": False}),
+    "obeying": ("acting on targets", {"refusal": None, "obeyed_sequence": 2**62}),
 }
-"""Code -> condition of a node, condition of all nodes, fields of `Node` that meet it."""
+"""Code -> condition of nodes, fields of `Node` that meet it."""
 
 _LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
 """Reasons that go before the node's own."""
@@ -241,7 +225,7 @@ def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:
         givers, kinds = {target.held_back}, [target.kind]
     else:
         for code in _switches_of(node, _reasons(trials.decision).get(node.name)):
-            yield _switched(code, {node.name}, SWITCHES[code][0])
+            yield _switched(code, {node.name}, "the node is")
         yield from limit_levers(trials)
         givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
         kinds = _under(trials)
@@ -256,14 +240,14 @@ def cycle_levers(trials: Trials) -> Iterator[Lever]:
     """Changes that may give the pool more targets, or fewer."""
     yield from limit_levers(trials, stepwise=True)
     reasons = _reasons(trials.decision)
-    for code, (_, words, _) in SWITCHES.items():
+    for code in SWITCHES:
         names = {
             node.name
             for node in trials.case.snapshot.nodes
             if code in _switches_of(node, reasons.get(node.name))
         }
         if names:
-            yield _switched(code, names, words)
+            yield _switched(code, names, "all nodes are")
     yield from _pool_inputs(trials)
 
 
@@ -399,8 +383,8 @@ def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
     return [code for code in SWITCHES if changes[code]]
 
 
-def _switched(code: str, names: Collection[str], words: str) -> Lever:
-    values = SWITCHES[code][2]
+def _switched(code: str, names: Collection[str], subject: str) -> Lever:
+    words, values = SWITCHES[code]
 
     def apply(case: Case, _: None) -> Case:
         nodes = tuple(
@@ -411,7 +395,7 @@ def _switched(code: str, names: Collection[str], words: str) -> Lever:
             case = _with(case, "state.unheeding", unheeding)
         return _with(case, "snapshot.nodes", nodes)
 
-    return Lever(code, words, None, None, apply)
+    return Lever(code, f"{subject} {words}", None, None, apply)
 
 
 def _lifted(path: str, free: Optional[int], case: Case, value: Optional[float]) -> Case:

@@ -31,20 +31,8 @@ from sharectl.report.tables import print_screen
 from sharectl.shares.groups import levels_above
 from sharectl.times import shown
 
-MOST_ROWS = {
-    "holds": 6,
-    "otherwise": 5,
-    "pair": 3,
-    "": 3,
-    "groups": 6,
-    "even empty": 8,
-    "in the way": 8,
-    "target": 2,
-    "change": 3,
-}
-"""Label -> rows of it on one screen."""
-
-
+MOST_ROWS = 5
+"""Of one label, on one screen."""
 _ESTIMATES = ("wait_seconds", "idle_core_seconds")
 """Fields of a node that are 0 where they were not estimated."""
 
@@ -63,10 +51,9 @@ class Page(NamedTuple):
         """Labels and texts for one screen."""
         for label, rows in groupby(self.rows, lambda row: row[0]):
             texts = list(rows)
-            most = MOST_ROWS.get(label, len(texts))
-            yield from texts[:most]
-            if len(texts) > most:
-                yield label, f"… and {len(texts) - most} more: --json"
+            yield from texts[:MOST_ROWS]
+            if len(texts) > MOST_ROWS:
+                yield label, f"… and {len(texts) - MOST_ROWS} more: --json"
 
     def print(self, to: TextIO, *, json: bool) -> None:
         """Print it as JSON, or on one screen."""
@@ -81,21 +68,16 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     record, control = explained.record, control_of(explained.record.groups, group)
     usage, reason = control.error.usage, record.group_reasons.get(group)
     between = exchanges(record)
+    of_usage = ("cores", "single_cores", "multi_cores", "pending_by_cores", "unplaceable_by_cores")
     data = {
-        "group": group,
-        **fields(usage, "power_hs06", "cores", "single_cores", "multi_cores", "pending_by_cores"),
+        **_control(control, with_outputs=True),
+        **fields(usage, *of_usage),
         "waits": [asdict(waits) for waits in record.waits if waits.group == group],
-        "unplaceable_by_cores": usage.unplaceable_by_cores,
-        **fields(control.error, "pledge_hs06", "error_hs06", "error_cores"),
-        "power_minus_pledge_hs06": control.error.power_minus_pledge_hs06,
+        **fields(control.error, "error_cores", "power_minus_pledge_hs06"),
         "setpoint": _coded("setpoint", record.setpoint),
-        **fields(control, "setpoint_hs06", "control_error_hs06", "output_hs06"),
-        "law": _coded("law", control.law),
         "state": control.state,
-        "acted": [_coded("acted", code) for code in control.acted],
         "in_use_ratio": ratio_of(record, "in_use"),
         "setpoint_ratio": ratio_of(record, record.setpoint),
-        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
@@ -309,10 +291,7 @@ def fields(record: object, *names: str) -> dict[str, Any]:
 
 
 def _limits(record: CycleRecord) -> list[dict[str, Any]]:
-    return [
-        {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
-        for note in record.limits
-    ]
+    return [{**asdict(note), "says": says("limit", note.code)} for note in record.limits]
 
 
 def _changes(otherwise: Optional[Otherwise]) -> dict[str, Any]:

@@ -108,9 +108,13 @@ def test_a_node_without_control_gets_a_target_by_that_alone() -> None:
 )
 def test_nodes_that_are_left_out_are_named_all_together(code: str, state: dict[str, Any]) -> None:
     out = replace(THREE, nodes=tuple(replace(node, **state) for node in THREE.nodes))
-    single, every, _ = SWITCHES[code]
-    assert changes(case(out, "many"), "node", code) == [(single, None, None, "a target")]
-    assert changes(case(out, "many"), "pool", code) == [(every, None, None, "3 targets")]
+    words, _ = SWITCHES[code]
+    assert changes(case(out, "many"), "node", code) == [
+        (f"the node is {words}", None, None, "a target")
+    ]
+    assert changes(case(out, "many"), "pool", code) == [
+        (f"all nodes are {words}", None, None, "3 targets")
+    ]
 
 
 def test_nodes_that_did_not_obey_are_tried_as_if_they_had() -> None:
