@@ -68,7 +68,7 @@ class Look:
     @property
     def outlived(self) -> bool:
         """True if START acts on a target that has ended."""
-        return self.active and self.at > self.until + 1
+        return self.active and self.at >= self.until
 
 
 @dataclass
