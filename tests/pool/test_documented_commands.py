@@ -63,8 +63,7 @@ def commands() -> dict[str, str]:
             text = re.sub(r"\s+#.*$", "", line.strip()).removeprefix("$ ")
             if text.split(" ", 1)[0] in PROGRAMS:
                 pages.setdefault(text, page.name)
-    # Other pages show what this one forgets.
-    return dict(sorted(pages.items(), key=lambda row: "ledger forget" in row[0]))
+    return dict(sorted(pages.items(), key=lambda row: "forget" in row[0]))  # last
 
 
 SPEC = BoxSpec(

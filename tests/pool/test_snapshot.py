@@ -155,8 +155,7 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     still(box, 1)
     many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
     assert many["counted"] == many["jobs"]
-    # The largest node has 12 cores. A request that only a slot can answer is of one core, and of
-    # unknown memory.
+    # Up to the 12 cores of a node; what only a slot can answer is one core, and unknown memory.
     wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (1, 0): 5 + 2}
     assert waiting(many["jobs"]) == wanted
     seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
