@@ -56,7 +56,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         help="with --diff: decide with a key of the configuration that is otherwise, such as "
         f"{keys} and of groups; may be given several times",
     )
-    options.add(parser, "--all", help="with --diff: more than one screen")
 
 
 def _plan(arguments: argparse.Namespace) -> int:
@@ -80,7 +79,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     if arguments.diff:
         nodes = {node.node: node for node in decision.nodes}
         diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)
-        text = partial(plans.print_diff, diff, plan, beside, everything=arguments.all)
+        text = partial(plans.print_diff, diff, plan, beside)
         options.show(arguments, "plan_diff", plans.diff_data(diff, plan, beside), text)
     else:
         content = {**as_json.plan(plan), "warnings": warnings}

@@ -37,7 +37,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="a key of the configuration that is otherwise, such as control.law=pid; may be "
         f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})",
     )
-    options.add(parser, "--all", help="a row for each cycle, not only for those that differ")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -63,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}"
     words = ", ".join((laws, *arguments.settings))
-    text = partial(plans.print_replay, cycles, words, everything=arguments.all)
+    text = partial(plans.print_replay, cycles, words)
     heading = {"from": since, "to": until, "decides": words}
     options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
     return 0

@@ -68,8 +68,6 @@ class Summary(NamedTuple):
     identical: int
     """Complete cycles that come to the same targets."""
     agreement_ratio: float
-    first_at: int
-    last_at: int
     was: DecisionFigures
     """Sums; idle core-seconds are None if one has no estimate."""
     would: DecisionFigures
@@ -132,8 +130,6 @@ def summed(cycles: Sequence[ReplayedCycle]) -> Summary:
         compared=len(compared),
         identical=sum(cycle.same_nodes == cycle.either_nodes for cycle in compared),
         agreement_ratio=fmean(cycle.agreement_ratio for cycle in compared),
-        first_at=cycles[0].taken_at,
-        last_at=cycles[-1].taken_at,
         was=_sums(cycle.was for cycle in compared),
         would=_sums(cycle.would for cycle in compared if cycle.would is not None),
     )

@@ -48,23 +48,21 @@ def changes_data(diff: PlanDiff) -> dict[str, Any]:
     }
 
 
-def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everything: bool) -> None:
-    """Print counts, changes (one screen of them unless ``everything``) and their effect."""
+def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO) -> None:
+    """Print counts, one screen of changes, and their effect."""
     counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
     print_paragraph(f"beside {beside}: {counts}", to)
     print_paragraph(REASONS[decided.reason], to)
     changed = [change for change in diff.changes if change.kind != "kept"]
-    rows = [
-        (c.kind, " -> ".join(c.nodes), target_words(c.before), target_words(c.after))
-        for c in (diff.changes if everything else changed)
-    ]
-    most = len(rows) if everything else ROWS
-    if rows:
-        print_table("", ("change", "node", "before", "after"), rows[:most], to)
-    if len(rows) > most:
-        to.write(f"… and {len(rows) - most} more: --all\n")
     if not changed:
         return
+    rows = [
+        (c.kind, " -> ".join(c.nodes), target_words(c.before), target_words(c.after))
+        for c in changed[:ROWS]
+    ]
+    print_table("", ("change", "node", "before", "after"), rows, to)
+    if len(changed) > ROWS:
+        to.write(f"… and {len(changed) - ROWS} more: --json\n")
     effect = diff.effect
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items())
     print_paragraph(f"power that changes hands, HS06: {power or 'none'}", to)
@@ -108,17 +106,13 @@ def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> 
     }
 
 
-def print_replay(
-    cycles: Sequence[ReplayedCycle], decides: str, to: TextIO, *, everything: bool
-) -> None:
-    """Print the cycles that differ most, or a line for each; then the summary."""
-    rows, title = list(cycles), ""
-    if not everything:
-        differing = (cycle for cycle in cycles if cycle.same_nodes < cycle.either_nodes)
-        order = sorted(differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
-        rows, title = order[:LISTED], "the cycles that differ most, those first"
-    if rows:
-        print_table(title, _TABLE, map(_row, rows), to)
+def print_replay(cycles: Sequence[ReplayedCycle], decides: str, to: TextIO) -> None:
+    """Print the cycles that differ most, and the summary."""
+    differing = [cycle for cycle in cycles if cycle.would and cycle.agreement_ratio < 1]
+    if differing:
+        differing.sort(key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
+        rows = map(_row, differing[:LISTED])
+        print_table("the cycles that differ most, those first", _TABLE, rows, to)
     summary = summed(cycles)
     number = summary.compared
     print_paragraph(f"decided by {decides}", to)
@@ -151,7 +145,7 @@ def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
     return (
         cycle.number,
         shown(cycle.taken_at).rpartition(" ")[0],
-        f"{cycle.agreement_ratio:.0%}" if would else "-",
+        f"{cycle.agreement_ratio:.0%}",
         *(was.targets, was.pairs, round(was.moved_hs06)),
-        *((would.targets, would.pairs, round(would.moved_hs06)) if would else "---"),
+        *((would.targets, would.pairs, round(would.moved_hs06)) if would else ()),
     )

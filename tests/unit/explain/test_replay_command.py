@@ -51,7 +51,7 @@ def test_the_cycle_that_differs_most_is_first() -> None:
         for number, same in enumerate((3, 4, 1, 2))
     ]
     to = io.StringIO()
-    plans.print_replay(cycles, "law pid", to, everything=False)
+    plans.print_replay(cycles, "law pid", to)
     rows = [line.split() for line in to.getvalue().splitlines()]
     assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
 

@@ -28,9 +28,8 @@ CONFIGURED = (
     ("explain", "group", "cms"),
     ("explain", "node", "cn-01", "--cycle", "3"),
     ("explain", "cycle"),
-    ("replay", "--all"),
     ("replay", "--set", "control.law=pid"),
-    ("plan", "--diff", "--all", "--jobs", "{folder}/jobs.txt"),
+    ("plan", "--diff", "--jobs", "{folder}/jobs.txt"),
 )
 WITHOUT = (
     ("explain", "codes"),
