@@ -92,11 +92,18 @@ def test_a_failed_publication_is_not_said_to_be_published(histories: Histories) 
     assert (kept.sequence, kept.published, kept.problems) == (None, (), ("no room",))
 
 
-def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) -> None:
+def test_a_broken_ledger_is_said_and_the_cycle_controls(
+    histories: Histories, tmp_path: Path
+) -> None:
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
     cycle(histories, FakePublisher())
     histories.ledger.path.write_bytes(b"no database at all" * 1000)
+    before = contents()
     (warning,) = cycle(histories, FakePublisher(), 1, Circumstances(dry_run=True)).warnings
     assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
+    assert contents() == before, "a dry run writes nothing"
     publisher = FakePublisher()
     result = cycle(histories, publisher, 1)
     assert publisher.plans == [result.publication.plan]
@@ -116,16 +123,3 @@ def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(
     histories.record(*incomplete(1))
     kept = histories.ledger.cycles(0, 2**40)
     assert [record.complete for record in kept] == [True, False], "logs are of complete cycles"
-
-
-def test_a_dry_run_writes_nothing_at_all(histories: Histories, tmp_path: Path) -> None:
-    def contents() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-
-    dry = Circumstances(dry_run=True)
-    cycle(histories, FakePublisher(), how=dry)
-    assert contents() == {}
-    cycle(histories, FakePublisher())
-    before = contents()
-    cycle(histories, FakePublisher(), 1, dry)
-    assert contents() == before

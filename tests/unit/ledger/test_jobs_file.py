@@ -41,27 +41,18 @@ def test_what_condor_q_prints_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "counted_as"),
+    ("row", "group", "cores"),
     [
-        *((group, "cms") for group in ("CMS", "cms.prod", "  cms  ")),
-        *((group, "other") for group in ("undefined", "my cms", "", 'x" || True', "cms2")),
+        *((f"{name} 0 1 10", "cms", 1) for name in ("CMS", "cms.prod", "  cms  ")),
+        *((f"{name} 0 1 10", "other", 1) for name in ("undefined", "my cms", "", 'x" || True')),
+        *((f"cms 0 {cores} -3", "cms", 1) for cores in ("0", "-5", "error", "nan", "cores")),
+        *(("cms 0 8.0 10", "cms", 8), ("cms 0 2.5 10", "cms", 2), ("cms 0 inf 1", "cms", 10**6)),
     ],
 )
-def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:
-    assert parse(f"1 PEND {group} 0 1 10").pending == (PendingJobs(counted_as, 1, 1),)
-
-
-@pytest.mark.parametrize(
-    ("requested", "counted_as"),
-    [
-        *(("8.0", 8), ("2.5", 2), ("0", 1), ("-5", 1)),
-        *(("error", 1), ("nan", 1), ("inf", 1_000_000), ("cores", 1)),
-    ],
-)
-def test_a_user_who_requests_nonsense_does_not_make_the_file_unreadable(
-    requested: str, counted_as: int
+def test_groups_and_requests_of_users_do_not_make_the_file_unreadable(
+    row: str, group: str, cores: int
 ) -> None:
-    assert parse(f"1 PEND cms 0 {requested} -3").pending == (PendingJobs("cms", counted_as, 1),)
+    assert parse(f"1 PEND {row}").pending == (PendingJobs(group, cores, 1),)
 
 
 BAD_ROWS = (

@@ -184,7 +184,6 @@ FAILURES = {
     "endless": (endless, f"sends more than {MAX_BYTES} bytes"),
     "chunk of -1": (in_a_chunk_of_minus_one, "cannot be asked: "),  # it was not all taken
     "html": (serving(b"<html>login</html>"), "is not JSON"),
-    "empty": (serving(b"{}"), "there is no federation"),
 }
 
 

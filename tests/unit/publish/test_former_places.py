@@ -43,16 +43,6 @@ def published(path: Path, plan: Plan = PLAN) -> str:
     return f"file:{path}"
 
 
-def test_a_former_file_is_emptied_once(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
-    places(tmp_path, published(old), f"file:{new}").remember(PLAN)
-    assert places(tmp_path, f"file:{old}", f"file:{new}").publishers() == []
-    (emptying,) = places(tmp_path, f"file:{new}").publishers()
-    assert emptying.publish(WITHDRAWAL) == str(old)
-    assert text.read(old).targets == ()
-    assert places(tmp_path, f"file:{new}").publishers() == []
-
-
 def test_a_collector_is_tried_until_it_is_emptied_or_its_targets_run_out(tmp_path: Path) -> None:
     places(tmp_path, "collector:").remember(PLAN)
     (emptying,) = places(tmp_path, broken=True).publishers()
@@ -102,7 +92,7 @@ def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(tmp_path: Pat
     assert len(places(tmp_path).publishers()) == 1
 
 
-def test_disable_takes_targets_from_a_place_that_was_left(
+def test_disable_takes_targets_from_a_place_that_was_left_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, old = tmp_path / "sharectl.yaml", tmp_path / "old.txt"
@@ -112,6 +102,9 @@ def test_disable_takes_targets_from_a_place_that_was_left(
     )
     lasting = replace(PLAN, valid_until=2**40)
     places(tmp_path, published(old, lasting)).remember(lasting)
+    assert places(tmp_path, f"file:{old}").publishers() == []
+    assert len(places(tmp_path).publishers()) == 1
     assert main(["disable", "--reason", "test", "--config", str(config)]) == 0
     assert f"no targets at {old}\n" in capsys.readouterr().out
     assert text.read(old).targets == ()
+    assert places(tmp_path).publishers() == []
