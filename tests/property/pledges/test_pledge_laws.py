@@ -17,30 +17,17 @@ from sharectl.pledges.cric import promised
 from sharectl.pledges.join import SteeredGroup, join
 from sharectl.shares.pledges import Period, Pledge
 
-words = st.sampled_from(
-    ["F", "f", "name", "accounting_name", "pledges", "2026", "Q1", "q1", "cms", "CMS", "CPU"]
-)
-leaves = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=8)
-    | st.sampled_from(("F", "12.5", "-1", "HS06", "1e5", "NaN"))
-)
+words = st.sampled_from(["F", "name", "pledges", "2026", "Q1", "cms", "CMS", "CPU"])
 values = st.recursive(
-    leaves,
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(("F", "12.5", "NaN")),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4),
     max_leaves=20,
 )
-shaped = st.builds(
-    lambda cms, more: {"F": {"pledges": {"2026": {"Q1": {"cms": cms, **more}}}}},
+answers = st.builds(
+    lambda cms, more: json.dumps({"F": {"pledges": {"2026": {"Q1": {"cms": cms, **more}}}}}),
     values,
     st.dictionaries(words, values, max_size=3),
 )
-answers = st.text(max_size=200) | (values | shaped).map(json.dumps)
-
-
 GOOD = json.dumps({"F": {"pledges": {"2026": {"Q1": {"cms": {"CPU": 87100}}}}}})
 damaged = st.builds(
     lambda noise, at: GOOD[:at] + noise + GOOD[at:], st.text(max_size=60), st.integers(0, len(GOOD))

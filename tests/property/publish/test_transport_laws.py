@@ -87,7 +87,8 @@ def test_whatever_bytes_come_they_are_a_document_or_an_input_error(content: byte
         problems = error.problems
     assert 0 < len(problems) <= 20
     assert sum(map(len, problems)) < 10_000
-    assert all(_line(target) in content.decode("ascii") for target in found)
+    for target in found:
+        assert f"{target.node} {target.held_back} " in content.decode("ascii")
 
 
 @given(st.text(max_size=300))
@@ -101,17 +102,10 @@ def test_whatever_a_key_file_holds_no_long_word_of_it_is_said(text: str) -> None
 
 
 attributes = st.sampled_from([*collector.PROJECTION, "t1_TargetNode"])
-values = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=40),
-    st.sampled_from(
-        ["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]
-    ),
-    st.lists(st.integers(), max_size=3),
+texts = st.text(max_size=40) | st.sampled_from(
+    ["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]
 )
+values = st.none() | st.booleans() | st.integers() | st.floats() | texts | st.just([1])
 
 
 @given(
@@ -128,18 +122,11 @@ def test_whatever_ads_a_collector_returns_they_are_counted(
     assert identity is None or shown.more.get("identity") in (None, identity)
 
 
-@given(values.filter(lambda value: isinstance(value, str)), st.integers(0, 2**40))
+@given(texts, st.integers(0, 2**40))
 def test_an_identity_cannot_leave_its_quotes(identity: str, sequence: int) -> None:
     """other_ads(identity) compares with that very identity, whatever is in it."""
     assume("\x00" not in identity)  # no ad holds it
     tree = classad2.ExprTree(collector.other_ads(identity, sequence, [identity]))
-    own = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": identity})
-    other = classad2.ClassAd(
-        {"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": f"{identity}x"}
-    )
-    assert tree.eval(own) in (True, 1)
-    assert tree.eval(other) in (False, 0)
-
-
-def _line(target: Target) -> str:
-    return f"{target.node} {target.held_back} "
+    for sender, chosen in ((identity, True), (f"{identity}x", False)):
+        ad = {"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": sender}
+        assert bool(tree.eval(classad2.ClassAd(ad))) == chosen

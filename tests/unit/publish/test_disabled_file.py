@@ -21,7 +21,6 @@ def written(fields: str) -> bytes:
 
 MADE: dict[str, Callable[[Path], object]] = {
     "empty": Path.touch,
-    "deep": lambda path: path.write_bytes(b"[" * 100_000),
     "wrong": lambda path: path.write_bytes(
         written('"reason": "r", "who": "a", "since": 1, "until": true')
     ),

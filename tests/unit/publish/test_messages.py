@@ -36,7 +36,7 @@ def message(action: Callable[[], object]) -> str:
 
 def of_files(folder: Path) -> Iterator[str]:
     state = StateFile(folder / "state.json", clock=lambda: NOW)
-    for content in ("{", '{"schema_version": 2}', '{"schema_version": 1, "sequence": "x"}'):
+    for content in ("{", '{"schema_version": 1, "sequence": "x"}'):
         state.path.write_text(content)
         yield message(state.load)
     yield message(lambda: state.save(State(7)))
