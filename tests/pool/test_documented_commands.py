@@ -128,6 +128,8 @@ assert len(COMMANDS) > 30
 def test_a_command_of_the_pages_runs(text: str, pool: Box, shell: dict[str, str]) -> None:
     text = text.replace("4711.0", shell["JOB"]).replace("/var/lib/sharectl", shell["STATE"])
     text = text.replace("/var/www", shell["FOLDER"]).replace("/etc/condor", shell["FOLDER"])
+    if "ledger forget" in text:  # later commands compare with the rows that were imported
+        text += "; sharectl ledger import shares_Error.log"
     program, verb = (*text.split(), "")[:2]
     if program.startswith("condor_"):
         text, _, output = text.partition(" > ")
