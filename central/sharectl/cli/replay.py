@@ -21,10 +21,7 @@ _PAGE_SECONDS = 86_400
 """The ledger is read in pages, so that cycles can write to it meanwhile."""
 _EPILOG = (
     "A replay is an open loop: each cycle is decided on the pool as it was then, which does not "
-    "react. Targets and controllers' states are carried from cycle to cycle. So it tells how a law "
-    "or a strategy differs from what was decided, not how the pool would have fared. Run times are "
-    "those known today and jobs' ages are rounded in the ledger, so decisions can differ where "
-    f"nothing was changed. TIME is {FORMS}."
+    f"react (docs/why.md). TIME is {FORMS}."
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.model import PlanLimits, Snapshot, Source
+from sharectl.model import Disabled, PlanLimits, Snapshot, Source
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.publish.state import StateFile
@@ -53,6 +53,11 @@ def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
     result = cycle(around, dry_run=True)
     written = (around.publishers[0].plans, around.history.records, around.state.state)
     assert written == ([], [], State(5))
+    off = Disabled("cooling", "ann@cm", NOW - 10)
+    around.switch.said = off
+    again = cycle(around, dry_run=True).publication
+    assert (again.plan, again.disabled) == (result.publication.plan, off)
+    around.switch.said = None
     assert result.publication.plan == cycle(around).publication.plan
 
 

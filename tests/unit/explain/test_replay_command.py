@@ -36,14 +36,6 @@ def test_the_configuration_of_then_agrees_and_others_do_not(run: Run) -> None:
     assert {cycle["would"]["reason"] for cycle in quiet["cycles"]} == {"no-group-over"}
 
 
-@pytest.mark.usefixtures("kept")
-def test_a_period_begins_with_the_targets_that_stood(run: Run) -> None:
-    period = ("--from", NOW + 1, "--to", NOW + 2 * PERIOD_SECONDS)
-    (cycle,) = run("replay", *period, "--json").json["cycles"]
-    changed = (cycle["would"]["changed_nodes"], cycle["was"]["changed_nodes"])
-    assert (cycle["cycle"], *changed) == (2, 0, 0)
-
-
 def test_the_cycle_that_differs_most_is_first() -> None:
     figures = DecisionFigures("targets", 4, 4, 1, 320.0, None, 1)
     cycles = [

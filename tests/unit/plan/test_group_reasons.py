@@ -38,7 +38,6 @@ CMS_HOLDS = [*FULL, running("wn-9", "cms", 1, 1)]
 @pytest.mark.parametrize(
     ("held", "pending", "how", "codes"),
     [
-        (FULL, {("cms", 8): 9}, {}, "held-back helped no-demand"),
         (FULL, {}, {}, "no-taker no-demand no-demand"),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 1e9}, "no-output no-output no-output"),
         (FULL, {("cms", 128): 9}, {}, "no-fit no-fit no-demand"),

@@ -61,27 +61,6 @@ def test_targets_or_a_reason_for_none(
     assert reason in REASONS
 
 
-@pytest.mark.parametrize(
-    ("pending", "helped"),
-    [
-        ({("cms", 1): 400}, ("cms", 1)),
-        ({("cms", 1): 400, ("cms", 8): 1}, ("cms", 8)),
-        ({("cms", 1): 400, ("cms", 2): 1, ("cms", 4): 1}, ("cms", 4)),
-        ({("cms", 1): 400, ("cms", 16): 1}, ("cms", 1)),
-        # Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under.
-        ({("cms", 8): 99, ("lhcb", 1): 400}, ("lhcb", 1)),
-    ],
-)
-def test_the_largest_jobs_that_a_block_holds_of_the_group_furthest_under_are_let_in(
-    pending: Pending, helped: tuple[str, int]
-) -> None:
-    held = [*FULL, running("wn-4", "cms", 8, 4)] if helped[0] == "lhcb" else FULL
-    seen = snapshot(held, pending, uncontrolled=["wn-1"])
-    assert decide(config(), State(), seen, NOW).plan.targets[0] == Target(
-        "wn-3", "alice", 56, *helped
-    )
-
-
 def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
     first = decide(config(), State(), snapshot(), NOW)
     second = decide(config(), first.state, snapshot(), NOW)

@@ -56,13 +56,6 @@ FULL = one_node(alice(64))
 A_BLOCK = (Target("wn-1", "alice", 56, "cms", 8),)
 
 
-def test_each_over_gives_and_each_under_receives_in_its_own_size() -> None:
-    decided = cycle(snapshot(TWO_OVER, TWO_WAIT)).plan
-    assert {target.kind for target in decided.targets} == {("cms", 8), ("lhcb", 4)}
-    assert len({t.node for t in decided.targets}) == len(decided.targets) == 4
-    assert (decided.held_back, decided.helped, decided.reason) == (None, None, "targets")
-
-
 def test_a_node_where_less_stands_idle_goes_first() -> None:
     """By age, or as the ledger has learnt it: there the long ones end first."""
     held = [alice(64, seconds=80_000), alice(64, "wn-2", seconds=100)]
