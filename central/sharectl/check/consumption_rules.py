@@ -105,9 +105,9 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
     """Configurations of slots without any consumption policy."""
     configuration = node.configuration
     of_access_points = node.runs("SCHEDD") and not node.runs("STARTD")
-    policies = [knob for slot in node.slot_types for knob in slot.policies.values()]
-    if not configuration.is_whole and all(knob.is_default for knob in policies):
-        of_access_points |= bool(configuration.assignments(LEFTOVERS))
+    if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
+        is_set = bool(configuration.assignments(LEFTOVERS))
+        of_access_points |= is_set and not configuration.is_whole
     is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
     if not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)

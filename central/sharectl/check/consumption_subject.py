@@ -75,7 +75,6 @@ class SlotKnob:
     """Expanded; HTCondor's default if no file sets it."""
     place: str
     """``file:line``; the macro if no file sets it."""
-    is_default: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +198,7 @@ class SlotType:
             text, written = configuration.text(name), configuration.assignments(name)
             if written and (text or name.endswith(own)):
                 return SlotKnob(written[-1].name, text, configuration.place(name))
-        text = configuration.text(knob) or default
-        return SlotKnob(knob, text, configuration.place(knob), is_default=True)
+        return SlotKnob(knob, configuration.text(knob) or default, configuration.place(knob))
 
     @property
     def name(self) -> str:
