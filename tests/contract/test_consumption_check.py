@@ -60,6 +60,7 @@ def test_policies_that_work_have_no_error(path: Path) -> None:
 
 OF_TYPE = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
 ACCESS_POINT = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+BROKEN, OFF = "CONSUMPTION_CPUS = (1\n", ["slot types: error"]
 WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
 
 
@@ -85,6 +86,11 @@ WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
             ["knobs: error"],
         ),
         (OF_TYPE.replace("PARTITIONABLE = True", "PARTITIONABLE = Yes"), ["knobs: error"]),
+        # A policy that has no effect is not tried.
+        (
+            f"{OF_TYPE.replace('PARTITIONABLE = True', 'PARTITIONABLE = 0')}SLOT_TYPE_1_{BROKEN}",
+            OFF,
+        ),
         # The startd takes the policy of all types for an invalid one.
         (f"{TYPE_1}{GOOD}SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n", ["knobs: error"]),
     ],

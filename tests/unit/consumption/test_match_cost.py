@@ -126,9 +126,6 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
             {**SLOT, "State": '"Drained"'},
             {**SLOT, "ConsumptionCpus": "undefined"},
             {**SLOT, "Requirements": "false"},
-            # Neither slots nor groups.
-            {**SLOT, "SlotType": '"Dynamic"'},
-            {"MyType": '"Accounting"', "Name": '"bob"', "IsAccountingGroup": "false"},
         ],
         [JOB],
         ["capacity --request cpus=2 --request memory=8000"],
@@ -138,7 +135,15 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
         [JOB_4] * 5,
         ["cost --group"],
     ),
-    "jobs of any group have a row": ([SLOT], OF_GROUPS, ["cost --group"]),
+    "jobs of any group have a row, dynamic slots and users have none": (
+        [
+            SLOT,
+            {**SLOT, "SlotType": '"Dynamic"'},
+            {**group_ad("bob", 1), "IsAccountingGroup": "false"},
+        ],
+        OF_GROUPS,
+        ["cost --group", "cost"],
+    ),
     "claims are counted up to a number": ([PLAIN, {**SLOT, **ONE_A_KIB}], [JOB], ["cost"]),
     "no job waits": (
         [SLOT],
