@@ -83,16 +83,7 @@ ROOT = 'Config source Error "/made/root", Line 4, Include Depth 1: '
     [
         # HTCondor's text for files that are read through another one, and for a folder's.
         (f'Config source Error "A", Line 2, Include Depth 2: ; {ROOT}', "A:2", '"FOO BAR"'),
-        ("Configuration Error Line 2 while reading config source A", "A:2", '"FOO BAR"'),
         ("Configuration Error Line 1 while reading config source A; foo; bar", "A:1", "foo; bar"),
-        (
-            (
-                'Config source Error "/nowhere/x", Line 0, Include Depth 3: no such file; '
-                'Config source Error "A", Line 1, Include Depth 2: '
-            ),
-            "A:1",
-            "no such file",
-        ),
         (
             (
                 'Config source Warning "A", Line 1: obsolete; Error: use feature: unknown\n'

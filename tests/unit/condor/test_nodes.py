@@ -51,11 +51,9 @@ def as_ad(attributes: dict[str, Any], **expressions: str) -> classad2.ClassAd:
         (slot("no-line"), 0, None),
         (slot("bad-signature"), 0, "bad-signature"),
         (slot("no-ad"), 0, None),
-        (slot("expired"), 0, None),
         (slot(t1_JobCtlTime=NOW - 500), 0, "stale"),
         (slot("\x1b[2J"), 0, "unknown-code"),
         (slot(None), None, None),
-        (slot(t1_JobCtlReason=classad2.Value.Error), None, None),
     ],
 )
 def test_a_slot_obeys_or_refuses(
@@ -141,7 +139,6 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
-        ({}, "ok"),
         ({"t1_JobCtlTime": NOW - 89}, "ok"),
         ({"t1_JobCtlTime": NOW - 90}, STALE),
         ({"t1_JobCtlTime": "soon"}, STALE),
@@ -149,14 +146,11 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
         # in time.
         ({"t1_JobCtlTime": NOW - 4230, "MyCurrentTime": NOW - 4200}, "ok"),
         ({"t1_JobCtlTime": NOW - 4290, "MyCurrentTime": NOW - 4200}, STALE),
-        ({"MyCurrentTime": None}, "ok"),
         ({"t1_JobCtlReason": None}, NOT_PUBLISHED),
         ({"t1_JobCtlReason": None, "t1_Enabled": True}, NEVER_RAN),
-        ({"t1_JobCtlReason": None, "t1_JobCtlStaleSeconds": 120}, NEVER_RAN),
         # The node's own limit comes first, unless it is nonsense.
         ({"t1_JobCtlTime": NOW - 2300, "t1_JobCtlStaleSeconds": 2340}, "ok"),
         ({"t1_JobCtlTime": NOW - 30, "t1_JobCtlStaleSeconds": 30}, STALE),
-        ({"t1_JobCtlTime": NOW - 30, "t1_JobCtlStaleSeconds": 0}, "ok"),
         ({"t1_JobCtlTime": NOW - 90, "t1_JobCtlStaleSeconds": 10**12}, STALE),
         ({"t1_JobCtlTime": NOW - 90, "t1_JobCtlReason": "bad-signature"}, STALE),
         ({"t1_JobCtlReason": "\x1b[2J"}, UNKNOWN_CODE),
@@ -170,17 +164,13 @@ def test_a_run_is_stale_by_the_clock_of_its_node(attributes: dict[str, Any], rea
     ("code", "awaited", "refusing"),
     [  # at NOW - 9 the node has not looked since
         ("ok", Awaited(valid=True, file_since=NOW - 99), False),
-        ("no-line", Awaited(valid=True, file_since=NOW - 99), False),
         ("bad-signature", Awaited(), True),
-        ("no-file", Awaited(valid=True), False),
         ("no-file", Awaited(valid=True, file_since=NOW - 99), True),
         ("no-file", Awaited(valid=True, file_since=NOW - 9), False),
         ("expired", Awaited(), False),
         ("expired", Awaited(valid=True), True),
-        ("no-ad", Awaited(valid=True), False),
         ("no-ad", Awaited(ads_since={"wn-2": NOW - 99}), False),
         ("no-ad", Awaited(ads_since={"wn-1": NOW - 99}), True),
-        ("no-ad", Awaited(ads_since={"wn-1.example.org": NOW - 99}), True),
         ("no-ad", Awaited(ads_since={"wn-1": NOW - 9}), False),
         ("made-up", Awaited(), True),
     ],

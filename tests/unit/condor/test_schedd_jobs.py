@@ -71,13 +71,14 @@ def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> Non
 @pytest.mark.parametrize(
     ("memory", "counted"),
     [
-        ("1000", 1024),
-        ("undefined", 0),
-        ("1 / 0", 0),
-        ("3 * 1000", 3072),
-        ('"8G"', 0),
-        ("-1", 0),
-        ("1e30", 0),
+        *[
+            ("1000", 1024),
+            ("undefined", 0),
+            ("3 * 1000", 3072),
+            ('"8G"', 0),
+            ("-1", 0),
+            ("1e30", 0),
+        ],
     ],
 )
 def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
@@ -160,11 +161,6 @@ def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: l
     jobs = sampled(FakeSchedd([job]), {8: 1})
     assert [sample.seconds for sample in jobs] == seconds
     assert {sample.started for sample in jobs} <= {job["JobStatus"] == 2}
-
-
-def test_a_request_that_counts_as_less_stands_for_as_many_as_its_own_size() -> None:
-    jobs = sampled(FakeSchedd([ad(1), ad(1, 4)]), {1: 100_000, 4: 30}, most_cores=4)
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 667), (4, 1)]
 
 
 def test_a_long_queue_is_sampled_size_by_size() -> None:

@@ -7,8 +7,6 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.control.laws import Control, Pid
-from sharectl.control.steering import SteeringConfig
 from sharectl.explain.codes import CHANGES
 from sharectl.explain.what_if import (
     LIFTED,
@@ -141,16 +139,6 @@ def test_a_limit_is_raised_to_the_next_target_and_lifted(strategy: str) -> None:
     # Decided by hand: with that number, and with one less.
     for most in (2, 1):
         assert len(case(THREE, strategy, max_nodes=most).decided().plan.targets) == most
-
-
-def test_the_limit_of_outputs_is_a_number() -> None:
-    of, law = case(THREE), Control("pid", pid=Pid(gain=1.0, max_output_hs06=50.0))
-    of = replace(of, config=replace(of.config, steering=SteeringConfig(law)))
-    (exact, *_, lifted) = changes(of, "pool", "output-limit")
-    assert (exact[0], exact[1], exact[3]) == ("control.pid.max_output_hs06", 50.0, "1 target")
-    # One block of 8 cores is worth 80.
-    assert 80 <= (exact[2] or 0) < 90
-    assert lifted[2] is None
 
 
 def test_a_small_number_of_decisions_is_kept_and_seen() -> None:
