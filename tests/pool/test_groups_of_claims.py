@@ -58,14 +58,14 @@ SPEC = BoxSpec(
 )
 
 
+@pytest.fixture
+def box(pool: Box) -> Box:
+    """The pool, not cleaned: the dedicated scheduler keeps claims."""
+    return pool
+
+
 def submit(
-    box: Box,
-    node: str,
-    count: int,
-    cores: int,
-    *lines: str,
-    group: str = "",
-    seconds: object = 600,
+    box: Box, node: str, count: int, cores: int, *lines: str, group: str = "", seconds: object = 600
 ) -> int:
     return box.submit(jobs(group, cores, count, seconds, on(node), *lines), ACCESS)
 

@@ -45,7 +45,7 @@ MALLORY = {
 }
 NOBODY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION": "NEVER"}
 SPEC = BoxSpec((ExecutePoint(NODE, cores=4),))
-BY_COLLECTOR = ("-startd",)
+BY_COLLECTOR = ("-constraint", "PartitionableSlot")
 
 
 def configure(box: Box, options: str) -> None:
