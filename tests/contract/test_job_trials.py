@@ -243,11 +243,7 @@ def test_a_hostile_job_ends_no_trial_and_is_named(hostile: Mapping[str, str]) ->
 
 def test_a_trial_without_time_says_so() -> None:
     done = trial(slots({}), wants("TARGET.HasFoo"), deadline_seconds=0)
-    assert done.unplaceable == ()
-    assert (
-        done.untried
-        == "1 kinds of pending jobs could not be tried on the nodes (no answer within 0 s)"
-    )
+    assert (done.unplaceable, "(no answer within 0 s)" in str(done.untried)) == ((), True)
 
 
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:

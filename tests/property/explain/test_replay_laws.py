@@ -14,7 +14,6 @@ from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.codes import CODES
-from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, ReplayedCycle, replayed, summed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, Snapshot, Standing, Target
@@ -58,17 +57,12 @@ def looks(drawn: list[Look]) -> list[Snapshot]:
     return taken
 
 
-def replay(
-    by: PlanConfig, config: PlanConfig, drawn: list[Look], since: int = NOW
-) -> list[ReplayedCycle]:
+def replay(by: PlanConfig, config: PlanConfig, drawn: list[Look]) -> list[ReplayedCycle]:
     """Cycles of a ledger that was written ``by`` one configuration, replayed by another."""
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), by, looks(drawn))
-        ledger = Ledger(Path(name) / PLACE)
-        before = ledger.cycle_at(since - 1) if since > NOW else None
-        records = ledger.cycles(since, NOW + 10**6, with_nodes=True)
-        how, state = Replay(config, {}), state_after(before, config.validity_seconds)
-        return list(replayed(how, records, before, state))
+        records = Ledger(Path(name) / PLACE).cycles(NOW, NOW + 10**6, with_nodes=True)
+        return list(replayed(Replay(config, {}), records, None, State()))
 
 
 @settings(max_examples=12)
@@ -93,15 +87,6 @@ def test_a_replay_by_the_same_law_decides_the_same_and_sums_are_of_all_cycles(
     assert 0 <= summary.agreement_ratio <= 1
     assert summary.was.targets == sum(cycle.was.targets for cycle in cycles)
     assert summary.would.targets == sum(cycle.would.targets for cycle in cycles if cycle.would)
-
-
-@settings(max_examples=6)
-@given(st.lists(LOOK, min_size=2, max_size=4))
-def test_the_record_before_is_enough_for_controllers(drawn: list[Look]) -> None:
-    """A replay from the second cycle on goes on with the controllers' states of the first."""
-    config = replace(law("pair"), steering=SteeringConfig(Control(law="ewma")))
-    cycles = replay(config, config, drawn, NOW + PERIOD_SECONDS)
-    assert [cycle.same_nodes for cycle in cycles] == [cycle.either_nodes for cycle in cycles]
 
 
 @given(LAWS, LOOK, st.sampled_from((None, "unsigned")), st.booleans(), st.booleans())

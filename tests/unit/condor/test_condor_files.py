@@ -59,12 +59,13 @@ def test_what_is_in_force_goes_back_to_the_last_that_does_not_append(tmp_path: P
     assert [each.line for each in in_force(definitions_in([tmp_path / "a.conf"]))] == [4, 3, 2]
 
 
-def test_circles(tmp_path: Path) -> None:
-    definitions(tmp_path, "A = $(B)\nB = $(C)\nC = $(A)\nD = $(D) $(A)\n")
-    names = [each.name for each in circle(definitions_in([tmp_path / "a.conf"]))]
-    assert names == ["A", "B", "C", "A"]
-
-
-def test_a_macro_that_appends_or_was_replaced_is_no_circle(tmp_path: Path) -> None:
-    definitions(tmp_path, "A = $(B)\nB = $(A)\nA = 1\nA = $(A) 2\n")
-    assert circle(definitions_in([tmp_path / "a.conf"])) == ()
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("A = $(B)\nB = $(C)\nC = $(A)\nD = $(D) $(A)\n", ["A", "B", "C", "A"]),
+        ("A = $(B)\nB = $(A)\nA = 1\nA = $(A) 2\n", []),
+    ],
+)
+def test_circles(text: str, names: list[str], tmp_path: Path) -> None:
+    definitions(tmp_path, text)
+    assert [part.name for part in circle(definitions_in([tmp_path / "a.conf"]))] == names

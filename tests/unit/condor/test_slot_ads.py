@@ -158,14 +158,3 @@ def test_invalid_knobs_of_quotas_are_named_with_their_lines(text: str, places: l
     with pytest.raises(InputError) as raised:
         knobs(text)
     assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == places
-
-
-@pytest.mark.parametrize(
-    "ad", [{"Cpus": "1"}, {"Name": '"slot1@a"', "MyType": '"Machine"', "ConfigQuota": "1"}]
-)
-def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
-    with pytest.raises(InputError) as raised:
-        groups_of([AdOfFile("f:3", ad), AdOfFile("f:9", ad)])
-    assert raised.value.problems[0].startswith("f:3: no group; ")
-    assert raised.value.problems[0].endswith(" (also at 9)")
-    assert len(raised.value.problems) == 1

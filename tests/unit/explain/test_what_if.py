@@ -88,13 +88,6 @@ def test_errors_and_deadband_are_found_to_half_a_per_cent() -> None:
         assert least <= (becomes or 0) < most
 
 
-def test_a_node_without_control_gets_a_target_by_that_alone() -> None:
-    taken = snapshot(TWO_NODES, WAIT, uncontrolled=["wn-1"])
-    assert [outcome for *_, outcome in changes(case(taken), "node", "controlled")] == ["a target"]
-    nodes = tuple(replace(node, controlled=False) for node in taken.nodes)
-    assert not changes(case(replace(taken, nodes=nodes)), "node", "pending")
-
-
 @pytest.mark.parametrize(
     ("code", "state"),
     [
