@@ -185,7 +185,7 @@ def set_aside(path: Path, now: int) -> Path:
     """
     aside = files.name_aside(path, now, ("", *_BESIDE))
     with errors_of(path):
-        # The write-ahead log first: SQLite would play it into the new file.
+        # The write-ahead log first: it belongs to the broken file.
         for end in (*_BESIDE, ""):
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + end).rename(path.with_name(aside.name + end))

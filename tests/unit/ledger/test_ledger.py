@@ -121,16 +121,18 @@ def test_a_broken_ledger_is_put_aside_whole_and_a_new_one_has_the_cycle(
         assert (kept.number, kept.taken_at) == (1, NOW + 30 * PERIOD_SECONDS)
 
 
-def test_the_log_of_a_broken_ledger_is_not_played_into_the_new_one(ledger: Ledger) -> None:
+def test_the_log_of_a_broken_ledger_goes_with_it_and_not_into_the_new_one(ledger: Ledger) -> None:
     ledger.record(*made(0))
     with opened(ledger.path) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM cycles").fetchall()
         ledger.record(*made(1))
-        assert ledger.path.with_name("ledger.sqlite-wal").stat().st_size > 0
+        log = ledger.path.with_name("ledger.sqlite-wal").read_bytes()
         ledger.path.write_bytes(b"broken" * 9999)
         with pytest.raises(StateError):
             ledger.record(*made(2))
+        assert log
+        assert log in aside(ledger)
     assert [record.taken_at for record in ledger.cycles(0, 2**40)] == [NOW + 2 * PERIOD_SECONDS]
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.config.model import CricPledgesConfig
-from sharectl.pledges.cric import MAX_BYTES, CricPledges
+from sharectl.errors import InputError
+from sharectl.pledges.cric import MAX_BYTES, CricPledges, promised
 from sharectl.pledges.join import AllPledges, SteeredGroup
-from sharectl.shares.pledges import Pledged
+from sharectl.shares.pledges import Period, Pledged
 from sharectl.times import DAY_SECONDS
 from tests.web_server import Answer, WebServer, serving, web_server
 
@@ -26,6 +27,43 @@ CMS, ATLAS = (
     SteeredGroup("cms", None, "groups.cms", "cms"),
     SteeredGroup("atlas", None, "groups.atlas", "atlas"),
 )
+
+
+# ---- the content of an answer
+
+
+def pledges(content: bytes, *vos: str) -> list[tuple[str, float, str]]:
+    federations = ("it-infn-cnaf", "T2_IT_ATLAS") if "ATLAS" in vos else ("IT-INFN-CNAF",)
+    powers = promised(content.decode(), federations, vos, Period(2026, 3))
+    return [(vo, power.hs06, power.place) for vo, power in powers.items()]
+
+
+def outcome(content: str) -> list[str]:
+    """Problem of an answer, or its pledges of two VOs."""
+    try:
+        powers = pledges(content.encode(), "cms", "atlas")
+    except InputError as error:
+        return list(error.problems)
+    return [f"{vo}: {hs06:g} HS06 of {place}" for vo, hs06, place in powers] or ["no pledge"]
+
+
+def test_an_answer_has_pledges_or_a_problem(
+    listing: Callable[[str, Callable[[str], list[str]]], None],
+) -> None:
+    listing("pledges/cric.txt", outcome)
+
+
+def test_federations_have_other_names_and_are_added_up() -> None:
+    content = json.loads(RECORDED)
+    content["XX"] = {"pledges": "nonsense of others"}
+    atlas, *others = pledges(json.dumps(content).encode(), "ATLAS", "cms", "lhcb", "dune")
+    places = ("CRIC.IT-INFN-CNAF", "CRIC.IT-ATLAS-federation")
+    where = " + ".join(f"{place}.pledges.2026.Q3.atlas.CPU" for place in places)
+    assert atlas == ("ATLAS", 149300.0, where)
+    assert [(vo, hs06) for vo, hs06, _ in others] == [("cms", 87100), ("lhcb", 60000)]
+
+
+# ---- a server
 
 
 @pytest.fixture(scope="module")

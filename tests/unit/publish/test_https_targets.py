@@ -72,16 +72,11 @@ def drip(request: BaseHTTPRequestHandler) -> None:
         time.sleep(0.1)
 
 
-def nonsense(request: BaseHTTPRequestHandler) -> None:
-    request.wfile.write(b"nonsense\r\n\r\n")
-
-
 REFUSED: dict[str, tuple[Answer, str]] = {
     "another text": (serving(render(PLAN).encode()), "is not what .* holds"),
     "500": (serving(render(PLAN, SEAL).encode(), 500), "the server answers 500"),
     "long": (serving(bytes(3 * TEXT_MAX_BYTES)), "has more than 1048576 bytes"),
     "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
-    "nonsense": (nonsense, "cannot be fetched"),
     "slow": (drip, r"cannot be fetched: no answer within 0\.5 s"),
     "elsewhere": (serving(b"", 302, Location="/there"), "redirects to /there; write the URL"),
 }
