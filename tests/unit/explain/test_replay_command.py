@@ -34,6 +34,10 @@ def test_the_configuration_of_then_agrees_and_others_do_not(run: Run) -> None:
     quiet = run("replay", *settings, "--json").json
     assert quiet["summary"]["would"]["targets"] == 0
     assert {cycle["would"]["reason"] for cycle in quiet["cycles"]} == {"no-group-over"}
+    # A period begins with the targets that stood.
+    period = ("--from", NOW + 1, "--to", NOW + 2 * PERIOD_SECONDS)
+    (second,) = run("replay", *period, "--json").json["cycles"]
+    assert (second["would"]["changed_nodes"], second["was"]["changed_nodes"]) == (0, 0)
 
 
 def test_the_cycle_that_differs_most_is_first() -> None:
