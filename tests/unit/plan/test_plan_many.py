@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Optional
 
 import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
-from sharectl.plan.candidates import freed_cores, sizes_of
+from sharectl.plan.candidates import KEPT_NODES, freed_cores, new_options, sizes_of
+from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import RemainingTimes, nodes_of
@@ -170,3 +172,15 @@ def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> 
     here = nodes_of(snapshot([alice(2)]))["wn-1"]
     sizes = sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
     assert freed_cores(here, "alice", sizes, -35.0, 8) == {}
+
+
+def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
+    """Large jobs, which are worth more on each node, leave room for others on some."""
+    held = [alice(64, f"wn-{number}", seconds=60 + number) for number in range(1100)]
+    sizes = (1, 2, 8, 16, 32, 64)
+    waiting = {("cms", size): {0: 5000} for size in sizes}
+    budgets = Budgets({"alice": 7e5}, {"cms": 7e5}, waiting)
+    options = new_options(nodes_of(snapshot(held)), budgets, {}, Assigning(), 8)
+    number = Counter(option.request_cores for option in options)
+    assert sum(number.values()) < len(held) * len(sizes)
+    assert min(number[size] for size in sizes) >= KEPT_NODES
