@@ -210,12 +210,10 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
-    look = slots(*({"TotalSlotDisk": str(10**6 + number)} for number in range(1000)))
+    look = slots(*({"TotalSlotDisk": str(10**6 * (1 + number))} for number in range(1000)))
     assert len(kinds(asking(row_of(ad), TOLD) for ad in look([*SLOT, "Machine"]))) == 1
     disk = "TARGET.Disk >= {}"
-    assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [
-        1
-    ]
+    assert unplaceable(look, wants(disk.format(10**9)), wants(disk.format(10**9 + 1))) == [1]
 
 
 @pytest.mark.parametrize(
