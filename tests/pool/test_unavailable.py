@@ -27,11 +27,7 @@ SPEC = BoxSpec(
     # The master waits so long before it starts a dead daemon; HTCondor's own are 9 s and more.
     config="MASTER_BACKOFF_CONSTANT = 2\n",
 )
-DEADLINE_SECONDS = 3.0
-DEADLINES = {
-    "collector_deadline_seconds": DEADLINE_SECONDS,
-    "schedd_deadline_seconds": DEADLINE_SECONDS,
-}
+DEADLINES = dict.fromkeys(("collector_deadline_seconds", "schedd_deadline_seconds"), 3.0)
 
 
 @pytest.fixture(scope="module")
