@@ -3,8 +3,7 @@
     {"IT-INFN-CNAF": {"name": "…", "accounting_name": "…", "pledges": {"2026": {"Q1": {"cms":
     {"CPU": 87100, …}}}}}}
 
-The year begins in April: its Q4 is January to March of the next. Other parts of the answer are not
-looked at, because it is from outside.
+The year begins in April: its Q4 is January to March of the next. Other parts are not read.
 """
 
 from __future__ import annotations
