@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
@@ -42,7 +42,8 @@ MAX_BYTES = 2**24
 _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
 """Memory of the process that asks: to a chunk of -1 bytes urllib3 takes all that ever comes."""
-_OK, _REDIRECTS = 200, range(300, 400)
+_OK, _NOT_MODIFIED = 200, 304
+_MAX_ETAG, _MOST_PROBLEMS = 256, 10
 
 
 # ---- the content of an answer
@@ -53,20 +54,37 @@ def promised(
 ) -> dict[str, Pledge]:
     """VO → sum of its pledges by ``federations``; a VO without one is absent.
 
-    Raises InputError with the first problem of these federations and VOs.
+    Raises InputError with the problems of these federations and VOs.
     """
     try:
         answer = _mapping(json.loads(content), "CRIC")
     except (ValueError, RecursionError) as error:
         raise InputError([f"CRIC: is not JSON: {shown(str(error))}"]) from error
-    quarters = [_quarter(answer, name, period) for name in federations]
-    pledges = {}
-    for vo in vos:
-        powers = [power for quarter in quarters for power in _powers(*quarter, vo)]
-        if powers:
-            hs06, place = fsum(hs06 for hs06, _ in powers), " + ".join(at for _, at in powers)
-            pledges[vo] = Pledge(vo, hs06, "cric", place)
-    return pledges
+    powers: dict[str, list[tuple[float, str]]] = {vo: [] for vo in vos}
+    problems: list[str] = []
+    for name in federations:
+        with _collected(problems):
+            quarter, place = _quarter(answer, name, period)
+            for vo in powers:
+                with _collected(problems):
+                    powers[vo] += _powers(quarter, place, vo)
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = [f"… and {len(problems) - _MOST_PROBLEMS} more problems"]
+    if problems:
+        raise InputError(problems)
+    return {
+        vo: Pledge(vo, fsum(hs06 for hs06, _ in parts), "cric", " + ".join(at for _, at in parts))
+        for vo, parts in powers.items()
+        if parts
+    }
+
+
+@contextmanager
+def _collected(problems: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        problems += error.problems
 
 
 def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict[str, Any], str]:
@@ -122,21 +140,28 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 # ---- the server
 
 
-def ask(url: str, server: CricPledgesConfig) -> str:
+Answered = tuple[Optional[str], Optional[str]]
+"""Content, None if that of the ETag still holds; and the ETag."""
+
+
+def ask(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
     """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
 
     The process that asks is ended then: a server may send a byte a second for ever.
     """
-    question = Question(partial(_get, url, server), server.deadline_seconds, _why, _MORE_BYTES)
+    get = partial(_get, url, server, etag)
+    question = Question(get, server.deadline_seconds, _why, _MORE_BYTES)
     answer = ask_all({"server": question})["server"]
     if answer.value is None:
         raise PoolUnavailableError(f"{url}: {answer.source.problem}")
-    return str(answer.value)
+    answered: Answered = answer.value
+    return answered
 
 
-def _get(url: str, server: CricPledgesConfig) -> str:
+def _get(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
     import requests
 
+    headers = {"User-Agent": "sharectl", "Accept": "application/json"}
     ours = ssl.get_default_verify_paths()
     trusted = (server.ca_file, server.ca_directory, ours.cafile, ours.capath)
     with requests.Session() as session:
@@ -145,18 +170,21 @@ def _get(url: str, server: CricPledgesConfig) -> str:
         session.proxies = {"https": server.proxy} if server.proxy else {}
         with session.get(
             url,
-            headers={"User-Agent": "sharectl", "Accept": "application/json"},
+            headers={**headers, "If-None-Match": etag} if etag else headers,
             verify=next((str(path) for path in trusted if path), True),
             timeout=server.deadline_seconds,
             allow_redirects=False,
             stream=True,
         ) as response:
-            return _content(response)
+            if etag and response.status_code == _NOT_MODIFIED:
+                return None, etag
+            new = response.headers.get("ETag", "")
+            return _content(response), new if new.isprintable() and len(new) <= _MAX_ETAG else None
 
 
 def _content(response: requests.Response) -> str:
-    if response.status_code in _REDIRECTS:
-        where = shown(str(response.headers.get("Location")))
+    if response.is_redirect:
+        where = shown(response.headers["Location"])
         raise InputError([f"redirects to {where}; write the right place as pledges.cric.url"])
     if response.status_code != _OK:
         reason = shown(str(response.reason))
@@ -191,8 +219,9 @@ class Copy:
     """URL of the configuration, with its placeholders."""
     url: str
     asked_at: int
-    """Unix seconds."""
+    """Unix seconds at which the server last sent the answer, or said that it holds."""
     answer: str
+    etag: Optional[str] = None
     accepted: Mapping[str, Pledge] = field(default_factory=dict)
     """Group → its pledge in use, with the time of the answer that it is from."""
 
@@ -239,8 +268,12 @@ class CricPledges:
 
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
         """Answer of the server."""
+        same = before if before is not None and before.url == url and not self.refresh else None
+        content, etag = ask(url, self.access, same.etag if same is not None else None)
+        if content is None and same is not None:
+            return replace(same, asked_at=now)
         accepted = before.accepted if before is not None else {}
-        return Copy(self.access.url, url, now, ask(url, self.access), accepted)
+        return Copy(self.access.url, url, now, content or "", etag, accepted)
 
     def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""

@@ -63,6 +63,22 @@ def test_federations_have_other_names_and_are_added_up() -> None:
     assert [(vo, hs06) for vo, hs06, _ in others] == [("cms", 87100), ("lhcb", 60000)]
 
 
+def test_all_problems_of_an_answer_are_named_at_once_up_to_a_bound() -> None:
+    vos = [f"vo{number}" for number in range(30)]
+    quarters = {"2026": {"Q3": {vo: {"CPU": -1} for vo in vos}}}
+    content = json.dumps({"X": {"pledges": quarters}, "Y": {"pledges": quarters}})
+
+    def problems(*federations: str, most: int) -> list[str]:
+        with pytest.raises(InputError) as raised:
+            promised(content, federations, vos[:most], Period(2026, 3))
+        return [problem.partition(":")[0] for problem in raised.value.problems]
+
+    of_vos = [f"CRIC.{name}.pledges.2026.Q3.{vo}.CPU" for name in "XY" for vo in vos[:3]]
+    assert problems("X", "Z", "Y", most=3) == [*of_vos[:3], "CRIC", *of_vos[3:]]
+    many = problems("X", most=30)
+    assert (len(many), many[-1]) == (11, "… and 20 more problems")
+
+
 # ---- a server
 
 
@@ -168,6 +184,32 @@ def test_stories(server: WebServer, tmp_path: Path, golden: Callable[[str, str],
             lines += (f"    {line}" for line in told if line)
     text = "\n".join(lines).strip().replace(str(tmp_path), "FOLDER")
     golden("pledges/cric_stories.txt", f"{text.replace(server.url(''), 'SERVER')}\n")
+
+
+def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
+    seen: list[str | None] = []
+
+    def unchanged(request: BaseHTTPRequestHandler) -> None:
+        seen.append(request.headers["If-None-Match"])
+        serving(b"", 304)(request)
+
+    source.look(answer=serving(RECORDED, ETag='"one"'))
+    for day in (20, 40):  # the copy would be too old at 31
+        pledged = source.look(NOW + day * DAY_SECONDS, unchanged)
+        assert pledged.hs06 == {"cms": 87100, "atlas": 105300}
+        assert (pledged.pledges[0].said_at, pledged.warnings) == (None, ())
+    assert seen == ['"one"'] * 2
+    assert source.look(NOW + 40 * DAY_SECONDS + 3600).pledges[0].said_at == NOW + 40 * DAY_SECONDS
+    refreshed = source.look(NOW + 41 * DAY_SECONDS, unchanged, refresh=True)
+    assert seen[2] is None, "a refresh wants the whole answer"
+    assert "the server answers 304" in refreshed.warnings[0]
+
+
+@pytest.mark.parametrize("etag", ["x" * 257, "\x1b[2J"])
+def test_an_etag_that_could_not_be_sent_is_not_kept(source: Source, etag: str) -> None:
+    source.look(answer=serving(RECORDED, ETag=etag))
+    assert json.loads(source.copy_file.read_bytes())["etag"] is None
+    assert source.look(NOW + DAY_SECONDS).warnings == ()
 
 
 def hanging(request: BaseHTTPRequestHandler) -> None:
