@@ -5,7 +5,7 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,8 @@ from sharectl.shares.pledges import Pledge
 from sharectl.times import span
 
 SOURCE = "negotiator"
+_OWN_SCALE, _SCALE = 10.0, 100.0
+"""Factors from its own quota, and from those of others, at which a pledge may have another unit."""
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
 
@@ -96,6 +98,7 @@ class NegotiatorPledges:
             if wanted.written_hs06 is not None and quota:
                 scale[name] = wanted.written_hs06 / hs06
         pledges, notes = join(self.wanted, in_source, absent)
+        warnings += _of_another_scale(pledges)
         return pledges, [*notes, *_unlisted(names, self.wanted, place)]
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
@@ -139,6 +142,24 @@ class NegotiatorPledges:
             )
         warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
+
+
+def _of_another_scale(pledges: Sequence[Pledge]) -> Iterator[str]:
+    """Warnings of written pledges so far from quotas that one of both is hardly in HS06."""
+    first = [pledge for pledge in pledges if "." not in pledge.group]
+    others = [pledge.hs06 for pledge in first if pledge.source == SOURCE]
+    for pledge in first:
+        own, hs06 = pledge.instead_of_hs06, pledge.hs06
+        quotas, factor = ([own], _OWN_SCALE) if own else (others, _SCALE)
+        if pledge.source == SOURCE or not hs06 or not quotas:
+            continue
+        least, most = min(quotas), max(quotas)
+        if not least / factor < hs06 < most * factor:
+            figures = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+            whose = "its own quota comes to" if own else "the quotas of others come to"
+            fact = f"{hs06:g} HS06 is written, and {whose} {figures}: are these the same scale?"
+            remedy = "Write its pledge_hs06 in HS06, or pledges.negotiator.weight_hs06"
+            yield f"{pledge.place}: {fact} {remedy}, the HS06 of a weighted slot"
 
 
 def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:
