@@ -47,13 +47,13 @@ ASK = """\
 import json, sys, time
 from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
-schedd, sizes = daemons.schedd(place), 64
+schedd, most_cores = daemons.schedd(place), 64
 keys = schedd_jobs.COUNTED_KEYS
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()
     rows = daemons.grouped(schedd, schedd_jobs.IS_PENDING, keys, schedd_jobs.MOST_ROWS)
-    counted, kinds = time.monotonic(), schedd_jobs.counted_kinds(rows, sizes)
-    sample = list(schedd_jobs.sampled_waits(schedd, kinds, sizes))
+    counted, kinds = time.monotonic(), schedd_jobs.counted_kinds(rows, most_cores)
+    sample = list(schedd_jobs.sampled_waits(schedd, kinds, most_cores))
     ended = time.monotonic()
     print(json.dumps([sum(kinds.values()), counted - began, ended - counted, len(sample)]))
 """

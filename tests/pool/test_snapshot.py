@@ -155,12 +155,12 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     still(box, 1)
     many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
     assert many["counted"] == many["jobs"]
-    # Up to the 12 cores of a node; what only a slot can answer is one core, and unknown memory.
-    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (1, 0): 5 + 2}
+    # Whole nodes have up to 12 cores; memory that only a slot can answer is unknown.
+    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (12, 0): 5, (1, 0): 2}
     assert waiting(many["jobs"]) == wanted
     seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
     assert seed["counted"] == seed["jobs"]
-    assert seed["jobs"]["groups"]["cms"]["pending_by_cores"] == {"1": 10, "2": 2, "8": 5}
+    assert seed["jobs"]["groups"]["cms"]["pending_by_cores"] == {"1": 5, "2": 2, "8": 10}
     nodes = {node["name"]: node for node in many["jobs"]["nodes"]}
     held = {name: node["held_memory_mib"] for name, node in nodes.items()}
     assert held == {"wn-001": 0, "wn-002": 128, "wn-003": 0}

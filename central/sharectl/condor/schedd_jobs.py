@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ads import account, evaluated, number, text, whole
+from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
 from sharectl.condor.daemons import grouped
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait
@@ -165,7 +165,7 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> 
 
 
 def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
-    """Cores -> one in how many of such jobs is asked for; 0: of those of other most_cores."""
+    """Cores -> one in how many of such jobs is asked for; 0: of those of other sizes."""
     total = sum(pending.values())
     if total <= ALL_TELL_JOBS:
         return {0: 1}
@@ -239,8 +239,16 @@ def kind_of(ad: Any, most_cores: int) -> Kind:
 
 
 def _requested(ad: Any, most_cores: int) -> int:
-    """Cores that a job requests, from 1 to ``most_cores``; 1 if only a slot could tell."""
-    return min(whole(evaluated(ad, "RequestCpus"), 1, 1, sys.float_info.max), most_cores)
+    """Cores that a job requests, from 1 to ``most_cores``; 1 if they are unknown.
+
+    A request that only a slot can answer, such as TARGET.TotalSlotCpus, is asked of an empty slot
+    that has ``most_cores``.
+    """
+    cores = evaluated(ad, "RequestCpus")
+    if type(cores) not in (int, float):
+        slot = ad_of(dict.fromkeys(("Cpus", "TotalSlotCpus", "TotalCpus"), most_cores))
+        cores = value_of(ad.get("RequestCpus"), ad, slot)
+    return min(whole(cores, 1, 1, sys.float_info.max), most_cores)
 
 
 MODES: Mapping[str, Callable[..., ScheddJobs]] = {

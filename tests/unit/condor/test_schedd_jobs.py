@@ -39,7 +39,8 @@ def job(cpus: str, memory: str = "1000", **attributes: Any) -> classad2.ClassAd:
 @pytest.mark.parametrize(
     ("cpus", "counted"),
     [
-        *[("16", 16), ("100", 64), ("2 * MY.Half", 4), ("TARGET.TotalSlotCpus", 1)],
+        *[("16", 16), ("100", 64), ("2 * MY.Half", 4), ("TARGET.TotalSlotCpus", 64)],
+        *[("TotalCpus / 2", 32), ("2 * TARGET.Cpus", 64), ("TARGET.Foo", 1)],
         *[("1 / 0", 1), ('"many"', 1), ("-3", 1), ("real(1) / 0.0", 1)],
     ],
 )
