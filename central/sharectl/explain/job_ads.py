@@ -172,15 +172,16 @@ def matched(
 
     Raises PoolUnavailableError if the pool has no slots.
     """
-
-    def match(collector: Any) -> tuple[SlotFinding, ...]:
-        limit_memory(MOST_MEMORY_BYTES)
-        return findings(ads.ad_of(ad or "[]"), daemons.slots(collector), now)
-
-    answer = daemons.collector_answer(collector, deadline_seconds, match)
+    answer = daemons.collector_answer(collector, deadline_seconds, partial(match, ad or "[]", now))
     if answer.value == ():
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
+
+
+def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
+    """`findings` of an ad as text with the slots of a collector; limits this process's memory."""
+    limit_memory(MOST_MEMORY_BYTES)
+    return findings(ads.ad_of(ad), daemons.slots(collector), now)
 
 
 Own = Sequence[tuple[Clause, Optional[str], Any]]

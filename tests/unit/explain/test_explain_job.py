@@ -11,10 +11,10 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor.deadline import Question, ask_all, limit_memory
+from sharectl.condor.deadline import Question, ask_all
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, SlotFinding, SlotTarget, verdict
-from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
+from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
 
@@ -149,9 +149,15 @@ FORK = {f"B{n}": f"MY.B{n - 1} + MY.B{n - 1}" for n in range(1, 48)}
 """An expression that takes 2^47 steps."""
 
 
-def look(job_ad: Any) -> Any:
-    limit_memory(MOST_MEMORY_BYTES)
-    return findings(job_ad, [slot()], NOW)
+class Collector:
+    """A collector of one slot, which takes memory to tell of it."""
+
+    def __init__(self, taken_bytes: int = 0) -> None:
+        self.taken_bytes = taken_bytes
+
+    def query(self, *_: Any, **__: Any) -> list[Any]:
+        bytes(self.taken_bytes)  # address space: nothing is written there
+        return [slot()]
 
 
 @pytest.mark.parametrize(
@@ -165,9 +171,18 @@ def look(job_ad: Any) -> Any:
     ],
 )
 def test_no_job_hangs_the_command(job_ad: Any) -> None:
-    answer = ask_all({"job": Question(partial(look, job_ad), 1)})["job"]
+    look = partial(match, repr(job_ad), NOW, Collector())
+    answer = ask_all({"job": Question(look, 1)})["job"]
     assert answer.source.seconds < 30
     assert answer.source.problem or answer.value
+
+
+@pytest.mark.parametrize(
+    ("taken_bytes", "problem"), [(0, None), (2 * MOST_MEMORY_BYTES, "MemoryError: ")]
+)
+def test_a_job_is_matched_within_its_memory(taken_bytes: int, problem: str | None) -> None:
+    look = partial(match, repr(job()), NOW, Collector(taken_bytes))
+    assert ask_all({"job": Question(look, 30)})["job"].source.problem == problem
 
 
 def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
