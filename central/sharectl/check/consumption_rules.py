@@ -21,6 +21,7 @@ from sharectl.check.consumption_subject import (
     SCHEDD_USES_WEIGHT,
     SCHEDD_WEIGHT,
     THREADS,
+    UNKNOWN,
     WEIGHT,
     CheckedNode,
     SlotKnob,
@@ -28,7 +29,7 @@ from sharectl.check.consumption_subject import (
     number_of,
     typed,
 )
-from sharectl.check.findings import Checks, Finding, Level, one_line, some
+from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.consumption.cost import Refusal
@@ -104,7 +105,7 @@ def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
 def no_policy(node: CheckedNode) -> Iterator[Finding]:
     """Configurations of slots without any consumption policy."""
     configuration = node.configuration
-    of_access_points = node.runs("SCHEDD") and not node.runs("STARTD")
+    of_access_points = node.is_access_point
     if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
         is_set = bool(configuration.assignments(LEFTOVERS))
         of_access_points |= is_set and not configuration.is_whole
@@ -119,7 +120,7 @@ def without_effect(slot: SlotType) -> Iterator[Finding]:
     configuration, count = slot.node.configuration, f"NUM_SLOTS_TYPE_{slot.number}"
     knobs = [*([slot.policy] if slot.wants_policy else []), *slot.policies.values()]
     knobs, is_sure = [knob for knob in knobs if typed(knob.macro)], True
-    if not slot.exists:
+    if not slot.count:
         # Another file may have slots of that type.
         remedy = f"{count} = 1, or use the number of a type that it has"
         is_sure = configuration.is_whole or bool(configuration.assignments(count))
@@ -133,6 +134,19 @@ def without_effect(slot: SlotType) -> Iterator[Finding]:
         level = Level.ERROR if is_sure else Level.ADVICE
         words = {"knobs": names, "slot": slot, "remedy": remedy}
         yield finding("without effect", knobs[0].place, level=level, **words)
+
+
+@CHECKS.rule()
+def wants_too_much(node: CheckedNode) -> Iterator[Finding]:
+    """Slot types that want more than the machine has ("Ran out of system resources")."""
+    for asset in filter(node.runs_out, () if node.is_access_point else node.shared):
+        terms = [f"{slot.count} x {slot.share(asset)}" for slot in node.sharing]
+        place = node.configuration.place(f"SLOT_TYPE_{node.sharing[-1].number}")
+        whole = node.shared[asset]
+        of = "" if whole == UNKNOWN else f" of {plain(whole)}"
+        # Another file may declare a resource.
+        level = Level.ERROR if whole or node.configuration.is_whole else Level.ADVICE
+        yield finding("wants too much", place, level=level, asset=asset, terms=terms, of=of)
 
 
 # ---- Expressions
@@ -182,7 +196,7 @@ def leftovers(node: CheckedNode) -> Iterator[Finding]:
     """
     configuration, has_schedd = node.configuration, node.runs("SCHEDD")
     is_set = bool(configuration.assignments(LEFTOVERS))
-    applies = has_schedd or is_set if node.slots else has_schedd and not node.runs("STARTD")
+    applies = has_schedd or is_set if node.slots else node.is_access_point
     if applies and node.boolean(LEFTOVERS):
         level = Level.ERROR if node.slots else Level.ADVICE
         place = configuration.place(LEFTOVERS) if is_set else configuration.name

@@ -14,6 +14,7 @@ from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
+from sharectl.consumption.policy import by_name, items
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -21,11 +22,23 @@ SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGH
 THREADS = "NEGOTIATOR_NUM_THREADS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
-GPUS = "GPUs"
+GPUS, AUTO = "GPUs", "auto"
 MACHINE = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
 """Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
 """Units of a custom resource that is a list of names, or known to a script on the node."""
+
+SHARED: Mapping[str, str] = {
+    "cpus": "Cpus",
+    "ram": "Memory",
+    "memory": "Memory",
+    "disk": "Disk",
+    "swap": "Swap",
+    "virtualmemory": "Swap",
+}
+"""Name in SLOT_TYPE_<N>, which may be cut short → asset."""
+MOST_SLOTS, UNKNOWN, LITTLE = 1000, 1e12, 0.01
+"""Slots of one type that are counted; an amount of which any number is little; no amount."""
 
 READERS: Mapping[str, tuple[str, ...]] = {
     POLICY: ("STARTD",),
@@ -109,6 +122,11 @@ class CheckedNode:
         """True if DAEMON_LIST has it."""
         return daemon in {word.upper() for word in self.configuration.words("DAEMON_LIST")}
 
+    @property
+    def is_access_point(self) -> bool:
+        """True if it has a schedd and no startd, so no slots."""
+        return self.runs("SCHEDD") and not self.runs("STARTD")
+
     @cached_property
     def resources(self) -> Mapping[str, float]:
         """Custom resource → amount of the machine; GPUs among them where a policy takes some."""
@@ -123,17 +141,54 @@ class CheckedNode:
         return resources
 
     @cached_property
-    def whole(self) -> Amounts:
-        """Amounts of the machine, on which policies of all types are tried."""
+    def sizes(self) -> Amounts:
+        """Cores and Memory of the machine, where the configuration says them."""
         configuration = self.configuration
         knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
-        sizes = {
+        return {
             asset: amount
             for asset, knob in knobs
             if (configuration.is_whole or configuration.assignments(knob))
             and (amount := _number(configuration.text(knob)))
         }
-        return {**MACHINE, **sizes, **self.resources}
+
+    @property
+    def whole(self) -> Amounts:
+        """Amounts of the machine, on which policies of all types are tried."""
+        return {**MACHINE, **self.sizes, **self.resources}
+
+    @cached_property
+    def shared(self) -> Amounts:
+        """Asset that slot types share → amount of the machine; `UNKNOWN` if it is not written."""
+        wanted = dict.fromkeys((name for slot in self.sharing for name in slot.shares if name), 0.0)
+        shared = dict.fromkeys((*SHARED.values(), GPUS.lower()), UNKNOWN)
+        for name in self.resources:
+            listed = self.configuration.words(f"MACHINE_RESOURCE_{name}")
+            amount = _number(" ".join(listed))
+            shared[name.lower()] = (len(listed) or UNKNOWN) if amount is None else amount
+        return {**wanted, **shared, **self.sizes}
+
+    @cached_property
+    def sharing(self) -> tuple[SlotType, ...]:
+        """Slot types that share the machine; backfill slots share it a second time."""
+        backfill = "SLOT_TYPE_{}_BACKFILL".format
+        types = (slot for slot in self.slot_types if slot.count)
+        return tuple(slot for slot in types if not self.boolean(backfill(slot.number)))
+
+    def runs_out(self, asset: str) -> bool:
+        """True if the startd has too little of an asset for its slots.
+
+        AvailAttributes::decrement and computeAutoShares in ResAttributes.cpp: free cores are cut
+        to whole ones after each slot, and slots with ``auto`` come last.
+        """
+        free = self.shared[asset]
+        for slot in sorted(self.sharing, key=lambda slot: slot.share(asset) == AUTO):
+            for _ in range(min(slot.count, MOST_SLOTS)):
+                free -= slot.amount(asset)
+                free = math.trunc(free) if asset in self.sizes else free
+                if free < -LITTLE:
+                    return True
+        return False
 
     @cached_property
     def attributes(self) -> Ad:
@@ -156,7 +211,7 @@ class CheckedNode:
                 counts[n] = 0 if any(map(configuration.assignments, own)) else 1
         if not any(counts.values()):
             counts = {0: 1, **counts}
-        return tuple(SlotType(self, number, count > 0) for number, count in counts.items())
+        return tuple(SlotType(self, number, count) for number, count in counts.items())
 
     @cached_property
     def slots(self) -> tuple[SlotType, ...]:
@@ -184,8 +239,8 @@ class SlotType:
     node: CheckedNode
     number: int
     """0: every slot of a node without types."""
-    exists: bool
-    """False for a type that is described in vain."""
+    count: int
+    """Slots of the node; 0 for a type that is described in vain."""
 
     def knob(self, knob: str, default: str = "") -> SlotKnob:
         """Knob as the startd looks for it (SlotType::param in Resource.cpp).
@@ -259,7 +314,36 @@ class SlotType:
     @property
     def has_policy(self) -> bool:
         """True if a consumption policy is on, and there are slots that can have it."""
-        return self.exists and self.partitionable and self.wants_policy
+        return self.count > 0 and self.partitionable and self.wants_policy
+
+    # ---- share of the machine
+
+    @cached_property
+    def shares(self) -> Mapping[str, str]:
+        """Asset → share that SLOT_TYPE_<N> names; its share of all others under ``""``."""
+        text = self.node.configuration.text(f"SLOT_TYPE_{self.number}")
+        shares = {"": [AUTO, *(item for item in items(text) if "=" not in item)][-1]}
+        for name, share in by_name(text).items():
+            assets = [asset for full, asset in SHARED.items() if full.startswith(name)]
+            shares[(*assets, name)[0]] = share.partition(":")[0].strip()
+        return shares
+
+    def share(self, asset: str) -> str:
+        """Share of an asset in one slot: ``4``, ``25%``, ``1/4`` or ``auto``."""
+        share = self.shares.get(asset, self.shares[""])
+        return share if share[:1].isdigit() else AUTO
+
+    def amount(self, asset: str) -> float:
+        """Amount of an asset in one slot (compute_local_resource in slot_builder.cpp).
+
+        At least a core and a MiB; ``auto`` needs some of what others leave, but for custom ones.
+        """
+        share = self.share(asset)
+        number, _, below = share.replace("%", "/100").partition("/")
+        amount = (_number(number) or 0.0) / (_number(below or "1") or math.inf)
+        amount *= self.node.shared[asset] if below else 1.0
+        is_needed = asset in ("Cpus", "Memory") or (asset in SHARED.values() and share == AUTO)
+        return max(float(is_needed), math.trunc(amount) if asset == "Memory" else amount)
 
     # ---- trials on an empty slot
 
