@@ -143,6 +143,8 @@ class WrongError(ValueError):
 
 _WORDS = frozenset(("true", "false", "undefined", "error", "none", "all"))
 _PATTERN = re.compile(r"[A-Za-z0-9.*?_\-\[\]!]{1,253}")
+_SEVERAL = re.compile(r"[A-Za-z0-9.*?_\-\[\]!; ]+[{,][A-Za-z0-9.*?_\-\[\]!{},; ]*")
+"""Hosts with commas or braces: as an expression they could be valid, and reserve no node."""
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
 _FORMS = (
@@ -187,6 +189,8 @@ def read_controlled(value: Any) -> Controlled:
         return ControlledShare(read_share(text))
     if text.lower() in _WORDS or _NUMBER.fullmatch(text):
         raise WrongError(f"{text} could be a host or an expression; {_FORMS}")
+    if _SEVERAL.fullmatch(text):
+        raise WrongError(f"several hosts are a list, and braces are no pattern; {_FORMS}")
     return ControlledHosts((text,)) if _PATTERN.fullmatch(text) else _constraint(text)
 
 
