@@ -244,11 +244,11 @@ def group_reasons(
     nodes: Collection[NodeRecord],
     pending: Iterable[PendingJobs],
 ) -> dict[str, GroupReason]:
-    """Group -> its reason after a cycle; ``plan`` is None if nothing was published."""
+    """Group -> its reason after a cycle; ``plan`` is None while sharectl is disabled."""
     targets = [node.target for node in nodes if node.target is not None]
     held = {jobs.group for node in nodes if node.reason not in _LEFT_OUT for jobs in node.held}
     node_reasons = {node.reason for node in nodes}
-    plan_reason, limits = (plan.reason, plan.limits) if plan else ("", ())
+    plan_reason, limits = (plan.reason, plan.limits) if plan else ("disabled", ())
     waiting = [jobs for jobs in pending if jobs.jobs > 0]
     reasons = {}
     for control in groups:

@@ -91,19 +91,22 @@ CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
 
 
 @pytest.mark.parametrize(
-    ("config", "taken", "off", "codes"),
+    ("config", "taken", "published", "codes"),
     [
-        (CONFIG, NOT_PLACEABLE, False, {"cms": "not-placeable"}),
-        (CONFIG, NOT_STEERED, False, {"alice": "no-cores"}),
-        (CONFIG, NOT_PLACEABLE, True, dict.fromkeys(PLEDGES, "no-plan")),
+        (CONFIG, NOT_PLACEABLE, "plan", {"cms": "not-placeable"}),
+        (CONFIG, NOT_STEERED, "plan", {"alice": "no-cores"}),
+        (CONFIG, NOT_PLACEABLE, "withdrawal", dict.fromkeys(PLEDGES, "no-plan")),
+        (CONFIG, NOT_STEERED, "nothing", dict.fromkeys(PLEDGES, "no-plan")),
         # Jobs of a group within count for it.
-        (NESTED, CMS_PROD_WAITS, False, {"alice": "held-back", "cms": "helped"}),
+        (NESTED, CMS_PROD_WAITS, "plan", {"alice": "held-back", "cms": "helped"}),
     ],
 )
 def test_the_reason_of_some_groups(
-    config: PlanConfig, taken: Snapshot, *, off: bool, codes: dict[str, str]
+    config: PlanConfig, taken: Snapshot, published: str, codes: dict[str, str]
 ) -> None:
     decision = decide(config, State(), taken, NOW)
-    plan = withdrawal(config, State(), NOW, "disabled")[0] if off else decision.plan
-    record = record_of(config, taken, decision, plan, ("fake",), disabled=off)
+    plans = {"plan": decision.plan, "nothing": None}
+    plans["withdrawal"] = withdrawal(config, State(), NOW, "disabled")[0]
+    off = published != "plan"
+    record = record_of(config, taken, decision, plans[published], ("fake",), disabled=off)
     assert {group: record.group_reasons[group].code for group in codes} == codes
