@@ -126,6 +126,9 @@ def _request(text: str) -> Jobs:
         )
     amounts = {**dict.fromkeys(STANDARD, "1"), **amounts}
     ad = {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
+    custom = [attribute_of(name) for name in amounts if name not in STANDARD]
+    if custom:  # as condor_submit writes it: a slot without the asset refuses the job
+        ad["Requirements"] = " && ".join(f"TARGET.{name} >= Request{name}" for name in custom)
     return Jobs(AdOfFile(f"request {text}", ad))
 
 

@@ -184,6 +184,8 @@ def test_json_of_files(files: Files) -> None:
     capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
     assert capacity["kind"] == "consumption-capacity"
     claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
+    gpus = files.json("capacity", "--request", "gpus=1")["jobs"][0]
+    assert (gpus["names"], gpus["claims"]) == (["request gpus=1"], 0)
     expected = {"request cpus=2": 6, "request memory=8000": 0, "jobs:1": 12, "jobs:8": 2}
     assert claims == expected
 
