@@ -24,9 +24,15 @@ def _ledger(arguments: argparse.Namespace) -> Ledger:
     return wiring.ledger_of(options.config_of(arguments))
 
 
+_LABELS = {"bytes": "size", "broken": "broken, put aside"}
+
+
 def _info(arguments: argparse.Namespace) -> int:
     info = _ledger(arguments).info()
-    rows = [(name.replace("_", " "), _shown(name, value)) for name, value in info.items()]
+    rows = [
+        (_LABELS.get(name, name.replace("_", " ")), _shown(name, value))
+        for name, value in info.items()
+    ]
     table = partial(print_table, "ledger", ("what", "is"), rows)
     options.show(arguments, "ledger", info, table)
     return 0
@@ -130,6 +136,11 @@ def _forget(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    every = "read every cycle with its nodes, not the last 200 only"
+    parser.add_argument("--all", action="store_true", help=every)
+
+
 def _check(arguments: argparse.Namespace) -> int:
     """1 if anything is wrong."""
     ledger = _ledger(arguments)
@@ -166,9 +177,7 @@ _ACTIONS = {
     ),
     "check": options.Verb(
         _check,
-        lambda parser: options.add(
-            parser, "--all", help="read every cycle with its nodes, not the last 200 only"
-        ),
+        _add_check,
         summary="look whether the file and its cycles are in order",
     ),
 }

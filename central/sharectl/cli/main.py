@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Optional
 from sharectl import __version__
 from sharectl.cli.options import add_verb
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
-from sharectl.words import printable
+from sharectl.words import did_you_mean, printable
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -140,6 +140,16 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._negative_number_matcher = re.compile(r"-[0-9]")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does; an unknown option is an error of the verb, with its usage."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            otherwise = "--help tells what it takes"
+            remedy = did_you_mean(word, self._option_string_actions, otherwise)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}; {remedy}")
+        return parsed, unknown
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         kind: Any = self._registry_get("type", action.type, action.type)

@@ -83,7 +83,6 @@ _SHARED: Mapping[str, dict[str, Any]] = {
         "help": "default: %(default)s",
     },
     "--json": {"action": "store_true", "help": "print JSON, with a schema version"},
-    "--all": {"action": "store_true", "help": "more than one screen: everything in full"},
     "--dry-run": {
         "action": "store_true",
         "help": "write nothing; print what a real run would publish",

@@ -61,7 +61,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 def _plan(arguments: argparse.Namespace) -> int:
     """Print a line a target: node, held-back group, its cap in cores, helped group, request."""
     if arguments.settings and not arguments.diff:
-        arguments.usage_error("--set tells of --diff: write both, or neither")
+        arguments.usage_error("--set goes with --diff: write both, or neither")
     config = options.config_of(arguments)
     changed = tried(config, arguments.settings, own_pledges=True)
     case = wiring.case_of(arguments, config)

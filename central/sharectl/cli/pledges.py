@@ -80,8 +80,10 @@ _EPILOG = (
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
-    target = "central-manager: accounting groups and their quotas"
-    parser.add_argument("target", choices=("central-manager",), help=target)
+    target = "accounting groups and their quotas"
+    parser.add_argument(
+        "target", choices=("central-manager",), metavar="central-manager", help=target
+    )
 
 
 def _render(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_output
@@ -18,7 +19,7 @@ from sharectl.words import counted
 INDEX = "index.html"
 
 _EPILOG = f"""\
-TIME is {FORMS}.
+{fill(f"TIME is {FORMS}.", 100)}
 
   sharectl report -o /var/www/shares                       the last 30 days
   sharectl report --from 2022-01-01 --to 2022-02-01 -o january

@@ -146,7 +146,8 @@ def _print(status: dict[str, Any], off: Optional[Disabled], to: TextIO) -> None:
     rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
     rows += _node_rows(nodes) if nodes["problem"] is None else []
     rows += block_rows(status["blocks"])
-    print_table("status", ("what", "is"), rows, to)
+    if rows:
+        print_table("status", ("what", "is"), rows, to)
     if cycle.get("errors"):
         print_table("groups at the last cycle", _GROUPS.split("|"), _group_rows(cycle), to)
     if cycle.get("waits"):

@@ -147,6 +147,8 @@ def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False
     Raises PoolUnavailableError if a daemon did not answer, and ConfigError if the configuration
     needs more than the file has, for errors or, if it ``decides``, plans.
     """
+    if arguments.jobs is None and arguments.taken_at is not None:
+        arguments.usage_error("--taken-at goes with --jobs: write both, or neither")
     if arguments.jobs is not None:
         return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
     snapshot = pool_of(config).snapshot(int(time.time()))

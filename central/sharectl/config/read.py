@@ -176,7 +176,7 @@ class Reader:
         """Note that ``value`` is not what is wanted."""
         text = self._text(value, path)
         if value is None:
-            fact = "there is no value"
+            fact = "there is no value" if path else "the file is empty"
         elif isinstance(value, bool):
             fact = f"YAML reads {text} as {str(value).lower()}"
         elif isinstance(value, (dict, list)):

@@ -22,8 +22,8 @@ MOST_PROBLEMS = 20
 
 _PACKED = b"\x1f\x8b"
 _REMEDIES = {
-    errno.ENOENT: "there is no such file; look how it is written",
-    errno.ENOTDIR: "there is no such file; look how it is written",
+    errno.ENOENT: "there is no such file; correct its path",
+    errno.ENOTDIR: "there is no such file; correct its path",
     errno.EACCES: (
         "this user may not read it; give it the right to, or run this as a user that has it"
     ),

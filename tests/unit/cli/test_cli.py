@@ -140,7 +140,7 @@ SLIPS = {
     "erors": "invalid choice: 'erors'",
     "--config x errors": "options are written behind the verb: sharectl errors --config ...",
     "ledger --config=x info": "unrecognized arguments: --config=x",
-    "errors --jbs=x": "unrecognized arguments: --jbs=x",
+    "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; did you mean --jobs?",
     "errors --taken-at=-5": "--taken-at: '-5': write whole seconds since 1970",
 }
 

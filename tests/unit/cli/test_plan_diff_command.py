@@ -69,6 +69,11 @@ def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
     assert diff(plan, *pledge, "--diff")[1] == {"dropped": 2}
 
 
+def test_a_time_without_its_list_of_jobs_is_wrong_usage(run: Run) -> None:
+    code, out, err = run("plan", "--taken-at", NOW)
+    assert (code, out, "--jobs" in err) == (2, "", True)
+
+
 @pytest.mark.parametrize("setting", ["control.max_node=2", "nodes.controlled=x", "max_nodes", ""])
 def test_settings_that_cannot_be_tried_are_wrong_usage(plan: Plan, setting: str) -> None:
     words = ("--set", setting, "--diff") if setting else ("--set", "control.max_nodes=2")

@@ -35,8 +35,8 @@ def test_info_has_the_numbers_of_the_ledger(run: Run, recorded: Ledger, capsys: 
     assert (info["first_at"], info["last_at"]) == (NOW, NOW + 3 * PERIOD_SECONDS)
     assert (info["bytes"], info["broken"]) == (recorded.path.stat().st_size, [str(aside)])
     assert run("info") == 0
-    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[2:])
-    assert (rows["cycles"], rows["broken"]) == ("4", str(aside))
+    rows = dict(re.split("  +", line) for line in capsys.readouterr().out.splitlines()[2:])
+    assert (rows["cycles"], rows["broken, put aside"]) == ("4", str(aside))
 
 
 @pytest.mark.parametrize(
