@@ -231,7 +231,9 @@ def content_of(path: Path) -> bytes:
     try:
         content, _ = files.read_regular(path, TEXT_MAX_BYTES + 1)
     except OSError as error:
-        raise InputError([f"{path}: cannot be read: {error.strerror or error}"]) from error
+        problem = f"{path}: cannot be read: {error.strerror or error}"
+        remedy = "see its folder and rights, then `sharectl cycle`"
+        raise InputError([f"{problem}; {remedy}"]) from error
     if content is None:
         raise InputError([f"{path}: cannot be read: it is no regular file"])
     return content
