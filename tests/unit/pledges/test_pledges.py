@@ -20,6 +20,7 @@ from sharectl.model import PoolConfig, Source
 from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.shares.pledges import Pledged
+from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_cycle import cycle, world
 
@@ -99,6 +100,8 @@ def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
     assert pledged.warnings[0].endswith("; what it said 30 min ago is in use")
     old = problem_of(silent(tmp_path, max_age_seconds=1799.0))
     assert "is of 30 min ago, older than pledges.negotiator.max_age_seconds (1799)" in old
+    document.replace(asdict(KnobsCopy(None, NOW + DAY_SECONDS, knobs)))
+    assert "older than pledges.negotiator.max_age_seconds" in problem_of(silent(tmp_path))
     document.replace(asdict(KnobsCopy("another", NOW, knobs)))
     assert "there is no copy of what it said before" in problem_of(silent(tmp_path))
 

@@ -146,7 +146,7 @@ STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
     "a young copy": [(0, GOOD, {}), (HOUR, None, {}), (HOUR, None, {"refresh": True})],
     "other sites deliver the rest": [(0, GOOD, {"federation_ratio": 0.25})],
     "an old copy": [(0, GOOD, {}), (29, failing, {}), (31, failing, {})],
-    "a copy of another place": [(0, GOOD, {}), (1, failing, {"url": "https://localhost:1/"})],
+    "a copy of another place": [(0, GOOD, {}), (HOUR, failing, {"url": "https://localhost:1/"})],
     "the next year": [(0, GOOD, {}), (150, GOOD, {"max_age_days": 300})],
     **{
         f"a jump to {cms}": [
@@ -159,6 +159,8 @@ STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
         for cms in (174201, 43549)
     },
     "a jump that nobody confirms": [(0, GOOD, {}), (20, saying(cms=1), {}), (31, None, {})],
+    "a clock set back": [(0, GOOD, {}), (-HOUR, failing, {}), (-31, failing, {})],
+    "a group of later": [(0, GOOD, {"wanted": (CMS,)}), (HOUR, None, {}), (1, saying(atlas=1), {})],
     "no power": [(0, GOOD, {}), (1, saying(cms=0), {})],
     "an unknown VO": [(0, GOOD, {"wanted": UNKNOWN})],
     "a written pledge": [(0, GOOD, {"wanted": WRITTEN}), (1, saying(cms=1), {"wanted": WRITTEN})],
@@ -203,6 +205,8 @@ def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
     refreshed = source.look(NOW + 41 * DAY_SECONDS, unchanged, refresh=True)
     assert seen[2] is None, "a refresh wants the whole answer"
     assert "the server answers 304" in refreshed.warnings[0]
+    source.look(NOW + 150 * DAY_SECONDS, unchanged)
+    assert seen[3] is None, "the next year has another URL"
 
 
 @pytest.mark.parametrize("etag", ["x" * 257, "\x1b[2J"])
@@ -313,6 +317,8 @@ def test_a_server_that_is_gone_or_not_the_one_that_is_trusted(
     subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
     source.changed(url=server.url("/x"), ca_file=None, ca_directory=folder)
     assert source.look().hs06["cms"] == 87100
+    source.changed(proxy="http://127.0.0.1:1")
+    assert "refused" in source.look(refresh=True).warnings[0]
 
 
 def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
