@@ -17,7 +17,6 @@ from sharectl.config.model import PledgesConfig
 from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
-from sharectl.words import printable
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)
@@ -147,7 +146,7 @@ def _run(arguments: argparse.Namespace) -> int:
     comparison = compare(facts.load, terms, facts.knobs)
     text = partial(cadence.print_findings, comparison, facts)
     options.show(arguments, "cadence", cadence.as_content(comparison, facts), text)
-    options.say(map(printable, facts.problems))
+    options.say(facts.problems)
     return 75 if facts.problems else 0
 
 

@@ -25,7 +25,7 @@ from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.model import PoolConfig
 from sharectl.report import match_cost
 from sharectl.shares.quotas import Group
-from sharectl.words import counted, printable
+from sharectl.words import counted
 
 _RENDERED = "the rendered text"
 _RENDER_EPILOG = """\
@@ -229,7 +229,7 @@ class _Run:
         missing, empty = self._missing, self._arguments.empty
         content |= {"notes": self._notes, "empty": empty, "missing": missing}
         options.show(self._arguments, name, content, partial(tables, content))
-        options.say(map(printable, missing))
+        options.say(missing)
         return PoolUnavailableError.exit_code if missing else 0
 
 

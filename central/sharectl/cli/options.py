@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO, Union
 
 from sharectl import times
+from sharectl.words import printable
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
     from sharectl.config.model import Config
@@ -146,9 +147,12 @@ def show(
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print lines to standard error, each after the name of the command."""
-    for line in lines:
-        print(f"sharectl: {line}", file=sys.stderr)
+    """Print lines to standard error, each after the name of the command.
+
+    They may quote servers and daemons, whose characters must not steer a terminal.
+    """
+    for line in "\n".join(lines).splitlines():
+        print(f"sharectl: {printable(line)}", file=sys.stderr)
 
 
 def say_warnings(warnings: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cli import options
 from sharectl.cli.main import VERBS, main
 from sharectl.model import Source
 from sharectl.publish import text as sharectl_file
@@ -153,3 +154,8 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
         main(words.split())
     assert ended.value.code == 2
     assert SLIPS[words] in capsys.readouterr().err
+
+
+def test_a_server_that_is_quoted_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    options.say(["redirects to \x1b[31m\nthere"])
+    assert capsys.readouterr().err == "sharectl: redirects to \\x1b[31m\nsharectl: there\n"
