@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,17 +11,19 @@ import classad2
 import htcondor2
 import pytest
 
-from sharectl.condor.deadline import Answer
+from sharectl.condor.deadline import Answer, Question
 from sharectl.condor.job_trials import (
     JobShape,
     Shapes,
     Trial,
+    ask_both,
     asking,
     kinds,
     row_of,
     shapes_of,
     tried,
 )
+from sharectl.condor.schedd_jobs import MOST_ROWS, ScheddJobs
 from sharectl.model import Source
 
 SLOT = {
@@ -111,7 +114,7 @@ def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> 
 
 
 def answer(value: Any, problem: str | None = None) -> Answer:
-    return Answer(Source("kinds of jobs of schedd ap", 0.1, problem), value)
+    return Answer(Source("schedd ap", 0.1, problem), value)
 
 
 def wants(clause: str, **more: str) -> dict[str, str]:
@@ -250,7 +253,7 @@ def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     for value, problem, words in (
         (Shapes((long,), complete=True, attributes=TOLD), None, "1 kinds of pending jobs could"),
         (Shapes((), complete=False, attributes=None), None, "a schedd has more than"),
-        (None, "no answer", "not all pending jobs were tried on the nodes (kinds of jobs of"),
+        (None, "no answer", "not all pending jobs were tried on the nodes (schedd ap: no"),
     ):
         done = tried(look, [answer(value, problem)])
         assert done.unplaceable == ()
@@ -274,6 +277,8 @@ class FakeSchedd:
     def query(
         self, constraint: str = "", projection: Sequence[str] = (), opts: int = 0, limit: int = -1
     ) -> list[Any]:
+        if not opts:
+            return []
         assert limit > 0
         if opts == htcondor2.QueryOpt.AutoCluster:
             clusters = {
@@ -291,11 +296,13 @@ class FakeSchedd:
         return row
 
 
-def shapes(*jobs: Mapping[str, str], clusters: Sequence[Mapping[str, str]] = ()) -> Shapes:
+def shapes(
+    *jobs: Mapping[str, str], clusters: Sequence[Mapping[str, str]] = (), mode: str = "jobs"
+) -> Shapes:
     schedd = FakeSchedd(*jobs)
     if clusters:
         schedd.clusters = FakeSchedd(*clusters).jobs
-    return shapes_of(schedd, "ap", 8)
+    return shapes_of(schedd, "ap", 8, mode)
 
 
 def test_shapes_are_autoclusters_with_what_they_refer_to() -> None:
@@ -321,3 +328,39 @@ def test_autoclusters_that_were_numbered_again_are_not_tried(
 ) -> None:
     (shape,) = shapes({"AutoClusterId": "1"}, clusters=clusters).shapes
     assert (shape.jobs, shape.ad) == (1, None)
+
+
+def test_jobs_are_counted_by_the_way_unless_rows_are_cut_off() -> None:
+    seen = shapes({"AutoClusterId": "1"}, OTHER, mode="counted")
+    assert seen.jobs is not None
+    assert seen.jobs.pending == {(None, 8, 1024): 8}
+    assert shapes(*[{}] * MOST_ROWS, mode="counted").jobs is None
+    assert shapes({}).jobs is None
+
+
+def test_trouble_with_shapes_hides_no_jobs() -> None:
+    def die() -> None:
+        os._exit(3)
+
+    def hang() -> None:
+        time.sleep(60)
+
+    def value(jobs: Any) -> Question:
+        return Question(lambda: Shapes((), complete=True, attributes=None, jobs=jobs), 30)
+
+    alone, other = ScheddJobs({("cms", 8, 0): 1}), ScheddJobs({("cms", 8, 0): 2})
+    shaped = {
+        "counts": value(other),
+        "tries": value(None),
+        "dies": Question(die, 30),
+        "slow": Question(hang, 0.6),
+        "hangs": Question(hang, 0.6),
+    }
+    plain = {name: Question(lambda: alone, 30) for name in shaped}
+    plain["hangs"] = Question(hang, 0.6)
+    answers, shapes = ask_both(plain, shaped)
+    jobs = {name: answer.value for name, answer in answers.items()}
+    assert jobs == {**dict.fromkeys(plain, alone), "counts": other, "hangs": None}
+    assert [answer.value is None for answer in shapes] == [False, False, True, True, True]
+    answers, shapes = ask_both({"slow": plain["slow"]}, {})
+    assert (answers["slow"].value, shapes) == (alone, [])

@@ -24,6 +24,8 @@ SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
 # The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and
 # lie.
 POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
+REFUSED = "atlas.refused"
+"""Group that no node starts."""
 SPEC = BoxSpec(
     execute_points=(
         ExecutePoint(STRONG, cores=12, power_hs06=240.0),
@@ -32,6 +34,7 @@ SPEC = BoxSpec(
     ),
     access_points=(FIRST, SECOND),
     access_config=POWER_IN_JOBS,
+    execute_config=f'START = regexp("^{REFUSED}[.]", TARGET.AccountingGroup) =!= True\n',
 )
 SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobUniverse != 7)' \
 -af JobStatus 'split((RemoteHost ?: "u@PEND.t1"),"@.")[1]' \
@@ -165,6 +168,76 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     held = {name: node["held_memory_mib"] for name, node in nodes.items()}
     assert held == {"wn-001": 0, "wn-002": 128, "wn-003": 0}
     assert {node["memory_mib"] for node in nodes.values()} == {16384}
+
+
+# ---- jobs that no node could run
+
+Kinds = dict[tuple[str, int], int]
+UNSEEN = "JobStatus == 1 && AutoClusterId =?= undefined"
+"""Jobs that the negotiator has not asked for since they were submitted or changed."""
+
+
+def demand(sharectl: Sharectl, **pool: str) -> tuple[Kinds, Kinds]:
+    """(group, cores) -> pending jobs, of those that some node could run, and of the others."""
+    seen = sharectl.json("snapshot", pool=pool)
+    assert (seen["complete"], seen["untried"]) == (True, None)
+    parts = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
+    for row in seen["pending"]:
+        parts[not row["placeable"]][row["group"], row["cores"]] += row["jobs"]
+    named = {(row["group"], row["cores"]): row["jobs"] for row in seen["unplaceable"]}
+    assert named == parts[1]
+    return dict(parts[0]), dict(parts[1])
+
+
+def all_seen(box: Box) -> None:
+    """Wait until the negotiator has asked for every pending job."""
+    box.wait_until(lambda: not box.jobs(UNSEEN), 60, "the negotiator has seen all jobs")
+
+
+def test_jobs_that_no_empty_node_could_run_are_no_demand(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    for node, cores in ((STRONG, 12), (MIDDLE, 8), (SILENT, 8)):
+        box.submit(jobs("cms", cores, 1, 600, on(node)), FIRST)
+    still(box, 3)
+    box.submit(jobs("cms", 8, 2, 600, NEVER), FIRST)
+    box.submit(jobs("cms", 13, 3, 600), SECOND)
+    box.submit(jobs(REFUSED, 8, 4, 600), FIRST)
+    box.submit(jobs("atlas", 8, 5, 600), SECOND)
+    box.submit(jobs("cms", 12, 1, 600, on(STRONG)), SECOND)
+    all_seen(box)
+    some, none = {("atlas", 8): 5, ("cms", 12): 1}, {("cms", 8): 2, ("cms", 12): 3, ("atlas", 8): 4}
+    for mode in MODES:
+        assert demand(sharectl, mode=mode) == (some, none)
+    every = {("atlas", 8): 9, ("cms", 8): 2, ("cms", 12): 4}
+    assert demand(sharectl, demand="pending") == (every, {})
+
+
+def test_jobs_are_tried_once_the_negotiator_has_seen_them_and_after_changes(
+    sharectl: Sharectl,
+) -> None:
+    box = sharectl.box
+    box.run(["condor_off", "-negotiator"], host=SPEC.central_point)
+    try:
+        negotiators = ["condor_status", "-negotiator", "-af", "Name"]
+        box.wait_until(lambda: not box.run(negotiators).stdout, 60, "the negotiator has ended")
+        cluster = box.submit(jobs("cms", 8, 6, 600, NEVER), FIRST)
+        box.submit(jobs("atlas", 8, 1, 600, NEVER), SECOND)
+        assert len(box.jobs(UNSEEN)) == 7
+        assert demand(sharectl) == ({("cms", 8): 6, ("atlas", 8): 1}, {})
+    finally:
+        box.run(["condor_on", "-negotiator"], host=SPEC.central_point)
+    all_seen(box)
+    assert demand(sharectl) == ({}, {("cms", 8): 6, ("atlas", 8): 1})
+
+    def change(requirements: str) -> None:
+        edit = ["condor_qedit", "-name", FIRST, str(cluster), "Requirements", requirements]
+        box.run(edit, host=FIRST)
+        all_seen(box)
+
+    change("TARGET.TotalSlotCpus == 12 && TARGET.LoadAvg < 0")  # closed to them for now
+    assert demand(sharectl) == ({("cms", 8): 6}, {("atlas", 8): 1})
+    change("TARGET.TotalSlotCpus > 12")
+    assert demand(sharectl) == ({}, {("cms", 8): 6, ("atlas", 8): 1})
 
 
 def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> None:

@@ -36,6 +36,8 @@ from sharectl.condor.schedd_jobs import (
     IS_PENDING,
     NO_SLOT,
     Kind,
+    ScheddJobs,
+    counted_jobs,
     kind_of,
 )
 
@@ -117,6 +119,8 @@ class Shapes(NamedTuple):
     """False if the schedd has more."""
     attributes: Optional[frozenset[str]]
     """Attributes that all these jobs tell, if they have them, in lower case; None without jobs."""
+    jobs: Optional[ScheddJobs] = None
+    """Jobs of the schedd, if they were counted by the way."""
 
 
 class Trial(NamedTuple):
@@ -130,8 +134,38 @@ class Trial(NamedTuple):
 # ---- jobs
 
 
-def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
-    """Shapes of the pending jobs of a schedd of the bindings.
+def ask_both(
+    plain: Mapping[str, Question], shaped: Mapping[str, Question]
+) -> tuple[dict[str, Answer], list[Answer]]:
+    """Answers of schedds with their `ScheddJobs`, and those with their `Shapes`.
+
+    Questions for shapes have a third of the deadline. Where one leaves the jobs open, the plain one
+    has the rest: trouble with shapes must not hide the jobs.
+    """
+    third = {
+        name: question._replace(
+            deadline_seconds=question.deadline_seconds / 3, more_bytes=MOST_MEMORY_BYTES
+        )
+        for name, question in shaped.items()
+    }
+    shapes = ask_all(third)
+    counted = {
+        name: answer._replace(value=answer.value.jobs)
+        for name, answer in shapes.items()
+        if answer.value is not None and answer.value.jobs is not None
+    }
+    part = 2 / 3 if shaped else 1
+    rest = {
+        name: question._replace(deadline_seconds=part * question.deadline_seconds)
+        for name, question in plain.items()
+        if name not in counted
+    }
+    every = {**counted, **ask_all(rest)}
+    return {name: every[name] for name in plain}, list(shapes.values())
+
+
+def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
+    """Shapes of the pending jobs of a schedd of the bindings; in mode ``counted`` its jobs too.
 
     They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
     that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
@@ -149,6 +183,7 @@ def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
         tuple(_shape(row, clusters.get(row[CLUSTER], {}), name, most_cores) for row in seen),
         len(rows) < MOST_ROWS,
         frozenset.intersection(*attributes) if attributes else None,
+        counted_jobs(schedd, rows, most_cores) if mode == "counted" else None,
     )
 
 

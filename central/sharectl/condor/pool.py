@@ -22,8 +22,7 @@ from sharectl.condor.daemons import (
     schedd_questions,
     slots,
 )
-from sharectl.condor.deadline import ask_all
-from sharectl.condor.job_trials import MOST_MEMORY_BYTES, TRIAL_SECONDS, Trial, shapes_of, tried
+from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, shapes_of, tried
 from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs
 from sharectl.model import (
     OTHER,
@@ -277,20 +276,14 @@ class CondorPool:
         pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
         ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
         plain = ask(partial(MODES[pool.mode], most_cores=most_cores))
-        # Apart, in children of bounded memory: trouble with kinds of jobs must not hide the jobs.
-        shaped = {
-            f"kinds of jobs of {name}": question._replace(more_bytes=MOST_MEMORY_BYTES)
-            for name, question in ask(partial(shapes_of, most_cores=most_cores)).items()
-            if pool.demand == "placeable"
-        }
-        every = ask_all({**plain, **shaped})
-        answers = {name: every[name] for name in plain}
+        shaped = ask(partial(shapes_of, most_cores=most_cores, mode=pool.mode))
+        answers, shapes = ask_both(plain, shaped if pool.demand == "placeable" else {})
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
             return slots(collector(pool.collector), projection=projection)
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
-        trial = tried(look_again, [every[name] for name in shaped], seconds)
+        trial = tried(look_again, shapes, seconds)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -110,14 +110,25 @@ class ScheddJobs(NamedTuple):
 
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
-    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
-    counted = counted_kinds(rows, most_cores)
+    counted = counted_jobs(schedd, grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS), most_cores)
+    if counted is not None:
+        return counted
+    without = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
+    every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
+    constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+    sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
+    return with_waits(schedd, with_memory(without, counted_kinds(sample, most_cores)), most_cores)
+
+
+def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[ScheddJobs]:
+    """Pending jobs of all these rows; None if some are cut off."""
     if len(rows) >= MOST_ROWS:
-        without = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
-        every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
-        constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
-        sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-        counted = with_memory(without, counted_kinds(sample, most_cores))
+        return None
+    return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
+
+
+def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
+    """Pending jobs by kind, with a sample of waiting times."""
     return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, most_cores)))
 
 
