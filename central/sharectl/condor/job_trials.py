@@ -58,8 +58,14 @@ MOST_WORDS = 500
 WANTS, ACCEPTS = "t1_jobwants", "t1_slotaccepts"
 """Attributes that a job and an emptied slot get: their lasting clauses."""
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
-_FREE = ((), ("cpus",), ("memory",), ("cpus", "memory"))
+_PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
 """Resources of which a slot has no more than a job requests: clauses may want few of them free."""
+_AT_LEAST = re.compile(
+    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= "
+    r"(?:MY\.)?\2\b|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
+    re.IGNORECASE,
+)
+"""Usual conditions, to which an empty slot is as good as a partly free one."""
 _OF_ANY_SLOT = ("Requirements", "WithinResourceLimits", "MachineResources")
 _ATTRIBUTES = "AutoClusterAttrs"
 """Attribute of a job: names of those by which its negotiator tells jobs apart."""
@@ -258,7 +264,7 @@ def _results(
             question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
             why = ask_all({"trial": question})["trial"].source.problem
             culprit = shared.find(bytes((_TRYING,)))
-            problem = why or problem
+            problem = problem or why
             if why is None or culprit < 0:
                 break
             shared[culprit] = _GIVEN_UP
@@ -329,25 +335,39 @@ class Machines:
             if any(is_momentary(word) or word in unsure for word in _reached([name], self._texts))
         )
         self._rows = [(row, asking(row, of_jobs)) for row in rows]
-        self._kinds: dict[frozenset[str], tuple[list[Any], ...]] = {}
+        policies = {policy[ACCEPTS]: policy for _, policy in self._rows}
+        self._wants_few = any(_wants_few(text, policy) for text, policy in policies.items())
+        self._kinds: dict[frozenset[str], dict[tuple[str, ...], list[Any]]] = {}
 
     def could_run(self, job: PendingJob) -> bool:
         """Tells if some slot could run a job, empty or partly free, or if that is not certain."""
         ad = job.ad(self._momentary)
-        return any(_first_match(ad, slots) for slots in self._seen_by(job))
+        if _first_match(ad, self._seen_by(job)):
+            return True
+        # Else three times as long for each job that is unplaceable.
+        own = (_wants_few(clause, job.row) for clause in job.clauses(self._momentary))
+        wants_few = self._wants_few or any(own)
+        return wants_few and any(_first_match(ad, self._seen_by(job, few)) for few in _PARTLY_FREE)
 
-    def _seen_by(self, job: PendingJob) -> tuple[list[Any], ...]:
-        """Kinds of slots that the job can tell apart, emptied, for each of `_FREE`."""
+    def _seen_by(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
+        """Kinds of slots that the job can tell apart, emptied, with no more of ``few``."""
         names = frozenset(_reached(job.words, self._texts) & self._texts.keys() - self._momentary)
-        if names not in self._kinds:
-            if len(self._kinds) >= MOST_VIEWS:
-                self._kinds.clear()
+        if names not in self._kinds and len(self._kinds) >= MOST_VIEWS:
+            self._kinds.clear()
+        seen = self._kinds.setdefault(names, {})
+        if few not in seen:
             rows = kinds(
                 {**{name: row[name] for name in names if name in row}, **accepting}
                 for row, accepting in self._rows
             )
-            self._kinds[names] = tuple([_ad_of(row, few) for row in rows] for few in _FREE)
-        return self._kinds[names]
+            seen[few] = [_ad_of(row, few) for row in rows]
+        return seen[few]
+
+
+def _wants_few(clause: str, texts: Row) -> bool:
+    """Tells if a clause may want at most so many cores or so much memory free."""
+    reached = _reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
+    return not reached.isdisjoint(("cpus", "memory"))
 
 
 def _ad_of(row: Row, few: Collection[str]) -> Any:
