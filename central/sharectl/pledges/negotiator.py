@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from stat import S_ISFIFO
 from typing import Any, Optional
 
 from sharectl.condor.ad_files import content_of
@@ -23,7 +24,8 @@ from sharectl.condor.negotiator import (
     quota_knobs,
 )
 from sharectl.config.model import NegotiatorPledgesConfig
-from sharectl.errors import PoolUnavailableError
+from sharectl.errors import InputError, PoolUnavailableError
+from sharectl.files.packed import text_errors
 from sharectl.model import PoolConfig
 from sharectl.pledges.join import (
     Joined,
@@ -119,6 +121,7 @@ class NegotiatorPledges:
                 raise PoolUnavailableError(f"collector: {problem}")
             cores, hs06 = power.value
         if access.file is not None:
+            _refuse_pipe(access.file)
             knobs = tuple(knobs_of_text(*content_of(access.file)))
             return KnobsCopy(access.name, now, knobs), cores, hs06
         answer = answers["negotiator"]
@@ -160,6 +163,14 @@ def _of_another_scale(pledges: Sequence[Pledge]) -> Iterator[str]:
             fact = f"{hs06:g} HS06 is written, and {whose} {figures}: are these the same scale?"
             remedy = "Write its pledge_hs06 in HS06, or pledges.negotiator.weight_hs06"
             yield f"{pledge.place}: {fact} {remedy}, the HS06 of a weighted slot"
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Raise InputError for a pipe: a cycle would wait for its writer without end."""
+    with text_errors(str(path)):
+        is_pipe = S_ISFIFO(path.stat().st_mode)
+    if is_pipe:
+        raise InputError([f"{path}: is a pipe, and nobody may write into it; name a file"])
 
 
 def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:

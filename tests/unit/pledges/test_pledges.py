@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -75,6 +77,20 @@ def test_pledges_of_a_file_of_knobs(
         return [line.replace(str(tmp_path), "FOLDER") for line in lines]
 
     listing("pledges/knobs.txt", outcome)
+
+
+def test_no_cycle_waits_for_a_writer_into_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "knobs"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("GROUP_NAMES = cms",), daemon=True)
+    writer.start()
+    access = NegotiatorPledgesConfig(pipe, pool_cores=100.0, weight_hs06=10.0)
+    source = NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy")
+    assert f"{pipe}: is a pipe" in problem_of(resolved(source))
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer.join(10)
+    os.close(reading)
+    assert not writer.is_alive()
 
 
 # ---- a negotiator that does not answer
