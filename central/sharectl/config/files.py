@@ -27,13 +27,15 @@ class NamedFile:
     is_read: bool = False
     """Read and never written."""
     is_folder: bool = False
+    rotated: int = 0
+    """Older files beside it, with a dot and a number behind the name."""
 
 
 def written(config: Config) -> list[NamedFile]:
     """Files that cycles write where the configuration says so."""
-    return [
-        NamedFile(place(at), path) for key, at, path in _paths(config, ()) if key.setting.writes
-    ]
+    keep = {"history.errors_log": config.history.errors_log_keep}
+    paths = {place(at): path for key, at, path in _paths(config, ()) if key.setting.writes}
+    return [NamedFile(name, path, rotated=keep.get(name, 0)) for name, path in paths.items()]
 
 
 def kept(config: Config, file: Path) -> list[NamedFile]:
@@ -94,20 +96,21 @@ def refuse_output(path: Path, config: Config, file: Path, own: Sequence[NamedFil
 
 def _clash(file: NamedFile, others: Iterable[NamedFile]) -> Optional[NamedFile]:
     """First of ``others`` that writing ``file`` would change; None without one."""
-    mine = _identities(file.path)
+    mine = _identities(file)
     for other in others:
-        theirs = _identities(other.path)
+        theirs = _identities(other)
         folders = tuple(f"{path}/" for path in theirs) if other.is_folder else ()
         if mine & theirs or any(path.startswith(folders) for path in mine):
             return other
     return None
 
 
-def _identities(path: Path) -> set[str]:
-    """Paths that lead to a file, and the inode of one that is there."""
-    here = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a text
-    identities = {here, os.path.realpath(path)}
+def _identities(file: NamedFile) -> set[str]:
+    """Paths that lead to a file and its rotated ones, and the inode of one that is there."""
+    here = os.path.join(os.path.realpath(file.path.parent), file.path.name)  # noqa: PTH118 - a text
+    older = (f"{here}.{number}" for number in range(1, file.rotated + 1))
+    identities = {here, os.path.realpath(file.path), *older}
     with suppress(OSError, ValueError):
-        facts = path.stat()
+        facts = file.path.stat()
         identities.add(f"inode {facts.st_dev} {facts.st_ino}")
     return identities

@@ -29,6 +29,8 @@ MAX_BYTES = 2**20
 """Size of a file that is still read."""
 MAX_DEPTH = 20
 """Levels of mappings and lists within each other."""
+MAX_VALUES = 20_000
+"""Keys and values of a file; PyYAML takes a millisecond for ten."""
 MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 
@@ -161,19 +163,25 @@ def _position(text: str, index: int) -> tuple[int, int]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Nodes without anchors, aliases and tags, of a bounded depth."""
+    """Nodes without anchors, aliases and tags, of a bounded depth and number."""
 
-    _depth = 0
+    _depth = _values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Node of the next events."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if self._depth >= MAX_DEPTH:
-            problem = f"more than {MAX_DEPTH} levels within each other"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        if isinstance(event, yaml.AliasEvent) or event.anchor is not None or event.tag is not None:
-            problem = "aliases, anchors and tags are not read"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        is_alias = isinstance(event, yaml.AliasEvent)
+        self._values += 1
+        for is_fault, problem in (
+            (self._depth >= MAX_DEPTH, f"more than {MAX_DEPTH} levels within each other"),
+            (self._values > MAX_VALUES, f"more than {MAX_VALUES} values"),
+            (
+                is_alias or event.anchor is not None or event.tag is not None,
+                "aliases, anchors and tags are not read",
+            ),
+        ):
+            if is_fault:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1

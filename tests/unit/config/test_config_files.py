@@ -66,6 +66,16 @@ def test_no_file_that_sharectl_reads_or_keeps_is_written(folder: Path, key: str)
     assert main(["cycle", "--config", str(path)]) == 78
 
 
+def test_rotated_files_are_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = f"history: {{errors_log: {folder}/log}}"
+    path = configured(folder, f"publish: [{{file: {folder}/log.2}}]\n{history}")
+    with pytest.raises(ConfigError):
+        refuse_clashes(load(path), path)
+    path = configured(folder, f"publish: [{{collector: {{}}}}]\n{history}")
+    assert main(["ledger", "export", "-o", f"{folder}/log.1", "--config", str(path)]) == 74
+    assert f"{folder}/log.1: not written: " in capsys.readouterr().err
+
+
 def linked(folder: Path, how: str) -> Path:
     """Another path of the key file, or a link where sharectl keeps files."""
     there = folder / "there"

@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.config.load import load, parse
 from sharectl.errors import ConfigError
-from sharectl.files.yaml import MAX_BYTES, MAX_PROBLEMS
+from sharectl.files.yaml import MAX_BYTES, MAX_PROBLEMS, MAX_VALUES
 
 MESSAGES = Path(__file__).parents[2] / "golden" / "config" / "messages.txt"
 TEXTS = tuple(
@@ -33,6 +33,11 @@ def test_every_message_has_its_line_its_place_and_its_remedy(
     listing: Listing,
 ) -> None:
     listing("config/messages.txt", problems_of)
+
+
+def test_so_many_values_that_reading_takes_seconds_are_refused() -> None:
+    (problem,) = problems_of(f"a: [{'1,' * MAX_VALUES}]\n")
+    assert "more than 20000 values" in problem
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "\t" not in text])
