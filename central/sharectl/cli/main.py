@@ -151,6 +151,11 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}; {remedy}")
         return parsed, unknown
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print, as Python 3.11 and later do: a full standard error changes no exit code."""
+        with contextlib.suppress(OSError):
+            super()._print_message(message, file)
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         kind: Any = self._registry_get("type", action.type, action.type)
         try:
