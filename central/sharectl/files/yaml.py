@@ -196,7 +196,7 @@ def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fau
     if not isinstance(error, yaml.MarkedYAMLError):
         # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
         index = loader.index if loader else 0
-        return Fault(index, None, f"not YAML: {error}; remove what stands here")
+        return Fault(index, None, "not YAML: an escape or a number here is too large; remove it")
     mark, context = error.problem_mark or error.context_mark, error.context_mark
     hint = next(hint for words, hint in _HINTS.items() if words in str(error))
     within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
