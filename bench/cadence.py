@@ -80,8 +80,8 @@ def compare(log: Path) -> int:
                     ]
                 )
             )
-    told = json.loads(ours["one interval"][0].printed)
-    factor = told["intervals"][0]["loading_factor"]
+    printed = json.loads(ours["one interval"][0].printed)
+    factor = printed["intervals"][0]["loading_factor"]
     if abs(factor - float(awk[0].printed)) > 1e-6:  # noqa: PLR2004 - digits that awk prints
         print(
             f"not the same loading factor: awk {awk[0].printed.strip()}, sharectl {factor}",
@@ -89,7 +89,8 @@ def compare(log: Path) -> int:
         )
         return 1
     print(
-        f"{told['run_times']['jobs']:,} jobs, loading factor {factor:.4f} at {INTERVAL} s by both"
+        f"{printed['run_times']['jobs']:,} jobs, loading factor {factor:.4f} at {INTERVAL} s, "
+        "the same of both"
     )
     theirs = statistics.median(ran.wall_seconds for ran in awk)
     print(f"{'zcat | awk, one interval':<40}{theirs:>8.2f} s")

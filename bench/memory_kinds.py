@@ -49,10 +49,10 @@ import htcondor2
 from sharectl.condor import daemons, schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 began = time.monotonic()
-found = getattr(schedd_jobs, sys.argv[1])(daemons.schedd(place), "", 8)
-seconds, jobs = time.monotonic() - began, sum(found.pending.values())
+counted = getattr(schedd_jobs, sys.argv[1])(daemons.schedd(place), "", 8)
+seconds, jobs = time.monotonic() - began, sum(counted.pending.values())
 mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-print(json.dumps({"seconds": seconds, "jobs": jobs, "kinds": len(found.pending), "mb": mb}))
+print(json.dumps({"seconds": seconds, "jobs": jobs, "kinds": len(counted.pending), "mb": mb}))
 """
 
 

@@ -109,9 +109,11 @@ def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> 
         JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
         for number, ad in enumerate(ads)
     )
-    told = TOLD.union(*({name.lower() for name in job} for job in jobs))
+    attributes = TOLD.union(*({name.lower() for name in job} for job in jobs))
     return tried(
-        look, [answer(Shapes(tuple(shapes), complete=True, attributes=told))], deadline_seconds
+        look,
+        [answer(Shapes(tuple(shapes), complete=True, attributes=attributes))],
+        deadline_seconds,
     )
 
 
@@ -299,8 +301,8 @@ class FakeSchedd:
     """Jobs with their autoclusters, as a schedd groups them."""
 
     def __init__(self, *jobs: Mapping[str, str]) -> None:
-        told = f'"{",".join(ATTRIBUTES)}"'
-        full = ({"AutoClusterAttrs": told, "Requirements": OWN, **job} for job in jobs)
+        names = f'"{",".join(ATTRIBUTES)}"'
+        full = ({"AutoClusterAttrs": names, "Requirements": OWN, **job} for job in jobs)
         texts = (text_of({**JOB, "JobStatus": "1", **job}) for job in full)
         self.jobs = [classad2.parseOne(text, classad2.ParserType.Old) for text in texts]
         self.clusters = self.jobs

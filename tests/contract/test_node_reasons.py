@@ -59,8 +59,10 @@ def test_every_knob_is_told_with_its_default() -> None:
     for name, value in re.findall(r"^ *(SHARECTL_[A-Z_]+) *=[ ]*(.*)$", KNOBS[1], re.MULTILINE):
         first.setdefault(name, value)
     assert TABLE.keys() == first.keys()
-    told = {name: default.strip("`") for name, default in TABLE.items() if default.startswith("`")}
-    assert told == {name: first[name] for name in told}
-    assert {name for name, value in first.items() if "$" in value} == TABLE.keys() - told.keys() - {
-        "SHARECTL_SOURCE_OPTIONS"
+    stated = {
+        name: default.strip("`") for name, default in TABLE.items() if default.startswith("`")
     }
+    assert stated == {name: first[name] for name in stated}
+    assert {
+        name for name, value in first.items() if "$" in value
+    } == TABLE.keys() - stated.keys() - {"SHARECTL_SOURCE_OPTIONS"}

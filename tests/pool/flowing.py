@@ -108,7 +108,7 @@ class Watch:
         return [node for node, look in sorted(self.last().items()) if look.active]
 
     def reason(self, node: str) -> str:
-        """What the node says of its target now; empty if it was not seen lately."""
+        """Reason code that the node publishes now; empty if it was not seen lately."""
         look = self.last().get(node)
         return look.reason if look else ""
 

@@ -47,7 +47,7 @@ class Target(NamedTuple):
     live: Optional[int] = None
     """Cores of the held-back group as live actuation counts them; None if unknown: no target."""
     cron: Optional[int] = None
-    """The same of actuation by cron."""
+    """Cores of the held-back group as cron actuation counts them; None if unknown: no target."""
     held_back: str = "alice"
     off: bool = False
     """Whether START is the site's own."""

@@ -227,7 +227,7 @@ class CondorPool:
     pool: PoolConfig
     multicore_cores: int = 8
     true_sizes: bool = False
-    """Whether requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
+    """True if requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
@@ -272,7 +272,7 @@ class CondorPool:
     def _ask_schedds(
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
-        """Jobs, answers of schedds, and the trial of pending jobs, all pool for at once."""
+        """Jobs, answers of schedds, asked at once, and the trial of pending jobs."""
         pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
         ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
         plain = ask(partial(MODES[pool.mode], most_cores=most_cores))
