@@ -97,8 +97,9 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
         assert logged[full(node)] == CAP, f"{node}: but it is reached"
     for node in CRON:
         assert most[node] >= CAP, f"{node}: the cap is reached"
-    assert lost[WITH_POLICY] <= 0.2, "the negotiator's own copy tells it when to stop"
     assert lost[WITHOUT_MATCHED] > 1, "without what the cycle took, it would go on matching"
+    # A cycle that begins before the last one's claims are in the collector may lose one match.
+    assert lost[WITH_POLICY] <= lost[WITHOUT_MATCHED] / 4, "the negotiator's own copy stops it"
 
 
 def ready(box: Box, node: str) -> bool:
