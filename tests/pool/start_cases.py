@@ -50,7 +50,7 @@ class Target(NamedTuple):
     """Cores of the held-back group as cron actuation counts them; None if unknown: no target."""
     held_back: str = "alice"
     off: bool = False
-    """Whether START is the site's own."""
+    """True where START is the site's own."""
     size: int = 8
     """Cores of a job of the helped group."""
 
@@ -59,7 +59,7 @@ class Grace(NamedTuple):
     attributes: Attributes
     active: bool = False
     guards: bool = True
-    """Whether slots of multicore jobs are kept for such."""
+    """True where slots of multicore jobs are kept for such."""
 
 
 class Slot(NamedTuple):

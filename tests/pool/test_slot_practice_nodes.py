@@ -137,6 +137,12 @@ def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
     small = submit(box, 1, at(PLAIN), group="urgent")
     started(box, small)
     assert not places(box, wide)
+
+    def ranks() -> object:
+        return box.run(["condor_status", f"slot1@{PLAIN}", "-af", "ChildCurrentRank"]).stdout
+
+    # The negotiator takes ranks from the collector, and evicts a job whose rank is not there yet.
+    box.wait_until(lambda: "1.0" in str(ranks()), 60, "the collector has the rank of the job")
     box.write_config(central, example("70-preempt-by-rank.conf"))
     box.reconfig(central)
     started(box, wide)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from stat import S_ISFIFO
 from typing import Any, Optional
 
 from sharectl.condor.ad_files import content_of
@@ -168,7 +167,7 @@ def _of_another_scale(pledges: Sequence[Pledge]) -> Iterator[str]:
 def _refuse_pipe(path: Path) -> None:
     """Raise InputError for a pipe: a cycle would wait for its writer without end."""
     with text_errors(str(path)):
-        is_pipe = S_ISFIFO(path.stat().st_mode)
+        is_pipe = path.is_fifo()
     if is_pipe:
         raise InputError([f"{path}: is a pipe, and nobody may write into it; name a file"])
 

@@ -143,20 +143,30 @@ def test_nodes_that_are_left_out_get_no_target(
 
 @given(snapshots, configs)
 def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: PlanConfig) -> None:
-    """Where only single-core jobs wait, a core that both errors pay for gives a target."""
+    """Where only single-core jobs run and wait, a core that both errors pay for gives a target."""
     single = replace(
-        taken, pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending)
+        taken,
+        # Blocks that multicore jobs would leave may be worth more than a core; jobs of a snapshot
+        # here may hold more memory than their node has.
+        running=tuple(replace(row, cores=1, memory_mib=0) for row in taken.running),
+        pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending),
     )
     decision = decide(config, State(), single, NOW)
     able = {record.node for record in decision.nodes if record.reason not in LEFT_OUT}
     output = {control.group: control.output_hs06 for control in decision.groups}
     lacking = max(-output.get(row.group, 0.0) for row in single.pending)
-    pays = any(
-        POWER[job.node] <= min(output.get(job.group, 0.0), lacking)
-        for job in single.running
-        if job.node in able
+    spare_hs06 = max(
+        (
+            min(output.get(job.group, 0.0), lacking) - POWER[job.node]
+            for job in single.running
+            if job.node in able
+        ),
+        default=-inf,
     )
-    assert {target.request_cores for target in decision.plan.targets} == ({1} if pays else set())
+    sizes = {target.request_cores for target in decision.plan.targets}
+    # A core for which the errors just pay, or just do not, may be rounded either way.
+    if abs(spare_hs06) > 1e-3:
+        assert sizes == ({1} if spare_hs06 > 0 else set())
 
 
 @given(snapshots, configs, st.sampled_from(("many", "pair")), st.randoms(use_true_random=False))
