@@ -1,0 +1,178 @@
+"""Records of the twin: what a pool is made of, its jobs, and the outcome of a run.
+
+Times are seconds since the begin of the simulation. A *kind* is an autocluster: jobs that the
+negotiator and START cannot tell apart. An *account* is an accounting group without its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional, Protocol
+
+CAUSES = {
+    "cadence": "the next negotiation cycle has not looked at them yet",
+    "grace": "grace keeps them for multicore jobs",
+    "target": "a target keeps them for the helped group",
+    "drain": "the node is being drained",
+    "start": "another clause of START refuses all pending jobs that would fit",
+    "fragmentation": "no pending job fits into what is free on the node",
+    "quota": "the negotiator gives no pending job's group more",
+    "unmatchable": "no pending job could run there, were it empty",
+    "no-jobs": "no job is pending",
+}
+"""Cause of idle cores -> its meaning, in the order in which a cause goes before the next."""
+
+
+class JobKind(NamedTuple):
+    """Autocluster: jobs that are matched alike."""
+
+    account: str
+    """Accounting group in lower case, such as `alice.prod`; empty without one."""
+    user: str
+    cores: int
+    memory_mib: int = 0
+    disk_kib: int = 0
+    custom: tuple[tuple[str, int], ...] = ()
+    """Custom resources that a job requests, such as `("gpus", 1)`, in order of their names."""
+    requirements: str = ""
+    """ClassAd expression beside the requests; empty for none."""
+    access_point: int = 0
+    """Number of its access point, from 0."""
+
+    @property
+    def submitter(self) -> str:
+        """Name in the accountant."""
+        return f"{self.account}.{self.user}" if self.account else self.user
+
+
+class Arrival(NamedTuple):
+    """A job that is submitted."""
+
+    at: float
+    kind: int
+    """Place of its `JobKind` in `Workload.kinds`."""
+    run_seconds: float
+    """Time that it runs on any node."""
+
+
+class Factory(Protocol):
+    """A pilot factory: it keeps a number of jobs of one kind pending."""
+
+    kind: int
+    keep_pending: int
+    period_seconds: float
+    """Time between two looks at its pending jobs."""
+
+    def is_active(self, now: float) -> bool:
+        """Tell if it submits jobs at that time."""
+
+    def draw_seconds(self) -> float:
+        """Run time of its next job."""
+
+
+class Workload(Protocol):
+    """Jobs of a simulation."""
+
+    kinds: Sequence[JobKind]
+    factories: Sequence[Factory]
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times; may be endless."""
+
+
+@dataclass(frozen=True)
+class SlotSpec:
+    """A partitionable slot."""
+
+    cores: int
+    memory_mib: int
+    disk_kib: int = 0
+    custom: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """An execute point."""
+
+    name: str
+    slots: tuple[SlotSpec, ...]
+    hs06_per_core: float
+    controlled: bool = True
+    multicore_only: bool = False
+    """Whether START takes multicore jobs alone (t1_MulticoreOnly)."""
+    obeys: bool = True
+    """Whether its job_ctl runs; without it targets do not act there."""
+
+    @property
+    def cores(self) -> int:
+        """Cores of all slots."""
+        return sum(slot.cores for slot in self.slots)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Waiting times of jobs that started, of one group and size."""
+
+    jobs: int
+    mean_seconds: float
+    median_seconds: float
+    p95_seconds: float
+    longest_seconds: float
+
+
+@dataclass(frozen=True)
+class GroupOutcome:
+    """Outcome of one configured group, or of `sharectl.model.OTHER`."""
+
+    pledge_hs06: float
+    """0 of `OTHER`."""
+    power_hs06: tuple[float, ...]
+    """Mean power used in each interval of `Outcome.times`."""
+    error_hs06: tuple[float, ...]
+    """DHS of each interval: power used less the pledge's part of all power used."""
+    cores: tuple[float, ...]
+    """Mean cores held in each interval."""
+    pending_jobs: tuple[int, ...]
+    """Jobs that wait at the end of each interval."""
+    work_hs06_hours: float
+    """Power used, over the whole time that counts."""
+    starts_by_cores: Mapping[int, int] = field(default_factory=dict)
+    done_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Jobs that ended."""
+    waits_by_cores: Mapping[int, Waits] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of one strategy on one scenario with one seed."""
+
+    scenario: str
+    strategy: str
+    seed: int
+    seconds: float
+    """Time that counts, after the warm-up."""
+    times: tuple[float, ...]
+    """End of each interval, all of one length, seconds since the end of the warm-up."""
+    pool_cores: int
+    pool_hs06: float
+    groups: Mapping[str, GroupOutcome]
+    idle_core_seconds: Mapping[str, float]
+    """Cause of `CAUSES` -> core-seconds; all causes are there."""
+    idle_cores: Mapping[str, tuple[float, ...]]
+    """Cause of `CAUSES` -> mean cores in each interval."""
+    refusals: int = 0
+    """Matches that the startd refused."""
+    evicted_jobs: int = 0
+    lost_core_seconds: float = 0.0
+    """Work of evicted jobs."""
+    drained_nodes: int = 0
+    cycles: int = 0
+    """Negotiation cycles."""
+    plans: int = 0
+    """Cycles of sharectl that published."""
+    changed_targets: int = 0
+    """Targets that were added, altered or removed."""
+    complete: bool = True
+    """False if it was interrupted."""
+    note: Optional[str] = None
