@@ -99,7 +99,7 @@ class Obstacle(NamedTuple):
     """Expression that is not true, or request that is too large."""
 
 
-class SlotTarget(NamedTuple):
+class RefusingTarget(NamedTuple):
     """Target that a slot acts on and that keeps the job out."""
 
     kind: str
@@ -122,7 +122,7 @@ class SlotFinding:
     """Empty if the job could run there now."""
     empty_obstacles: tuple[Obstacle, ...] = ()
     """Obstacles that remain if nothing runs there, without target and grace."""
-    target: Optional[SlotTarget] = None
+    target: Optional[RefusingTarget] = None
     target_until: int = 0
     """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
     grace_until: int = 0
@@ -214,7 +214,7 @@ def _remedy(
 
 
 def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
-    ends: defaultdict[SlotTarget, list[int]] = defaultdict(list)
+    ends: defaultdict[RefusingTarget, list[int]] = defaultdict(list)
     for node in kept_out:
         if node.target is not None:
             ends[node.target].append(node.target_until)

@@ -20,7 +20,7 @@ from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resou
 from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, SlotFinding, SlotTarget
+from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
 from sharectl.shares.groups import group_of, without_user
 
 MOST_MEMORY_BYTES = 2 * 2**30
@@ -286,7 +286,7 @@ def _amount(value: Any) -> Optional[float]:
     return float(value) if type(value) in (int, float) and isfinite(value) else None
 
 
-def _target(job: Any, slot: Any, now: int) -> Optional[SlotTarget]:
+def _target(job: Any, slot: Any, now: int) -> Optional[RefusingTarget]:
     """Target that the slot acts on, and why it keeps the job out."""
     groups = ads.sequence(evaluated(slot, "t1_TargetGroups"))
     cores = ads.sequence(evaluated(slot, "t1_Targetcores"))
@@ -296,7 +296,7 @@ def _target(job: Any, slot: Any, now: int) -> Optional[SlotTarget]:
     kinds = {held_back.lower(): "cap", helped.lower(): "size"}
     kind = kinds.get(group_of(ads.account(job.get("AccountingGroup")), kinds), "others")
     cap_cores, request_cores = (ads.whole(number, 0) for number in cores[:2])
-    return SlotTarget(kind, held_back, cap_cores, helped, request_cores)
+    return RefusingTarget(kind, held_back, cap_cores, helped, request_cores)
 
 
 def _grace_until(slot: Any) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, SlotFinding, SlotTarget, verdict
+from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
@@ -207,7 +207,7 @@ FACTS = {**facts_of(JOB, "ap-1"), "requests": REQUESTS, "request_values": VALUES
 
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
-    target = SlotTarget("others", "alice", 0, "cms", 8) if KEPT_OUT in now else None
+    target = RefusingTarget("others", "alice", 0, "cms", 8) if KEPT_OUT in now else None
     accepts = (True, False)
     return SlotFinding(node, *accepts, tuple(now), tuple(empty), target, NOW + 600)
 
