@@ -67,6 +67,29 @@ def references(expression: str) -> tuple[Reference, ...]:
     return tuple(names)
 
 
+_MOMENT = re.compile(r"time|currenttime", re.IGNORECASE)
+
+
+def with_clock(expression: str, clock: str) -> str:
+    """``expression``, as HTCondor prints it, with the attribute ``clock`` for the time of day.
+
+    It stands for calls of time() and for the attribute CurrentTime.
+    """
+    tokens = [match for match in _TOKEN.finditer(expression) if match.lastgroup is not None]
+    texts = [token["sign"] or "" for token in tokens] + ["", ""]
+    parts, end = [], 0
+    for index, token in enumerate(tokens):
+        name = token["name"] or token["quoted"] or ""
+        if not _MOMENT.fullmatch(name):
+            continue
+        call = "".join(texts[index + 1 : index + 3]) == "()"
+        if call == (name.lower() == "time"):
+            begin = token.start("name") if token["name"] else token.start("quoted") - 1
+            parts += [expression[end:begin], clock]
+            end = (tokens[index + 2] if call else token).end()
+    return "".join((*parts, expression[end:]))
+
+
 MAX_CLAUSES = 200
 """No expression that a person wrote has more; what is beyond is one clause."""
 

@@ -17,6 +17,7 @@ from sharectl.condor.expressions import (
     references,
     resource_of,
     split,
+    with_clock,
 )
 
 OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_CoolAdmits =!= false"
@@ -119,3 +120,18 @@ def test_clauses_on_resources_are_known(text: str, resource: Optional[str]) -> N
 )
 def test_references(expression: str, expected: list[tuple[str, str]]) -> None:
     assert references(expression) == tuple(Reference(scope, name) for scope, name in expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "clocked"),
+    [
+        ("time() - MY.Begin < 480", "t1_Clock - MY.Begin < 480"),
+        ("(TIME( ) > 1) && time() < 2", "(t1_Clock > 1) && t1_Clock < 2"),
+        ("MY.CurrentTime > CurrentTime", "MY.t1_Clock > t1_Clock"),
+        ("'CurrentTime' > 1", "t1_Clock > 1"),
+        ('"time()" == strcat("CurrentTime")', '"time()" == strcat("CurrentTime")'),
+        ("MY.time + daytime() + formattime(1) + time(1)",) * 2,
+    ],
+)
+def test_a_clock_stands_for_the_time_of_day(expression: str, clocked: str) -> None:
+    assert with_clock(expression, "t1_Clock") == clocked
