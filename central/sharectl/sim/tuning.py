@@ -165,24 +165,24 @@ def lines_of(settings: Settings) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """Numbers of several seeds."""
 
     mean: float
-    deviation: float
+    sd: float
     """Standard deviation of a sample; 0 of a single seed."""
     least: float
     most: float
     seeds: int
 
 
-def spread(values: Sequence[float]) -> Optional[Spread]:
+def spread(values: Sequence[float]) -> Optional[SeedSpread]:
     """Spread of numbers; None without any."""
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     mean = math.fsum(values) / len(values)
-    return Spread(mean, deviation, min(values), max(values), len(values))
+    return SeedSpread(mean, deviation, min(values), max(values), len(values))
 
 
 @dataclass(frozen=True)
@@ -190,15 +190,15 @@ class Candidate:
     """Settings that were tried, with the spread of the objective and of its parts."""
 
     settings: Settings
-    searched: Optional[Spread]
+    searched: Optional[SeedSpread]
     """Objective, % over the seeds of the search; None if a seed failed."""
-    confirmed: Optional[Spread] = None
+    confirmed: Optional[SeedSpread] = None
     """Objective, % over seeds that the search did not use."""
-    error_percent: Optional[Spread] = None
+    error_percent: Optional[SeedSpread] = None
     """RMS error over the seeds of the confirmation, else of the search."""
-    idle_percent: Optional[Spread] = None
-    idle_core_hours: Optional[Spread] = None
-    gain: Optional[Spread] = None
+    idle_percent: Optional[SeedSpread] = None
+    idle_core_hours: Optional[SeedSpread] = None
+    gain: Optional[SeedSpread] = None
     """Objective of the default less that of these settings, of the same seeds, %."""
     wins: int = 0
     """Seeds of the confirmation on which it is better than the default."""

@@ -64,7 +64,7 @@ def test_an_objective_weighs_error_and_idle_cores() -> None:
 def test_a_spread_of_one_seed_has_no_deviation() -> None:
     single = spread([2.0])
     assert single is not None
-    assert (single.mean, single.deviation, single.seeds) == (2.0, 0.0, 1)
+    assert (single.mean, single.sd, single.seeds) == (2.0, 0.0, 1)
     assert spread([]) is None
 
 
