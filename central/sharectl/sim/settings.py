@@ -31,6 +31,9 @@ class Negotiator:
     """GROUP_ACCEPT_SURPLUS of all groups."""
     autoregroup: bool = setting(default=False)
     """GROUP_AUTOREGROUP of all groups."""
+    consider_preemption: bool = setting(default=True)
+    """NEGOTIATOR_CONSIDER_PREEMPTION: the first spin of a group does not stop at its quota, and
+    submitters that only run jobs have a share in it. Jobs are not preempted."""
     slot_weight: str = setting("cores", choices=("cores", "hs06"))
     """SLOT_WEIGHT: what the accountant charges for a slot."""
 
