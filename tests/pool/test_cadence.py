@@ -23,8 +23,9 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.cadence.asks import COMMAND
-from sharectl.cadence.run_times import constant, loading_factor
+from sharectl.cadence.run_times import loading_factor, times_of
+from sharectl.workload.file import COMMAND
+from sharectl.workload.laws import constant
 from tests.pool import event_log
 from tests.pool.deployed import jobs, on
 from tests.pool.event_log import EXECUTE, TERMINATED
@@ -146,7 +147,7 @@ def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
     held = at.held[AGED]
     # To go on at once and to wait for a cycle are seconds apart.
     last = max(n for n, (run_time, seconds) in enumerate(held, 1) if seconds - run_time > 2)
-    aged = constant(at.run_time_seconds(AGED))
+    aged = times_of(constant(at.run_time_seconds(AGED)))
     expected = aged.loading(at.cadence_seconds, WORKLIFE_SECONDS)
     assert loading(held[:last]) == pytest.approx(expected, abs=MARGIN)
 

@@ -17,21 +17,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, floor, log, log1p, sqrt
+from math import ceil, floor
 from operator import mul
-from statistics import NormalDist
 from typing import Callable, Optional
+
+from sharectl.workload.laws import RunTimeLaw
+from sharectl.workload.logged import CountedJob
 
 _ROUNDING = 1e-9
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
-_BINS = 2000
-"""Run times of equal probability that stand for a law."""
-_MOST_SECONDS = 1e9
-Job = tuple[str, int, int]
-"""Group, cores, whole seconds."""
 _MOST_PARTS = 30
 
 
@@ -160,90 +157,12 @@ def _cycles_after(
     return after
 
 
-def constant(seconds: float) -> RunTimes:
-    """One run time."""
-    return RunTimes({seconds: 1.0})
-
-
-def exponential(mean_seconds: float) -> RunTimes:
-    """Jobs that end with the same probability in every second, however long they have run."""
-    return _binned(
-        lambda share: -mean_seconds * log1p(-share),
-        lambda seconds: mean_seconds - (seconds + mean_seconds) * exp(-seconds / mean_seconds),
-        mean_seconds,
-    )
-
-
-def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
-    """Law whose logarithm is normal; mean and standard deviation are the run times' own."""
-    spread = sqrt(log1p((sd_seconds / mean_seconds) ** 2))
-    law = NormalDist(log(mean_seconds) - spread**2 / 2, spread)
-    return _binned(
-        lambda share: exp(law.inv_cdf(share)),
-        lambda seconds: mean_seconds * law.cdf(log(seconds) - spread**2),
-        mean_seconds,
-    )
-
-
-def _binned(
-    quantile: Callable[[float], float], up_to: Callable[[float], float], mean_seconds: float
-) -> RunTimes:
-    """Law as means of bins of equal probability; ``up_to`` seconds is E[D; D <= seconds]."""
-    edges = (quantile(number / _BINS) for number in range(1, _BINS))
-    parts = [0.0, *map(up_to, edges), mean_seconds]
-    least = mean_seconds * 1e-12  # differences of small parts are rounded
-    weights: Counter[float] = Counter(
-        max(least, (after - before) * _BINS) for before, after in zip(parts, parts[1:])
-    )
-    return RunTimes(weights, resolution_seconds=0.0)
-
-
-_LAWS: Mapping[str, tuple[tuple[str, ...], Callable[..., RunTimes]]] = {
-    "constant": (("SECONDS",), constant),
-    "exponential": (("MEAN",), exponential),
-    "log-normal": (("MEAN", "SD"), log_normal),
-}
-
-
-def parse(text: str) -> RunTimes:
-    """Law by its name and parameters in seconds, such as ``log-normal:255,50``.
-
-    Raises ValueError, which says what to write, if there is no such law.
-    """
-    name, _colon, rest = text.partition(":")
-    if name not in _LAWS:
-        forms = " ".join(f"{name}:{','.join(words)}" for name, (words, _) in _LAWS.items())
-        raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
-    words, law = _LAWS[name]
-    parts = rest.split(",")
-    if len(parts) != len(words):
-        raise ValueError(f"{text[:60]!r}: write {name}:{','.join(words)}, in seconds")
-    return law(*(_seconds(text, part) for part in parts))
-
-
-def _seconds(text: str, part: str) -> float:
-    try:
-        value = float(part)
-    except ValueError:
-        value = 0.0
-    if not 1 / _MOST_SECONDS <= value <= _MOST_SECONDS:
-        raise ValueError(
-            f"{text[:60]!r}: {part[:20]!r} is no run time; write seconds above 0, from "
-            f"{1 / _MOST_SECONDS:g} to {_MOST_SECONDS:.0f}, such as 255"
-        )
-    return value
+def times_of(law: RunTimeLaw) -> RunTimes:
+    """Run times of a law."""
+    return RunTimes(law.weights(), resolution_seconds=0.0 if law.is_continuous else 1.0)
 
 
 # ---- jobs of a pool
-
-
-@dataclass
-class JobsRun:
-    """Jobs that ran."""
-
-    counted: Counter[Job] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Reason -> jobs."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +194,7 @@ class Load:
         return self.work / held
 
 
-def load_of(counted: Mapping[Job, int]) -> Load:
+def load_of(counted: Mapping[CountedJob, int]) -> Load:
     """Load of jobs: those of one group and size are a part; those with least work share one."""
     work: Counter[tuple[str, int]] = Counter()
     for (group, cores, seconds), jobs in counted.items():

@@ -10,13 +10,15 @@ from typing import Callable
 
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Facts, Knobs, Terms, compare
-from sharectl.cadence.run_times import Load, parse
+from sharectl.cadence.run_times import Load, times_of
 from sharectl.cli import options
 from sharectl.config.load import load
 from sharectl.config.model import PledgesConfig
 from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
+from sharectl.workload import file
+from sharectl.workload.laws import parse
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)
@@ -35,7 +37,7 @@ docs/cadence.md has more.
   sharectl cadence                            the live pool: its jobs, its negotiator, a choice
   sharectl cadence --run-time constant:255 --interval 60,300
   sharectl cadence --history jobs.json                jobs.json is the output of
-      {asks.COMMAND}
+      {file.COMMAND}
   sharectl cadence --swf LOG.swf.gz --cores 5000 --cycle-duration 12
   sharectl cadence --run-time exponential:900 --interval 60,300 --plot teeth.svg
 
@@ -67,7 +69,7 @@ def _intervals(text: str) -> tuple[float, ...]:
 
 
 def _law(text: str) -> Load:
-    return Load(text, ((1.0, parse(text)),))
+    return Load(text, ((1.0, times_of(parse(text))),))
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +156,7 @@ def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
         return Facts("a law of run times", arguments.run_time)
-    for path, read in ((arguments.history, asks.history_read), (arguments.swf, asks.swf_read)):
+    for path, read in ((arguments.history, file.history_read), (arguments.swf, file.swf_read)):
         if path:
             return asks.facts_of(read(path), str(path))
     pool, pledges = PoolConfig(), PledgesConfig()

@@ -17,8 +17,8 @@ from typing import Optional
 from sharectl.cli.options import say
 from sharectl.cli.snapshot import pool_of
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
-from sharectl.config.load import steering_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, TARGETS_FILE, Config
+from sharectl.config.plans import plan_config_of
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
@@ -245,18 +245,7 @@ def plan_config(
     PoolUnavailableError if the pledges cannot be had. One with a problem is good for plans without
     targets only.
     """
-    tree = tree_with_pledges(config, pledged)
-    return PlanConfig(
-        pledge_hs06=tree.steered_hs06,
-        own_hs06=tree.own_hs06,
-        limits=config.control.limits,
-        validity_seconds=config.validity_seconds,
-        controlled=config.nodes.controlled,
-        steering=steering_of(config),
-        strategy=config.control.strategy,
-        assigning=config.control.assigning,
-        give_up=None if offline else config.control.give_up,
-    )
+    return plan_config_of(config, tree_with_pledges(config, pledged), offline=offline)
 
 
 def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> GroupTree:

@@ -281,7 +281,55 @@ _url = _text(
     "is invalid; write https://HOST[:PORT]/PATH, without user, query, comma or blank, such as "
     "https://cm.example.org/sharectl.txt",
 )
+_node_name = _text(
+    r"[A-Za-z0-9]([A-Za-z0-9.-]{0,98}[A-Za-z0-9])?",
+    "is not a host name; write letters, digits, - and ., a letter or digit first",
+)
 _proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is not a proxy; write http://HOST:PORT")
+
+
+def _words(text: Any) -> str:
+    if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_EXPRESSION:
+        raise WrongError(f"write one line of text, at most {MAX_EXPRESSION} characters")
+    return text
+
+
+def _account(value: Any) -> str:
+    """AccountingGroup without its user; numbers too, as names in job logs are."""
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else "?"
+    if not text or _is_account(text):
+        return text
+    raise WrongError(f"{quoted(text)} is not an accounting group; write such as alice.prod")
+
+
+_is_account = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9][A-Za-z0-9_-]*)*").fullmatch
+
+
+def _file(text: Any) -> Path:
+    if not isinstance(text, str) or not Path(text).name or not text.isprintable():
+        raise WrongError("write the path of a file")
+    return Path(text)
+
+
+def _run_time(value: Any) -> Any:
+    """Law of run times: seconds, a named law, or a mapping of seconds to weights."""
+    from sharectl.workload import laws
+
+    try:
+        if isinstance(value, dict):
+            weights = {float(seconds): float(weight) for seconds, weight in value.items()}
+            if weights and all(1e-9 <= part <= 1e9 for pair in weights.items() for part in pair):  # noqa: PLR2004
+                return laws.weighted(weights)
+            raise WrongError("write run times and weights above 0, such as {600: 3, 3600: 1}")
+        return laws.parse(value if ":" in str(value) else f"constant:{value}")
+    except (TypeError, ValueError) as error:
+        raise WrongError(str(error)) from None
+
+
+def _write_run_time(law: Any) -> Any:
+    if law.name == "weighted":
+        return {f"{seconds:.16g}": weight for seconds, weight in law.seen.items()}
+    return law.parameters[0] if law.name == "constant" else law.text
 
 
 def _as_it_is(value: Any) -> Any:
@@ -314,5 +362,10 @@ NOTATIONS: Mapping[str, Notation] = {
     "url": Notation("text", _url),
     "identity": Notation("text", _identity),
     "expression": Notation("ClassAd expression", _expression),
+    "text": Notation("text", _words),
+    "node name": Notation("text", _node_name),
+    "accounting group": Notation("text", _account),
+    "file": Notation("path", _file, str),
+    "run time": Notation("seconds, law, mapping of weights", _run_time, _write_run_time),
 }
 """`Setting.kind` → its notation."""

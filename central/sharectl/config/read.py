@@ -105,7 +105,8 @@ class Reader:
         if origin is tuple:
             return self._list(key, section, value, path)
         if section is None:
-            return self._scalar(key, value, path)
+            read = self._values if origin is Mapping else self._scalar
+            return read(key, value, path)
         return (self._named if origin else self.section)(section, value, path)
 
     def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
@@ -117,6 +118,13 @@ class Reader:
             return None
         item = replace(key, hint=get_args(key.hint)[0], optional=False)
         return tuple(self.value(item, entry, (*path, number)) for number, entry in enumerate(value))
+
+    def _values(self, key: Key, value: Any, path: ValuePath) -> Any:
+        """Mapping of names to numbers or words."""
+        if not isinstance(value, dict):
+            return self._refuse(value, path, "names below it, such as {NAME: …}")
+        item = replace(key, hint=get_args(key.hint)[1], optional=False)
+        return {name: self.value(item, entry, (*path, name)) for name, entry in value.items()}
 
     def _named(self, section: type, value: Any, path: ValuePath) -> Any:
         """Mapping of names; those of groups are folded."""

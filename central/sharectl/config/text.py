@@ -33,10 +33,7 @@ def plain(key: Key, value: Any, *, nulls: bool = True) -> Any:
     if value is None:
         return None
     if key.section is None:
-        if isinstance(value, tuple):
-            return list(value)
-        value = NOTATIONS[key.setting.kind].write(value) if key.setting.kind else value
-        return str(value) if isinstance(value, Path) else value
+        return _scalars(key, value)
     if isinstance(value, tuple):
         # An entry leaves out the ways that it is not, but no null of its section.
         rows = [as_data(entry) for entry in value]
@@ -44,6 +41,16 @@ def plain(key: Key, value: Any, *, nulls: bool = True) -> Any:
     if isinstance(value, Mapping):
         return {name: as_data(entry, nulls=False) for name, entry in value.items()}
     return as_data(value, nulls=nulls)
+
+
+def _scalars(key: Key, value: Any) -> Any:
+    """Plain data of a scalar, or of a list or mapping of them."""
+    if isinstance(value, Mapping):
+        return {name: _scalars(key, entry) for name, entry in value.items()}
+    if isinstance(value, tuple):
+        return [_scalars(key, entry) for entry in value]
+    value = NOTATIONS[key.setting.kind].write(value) if key.setting.kind else value
+    return str(value) if isinstance(value, Path) else value
 
 
 def render(config: Config) -> str:

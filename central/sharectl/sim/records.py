@@ -1,14 +1,28 @@
 """Records of the twin: what a pool is made of, its jobs, and the outcome of a run.
 
-Times are seconds since the begin of the simulation. A *kind* is an autocluster: jobs that the
-negotiator and START cannot tell apart. An *account* is an accounting group without its user.
+Times are seconds since the begin of the simulation. Jobs are records of `sharectl.workload`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional, Protocol
+from typing import Optional
+
+from sharectl.workload.records import Arrival, Factory, JobKind, Workload
+
+__all__ = [
+    "CAUSES",
+    "Arrival",
+    "Factory",
+    "GroupOutcome",
+    "JobKind",
+    "NodeSpec",
+    "Outcome",
+    "SlotSpec",
+    "Waits",
+    "Workload",
+]
 
 CAUSES = {
     "cadence": "the next negotiation cycle has not looked at them yet",
@@ -22,63 +36,6 @@ CAUSES = {
     "no-jobs": "no job is pending",
 }
 """Cause of idle cores -> its meaning, in the order in which a cause goes before the next."""
-
-
-class JobKind(NamedTuple):
-    """Autocluster: jobs that are matched alike."""
-
-    account: str
-    """Accounting group in lower case, such as `alice.prod`; empty without one."""
-    user: str
-    cores: int
-    memory_mib: int = 0
-    disk_kib: int = 0
-    custom: tuple[tuple[str, int], ...] = ()
-    """Custom resources that a job requests, such as `("gpus", 1)`, in order of their names."""
-    requirements: str = ""
-    """ClassAd expression beside the requests; empty for none."""
-    access_point: int = 0
-    """Number of its access point, from 0."""
-
-    @property
-    def submitter(self) -> str:
-        """Name in the accountant."""
-        return f"{self.account}.{self.user}" if self.account else self.user
-
-
-class Arrival(NamedTuple):
-    """A job that is submitted."""
-
-    at: float
-    kind: int
-    """Place of its `JobKind` in `Workload.kinds`."""
-    run_seconds: float
-    """Time that it runs on any node."""
-
-
-class Factory(Protocol):
-    """A pilot factory: it keeps a number of jobs of one kind pending."""
-
-    kind: int
-    keep_pending: int
-    period_seconds: float
-    """Time between two looks at its pending jobs."""
-
-    def is_active(self, now: float) -> bool:
-        """Tell if it submits jobs at that time."""
-
-    def draw_seconds(self) -> float:
-        """Run time of its next job."""
-
-
-class Workload(Protocol):
-    """Jobs of a simulation."""
-
-    kinds: Sequence[JobKind]
-    factories: Sequence[Factory]
-
-    def arrivals(self) -> Iterator[Arrival]:
-        """Jobs in the order of their times; may be endless."""
 
 
 @dataclass(frozen=True)

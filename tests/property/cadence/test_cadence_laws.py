@@ -17,12 +17,24 @@ from sharectl.cadence.choice import (
 from sharectl.cadence.run_times import (
     Load,
     RunTimes,
-    constant,
     cycles_held,
-    exponential,
     loading_factor,
-    log_normal,
+    times_of,
 )
+from sharectl.workload import laws
+
+
+def constant(seconds: float) -> RunTimes:
+    return times_of(laws.constant(seconds))
+
+
+def exponential(mean_seconds: float) -> RunTimes:
+    return times_of(laws.exponential(mean_seconds))
+
+
+def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
+    return times_of(laws.log_normal(mean_seconds, sd_seconds))
+
 
 SECONDS = st.floats(1e-3, 1e7)
 SEEN = st.dictionaries(

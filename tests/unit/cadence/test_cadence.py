@@ -9,12 +9,12 @@ import pytest
 from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
 from sharectl.cadence.run_times import (
     RunTimes,
-    exponential,
     load_of,
     loading_factor,
-    log_normal,
-    parse,
+    times_of,
 )
+from sharectl.condor.negotiator import Cycle, cycles_of
+from sharectl.workload.laws import exponential, log_normal, parse
 
 DRAWS = 100_000
 
@@ -41,8 +41,8 @@ def _log_normal(draws: random.Random) -> float:
 
 
 LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
-    ("exponential", exponential(255), lambda draws: draws.expovariate(1 / 255)),
-    ("log-normal", log_normal(255, 400), _log_normal),
+    ("exponential", times_of(exponential(255)), lambda draws: draws.expovariate(1 / 255)),
+    ("log-normal", times_of(log_normal(255, 400)), _log_normal),
     (
         "seen",
         RunTimes({5: 3, 60: 2, 61: 1, 300: 4, 5000: 0.1}),
@@ -108,6 +108,20 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
     ],
 )
 def test_laws_by_their_names(text: str, mean: float) -> None:
-    law = parse(text)
+    law = times_of(parse(text))
     assert law.mean_seconds == pytest.approx(mean, rel=1e-5)
     assert 0 < law.loading(60) <= 1
+
+
+def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
+    assert cycles_of({}) == []
+    ad = {
+        "LastNegotiationCycleDuration0": 3,
+        "LastNegotiationCyclePeriod0": 63,
+        "LastNegotiationCycleNumIdleJobs0": 5,
+        "LastNegotiationCycleDuration1": 2,
+        "LastNegotiationCyclePeriod1": 0,
+        "LastNegotiationCycleDuration2": "long",
+        "LastNegotiationCycleDuration3": -5,
+    }
+    assert cycles_of(ad) == [Cycle(3, 63, 5), Cycle(2, None, None)]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cadence import asks
-from sharectl.condor.negotiator import Cycle, cycles_of
 from sharectl.errors import InputError
+from sharectl.workload import file
 
 HEADER = "; Version: 2.2\n; Computer: made up\n\n"
 
@@ -28,16 +27,16 @@ def _written(path: Path, text: str) -> Path:
 def test_a_log_of_jobs_is_read_packed_or_not(tmp_path: Path) -> None:
     text = HEADER + _swf(60) * 2 + _swf(60.2, -1, 8) + _swf(70, -1, -1, group=-1)
     text += _swf(0) + _swf(-1) * 2 + _swf(30, status=2) + _swf(30, status=4)
-    jobs = asks.swf_read(_written(tmp_path / "log.swf", text))
+    jobs = file.swf_read(_written(tmp_path / "log.swf", text))
     assert jobs.counted == {("3", 1, 60): 2, ("3", 8, 61): 1, ("-1", 1, 70): 1}
-    assert jobs.left_out == {asks.SWF_NO_TIME: 3, asks.PART: 2}
+    assert jobs.left_out == {file.SWF_NO_TIME: 3, file.PART: 2}
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert asks.swf_read(packed) == jobs
+    assert file.swf_read(packed) == jobs
 
 
 @pytest.mark.parametrize(
-    ("name", "read"), [("logs", asks.swf_read), ("histories", asks.history_read)]
+    ("name", "read"), [("logs", file.swf_read), ("histories", file.history_read)]
 )
 def test_a_fault_of_a_file_is_named_with_its_line(
     tmp_path: Path,
@@ -58,7 +57,7 @@ def test_a_fault_of_a_file_is_named_with_its_line(
 )
 def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"jobs:1: .* begins no job, or one that does not end"):
-        asks.history_read(_written(tmp_path / "jobs", text))
+        file.history_read(_written(tmp_path / "jobs", text))
 
 
 def _job(**attributes: object) -> dict[str, object]:
@@ -101,25 +100,11 @@ COUNTED = {
     ],
 )
 def test_a_history_is_read(tmp_path: Path, text: str) -> None:
-    jobs = asks.history_read(_written(tmp_path / "jobs.json", text))
+    jobs = file.history_read(_written(tmp_path / "jobs.json", text))
     assert jobs.counted == COUNTED
-    assert jobs.left_out == {asks.HISTORY_NO_TIME: 3, asks.NO_SLOT: 1, asks.NO_CORES: 1}
+    assert jobs.left_out == {file.HISTORY_NO_TIME: 3, file.NO_SLOT: 1, file.NO_CORES: 1}
 
 
 def test_a_history_longer_than_a_piece_is_read(tmp_path: Path) -> None:
     path = _written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000))
-    assert asks.history_read(path).counted == {("cms", 1, 60): 5000}
-
-
-def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
-    assert cycles_of({}) == []
-    ad = {
-        "LastNegotiationCycleDuration0": 3,
-        "LastNegotiationCyclePeriod0": 63,
-        "LastNegotiationCycleNumIdleJobs0": 5,
-        "LastNegotiationCycleDuration1": 2,
-        "LastNegotiationCyclePeriod1": 0,
-        "LastNegotiationCycleDuration2": "long",
-        "LastNegotiationCycleDuration3": -5,
-    }
-    assert cycles_of(ad) == [Cycle(3, 63, 5), Cycle(2, None, None)]
+    assert file.history_read(path).counted == {("cms", 1, 60): 5000}

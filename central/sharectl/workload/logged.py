@@ -1,0 +1,161 @@
+"""Jobs that ran: counted for their run times, or submitted again as a workload."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
+from typing import NamedTuple, Optional
+
+from sharectl.settings import setting
+from sharectl.workload.draw import HOUR_SECONDS
+from sharectl.workload.records import Arrival, Factory, JobKind
+
+CountedJob = tuple[str, int, int]
+"""Group, cores, whole seconds."""
+ANY = "*"
+"""Name in a mapping that stands for all others."""
+_QUANTUM_MIB = 128
+"""Memory is rounded up to so much: requests that hardly differ are one kind of jobs."""
+
+
+@dataclass
+class JobsRun:
+    """Jobs that ran, by group and size."""
+
+    counted: Counter[CountedJob] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Reason -> jobs."""
+
+
+class LoggedJob(NamedTuple):
+    """A job that ran."""
+
+    submitted_at: float
+    """Seconds since any moment."""
+    run_seconds: float
+    cores: int
+    memory_mib: int
+    """Of the whole job; 0 if unknown."""
+    user: str
+    group: str
+    queue: str
+
+
+@dataclass(frozen=True)
+class Multicore:
+    """Rule that makes multicore jobs of single-core work."""
+
+    ratio: float = setting(least=0, most=1)
+    """Part of the single-core jobs of each user that is taken."""
+    cores: int = setting(8, least=2, most=65_536)
+    """Cores of a multicore job, which has the core-seconds of so many jobs."""
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """Jobs of a log that are submitted again."""
+
+    file: Optional[Path] = setting(None, kind="file")
+    """Log, also packed by gzip; a path that is not absolute begins at the scenario's folder."""
+    by: str = setting("group", choices=("group", "user", "queue"))
+    """Field of a job that `groups` maps."""
+    groups: Optional[Mapping[str, str]] = setting(None, kind="accounting group")
+    """Names or numbers of that field -> accounting group; `"*"` for all others. Jobs of names that
+    it does not have are left out; null: the field itself is the accounting group."""
+    multicore: Optional[Multicore] = setting(None)
+    """Part of the single-core work that becomes multicore."""
+    time_factor: float = setting(1.0, above=0, most=1e6)
+    """Factor of all times."""
+    run_time_factor: float = setting(1.0, above=0, most=1e6)
+    """Factor of run times beside it: it sets how full the pool is."""
+    from_hours: float = setting(0.0, least=0, most=1e6)
+    """Part of the log that is passed over, before factors."""
+    memory_mib: int = setting(2000, least=0, most=2**40)
+    """Memory for each core, where the log has none."""
+    access_points: int = setting(1, least=1, most=1000)
+    """Access points that share the users."""
+
+
+class LoggedWorkload:
+    """Jobs of a log until a time, of a seed; a `Workload`."""
+
+    def __init__(
+        self, jobs: Sequence[LoggedJob], source: LogSource, seed: int, until_seconds: float
+    ) -> None:
+        self.factories: Sequence[Factory] = ()
+        self.left_out: Counter[str] = Counter()
+        """Name that `LogSource.groups` does not have -> jobs."""
+        self._places: dict[JobKind, int] = {}
+        self._source = source
+        self._arrivals = sorted(self._all(jobs, seed, until_seconds))
+        self.kinds: Sequence[JobKind] = list(self._places)
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times; each call begins again."""
+        return iter(self._arrivals)
+
+    def _all(self, jobs: Sequence[LoggedJob], seed: int, until_seconds: float) -> Iterator[Arrival]:
+        source = self._source
+        start = min((job.submitted_at for job in jobs), default=0.0)
+        start += source.from_hours * HOUR_SECONDS
+        run_factor = source.time_factor * source.run_time_factor
+        taken: Iterator[LoggedJob] = (
+            job._replace(
+                submitted_at=at, run_seconds=job.run_seconds * run_factor, group=account.lower()
+            )
+            for job in jobs
+            if 0 <= (at := (job.submitted_at - start) * source.time_factor) < until_seconds
+            and (account := self._account(job)) is not None
+        )
+        if source.multicore is not None:
+            taken = as_multicore(taken, source.multicore, seed)
+        for job in taken:
+            yield Arrival(job.submitted_at, self._place(job), job.run_seconds)
+
+    def _account(self, job: LoggedJob) -> Optional[str]:
+        name: str = getattr(job, self._source.by)
+        groups = self._source.groups
+        if groups is None:
+            return name
+        account = groups.get(name, groups.get(ANY))
+        if account is None:
+            self.left_out[name] += 1
+        return account
+
+    def _place(self, job: LoggedJob) -> int:
+        """Place of the job's kind."""
+        memory_mib = job.memory_mib or self._source.memory_mib * job.cores
+        memory_mib = -(-memory_mib // _QUANTUM_MIB) * _QUANTUM_MIB
+        points = self._source.access_points
+        point = sum(job.user.encode()) % points
+        kind = JobKind(job.group, job.user, job.cores, memory_mib, access_point=point)
+        return self._places.setdefault(kind, len(self._places))
+
+
+def as_multicore(jobs: Iterator[LoggedJob], rule: Multicore, seed: int) -> Iterator[LoggedJob]:
+    """Jobs, of which a part of the single-core ones become multicore jobs of the same core-seconds.
+
+    A multicore job is submitted with the last of the jobs that it is made of. Those that are too
+    few for one stay as they are. The order is not that of the times.
+    """
+    uniform = Random(f"{seed}/multicore").random
+    waiting: dict[tuple[str, str, str], list[LoggedJob]] = {}
+    for job in jobs:
+        if job.cores > 1 or uniform() >= rule.ratio:
+            yield job
+            continue
+        parts = waiting.setdefault((job.group, job.user, job.queue), [])
+        parts.append(job)
+        if len(parts) == rule.cores:
+            yield job._replace(
+                cores=rule.cores,
+                submitted_at=max(part.submitted_at for part in parts),
+                run_seconds=sum(part.run_seconds for part in parts) / rule.cores,
+                memory_mib=sum(part.memory_mib for part in parts),
+            )
+            parts.clear()
+    for parts in waiting.values():
+        yield from parts

@@ -1,0 +1,67 @@
+"""Jobs over time: records that all sources of jobs give.
+
+Times are seconds since the begin of the simulation. A *kind* is an autocluster: jobs that the
+negotiator and START cannot tell apart. An *account* is an accounting group without its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+
+class JobKind(NamedTuple):
+    """Autocluster: jobs that are matched alike."""
+
+    account: str
+    """Accounting group in lower case, such as `alice.prod`; empty without one."""
+    user: str
+    cores: int
+    memory_mib: int = 0
+    disk_kib: int = 0
+    custom: tuple[tuple[str, int], ...] = ()
+    """Custom resources that a job requests, such as `("gpus", 1)`, in order of their names."""
+    requirements: str = ""
+    """ClassAd expression beside the requests; empty for none."""
+    access_point: int = 0
+    """Number of its access point, from 0."""
+
+    @property
+    def submitter(self) -> str:
+        """Name in the accountant."""
+        return f"{self.account}.{self.user}" if self.account else self.user
+
+
+class Arrival(NamedTuple):
+    """A job that is submitted."""
+
+    at: float
+    kind: int
+    """Place of its `JobKind` in `Workload.kinds`."""
+    run_seconds: float
+    """Time that it runs on any node."""
+
+
+class Factory(Protocol):
+    """A pilot factory: it keeps a number of jobs of one kind pending."""
+
+    kind: int
+    keep_pending: int
+    period_seconds: float
+    """Time between two looks at its pending jobs."""
+
+    def is_active(self, now: float) -> bool:
+        """Tell if it submits jobs at that time."""
+
+    def draw_seconds(self) -> float:
+        """Run time of its next job."""
+
+
+class Workload(Protocol):
+    """Jobs of a simulation."""
+
+    kinds: Sequence[JobKind]
+    factories: Sequence[Factory]
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times; may be endless."""
