@@ -45,10 +45,17 @@ class Arrival(NamedTuple):
 class Factory(Protocol):
     """A pilot factory: it keeps a number of jobs of one kind pending."""
 
-    kind: int
-    keep_pending: int
-    period_seconds: float
-    """Time between two looks at its pending jobs."""
+    @property
+    def kind(self) -> int:
+        """Place of its jobs' kind in `Workload.kinds`."""
+
+    @property
+    def keep_pending(self) -> int:
+        """Jobs that it keeps pending."""
+
+    @property
+    def period_seconds(self) -> float:
+        """Time between two looks at its pending jobs."""
 
     def is_active(self, now: float) -> bool:
         """Tell if it submits jobs at that time."""
@@ -60,8 +67,13 @@ class Factory(Protocol):
 class Workload(Protocol):
     """Jobs of a simulation."""
 
-    kinds: Sequence[JobKind]
-    factories: Sequence[Factory]
+    @property
+    def kinds(self) -> Sequence[JobKind]:
+        """Kinds of its jobs; may grow with the arrivals."""
+
+    @property
+    def factories(self) -> Sequence[Factory]:
+        """Its pilot factories, each with a kind that no other has."""
 
     def arrivals(self) -> Iterator[Arrival]:
         """Jobs in the order of their times; may be endless."""
