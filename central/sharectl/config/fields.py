@@ -327,8 +327,10 @@ def _run_time(value: Any) -> Any:
 
 
 def _write_run_time(law: Any) -> Any:
+    from sharectl.workload.laws import plain
+
     if law.name == "weighted":
-        return {f"{seconds:.16g}": weight for seconds, weight in law.seen.items()}
+        return {plain(seconds): weight for seconds, weight in law.seen.items()}
     return law.parameters[0] if law.name == "constant" else law.text
 
 

@@ -38,7 +38,7 @@ class RunTimeLaw:
     @property
     def text(self) -> str:
         """Law as `parse` reads it."""
-        return f"{self.name}:{','.join(f'{value:.16g}' for value in self.parameters)}"
+        return f"{self.name}:{','.join(map(plain, self.parameters))}"
 
     @property
     def seen(self) -> dict[float, float]:
@@ -102,6 +102,11 @@ class RunTimeLaw:
         mean, deviation = self.parameters
         spread = sqrt(log1p((deviation / mean) ** 2))
         return NormalDist(log(mean) - spread**2 / 2, spread)
+
+
+def plain(value: float) -> str:
+    """Shortest text of a number."""
+    return repr(int(value) if value == int(value) else value)
 
 
 def constant(seconds: float) -> RunTimeLaw:
