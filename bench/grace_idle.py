@@ -19,9 +19,8 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
-from poolbox import Box  # noqa: E402  # it is no installed package
-from tests.pool import event_log  # noqa: E402
-from tests.pool.event_log import EXECUTE, TERMINATED  # noqa: E402
+from poolbox import Box, event_log  # noqa: E402  # it is no installed package
+from poolbox.event_log import EXECUTE, TERMINATED  # noqa: E402
 from tests.pool.own_files import CORES, execute_point, known, log_of, pool_of, publish, submit  # noqa: E402
 
 GRACE_SECONDS, ROUNDS, MOST_RATIO = 40, 2, 0.5

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from poolbox import Box, PoolboxError
-from tests.pool import deployed, event_log
-from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED, Event
+from poolbox import Box, PoolboxError, event_log
+from poolbox.event_log import EVICTED, EXECUTE, TERMINATED, Event
+from tests.pool import deployed
 
 SUBMITTED, ABORTED, HELD = "000", "009", "012"
 DISCONNECTED, RECONNECTED, RECONNECT_FAILED = "022", "023", "024"

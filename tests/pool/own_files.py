@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox import Box, BoxSpec, ExecutePoint, event_log
+from poolbox.event_log import EXECUTE
 from tests.node_fakes import document
-from tests.pool import deployed, event_log
+from tests.pool import deployed
 from tests.pool.deployed import on, snippet
-from tests.pool.event_log import EXECUTE
 
 CORES = 8
 HELD_BACK, HELPED = "alice", "cms"

@@ -22,13 +22,12 @@ from pathlib import Path
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox import Box, BoxSpec, ExecutePoint, event_log
+from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.cadence.run_times import loading_factor, times_of
 from sharectl.workload.file import COMMAND
 from sharectl.workload.laws import constant
-from tests.pool import event_log
 from tests.pool.deployed import jobs, on
-from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import Sharectl, offline
 from tests.pool.trouble import stopped
 

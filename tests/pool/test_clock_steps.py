@@ -12,11 +12,11 @@ from functools import partial
 
 import pytest
 
-from poolbox import Box
-from tests.pool import clocks, event_log
+from poolbox import Box, event_log
+from poolbox.event_log import TERMINATED
+from tests.pool import clocks
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import refusals
-from tests.pool.event_log import TERMINATED
 from tests.pool.own_files import (
     CORES,
     asked,

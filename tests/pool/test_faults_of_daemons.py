@@ -19,12 +19,11 @@ from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox import Box, BoxSpec, ExecutePoint, event_log
+from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
 from sharectl.publish import text
-from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import snippet
-from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
 from tests.pool.flowing import (
     DISCONNECTED,
     LOOK_SECONDS,

@@ -23,11 +23,11 @@ from typing import Any, Callable, Optional
 import pytest
 
 import target
-from poolbox import Box
+from poolbox import Box, event_log
+from poolbox.event_log import EXECUTE
 from tests.logs import changes_in
-from tests.pool import clocks, cycles_that_die, event_log
+from tests.pool import clocks, cycles_that_die
 from tests.pool.conftest import OpenBox
-from tests.pool.event_log import EXECUTE
 from tests.pool.flowing import LOOK_SECONDS, SLACK_SECONDS, Jobs, Watch, repeating
 from tests.pool.own_files import execute_point, host, known, pool_of
 from tests.pool.sharectl_command import Sharectl, plan_for

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from poolbox import Box
-from tests.pool import event_log
+from poolbox import Box, event_log
+from poolbox.event_log import TERMINATED
 from tests.pool.conftest import OpenBox
-from tests.pool.event_log import TERMINATED
 from tests.pool.own_files import (
     CORES,
     HELD_BACK,

@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool import consumption_pools, event_log
+from poolbox import Box, BoxSpec, ExecutePoint, event_log
+from tests.pool import consumption_pools
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CONSUMPTION_POLICY, held, jobs, publish, refusals, snippet
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox import Box, BoxSpec, ExecutePoint, event_log
+from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.config.load import parse
 from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
-from tests.pool import event_log
 from tests.pool.deployed import jobs, publish, slots, snippet
-from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import Sharectl
 
 CORES, CAP, MULTICORE = 12, 4, 8
