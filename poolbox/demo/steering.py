@@ -56,34 +56,7 @@ class Sharectl:
 
     def cycle(self, controlled: str) -> Cycle:
         """Run one cycle; ``controlled`` is `MEASURE` or `STEER`."""
-        command = [
-            sys.executable,
-            "-m",
-            "sharectl",
-            "cycle",
-            "--json",
-            "--config",
-            str(self._configurations[controlled]),
-        ]
-        try:
-            done = subprocess.run(
-                command,
-                env={
-                    **os.environ,
-                    **self.box.client_environment,
-                    "PYTHONPATH": str(scenario.CHECKOUT / "central"),
-                },
-                capture_output=True,
-                text=True,
-                timeout=CYCLE_DEADLINE_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise PoolboxError(
-                f"{' '.join(command)} took longer than {CYCLE_DEADLINE_SECONDS:g} s"
-            ) from None
-        record = json.loads(done.stdout) if done.stdout.startswith("{") else None
-        return Cycle(done.returncode, done.stderr.strip(), record)
+        return run_cycle(self.box, self._configurations[controlled])
 
     def switch(self, *, enabled: bool) -> None:
         """Switch the snippet's clauses on every node on or off, as an admin would."""
@@ -94,3 +67,27 @@ class Sharectl:
     @property
     def _configurations(self) -> dict[str, Path]:
         return {MEASURE: self.directory / "measure.yaml", STEER: self.directory / "steer.yaml"}
+
+
+def run_cycle(box: Box, configuration: Path) -> Cycle:
+    """Run ``sharectl cycle`` once, as its timer does."""
+    command = [sys.executable, "-m", "sharectl", "cycle", "--json", "--config", str(configuration)]
+    try:
+        done = subprocess.run(
+            command,
+            env={
+                **os.environ,
+                **box.client_environment,
+                "PYTHONPATH": str(scenario.CHECKOUT / "central"),
+            },
+            capture_output=True,
+            text=True,
+            timeout=CYCLE_DEADLINE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise PoolboxError(
+            f"{' '.join(command)} took longer than {CYCLE_DEADLINE_SECONDS:g} s"
+        ) from None
+    record = json.loads(done.stdout) if done.stdout.startswith("{") else None
+    return Cycle(done.returncode, done.stderr.strip(), record)

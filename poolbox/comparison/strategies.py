@@ -1,0 +1,216 @@
+"""Strategies of the twin on a real pool: configuration of its hosts, and of sharectl's loop."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+import yaml
+
+from poolbox import BoxSpec, ExecutePoint, event_log
+from poolbox.comparison.scenario import MULTICORE_CORES, Comparison, Times
+from poolbox.demo import scenario as demo
+from poolbox.errors import PoolboxError
+from sharectl.sim.records import NodeSpec, SlotSpec
+from sharectl.sim.settings import Defrag, Loop
+from sharectl.sim.strategies import Strategy, with_static
+
+ACCESS_POINT = "ap-1.example.org"
+MULTICORE_ONLY = demo.CHECKOUT / "config.d" / "examples" / "70-multicore-only.conf"
+RETIREMENT_SECONDS = 100_000
+"""MAXJOBRETIREMENTTIME: drains wait for all jobs, as sites have it."""
+LATE_SECONDS = 120
+"""Several pools share a machine: a run of a node's job may be so late."""
+
+CENTRAL = """\
+NEGOTIATOR_INTERVAL = {times.negotiator_interval}
+NEGOTIATOR_MIN_INTERVAL = 1
+NEGOTIATOR_CYCLE_DELAY = {times.cycle_delay}
+"""
+# Latches are looked at by POLLING_INTERVAL: scaled as grace is.
+EXECUTE = f"""\
+CLAIM_WORKLIFE = {{times.claim_worklife}}
+POLLING_INTERVAL = 1
+MAXJOBRETIREMENTTIME = {RETIREMENT_SECONDS}
+"""
+SHARECTL_NODE = f"""\
+include : {demo.SNIPPET}
+SHARECTL_ACTUATION = {{actuation}}
+SHARECTL_SOURCE = file:{demo.TARGETS_FILE_ON_NODE}
+SHARECTL_GRACE_SECONDS = {{grace}}
+SHARECTL_JOB_CTL_PERIOD_SECONDS = {{job_ctl}}
+SHARECTL_MC_GRACE_PERIOD_SECONDS = {{times.mc_grace_cron}}
+SHARECTL_JOB_CTL_STALE_SECONDS = {LATE_SECONDS}
+SHARECTL_MC_GRACE_STALE_SECONDS = {LATE_SECONDS}
+STARTD_CRON_JOB_CTL_EXECUTABLE = {demo.CHECKOUT}/startd_cron/job_ctl.py
+STARTD_CRON_MC_GRACE_EXECUTABLE = {demo.CHECKOUT}/startd_cron/mc_grace.py
+"""
+DEFRAG = """\
+DAEMON_LIST = $(DAEMON_LIST) DEFRAG
+DEFRAG_INTERVAL = {defrag.interval_seconds:g}
+DEFRAG_DRAINING_MACHINES_PER_HOUR = {defrag.machines_per_hour:g}
+DEFRAG_MAX_CONCURRENT_DRAINING = {defrag.max_concurrent}
+DEFRAG_MAX_WHOLE_MACHINES = {defrag.max_whole}
+DEFRAG_DRAINING_SCHEDULE = {defrag.schedule}
+DEFRAG_REQUIREMENTS = PartitionableSlot && t1_MulticoreOnly =!= True
+DEFRAG_WHOLE_MACHINE_EXPR = ({whole})
+DEFRAG_RANK = {rank}
+"""
+RANKS = {
+    "badput": "-ExpectedMachineGracefulDrainingBadput",
+    "cores-to-free": "ifThenElse(Cpus >= 8, -10, (TotalCpus - Cpus) / (8.0 - Cpus))",
+}
+UNREAL = ("transport_seconds", "failing_ratio", "deaf_ratio")
+"""Fields of `Loop` that the twin alone has."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployment:
+    """A strategy on the hosts of a pool."""
+
+    spec: BoxSpec
+    loop: Optional[Loop]
+    """Times of sharectl's loop; None if it does not run."""
+
+
+def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]:
+    """Nodes as the twin has them, some of them for multicore jobs alone."""
+    nodes = tuple(
+        NodeSpec(
+            node.name, (SlotSpec(node.cores, node.memory_mib, 10**9),), node.hs06 / node.cores
+        )
+        for node in comparison.nodes
+    )
+    if strategy.static is None:
+        return nodes
+    ratio = strategy.static.ratio
+    return with_static(nodes, comparison.multicore_share if ratio is None else ratio)
+
+
+def scaled_loop(strategy: Strategy, scale: float) -> Loop:
+    """Loop of a strategy with its times scaled. Raises PoolboxError if no pool can have it."""
+    loop = strategy.loop_of(Loop())
+    unreal = [name for name in UNREAL if getattr(loop, name)]
+    if unreal:
+        raise PoolboxError(f"{strategy.name}: {', '.join(unreal)} can be tried in the twin alone")
+    job_ctl = loop.job_ctl_seconds or (780.0 if strategy.steering == "cron" else 30.0)
+    return dataclasses.replace(
+        loop,
+        period_seconds=max(10.0, loop.period_seconds / scale),
+        job_ctl_seconds=max(3.0, job_ctl / scale),
+    )
+
+
+def scaled_defrag(defrag: Defrag, comparison: Comparison) -> Defrag:
+    """Recipe of a site for a few nodes: as many an hour, but of scaled hours.
+
+    Of the nodes all but one may be whole; those that drain at once are in proportion to these as in
+    the recipe.
+    """
+    whole, concurrent = defrag.max_whole, defrag.max_concurrent
+    if whole > 0:
+        few = len(comparison.nodes) - 1
+        whole, concurrent = few, max(1, round(few * concurrent / whole))
+    return dataclasses.replace(
+        defrag,
+        interval_seconds=max(5.0, defrag.interval_seconds / comparison.scale),
+        machines_per_hour=defrag.machines_per_hour * comparison.scale,
+        max_whole=whole,
+        max_concurrent=concurrent,
+        retirement_seconds=RETIREMENT_SECONDS,
+    )
+
+
+def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deployment:
+    """Pool with a strategy. Raises PoolboxError if no pool can have it."""
+    times = comparison.times
+    loop = scaled_loop(strategy, comparison.scale) if strategy.steering else None
+    central = demo.QUOTAS_WITHOUT_IDLE_CORES + CENTRAL.format(times=times)
+    if strategy.defrag:
+        central += _defrag(scaled_defrag(strategy.defrag, comparison))
+    execute = EXECUTE.format(times=times)
+    if loop or strategy.grace:
+        execute += _sharectl_node(times, strategy, loop)
+    whole = sum(comparison.pledge_hs06.values())
+    spec = BoxSpec(
+        execute_points=tuple(
+            ExecutePoint(
+                node.name,
+                node.cores,
+                node.slots[0].memory_mib,
+                node.cores * node.hs06_per_core,
+                f"include : {MULTICORE_ONLY}\n" if node.multicore_only else "",
+            )
+            for node in nodes_of(comparison, strategy)
+        ),
+        access_points=(ACCESS_POINT,),
+        suite=suite,
+        groups={group: round(hs06 / whole, 4) for group, hs06 in comparison.pledge_hs06.items()},
+        central_config=central,
+        access_config=event_log.EVENT_TIMES,
+        execute_config=execute,
+    )
+    return Deployment(spec, loop)
+
+
+def control_section(comparison: Comparison, strategy: Strategy) -> dict[str, Any]:
+    """Section `control` of sharectl's configuration: its defaults with times scaled."""
+    times = comparison.times
+    section: dict[str, Any] = {
+        "multicore_cores": MULTICORE_CORES,
+        "deadband_hs06": demo.DEADBAND_HS06,
+        "horizon_seconds": times.horizon,
+        "obey_seconds": times.obey,
+        "give_up_seconds": times.give_up,
+        "gap_seconds": times.gap,
+    }
+    if "control.law=ewma" in strategy.control:
+        section["ewma"] = {"half_life_seconds": times.ewma_half_life}
+    if "control.law=pid" in strategy.control:
+        section["pid"] = {
+            "integral_seconds": times.pid_integral,
+            "filter_seconds": times.pid_filter,
+        }
+    for text in strategy.control:
+        key, _, value = text.partition("=")
+        *parents, name = key.split(".")[1:]
+        inner = section
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+        inner[name] = yaml.safe_load(value)
+    return section
+
+
+def sharectl_configuration(
+    comparison: Comparison, strategy: Strategy, directory: Path, targets: Path
+) -> Mapping[str, Any]:
+    """Configuration of sharectl, which keeps everything in ``directory``."""
+    return {
+        "groups": {
+            group: {"pledge_hs06": pledge} for group, pledge in comparison.pledge_hs06.items()
+        },
+        "control": control_section(comparison, strategy),
+        "publish": [{"file": str(targets)}],
+        "validity_seconds": comparison.times.validity,
+        "history": {
+            "jobs_file": str(directory / "AcctGroup_hs06.txt"),
+            "errors_log": str(directory / "shares_Error.log"),
+        },
+        "state_directory": str(directory),
+    }
+
+
+def _sharectl_node(times: Times, strategy: Strategy, loop: Optional[Loop]) -> str:
+    return SHARECTL_NODE.format(
+        times=times,
+        actuation=strategy.steering or "live",
+        grace=times.grace if strategy.grace else 0,
+        job_ctl=round((loop.job_ctl_seconds if loop else None) or LATE_SECONDS),
+    )
+
+
+def _defrag(defrag: Defrag) -> str:
+    whole = "Cpus == TotalSlotCpus" if defrag.whole_cores is None else f"Cpus >= {defrag.whole_cores}"
+    return DEFRAG.format(defrag=defrag, whole=whole, rank=RANKS[defrag.rank])
