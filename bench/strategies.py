@@ -1,9 +1,9 @@
 """Strategies side by side on real pools, with the very same jobs: the table that README shows.
 
-Each strategy has a pool of its own in a sandbox: six nodes of 16 cores, half of them half as
-strong again, times of a site divided by a scale. One-core jobs of alice hold all cores, 8-core jobs of
-cms wait; in `three-groups` lhcb has one-core jobs too, and cms as many 8-core jobs again that no node
-can run. `poolbox.comparison` tells more. All is read from the jobs' event logs.
+Each strategy has a pool of its own in a sandbox: six nodes of 16 cores, half of them half as strong
+again, times of a site divided by a scale. One-core jobs of alice hold all cores, 8-core jobs of cms
+wait; in `three-groups` lhcb has one-core jobs too, and cms as many 8-core jobs again that no node can
+run; in `bursts` cms has work only at times. All is read from the jobs' event logs.
 
 The busier the machine, the longer daemons take: compare strategies of one run. With `--json` the
 records are kept, with each start and end of a job.
@@ -22,12 +22,12 @@ from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from poolbox.comparison import real  # noqa: E402  # it is no installed package
-from poolbox.comparison.recording import Record  # noqa: E402
-from poolbox.comparison.scenario import SCALE, SCENARIOS, SECONDS, Comparison  # noqa: E402
-from poolbox.spec import SUITES  # noqa: E402
-from sharectl.sim.strategies import Strategy  # noqa: E402
-from sharectl.sim.strategy_file import USUAL, read_strategies  # noqa: E402
+from poolbox.comparison import real  # it is no installed package
+from poolbox.comparison.recording import Record
+from poolbox.comparison.scenario import SCALE, SCENARIOS, SECONDS, Comparison
+from poolbox.spec import SUITES
+from sharectl.sim.strategies import Strategy
+from sharectl.sim.strategy_file import USUAL, read_strategies
 
 POOLS = 3
 HEADER = ("strategy", "RMS error, HS06", "idle cores", "8-core jobs done", "1-core", "evicted")

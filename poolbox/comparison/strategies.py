@@ -78,9 +78,7 @@ class Deployment:
 def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]:
     """Nodes as the twin has them, some of them for multicore jobs alone."""
     nodes = tuple(
-        NodeSpec(
-            node.name, (SlotSpec(node.cores, node.memory_mib, 10**9),), node.hs06 / node.cores
-        )
+        NodeSpec(node.name, (SlotSpec(node.cores, node.memory_mib, 10**9),), node.hs06 / node.cores)
         for node in comparison.nodes
     )
     if strategy.static is None:
@@ -212,5 +210,7 @@ def _sharectl_node(times: Times, strategy: Strategy, loop: Optional[Loop]) -> st
 
 
 def _defrag(defrag: Defrag) -> str:
-    whole = "Cpus == TotalSlotCpus" if defrag.whole_cores is None else f"Cpus >= {defrag.whole_cores}"
+    whole = (
+        "Cpus == TotalSlotCpus" if defrag.whole_cores is None else f"Cpus >= {defrag.whole_cores}"
+    )
     return DEFRAG.format(defrag=defrag, whole=whole, rank=RANKS[defrag.rank])
