@@ -2,8 +2,8 @@
 
 Each strategy has a pool of its own in a sandbox: six nodes of 16 cores, half of them half as strong
 again, times of a site divided by a scale. One-core jobs of alice hold all cores, 8-core jobs of cms
-wait; in `three-groups` lhcb has one-core jobs too, and cms as many 8-core jobs again that no node can
-run; in `bursts` cms has work only at times. All is read from the jobs' event logs.
+wait; in `three-groups` lhcb has one-core jobs too, and cms as many 8-core jobs again that no node
+can run; in `bursts` cms has work only at times. All is read from the jobs' event logs.
 
 The busier the machine, the longer daemons take: compare strategies of one run. With `--json` the
 records are kept, with each start and end of a job.
