@@ -1,4 +1,4 @@
-"""What the jobs' own event logs say: when each began and ended, and where."""
+"""Event logs of jobs: when each began and ended, and where."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def events(path: Path, *numbers: str) -> list[Event]:
 @functools.lru_cache
 def _read(path: Path, size: int) -> tuple[Event, ...]:
     """All events of a file of that size."""
-    found = []
+    logged = []
     for block in (path.read_text() if size else "").split("...\n"):
         header = _HEADER.match(block)
         if header:
             slot = _SLOT.search(block)
             at = datetime.fromisoformat(f"{header[3]}T{header[4]}+00:00").timestamp()
-            found.append(Event(header[1], header[2], at, slot[1] if slot else ""))
-    return tuple(found)
+            logged.append(Event(header[1], header[2], at, slot[1] if slot else ""))
+    return tuple(logged)
 
 
 def times(path: Path, number: str) -> list[float]:
@@ -64,9 +64,9 @@ def most_at_once(path: Path) -> Counter[str]:
     return most
 
 
-def _changes(found: Iterable[Event]) -> Iterable[tuple[str, int]]:
+def _changes(unsorted: Iterable[Event]) -> Iterable[tuple[str, int]]:
     hosts: dict[str, str] = {}
-    for event in sorted(found, key=lambda event: event.at):
+    for event in sorted(unsorted, key=lambda event: event.at):
         if event.number == EXECUTE:
             hosts[event.job] = event.host
             yield event.host, 1

@@ -214,7 +214,7 @@ def _lives(draw: random.Random, bounds: tuple[float, float], count: int) -> Iter
 def _residual_lives(
     draw: random.Random, bounds: tuple[float, float], count: int
 ) -> Iterator[float]:
-    """What is left of jobs that run at a moment: a long job is met more often than a short one.
+    """Rest of the run times of jobs that run at a moment, when long ones are met more often.
 
     With them ends are spread from the begin, as on a pool that has been full for long.
     """
