@@ -250,12 +250,6 @@ def _expression(text: str) -> str:
     return text.strip()
 
 
-def _line(text: Any) -> str:
-    if not isinstance(text, str) or not text.strip() or not text.isprintable():
-        raise WrongError("it is not a line of text; write one, in quotes")
-    return text.strip()
-
-
 _is_identity = _text(
     r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}",
     "is not an identity; write it as HTCondor does, such as sharectl@example.org",
@@ -355,7 +349,6 @@ NOTATIONS: Mapping[str, Notation] = {
     "nodes": Notation(
         "pattern, list of patterns, share, constraint", read_controlled, write_controlled
     ),
-    "line": Notation("text", _line),
     "daemon": Notation("host name or address", _daemon),
     "pool name": Notation("text", _pool_name),
     "cric name": Notation("text", _cric_name),

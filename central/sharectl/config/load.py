@@ -142,20 +142,26 @@ def overridden(config: Config, settings: Sequence[str]) -> Config:
     problems: list[str] = []
     for setting in settings:
         try:
-            _set(data, setting)
+            set_key(data, setting)
         except ValueError as error:
             problems.append(f"--set {quoted(setting)}: {error}")
     try:
         decides = parse(flow(data), "--set")
     except ConfigError as error:
         # There is no file with such a line.
-        problems += [_LINE.sub("--set: ", problem) for problem in error.problems]
+        problems += without_lines(error.problems)
     if problems:
         raise SettingError(problems)
     return decides
 
 
-def _set(data: dict[str, Any], setting: str) -> None:
+def without_lines(problems: Iterable[str]) -> list[str]:
+    """Problems of settings, without the line that there is not."""
+    return [_LINE.sub("--set: ", problem) for problem in problems]
+
+
+def set_key(data: dict[str, Any], setting: str) -> None:
+    """Set a key of plain data by a text such as ``control.law=pid``; ValueError if it is wrong."""
     key, equals, text = setting.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):

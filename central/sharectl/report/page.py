@@ -71,6 +71,7 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
     style = style_sheet()
     return render(
         "page.html",
+        verb="report",
         digest=b64encode(sha256(style.encode()).digest()).decode(),
         content=content,
         subject=subject,

@@ -16,7 +16,7 @@ LINES = 23
 UNKNOWN, NONE = "?", "-"
 _LABEL = 10
 _GAP = "  "
-_NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?%?|[?-]|inf|nan")
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?%?(±[\d.]+)?|[?-]|inf|nan")
 
 
 def print_table(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.config.groups import group_faults
+from sharectl.config.load import set_key, without_lines
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.sim.scenario import MOST_NODES, Scenario
-from sharectl.words import did_you_mean
+from sharectl.words import did_you_mean, quoted
 from sharectl.workload import asks, file
 from sharectl.workload.logged import LoggedJob, LogSource
 
@@ -82,6 +83,30 @@ def scenario_of(text: str, name: str, folder: Path = Path()) -> Scenario:
         swf=_placed(scenario.swf, folder),
         history=_placed(scenario.history, folder),
     )
+
+
+def changed(scenario: Scenario, settings: Sequence[str]) -> Scenario:
+    """``scenario`` with each of ``settings``, such as ``negotiator.interval_seconds=300``.
+
+    Raises SettingError with all problems.
+    """
+    if not settings:
+        return scenario
+    data = yaml.read(render(scenario)).data
+    problems: list[str] = []
+    for setting in settings:
+        try:
+            set_key(data, setting)
+        except ValueError as error:
+            problems.append(f"--set {quoted(setting)}: {error}")
+    try:
+        made = scenario_of(flow(data), "--set")
+    except ConfigError as error:
+        problems += without_lines(error.problems)
+    if problems:
+        raise SettingError(problems)
+    is_same = (made.swf, made.history) == (scenario.swf, scenario.history)
+    return replace(made, name=scenario.name, logged=scenario.logged if is_same else _logged(made))
 
 
 def render(scenario: Scenario) -> str:

@@ -32,7 +32,7 @@ LEAST = "write at least summary: and one of grace, steering, defrag, static"
 class StrategyFile:
     """Content of a strategy's file."""
 
-    summary: str = setting(kind="line")
+    summary: str = setting(kind="text")
     """One line for `--list`."""
     grace: bool = setting(default=False)
     """START keeps 8 free cores for multicore jobs for a time (MC_GRACE)."""
