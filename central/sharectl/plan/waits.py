@@ -121,18 +121,24 @@ class RemainingTimes:
     bins: tuple[tuple[float, float], ...] = ((0.0, 0.0),) * len(EDGES_SECONDS)
     """For how long jobs of that age were watched, seconds added up, and how many of them ended."""
 
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Ends of a job in a second, for each bin, > 0.
+
+        They are what was seen, with one end of the prior added: a job of unknown kind is expected
+        to run on for as long as it has run, at least some 17 minutes and at most a day.
+        """
+        return tuple(
+            (ends + 1) / (seconds + 1 / _prior_rate(start))
+            for start, (seconds, ends) in zip(EDGES_SECONDS, self.bins)
+        )
+
     @cached_property
     def by_bin(self) -> tuple[float, ...]:
-        """Mean time that a job in the middle of a bin still runs, seconds, > 0.
-
-        Each bin's rate of ends is what was seen, with one end of the prior added: a job of unknown
-        kind is expected to run on for as long as it has run, at least some 17 minutes and at most a
-        day.
-        """
+        """Mean time that a job in the middle of a bin still runs, seconds, > 0."""
         means, from_end = [], 0.0
-        edges = zip(EDGES_SECONDS, (*EDGES_SECONDS[1:], inf), self.bins)
-        for start, end, (seconds, ends) in reversed(list(edges)):
-            rate = (ends + 1) / (seconds + 1 / _prior_rate(start))
+        edges = zip(EDGES_SECONDS, (*EDGES_SECONDS[1:], inf), self.rates)
+        for start, end, rate in reversed(list(edges)):
             stays, stays_half = exp(-rate * (end - start)), exp(-rate * (end - start) / 2)
             means.append((1 - stays_half) / rate + stays_half * from_end)
             from_end = (1 - stays) / rate + stays * from_end

@@ -1,0 +1,195 @@
+"""A scenario from a site's configuration, and from a look at its pool or its ledger.
+
+Nodes, groups and control are those of the site. A group with pending jobs of a size keeps as many
+pending; one whose jobs of a size run while none wait gets as many an hour as end. Run times are
+those that were learnt; a group of which nothing was seen has the prior of `sharectl.plan.waits`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import exp, inf
+from typing import Optional, TypeVar, Union
+
+from sharectl.config.groups import GroupConfig, SubgroupConfig
+from sharectl.config.model import Config
+from sharectl.errors import StateError
+from sharectl.ledger.ledger import Ledger
+from sharectl.model import OTHER, Kind, Node, PendingJobs, Snapshot
+from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, RunTimes
+from sharectl.sim.scenario import NodeGroup, Scenario
+from sharectl.workload.draw import HOUR_SECONDS, JobStream
+from sharectl.workload.laws import RunTimeLaw, weighted
+
+MOST_PENDING = 5000
+"""Jobs of a kind that are kept pending at most: a pool does not take more in a cycle."""
+_MEMORY_MIB = 2000
+"""For each core, where jobs tell of none."""
+_LEAST_WEIGHT = 1e-6
+
+_Group = TypeVar("_Group", GroupConfig, SubgroupConfig)
+
+
+def from_ledger(config: Config, pledge_hs06: Mapping[str, float], ledger: Ledger) -> Scenario:
+    """Scenario of the last complete cycle, and of run times that the ledger knows.
+
+    ``pledge_hs06`` has the pledges of groups of all levels. Raises StateError without such a cycle.
+    """
+    record = ledger.last_complete(0, 2**62)
+    if record is None:
+        raise StateError(
+            f"{ledger.path}: no complete cycle is in it; run `sharectl cycle --dry-run` first, or "
+            "leave out --ledger to look at the live pool"
+        )
+    return from_record(config, pledge_hs06, record, ledger.run_times(config.tree.names))
+
+
+def from_record(
+    config: Config, pledge_hs06: Mapping[str, float], record: CycleRecord, run_times: RunTimes
+) -> Scenario:
+    """Scenario of a cycle's record."""
+    held = {
+        (group, cores): number
+        for group, sizes in record.cores_by_size.items()
+        for cores, number in sizes.items()
+    }
+    streams = streams_of(record.pending, held, run_times)
+    return _scenario(config, pledge_hs06, record.nodes, streams)
+
+
+def from_snapshot(
+    config: Config, pledge_hs06: Mapping[str, float], snapshot: Snapshot, run_times: RunTimes
+) -> Scenario:
+    """Scenario of a look at the pool."""
+    held: Counter[Kind] = Counter()
+    for jobs in snapshot.running:
+        held[jobs.group, jobs.cores] += jobs.jobs * jobs.cores
+    streams = streams_of(snapshot.pending, held, run_times)
+    return _scenario(config, pledge_hs06, snapshot.nodes, streams)
+
+
+def _scenario(
+    config: Config,
+    pledge_hs06: Mapping[str, float],
+    nodes: Iterable[Union[Node, NodeRecord]],
+    streams: tuple[JobStream, ...],
+) -> Scenario:
+    return Scenario(
+        nodes=node_groups(nodes),
+        groups=_with_pledges(config.groups, pledge_hs06),
+        summary="from the configuration of a pool",
+        control=config.control,
+        validity_seconds=config.validity_seconds,
+        jobs=streams,
+        warmup_hours=48,
+        sample_seconds=900,
+        name="from-config",
+    )
+
+
+def _with_pledges(
+    groups: Mapping[str, _Group], pledge_hs06: Mapping[str, float], above: str = ""
+) -> dict[str, _Group]:
+    """Groups with their pledges written out."""
+    written: dict[str, _Group] = {}
+    for name, group in groups.items():
+        inner = _with_pledges(group.groups or {}, pledge_hs06, f"{above}{name}.")
+        more = {"share": None} if "share" in vars(group) else {}
+        written[name] = replace(
+            group,
+            pledge_hs06=pledge_hs06[f"{above}{name}"],
+            pledge_hepscore23=None,
+            groups=inner or None,
+            **more,
+        )
+    return written
+
+
+def node_groups(nodes: Iterable[Union[Node, NodeRecord]]) -> tuple[NodeGroup, ...]:
+    """Nodes of equal size, power and treatment together, the largest groups first."""
+    alike = Counter(
+        (
+            node.cores,
+            round(node.hs06_per_core, 3),
+            node.memory_mib or None,
+            node.controlled and not node.reserved,
+            node.multicore_only,
+        )
+        for node in nodes
+        if node.cores > 0 and node.hs06_per_core > 0
+    )
+    return tuple(
+        NodeGroup(
+            name=f"nodes{number}",
+            cores=cores,
+            count=count,
+            hs06_per_core=hs06_per_core,
+            memory_mib=memory_mib,
+            controlled=controlled,
+            multicore_only=multicore_only,
+        )
+        for number, (
+            (cores, hs06_per_core, memory_mib, controlled, multicore_only),
+            count,
+        ) in enumerate(alike.most_common(), start=1)
+    )
+
+
+def streams_of(
+    pending: Iterable[PendingJobs], held_cores: Mapping[Kind, int], run_times: RunTimes
+) -> tuple[JobStream, ...]:
+    """Streams of jobs that give about this demand.
+
+    ``held_cores`` are the cores that jobs of a group and size hold.
+    """
+    waiting: Counter[tuple[str, int, bool]] = Counter()
+    memory_mib: dict[tuple[str, int], int] = {}
+    for jobs in pending:
+        waiting[jobs.group, jobs.cores, jobs.placeable] += jobs.jobs
+        memory_mib[jobs.kind] = max(memory_mib.get(jobs.kind, 0), jobs.memory_mib)
+    laws = {
+        group: law_of(run_times.get(group, NOTHING_SEEN))
+        for group in {group for group, _ in held_cores} | {group for group, _, _ in waiting}
+    }
+
+    def stream(group: str, cores: int) -> JobStream:
+        return JobStream(
+            group="" if group == OTHER else group,
+            cores=cores,
+            run_time=laws[group],
+            memory_mib=memory_mib.get((group, cores)) or _MEMORY_MIB * cores,
+        )
+
+    def streams() -> Iterator[JobStream]:
+        for (group, cores, placeable), jobs in sorted(waiting.items()):
+            if jobs:
+                requirements = None if placeable else "false"
+                keep_pending = min(MOST_PENDING, jobs)
+                yield replace(
+                    stream(group, cores), keep_pending=keep_pending, requirements=requirements
+                )
+        for (group, cores), held in sorted(held_cores.items()):
+            if held >= cores and not waiting[group, cores, True]:
+                # Little's law: as many begin in an hour as end.
+                per_hour = held / cores / laws[group].mean_seconds * HOUR_SECONDS
+                yield replace(stream(group, cores), per_hour=per_hour)
+
+    return tuple(streams())
+
+
+def law_of(table: RemainingTimes) -> RunTimeLaw:
+    """Run times of jobs that end at the rates of a life table, a run time for each bin of age."""
+    weights: dict[float, float] = {}
+    staying = 1.0
+    for start, end, rate in zip(EDGES_SECONDS, (*EDGES_SECONDS[1:], inf), table.rates):
+        stays = exp(-rate * (end - start))
+        ending = staying * (1 - stays)
+        # Mean of an exponential time that is cut off at the end of the bin.
+        cut_off: Optional[float] = (end - start) * stays / (1 - stays) if stays > 0 else 0.0
+        if ending >= _LEAST_WEIGHT:
+            weights[float(round(start + 1 / rate - (cut_off or 0.0)))] = ending
+        staying *= stays
+    return weighted(weights)
