@@ -237,6 +237,17 @@ class GroupError:
 
 
 @dataclass(frozen=True)
+class ShadowMove:
+    """Output that the shadow law had for a group; nothing followed it."""
+
+    law: str
+    output_hs06: float
+    """As of `GroupControl`."""
+    acted: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class GroupControl:
     """Outcome of one group's controller in one cycle."""
 
@@ -248,11 +259,15 @@ class GroupControl:
     output_hs06: float
     """Power to move: above 0 taken from the group, below 0 given to it; 0 in the deadband."""
     law: str = "latest"
-    """One of `sharectl.control.laws.LAWS`."""
+    """One of `sharectl.control.laws.LAWS` or `LOADED`, or the name of an installed law."""
     state: Mapping[str, float] = field(default_factory=dict)
     """State for the next cycle: name with unit -> number."""
     acted: tuple[str, ...] = ()
     """Codes of the bounds and changes of the output (deadband, no demand …), in order."""
+    problem: str = ""
+    """Failure of its law; empty if it did not fail."""
+    shadow: Optional[ShadowMove] = None
+    """None without a shadow law, and of a group with groups within it."""
 
     @property
     def group(self) -> str:

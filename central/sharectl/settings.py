@@ -21,7 +21,7 @@ class Setting:
     key: str = ""
     """Name in the file, where it is not that of the field."""
     choices: tuple[str, ...] = ()
-    """Words that it may be."""
+    """Words that it may be; with a ``kind`` only those that a search tries."""
     kind: str = ""
     """Notation of its values, where the type does not tell: one of `sharectl.config.fields`."""
     writes: bool = False

@@ -108,6 +108,8 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
                 "setpoint_hs06": control.setpoint_hs06,
                 "control_error_hs06": control.control_error_hs06,
                 "output_hs06": control.output_hs06,
+                "law": control.law,
+                "shadow": asdict(control.shadow) if control.shadow else None,
             }
             for control in (record.groups if record is not None else ())
         ],
@@ -188,7 +190,7 @@ def _publish(arguments: argparse.Namespace) -> int:
         if plan.sequence <= before.sequence:
             problem = f"{name}: a plan as new as this was published already; plan again"
             raise InputError([problem])
-        law = wiring.plan_config(config, wiring.UNASKED)
+        law = wiring.plan_config(config, wiring.UNASKED, withdraws=True)
         proposal = Proposal(plan, published(before, plan, now))
         done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
     Failures([*errors, *done.errors]).raise_any()

@@ -133,7 +133,7 @@ def _withdrawn(
     config: Config, off: Disabled, outlets: Outlets
 ) -> tuple[Publication, Optional[LockedError]]:
     """Withdraw all targets; also returned is the reason if that was done without the lock."""
-    law, failures = wiring.plan_config(config, wiring.UNASKED), Failures()
+    law, failures = wiring.plan_config(config, wiring.UNASKED, withdraws=True), Failures()
     done, locked = Publication(), None
     for wait_seconds in (0.0, config.lock_wait_seconds):
         publishing = Publishing(law, outlets, int(time.time()))

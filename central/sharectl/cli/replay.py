@@ -35,12 +35,20 @@ def _add(parser: argparse.ArgumentParser) -> None:
         f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})",
     )
 
+    parser.add_argument(
+        "--law",
+        help="as --set control.law=LAW; a law with a policy needs control.policy too",
+    )
+
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
     options.refuse_no_period(arguments)
     config = options.config_of(arguments)
-    decides = tried(config, arguments.settings, own_pledges=False)
+    settings = [*arguments.settings]
+    if arguments.law is not None:
+        settings.append(f"control.law={arguments.law}")
+    decides = tried(config, settings, own_pledges=False)
     law = wiring.plan_config(decides, wiring.UNASKED)
     ledger = wiring.ledger_of(config)
     first, last = ledger.span() or (0, 0)
@@ -58,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
             "and --to"
         )
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}"
-    words = ", ".join((laws, *arguments.settings))
+    words = ", ".join((laws, *settings))
     text = partial(plans.print_replay, cycles, words)
     heading = {"from": since, "to": until, "decides": words}
     options.show(arguments, "replay", plans.replay_data(cycles, heading), text)

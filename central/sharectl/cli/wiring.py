@@ -237,15 +237,23 @@ def _former(seal: Seal, name: str) -> Transport:
 
 
 def plan_config(
-    config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False
+    config: Config,
+    pledged: Optional[Pledged] = None,
+    *,
+    offline: bool = False,
+    withdraws: bool = False,
 ) -> PlanConfig:
     """Configuration of the law, ``offline`` for a list of jobs, which has no blocks of cores.
+
+    Laws are loaded, and raise ConfigError, unless it is only for plans that are there already or
+    ``withdraws`` targets.
 
     ``pledged`` is the answer of the pledges' source; None to ask it, which raises
     PoolUnavailableError if the pledges cannot be had. One with a problem is good for plans without
     targets only.
     """
-    return plan_config_of(config, tree_with_pledges(config, pledged), offline=offline)
+    tree = tree_with_pledges(config, pledged)
+    return plan_config_of(config, tree, offline=offline, withdraws=withdraws)
 
 
 def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> GroupTree:

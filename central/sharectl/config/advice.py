@@ -7,11 +7,12 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sharectl.config import laws
 from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import Config
-from sharectl.control.laws import Control
+from sharectl.control.laws import LAWS, Control
 from sharectl.errors import ConfigError
 from sharectl.publish import signing
 from sharectl.shares.pledges import SOURCES
@@ -91,6 +92,7 @@ def absent(config: Config, unit: Unit) -> list[str]:
 def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
     """Problems of cycles on this machine, and files that this user has no right to look at."""
     problems = [*_missing(config, file), *clashes(config, file)]
+    problems += laws.problems(steering_of(config))
     try:
         if config.signing_key_file is not None:
             signing.read_keys(config.signing_key_file)
@@ -174,10 +176,15 @@ def idle(config: Config) -> Iterator[str]:
     if dwell > validity:
         fact = f"{dwell} is above validity_seconds, {validity}: nodes drop targets before"
         yield f"control.dwell_seconds: {fact}; write a longer validity_seconds"
-    laws = {
+    acting = {
         steering.by_group.get(name, steering.control).law for name, _ in all_groups(config.groups)
     }
-    for law in sorted({"ewma", "pid"} - laws):
+    shadow = config.control.acting.shadow
+    used = acting | ({shadow.law} if shadow is not None else set())
+    if config.control.acting.policy is not None and acting <= LAWS.keys():
+        fact = "has no effect, because no group has a law that reads it"
+        yield f"control.policy: {fact}; write law: learned beside it, or remove it"
+    for law in sorted({"ewma", "pid"} - used):
         if getattr(config.control.acting, law) != getattr(Control(), law):
             fact = "has no effect, because no group is controlled by it"
             yield f"control.{law}: {fact}; write law: {law} beside it, or remove it"

@@ -203,6 +203,16 @@ def write_controlled(controlled: Controlled) -> Union[str, list[str]]:
     return "*" if controlled.patterns == ("*",) else list(controlled.patterns)
 
 
+def _law(text: str) -> str:
+    from sharectl.config.laws import names
+    from sharectl.control.laws import LAWS, LOADED
+
+    # Nobody who uses these waits for a look at all packages.
+    if text not in LAWS and text not in LOADED and text not in names():
+        raise WrongError(f"{quoted(text)} is invalid; write one of {', '.join(names())}")
+    return text
+
+
 def _constraint(text: str) -> Controlled:
     from sharectl.condor.expressions import constraint_fault
 
@@ -349,6 +359,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "nodes": Notation(
         "pattern, list of patterns, share, constraint", read_controlled, write_controlled
     ),
+    "law": Notation("`latest`, `ewma`, `pid`, `learned`, installed law", _law),
     "daemon": Notation("host name or address", _daemon),
     "pool name": Notation("text", _pool_name),
     "cric name": Notation("text", _cric_name),

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import fsum
+from pathlib import Path
 from typing import Optional, Union
 
-from sharectl.control.laws import LAWS, Ewma, Pid
+from sharectl.control.laws import Ewma, Pid
 from sharectl.files.yaml import ValuePath
 from sharectl.model import MAX_HS06, OTHER
 from sharectl.settings import setting
@@ -27,12 +28,14 @@ _PART = "letters, digits, _ and -, a letter or digit first, at most 64"
 class GroupControlConfig:
     """Control law of a group. Written keys replace those of ``control``, mappings whole."""
 
-    law: Optional[str] = setting(None, choices=tuple(LAWS))
+    law: Optional[str] = setting(None, kind="law")
     """As `control.law`."""
     ewma: Optional[Ewma] = setting(None)
     """As `control.ewma`."""
     pid: Optional[Pid] = setting(None)
     """As `control.pid`."""
+    policy: Optional[Path] = setting(None)
+    """As `control.policy`."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _published_twice(ways: Sequence[Way]) -> Iterator[tuple[ValuePath, str]]:
 
 
 def steering_of(config: Config) -> SteeringConfig:
-    """Setpoints and controllers, for `sharectl.control.steering.steer`."""
+    """Setpoints and controllers, for `sharectl.control.steering.steer`; no law is loaded."""
     control = config.control
     return SteeringConfig(
         control=_control(config, ()),
@@ -126,8 +126,8 @@ def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
     """Law of a group: its own, else that of the group above it, else that of ``control``."""
     control = config.control.acting
     for part in own:
-        law, ewma, pid = part.law or control.law, part.ewma or control.ewma, part.pid or control.pid
-        control = Control(law, ewma, pid)
+        written = {key: value for key, value in vars(part).items() if value is not None}
+        control = replace(control, **written)
     return replace(control, pid=replace(control.pid, gap_seconds=config.control.gap_seconds))
 
 

@@ -152,7 +152,7 @@ class Reader:
 
     def _scalar(self, key: Key, value: Any, path: ValuePath) -> Any:
         setting, is_text = key.setting, isinstance(value, str)
-        if setting.choices:
+        if setting.choices and not setting.kind:
             sound = is_text and value in setting.choices
             remedy = f"one of {', '.join(setting.choices)}"
             return value if sound else self._refuse(value, path, remedy)

@@ -12,18 +12,24 @@ the output is not the sum of the three terms, the integral moves towards the val
 it so, with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep
 an old integral for as long as the bound, a lack of work or the deadband acts; this one forgets it,
 and all bounds go through the one mechanism.
+
+Other laws are installed beside sharectl, or read a policy from a file: `LawStep`. They are
+strangers here: `fenced` bounds them and takes their failures, so that none stops a cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, isfinite
-from typing import Callable, NamedTuple, Optional
+from numbers import Real
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.model import MAX_HS06
 from sharectl.settings import setting
 from sharectl.shares.groups import BY_SUBGROUPS
+from sharectl.words import printable
 
 MOST_HS06 = 1e15
 """No power, error or state is larger than this: beyond it a number is broken."""
@@ -47,6 +53,7 @@ ACTED = {
     "gap": "no complete cycle within control.gap_seconds: the derivative begins again",
     "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared "
     "out)",
+    "law-failed": "the law failed: nothing is moved, and its state begins again",
     "against-error": "integral and derivative were against the error: nothing is moved",
     BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
     "deadband": "inside control.deadband_hs06: nothing is moved",
@@ -59,6 +66,10 @@ LAWS = {
     "pid": "acts on the error, its sum over time and the change of the power",
 }
 """Name of a law -> what it does."""
+
+LEARNED = "learned"
+LOADED = {LEARNED: "acts by the policy of a file (control.policy), which `sharectl learn` wrote"}
+"""Laws of sharectl that are loaded when a configuration names them, as installed ones are."""
 
 REMEMBERING = frozenset({"ewma", "pid"})
 """Laws that act on earlier errors too: those must not remember what was nobody's loss."""
@@ -76,6 +87,14 @@ class Reading:
     """Errors and outputs of at most this size are left alone."""
     most_hs06: float = MOST_HS06
     """More than this is not to be moved either way."""
+    setpoint_hs06: float = 0.0
+    """Power that the group is entitled to."""
+    demand_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Cores requested -> its jobs that wait and that some node could run."""
+    pool_cores: int = 0
+    """Cores of all nodes."""
+    idle_cores: int = 0
+    """Those that no job holds."""
 
 
 class Move(NamedTuple):
@@ -87,6 +106,13 @@ class Move(NamedTuple):
     """Power to move: positive, to take from the group; negative, to give to it."""
     acted: tuple[str, ...] = ()
     """Codes of what bounded or changed the output, in order."""
+    problem: str = ""
+    """Failure of the law; empty if it did not fail."""
+
+
+LawStep = Callable[[Mapping[str, float], Reading, float], Move]
+"""Step of a law that is loaded: its state after the last complete cycle, the reading, and the
+seconds between them. Codes and problem of the move that it returns are ignored."""
 
 
 def beyond(value_hs06: float, deadband_hs06: float) -> float:
@@ -207,16 +233,39 @@ def pid_terms(state: Mapping[str, float]) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
+class Shadow:
+    """Law that steers nothing: cycles record its output beside the one that acts."""
+
+    law: str = setting(kind="law")
+    """As `control.law`."""
+    policy: Optional[Path] = setting(None)
+    """As `control.policy`."""
+    loaded: Optional[LawStep] = None
+
+
+@dataclass(frozen=True)
 class Control:
     """The law of a group, and the parameters of each law."""
 
-    law: str = setting("latest", choices=tuple(LAWS))
+    law: str = setting("latest", kind="law", choices=tuple(LAWS))
     """Error acted on: `latest`, of this cycle; `ewma`, its average; `pid`, with integral and
-    derivative (docs/control.md)."""
+    derivative; `learned`, by a policy; or an installed law (docs/control.md)."""
     ewma: Ewma = setting(Ewma())
     """Parameters of `ewma`."""
     pid: Pid = setting(Pid())
     """Parameters of `pid`."""
+    policy: Optional[Path] = setting(None)
+    """File of `learned`, or of an installed law."""
+    shadow: Optional[Shadow] = setting(None)
+    """Law that is tried beside the one that acts: cycles record its output, and nothing follows it;
+    null: none."""
+    loaded: Optional[LawStep] = None
+    """Step of a law that is not in `STEPS`."""
+
+    @property
+    def remembers(self) -> bool:
+        """True if the law acts on earlier errors too, or may do so."""
+        return self.law in REMEMBERING or self.loaded is not None
 
 
 STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Move]] = {
@@ -241,9 +290,82 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
         power_hs06=limited(reading.power_hs06, MOST_HS06),
     )
     dt_seconds = max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
-    move = STEPS[control.law](control, state, sound, dt_seconds)
-    output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
     inside = beyond(reading.error_hs06, reading.deadband_hs06) != reading.error_hs06
+    if control.law in STEPS:
+        move = STEPS[control.law](control, state, sound, dt_seconds)
+        output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
+    else:
+        move = fenced(control.law, control.loaded, state, sound, dt_seconds)
+        output_hs06 = 0.0 if inside else beyond(move.output_hs06, reading.deadband_hs06)
     if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0):
-        return Move(move.state, output_hs06, (*move.acted, "deadband"))
+        return move._replace(output_hs06=output_hs06, acted=(*move.acted, "deadband"))
     return move
+
+
+# ---- laws of others
+
+MOST_STATE = 100
+"""Numbers that a loaded law may keep for a group, and characters of the name of one."""
+_MOST_WORDS = 200
+
+
+def fenced(
+    name: str,
+    law: Optional[LawStep],
+    state: Mapping[str, float],
+    reading: Reading,
+    dt_seconds: float,
+) -> Move:
+    """Answer of a loaded law, of at most ``reading.most_hs06``; after a failure, 0 and no state.
+
+    Names of its state begin with that of the law, ``NAME.``: it gets its own numbers alone, and
+    cannot overwrite others.
+    """
+    prefix = f"{name}."
+    own = {
+        key[len(prefix) :]: number
+        for key, number in state.items()
+        if key.startswith(prefix) and isfinite(number)
+    }
+    try:
+        if law is None:
+            raise ValueError("it is not loaded")  # noqa: TRY301 - a failure as any other
+        after, wanted_hs06 = _checked(law(own, reading, dt_seconds))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
+        return Move({}, 0.0, ("law-failed",), f"law {name}: {_words(error)}")
+    output_hs06 = limited(wanted_hs06, reading.most_hs06)
+    acted = ("output-limit",) if output_hs06 != wanted_hs06 else ()
+    return Move({f"{prefix}{key}": number for key, number in after.items()}, output_hs06, acted)
+
+
+def _checked(move: Any) -> tuple[dict[str, float], float]:
+    """State and output, HS06, of what a loaded law returned. Raises ValueError."""
+    if not isinstance(move, Move):
+        raise ValueError(f"it returned {type(move).__name__}, not a Move")  # noqa: TRY004 - as others
+    after: Any = move.state
+    if not isinstance(after, Mapping) or len(after) > MOST_STATE:
+        raise ValueError(f"its state is not a mapping of at most {MOST_STATE} numbers")
+    for key in after:
+        if not isinstance(key, str) or not key.isprintable() or len(key) > MOST_STATE:
+            raise ValueError(f"{_words(key)} is not the name of a number of its state")
+    state = {key: _number(number, key) for key, number in after.items()}
+    return state, _number(move.output_hs06, "output_hs06")
+
+
+def _number(value: Any, name: str) -> float:
+    kinds = type(value).__mro__
+    number = float(value) if isinstance(value, Real) and bool not in kinds else None
+    if number is None or not isfinite(number) or abs(number) > MOST_HS06:
+        raise ValueError(f"{name} is {_words(value)}, not a finite number")
+    return number
+
+
+def _words(thing: object) -> str:
+    """An error or a value of a stranger, on one line; its class where it has no text."""
+    kind = type(thing).__name__
+    try:
+        text = printable(thing, _MOST_WORDS)
+    except Exception:  # noqa: BLE001 - its text is a stranger's code too
+        return kind
+    own = isinstance(thing, BaseException) and not isinstance(thing, ValueError)
+    return f"{kind}: {text}" if own else text

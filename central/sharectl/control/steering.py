@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
+from typing import Optional
 
-from sharectl.control.laws import REMEMBERING, Control, Reading, own_state, step
+from sharectl.control.laws import Control, Move, Reading, own_state, step
 from sharectl.control.setpoints import ACCOUNT, Entitlement, entitlements
-from sharectl.model import GroupControl, Snapshot
+from sharectl.model import GroupControl, ShadowMove, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
 
 STEPPED_AT = "stepped_at_seconds"
 """Unix seconds of the complete cycle that a group's state is from."""
+SHADOW = "shadow."
+"""Begin of the names of the shadow law's state."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +59,29 @@ def steer(
         fsum(used.power_hs06 for used in usage.values()),
         fsum(setpoint.setpoint_hs06 for setpoint in entitled.values()),
     )
+    pool_cores = sum(node.cores for node in snapshot.nodes)
+    idle_cores = max(0, pool_cores - sum(held.jobs * held.cores for held in snapshot.running))
     controls = []
     for error in group_errors(usage, pledge_hs06):
         group, power_hs06 = error.group, error.usage.power_hs06
         setpoint_hs06, contested, account, acted = entitled[group]
         control = config.by_group.get(group, config.control)
-        counted_hs06 = error_hs06 = power_hs06 - setpoint_hs06
-        if control.law in REMEMBERING and not contested and error_hs06 != 0:
-            counted_hs06 = 0.0
-            acted = (*acted, "no-demand" if error_hs06 < 0 else "no-claimant")
-        reading = Reading(counted_hs06, power_hs06, deadband_hs06, most_hs06)
-        move = step(control, states[group], reading, dt_seconds[group])
-        state = {**move.state, **({} if account is None else {ACCOUNT: account})}
+        error_hs06 = power_hs06 - setpoint_hs06
+        reading = Reading(
+            error_hs06,
+            power_hs06,
+            deadband_hs06,
+            most_hs06,
+            setpoint_hs06,
+            error.usage.demand_by_cores,
+            pool_cores,
+            idle_cores,
+        )
+        move = _moved(control, states[group], reading, dt_seconds[group], contested=contested)
+        beside, shadow = _shadowed(
+            control, states[group], reading, dt_seconds[group], contested=contested
+        )
+        state = {**move.state, **beside, **({} if account is None else {ACCOUNT: account})}
         controls.append(
             GroupControl(
                 error=error,
@@ -77,9 +91,46 @@ def steer(
                 law=control.law,
                 state={**state, STEPPED_AT: float(now)} if state else {},
                 acted=(*acted, *move.acted),
+                problem=move.problem,
+                shadow=shadow,
             )
         )
     return tuple(controls)
+
+
+def _moved(
+    control: Control,
+    state: Mapping[str, float],
+    reading: Reading,
+    dt_seconds: float,
+    *,
+    contested: bool,
+) -> Move:
+    """Answer of a law, which remembers no error that was nobody's loss."""
+    if contested or reading.error_hs06 == 0 or not control.remembers:
+        return step(control, state, reading, dt_seconds)
+    code = "no-demand" if reading.error_hs06 < 0 else "no-claimant"
+    move = step(control, state, replace(reading, error_hs06=0.0), dt_seconds)
+    return move._replace(acted=(code, *move.acted))
+
+
+def _shadowed(
+    control: Control,
+    state: Mapping[str, float],
+    reading: Reading,
+    dt_seconds: float,
+    *,
+    contested: bool,
+) -> tuple[dict[str, float], Optional[ShadowMove]]:
+    """State and answer of the shadow law; its state has names of its kind alone."""
+    shadow = control.shadow
+    if shadow is None:
+        return {}, None
+    own = {name[len(SHADOW) :]: number for name, number in state.items() if name.startswith(SHADOW)}
+    law = replace(control, law=shadow.law, loaded=shadow.loaded)
+    move = _moved(law, own, reading, dt_seconds, contested=contested)
+    after = {f"{SHADOW}{name}": number for name, number in move.state.items()}
+    return after, ShadowMove(shadow.law, move.output_hs06, move.acted, move.problem)
 
 
 def _number(state: Mapping[str, float], name: str, default: float) -> float:

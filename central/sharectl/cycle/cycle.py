@@ -81,6 +81,11 @@ def run_cycle(
         decision = decide(config, before, snapshot, now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
+        warnings += tuple(
+            f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
+            for control in decision.groups
+            if control.shadow is not None and control.shadow.problem
+        )
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
@@ -90,6 +95,11 @@ def run_cycle(
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
+    silent += tuple(
+        f"group {control.group}: {control.problem}; nothing is moved for it"
+        for control in (decision.groups if decision else ())
+        if control.problem
+    )
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharectl.control.laws import ACTED, LAWS
+from sharectl.control.laws import ACTED, LAWS, LOADED
 from sharectl.control.setpoints import SETPOINTS
 from sharectl.explain.job import OBSTACLES, TARGET_KINDS, VERDICTS
 from sharectl.plan.diff import EXPIRED, KINDS
@@ -42,7 +42,7 @@ _FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "node": ("why a node has its target, or none", NODE_REASONS),
     "group": ("why a group is helped or held back", GROUP_REASONS),
     "limit": ("bounds of the change of targets", LIMITS),
-    "law": ("from an error to power to move", LAWS),
+    "law": ("from an error to power to move", {**LAWS, **LOADED}),
     "acted": ("bounds and changes of setpoints and outputs", ACTED),
     "setpoint": ("power due to a group", SETPOINTS),
     "strategy": ("how groups are paired", STRATEGIES),
@@ -61,5 +61,8 @@ CODES = {family: codes for family, (_, codes) in _FAMILIES.items()}
 
 
 def says(family: str, code: str) -> str:
-    """Sentence of a code; one that is of no table is of another version."""
-    return CODES[family].get(code, "a code that this version of sharectl does not know")
+    """Sentence of a code; one that is of no table is of another version, or an installed law."""
+    if code in CODES[family]:
+        return CODES[family][code]
+    of_other_version = "a code that this version of sharectl does not know"
+    return "an installed law" if family == "law" else of_other_version

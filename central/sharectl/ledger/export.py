@@ -33,10 +33,11 @@ _SURE = 4
 _KINDS = {
     "flag": "imported complete sampled controlled reserved draining multicore_only target",
     "number": "pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 setpoint_hs06 "
-    "control_error_hs06 output_hs06 duration_seconds hs06_per_core wait_seconds idle_core_seconds",
+    "control_error_hs06 output_hs06 shadow_output_hs06 duration_seconds hs06_per_core wait_seconds "
+    "idle_core_seconds",
     "text": "group cores_by_size pending_by_size unplaceable_by_size outcome law acted state "
-    "strategy setpoint configuration reason limits sources published problems node held_back "
-    "helped",
+    "shadow_law strategy setpoint configuration reason limits sources published problems node "
+    "held_back helped",
 }
 """Kind → columns of it in any table; all others are integers."""
 
@@ -91,6 +92,8 @@ def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
             "closed_nodes": closed,
             "other_sizes_closed_nodes": other_sizes,
             "law": control.law if recorded else None,
+            "shadow_law": control.shadow.law if control.shadow else None,
+            "shadow_output_hs06": control.shadow.output_hs06 if control.shadow else None,
             "acted": " ".join(control.acted),
             "state": json.dumps(dict(control.state)),
             **_decided_by(record),
@@ -165,7 +168,7 @@ TABLES = {
         "single_cores multi_cores pending_single_jobs pending_multi_jobs cores_by_size "
         "pending_by_size unplaceable_by_size setpoint_hs06 control_error_hs06 output_hs06 "
         "held_back_nodes helped_nodes outcome closed_nodes other_sizes_closed_nodes law acted "
-        "state strategy setpoint configuration",
+        "state shadow_law shadow_output_hs06 strategy setpoint configuration",
         _groups,
     ),
     "waits": Table(

@@ -187,6 +187,8 @@ def _control(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
         "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
         "output_hs06": control.output_hs06,
         "law": _coded("law", control.law),
+        "problem": control.problem or None,
+        "shadow": asdict(control.shadow) if control.shadow else None,
     }
     return {
         "group": control.group,

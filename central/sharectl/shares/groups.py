@@ -122,6 +122,7 @@ def controls_with_subgroups(
             control_error_hs06=fsum(row.control_error_hs06 for row in inner),
             output_hs06=0.0,
             acted=(BY_SUBGROUPS,),
+            shadow=None,
         )
         summed.append(total if control.group in parents else control)
     return tuple(summed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from math import isclose, isfinite
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,7 +201,8 @@ def test_broken_numbers_do_no_harm(
 ) -> None:
     """A broken number moves nothing, and spoils no later output."""
     state = after(control, past).state
-    said = step(control, state, replace(now, **{name: number}), dt)
+    changed: dict[str, Any] = {name: number}
+    said = step(control, state, replace(now, **changed), dt)
     assert isfinite(said.output_hs06)
     assert all(isfinite(value) for value in said.state.values())
     if not isfinite(number):

@@ -218,3 +218,15 @@ def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
     first, last = err.splitlines()
     assert (code, "contrl" in first, "NOT disabled" in last) == (78, True, True)
     assert not (config.parent / "disabled").exists()
+
+
+def test_a_law_that_cannot_be_loaded_does_not_keep_targets_up(
+    run: Run, config: Path, tmp_path: Path
+) -> None:
+    assert publish_targets(run, tmp_path)[0] == 0
+    with config.open("a", encoding="utf-8") as file:
+        file.write("control: {law: learned}\n")
+    code, _, err = run("plan", "--jobs", tmp_path / "jobs")
+    assert (code, "control.law: learned acts by a policy" in err) == (78, True)
+    assert run(*DISABLE)[0] == 0
+    assert targets(tmp_path) == [0, 0]

@@ -67,10 +67,10 @@ def values(key: Key) -> str:
         words = "list of names"
     elif key.section is not None:
         words = "mapping"
-    elif one.choices:
-        words = ", ".join(f"`{choice}`" for choice in one.choices)
     elif one.kind:
         words = NOTATIONS[one.kind].words
+    elif one.choices:
+        words = ", ".join(f"`{choice}`" for choice in one.choices)
     elif key.hint is Path:
         words = "path"
     else:

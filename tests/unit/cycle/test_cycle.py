@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from sharectl.control.laws import Control, Shadow
+from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.model import Disabled, PlanLimits, Snapshot, Source
+from sharectl.model import Disabled, PlanLimits, ShadowMove, Snapshot, Source
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.publish.state import StateFile
+from tests import laws
 from tests.fakes import (
     NOW,
     FakeHistory,
@@ -34,6 +37,10 @@ def world(seen: Snapshot = UNEVEN, **parts: Any) -> World:
 
 def cycle(around: World, **how: Any) -> CycleResult:
     return run_cycle(CONFIG, around.ports(), NOW, Circumstances(**how))
+
+
+def steered(control: Control) -> PlanConfig:
+    return replace(CONFIG, steering=SteeringConfig(control))
 
 
 def test_a_cycle_publishes_its_plan_and_remembers() -> None:
@@ -74,6 +81,39 @@ def test_an_incomplete_look_changes_nothing_or_withdraws_if_the_operator_says_so
     assert (record.complete, record.groups, record.nodes) == (False, (), ())
     assert record.reason == ("withdrawn" if withdraws else None)
     assert result.problems == ("schedd ap-2: no answer within 3 s",)
+
+
+def test_a_law_that_fails_is_a_problem_and_a_shadow_a_warning() -> None:
+    """Its group is left alone and the cycle publishes; a shadow's failure is no failure."""
+    fails = laws.broken(None)
+    around, words = world(), "law odd: ZeroDivisionError: "
+    result = run_cycle(steered(Control("odd", loaded=fails)), around.ports(), NOW)
+    assert [plan.reason for plan in around.publishers[0].plans] == ["no-group-over"]
+    assert [problem.partition(words)[::2] for problem in result.problems] == [
+        (f"group {group}: ", "0 6; nothing is moved for it") for group in ("alice", "cms")
+    ]
+    assert around.history.records[0].problems == result.problems
+    beside = Control("latest", shadow=Shadow("odd", loaded=fails))
+    shadowed, alone = (
+        run_cycle(steered(control), world().ports(), NOW) for control in (beside, Control())
+    )
+    assert shadowed.problems == ()
+    assert shadowed.publication.plan == alone.publication.plan
+    assert [warning.partition(words)[::2] for warning in shadowed.warnings] == [
+        ("shadow ", f"0 6 (group {group}); it steers nothing") for group in ("alice", "cms")
+    ]
+
+
+def test_a_shadow_is_recorded_and_goes_on_from_cycle_to_cycle() -> None:
+    around = world()
+    shadow = Shadow("half", loaded=laws.half(None))
+    for number in range(2):
+        how = steered(Control("latest", shadow=shadow))
+        run_cycle(how, around.ports(), NOW + 1000 * number)
+    alice, cms = (control.shadow for control in around.history.records[1].groups)
+    assert (alice, cms) == (ShadowMove("half", 160.0), ShadowMove("half", -160.0))
+    states = around.state.state.controllers
+    assert states["cms"] == {"shadow.half.steps": 2.0, "stepped_at_seconds": NOW + 1000.0}
 
 
 def test_blocks_that_stood_free_while_a_schedd_was_silent_are_no_failure() -> None:

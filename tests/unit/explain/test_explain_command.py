@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.control.laws import Control
+from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
+from tests import laws
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
 from tests.unit.explain.conftest import Run, configured
@@ -239,3 +240,16 @@ def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> 
         ended = run("explain", *words)
         assert ended.code == 0, ended.err
         assert all(c.isprintable() or c == "\n" for c in ended.out + ended.err)
+
+
+def test_a_failed_law_and_a_shadow_are_shown(run: Run, tmp_path: Path) -> None:
+    shadow = Shadow("half", loaded=laws.half(None))
+    control = Control("odd", loaded=laws.broken(None), shadow=shadow)
+    write(tmp_path, replace(law(), steering=SteeringConfig(control)), [busy(0)])
+    words = run("explain", "group", "cms").words
+    assert "odd: an installed law" in words
+    assert "problem law odd: ZeroDivisionError: 0 6" in words
+    assert "shadow law half would have put out -495.8" in words
+    shown = run("explain", "group", "cms", "--json").json
+    assert [code["code"] for code in shown["acted"]] == ["law-failed"]
+    assert (shown["shadow"]["law"], shown["shadow"]["problem"]) == ("half", "")

@@ -17,6 +17,7 @@ from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
+from tests.laws import write_policy
 from tests.ledgers import PERIOD_SECONDS, busy, law
 from tests.unit.explain.conftest import CYCLES, Run
 
@@ -102,6 +103,20 @@ def test_messages(run: Run, golden: Callable[[str, str], None]) -> None:
         )
         lines.append(f"{' '.join(words)!r}\n{message}\n")
     golden("explain/replay-messages.txt", "".join(lines))
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_policy_is_replayed_before_it_acts(run: Run, tmp_path: Path) -> None:
+    """A policy with weight 1 of the error is the law of then; one without weights moves nothing."""
+    training = {"features": ["error"], "weights": [1.0]}
+    policy = f"control.policy={write_policy(tmp_path, **training)}"
+    same = run("replay", "--law", "learned", "--set", policy, "--json").json
+    assert (same["summary"]["agreement_ratio"], same["decides"][:11]) == (1.0, "law learned")
+    write_policy(tmp_path, features=[], weights=[])
+    none = run("replay", "--set", "control.law=learned", "--set", policy, "--json").json
+    assert none["summary"]["would"]["targets"] == 0
+    ended = run("replay", "--law", "learned")
+    assert (ended.code, "control.law: learned acts by a policy" in ended.err) == (78, True)
 
 
 @pytest.mark.usefixtures("kept")

@@ -90,10 +90,10 @@ def test_all_problems_of_a_list_at_once() -> None:
         'grace:recipe=x: "x" is no recipe; it has none: leave it out',
         "live+cron: both have steering; join strategies that differ in their parts",
         f"{two}: control.max_nodes: 0 is invalid; write a whole number, 1 to 1000000",
-        f'{two}: control.law: "pdi" is invalid; write one of latest, ewma, pid',
+        f'{two}: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
         'live:law: "law": write KEY=VALUE behind a colon, such as live:law=pid',
         "live:ewma.x=1: control.ewma.x: unknown key; write one of half_life_seconds",
-        "live:law.x=1: control.law: this is a mapping; write one of latest, ewma, pid",
+        "live:law.x=1: control.law: this is a mapping; write text",
     ]
 
 
@@ -105,7 +105,7 @@ def test_all_problems_of_a_file_with_their_lines(tmp_path: Path) -> None:
         f'{path}:1: summary: 5 is invalid; write text, in quotes: "5"',
         f"{path}:2: steerin: unknown key; did you mean steering?",
         f"{path}:3: control: has no effect without steering; write steering too",
-        f'{path}:3: control.law: "pdi" is invalid; write one of latest, ewma, pid',
+        f'{path}:3: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
         f'{path}:4: defrag.rank: "best" is invalid; write one of badput, cores-to-free',
         f"{absent}: there is no such file; {strategy_file.LEAST}, or name another file",
         '"lve" is no strategy; did you mean live?',

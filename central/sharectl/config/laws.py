@@ -1,0 +1,151 @@
+"""Laws that are loaded: `learned` with its policy, and those that other packages have installed.
+
+A package installs a law as an entry point of the group `sharectl.laws`. It names a function that
+takes the file of `control.policy`, None without it, and returns a
+`sharectl.control.laws.LawStep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+from sharectl.config.groups import place_of
+from sharectl.control.laws import LAWS, LEARNED, LOADED, Control, LawStep, Reading
+from sharectl.control.steering import SteeringConfig
+from sharectl.errors import ConfigError
+from sharectl.words import printable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "sharectl.laws"
+MAX_BYTES = 2**20
+"""Size of a policy that is still read."""
+
+
+def names() -> list[str]:
+    """Names of all laws, sharectl's first."""
+    own = [*LAWS, *LOADED]
+    return [*own, *sorted(installed().keys() - set(own))]
+
+
+def installed() -> Mapping[str, set[EntryPoint]]:
+    """Name of each installed law, and its entry points: two where packages have the same name."""
+    from importlib import metadata
+
+    points: dict[str, set[EntryPoint]] = {}
+    for package in metadata.distributions():
+        for point in package.entry_points:
+            if point.group == GROUP:
+                points.setdefault(point.name, set()).add(point)
+    return points
+
+
+def with_laws(steering: SteeringConfig) -> SteeringConfig:
+    """``steering`` with its laws loaded.
+
+    A law that acts and cannot be loaded is a ConfigError, with all problems. A shadow law that
+    cannot be loaded fails in every cycle instead: it must not stop one.
+    """
+    problems: list[str] = []
+    loaded = SteeringConfig(
+        control=_with_law(steering.control, "control", problems),
+        by_group={
+            name: _with_law(control, f"{place_of(name)}.control", problems)
+            for name, control in steering.by_group.items()
+        },
+        entitlement=steering.entitlement,
+    )
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
+    return loaded
+
+
+def problems(steering: SteeringConfig) -> list[str]:
+    """Problems of all laws, also of one that is a shadow."""
+    faults: list[str] = []
+    for control in (steering.control, *steering.by_group.values()):
+        shadow = control.shadow
+        if shadow is not None:
+            _loaded(shadow.law, shadow.policy, "control.shadow", faults)
+    try:
+        with_laws(steering)
+    except ConfigError as error:
+        faults += error.problems
+    return list(dict.fromkeys(faults))
+
+
+def _with_law(control: Control, place: str, problems: list[str]) -> Control:
+    shadow = control.shadow
+    if shadow is not None:
+        faults: list[str] = []
+        step = _loaded(shadow.law, shadow.policy, "control.shadow", faults)
+        shadow = replace(shadow, loaded=_failing(faults[0]) if faults else step)
+    step = _loaded(control.law, control.policy, place, problems)
+    return replace(control, loaded=step, shadow=shadow)
+
+
+def _loaded(
+    name: str, policy: Optional[Path], place: str, problems: list[str]
+) -> Optional[LawStep]:
+    """Step of a law; None of one that is not loaded, or with a problem."""
+    if name in LAWS:
+        return None
+    try:
+        return _learned(policy) if name == LEARNED else _of_package(name, policy)
+    except ConfigError as error:
+        problems += [f"{place}.{problem}" for problem in error.problems]
+    return None
+
+
+def _learned(path: Optional[Path]) -> LawStep:
+    from sharectl.control.learned import Policy, faults, law_of
+    from sharectl.files.documents import Document, DocumentError, record
+
+    if path is None:
+        wanted = f"law: {LEARNED} acts by a policy"
+        raise ConfigError([f"{wanted}; write policy: FILE beside it (docs/control.md)"])
+    remedy = "write it by `sharectl learn`, or name another"
+    try:
+        policy = Document(path, MAX_BYTES).read(lambda content: record(Policy, content))
+    except DocumentError as error:
+        raise ConfigError([f"policy: {path}: {p}; {remedy}" for p in error.problems]) from error
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigError([f"policy: {path}: cannot be read: {why}; {remedy}"]) from error
+    if policy is None:
+        raise ConfigError([f"policy: there is no {path} on this machine; {remedy}"])
+    if wrong := faults(policy):
+        raise ConfigError([f"policy: {path}: {fault}; {remedy}" for fault in wrong])
+    return law_of(policy)
+
+
+def _of_package(name: str, policy: Optional[Path]) -> LawStep:
+    points = sorted(installed().get(name, ()))
+    values = ", ".join(point.value for point in points)
+    if len(points) > 1:
+        raise ConfigError([f"law: {name} is installed twice, as {values}; remove one of them"])
+    try:
+        step: Any = points[0].load()(policy)
+    except (Exception, SystemExit) as error:
+        words = f"{type(error).__name__}: {printable(error, 300)}"
+        remedy = "mend or remove its package, or write another law"
+        raise ConfigError(
+            [f"law: {name} ({values}) cannot be loaded: {words}; {remedy}"]
+        ) from error
+    if not callable(step):
+        made = f"{values} made {type(step).__name__}, which cannot be called"
+        raise ConfigError([f"law: {name}: {made}; mend its package, or write another law"])
+    law: LawStep = step
+    return law
+
+
+def _failing(problem: str) -> LawStep:
+    def fail(_state: Mapping[str, float], _reading: Reading, _dt_seconds: float) -> NoReturn:
+        raise ValueError(problem)
+
+    law: LawStep = fail
+    return law

@@ -1,0 +1,183 @@
+"""Laws that a configuration loads: installed ones, and `learned` with its policy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.config.advice import idle, unusable
+from sharectl.config.laws import with_laws
+from sharectl.config.load import parse, steering_of
+from sharectl.control.laws import Control, Reading, step
+from sharectl.errors import ConfigError
+from tests.laws import POLICY, install, write_policy
+
+GROUPS = "groups: {cms: {pledge_hs06: 1}, alice: {pledge_hs06: 1}}\n"
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def control(text: str) -> Control:
+    return with_laws(steering_of(parse(f"{GROUPS}control: {text}", "F"))).control
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        control(text)
+    return list(caught.value.problems)
+
+
+def test_an_installed_law_acts_and_reads_its_file(packages: Path) -> None:
+    install(packages, half="tests.laws:half")
+    number = packages / "part"
+    number.write_text("0.25", encoding="utf-8")
+    for text, output in (("{law: half}", 50), (f"{{law: half, policy: {number}}}", 25)):
+        law = control(text)
+        first = step(law, {}, Reading(100, 100), 0)
+        assert (first.output_hs06, first.state) == (output, {"half.steps": 1})
+        assert step(law, first.state, Reading(100, 100), 60).state == {"half.steps": 2}
+
+
+def test_an_unknown_law_names_the_installed_ones(packages: Path) -> None:
+    install(packages, half="tests.laws:half", pid="tests.laws:broken")
+    for at in ("control: {law: hlaf}", "control: {shadow: {law: hlaf}}"):
+        with pytest.raises(ConfigError) as caught:
+            parse(f"{GROUPS}{at}", "F")
+        (problem,) = caught.value.problems
+        assert problem.endswith('"hlaf" is invalid; write one of latest, ewma, pid, learned, half')
+    # A name of sharectl's own stays its own.
+    assert control("{law: pid}").loaded is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("tests.laws:absent", "cannot be loaded: AttributeError: "),
+        ("no.such.module:law", "cannot be loaded: ModuleNotFoundError: "),
+        ("tests.laws:exits", "cannot be loaded: SystemExit: no law with None"),
+        ("tests.laws:nothing", "tests.laws:nothing made NoneType, which cannot be called"),
+    ],
+)
+def test_a_law_that_cannot_be_loaded(packages: Path, value: str, words: str) -> None:
+    install(packages, bad=value)
+    (problem,) = problems_of("{law: bad}")
+    assert problem.startswith("control.law: bad")
+    assert words in problem
+
+
+def test_two_packages_with_one_name(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = packages / "other"
+    other.mkdir()
+    monkeypatch.syspath_prepend(str(other))
+    install(packages, half="tests.laws:half")
+    install(other, half="tests.laws:broken")
+    (problem,) = problems_of("{law: half}")
+    assert "installed twice, as tests.laws:broken, tests.laws:half; remove" in problem
+
+
+def test_a_policy_acts(tmp_path: Path) -> None:
+    law = control(f"{{law: learned, policy: {write_policy(tmp_path)}}}")
+    reading = Reading(100, 500, most_hs06=1000, pool_cores=100, idle_cores=20)
+    assert step(law, {}, reading, 0).output_hs06 == pytest.approx(90)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"weights": [1.0]}, "weights: 1 for 2 features"),
+        ({"weights": [1.0, 1e9]}, "weights[1]: 1000000000.0 is not a number of at most 1000"),
+        ({"weights": [1.0, "2"]}, "weights.1: "),
+        ({"features": ["error", "eror"]}, "features[1]: 'eror' is none of error, "),
+        ({"features": ["error", "error"]}, "features: a feature is there twice"),
+        ({"half_life_seconds": 0.0}, "half_life_seconds: 0.0 is not above 0"),
+        ({"schema_version": 2}, "schema_version 2 is of a newer sharectl"),
+        ({"more": 1}, "more: "),
+        ({"training": None}, "training: "),
+    ],
+)
+def test_a_wrong_policy(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    path = write_policy(tmp_path, **changes)
+    (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
+    assert problem.startswith(f"control.policy: {path}: {words}")
+    assert problem.endswith("; write it by `sharectl learn`, or name another")
+
+
+def test_a_policy_that_is_no_policy(tmp_path: Path) -> None:
+    (problem,) = problems_of("{law: learned}")
+    assert problem.startswith("control.law: learned acts by a policy; write policy: FILE")
+    (problem,) = problems_of(f"{{law: learned, policy: {tmp_path}/none}}")
+    assert problem.startswith(f"control.policy: there is no {tmp_path}/none")
+    path = tmp_path / "policy.json"
+    for text, words in (
+        ('{"schema_version": 1,\n,}', "not JSON: Expecting property name enclosed in double "),
+        (json.dumps(POLICY).replace("-0.5", "NaN"), "Out of range float values"),
+        ("[]", ""),
+    ):
+        path.write_text(text, encoding="utf-8")
+        (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
+        assert problem.startswith(f"control.policy: {path}: {words}")
+    assert "line 2" in problems_of(f"{{law: learned, policy: {_syntax(path)}}}")[0]
+
+
+def _syntax(path: Path) -> Path:
+    path.write_text('{"schema_version": 1,\n,}', encoding="utf-8")
+    return path
+
+
+def test_laws_of_groups_have_their_place(tmp_path: Path) -> None:
+    inner = "groups: {cms: {pledge_hs06: 1, control: {law: learned}}}\ncontrol: {law: learned}"
+    with pytest.raises(ConfigError) as caught:
+        with_laws(steering_of(parse(inner, "F")))
+    places = [problem.split(":")[0] for problem in caught.value.problems]
+    assert places == ["control.law", "groups.cms.control.law"]
+    path = write_policy(tmp_path)
+    text = "groups: {cms: {pledge_hs06: 1, control: {law: pid}}, lhcb: {pledge_hs06: 1}}\n"
+    own = steering_of(parse(f"{text}control: {{law: learned, policy: {path}}}", "F"))
+    loaded = with_laws(own)
+    assert (loaded.by_group["cms"].loaded, loaded.control.loaded is None) == (None, False)
+
+
+def test_a_shadow_that_cannot_be_loaded_stops_no_cycle(tmp_path: Path) -> None:
+    """`check config` names it; a cycle goes on, and the shadow fails in it."""
+    text = f"{GROUPS}control: {{shadow: {{law: learned, policy: {tmp_path}/none}}}}"
+    config = parse(text, "F")
+    shadow = with_laws(steering_of(config)).control.shadow
+    assert shadow is not None
+    move = step(Control("learned", loaded=shadow.loaded), {}, Reading(1, 1), 0)
+    assert move.problem.startswith("law learned: control.shadow.policy: there is no")
+    problems, _ = unusable(config, tmp_path / "F")
+    assert any(problem.startswith("control.shadow.policy: there is no") for problem in problems)
+
+
+def test_a_policy_that_nobody_reads_is_idle(tmp_path: Path) -> None:
+    path = write_policy(tmp_path)
+    config = parse(f"{GROUPS}control: {{law: ewma, policy: {path}}}", "F")
+    (advice,) = idle(config)
+    assert advice.startswith("control.policy: has no effect, because no group has a law that reads")
+    learned = parse(f"{GROUPS}control: {{law: learned, policy: {path}}}", "F")
+    assert list(idle(learned)) == []
+    shadow = "{pid: {gain: 2}, shadow: {law: pid}}"
+    assert list(idle(parse(f"{GROUPS}control: {shadow}", "F"))) == []
+
+
+def test_a_cycle_looks_for_no_package_unless_a_law_is_named() -> None:
+    """Looking for entry points opens a file of every package."""
+    code = (
+        "import sys, sharectl.cli.cycle\nfrom sharectl.config.load import parse\n"
+        "from sharectl.config.laws import with_laws\nfrom sharectl.config.load import steering_of\n"
+        "with_laws(steering_of(parse('groups: {cms: {pledge_hs06: 1}}', 'F')))\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "sharectl.config.laws" in loaded
+    assert loaded.isdisjoint({"importlib.metadata", "sharectl.control.learned"})
