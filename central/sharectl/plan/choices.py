@@ -149,11 +149,13 @@ class Budgets:
             or self.excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
         ):
             return None
+        gives_hs06, size = option.gives_hs06 - ROUNDING_HS06, option.request_cores
         for group in self._most_lacking(option):
-            if self.deficit_hs06.get(group, 0.0) < option.gives_hs06 - ROUNDING_HS06:
+            if self.deficit_hs06.get(group, 0.0) < gives_hs06:
                 return None
-            if (group, option.request_cores, option.node) not in self.left_alone:
-                memory = fitting_memory(self._jobs(group, option), option)
+            jobs = self.waiting.get((group, size))
+            if jobs and (group, size, option.node) not in self.left_alone:
+                memory = fitting_memory(jobs, option)
                 if memory is not None:
                     return Choice(option, group, memory)
         return None
@@ -162,12 +164,15 @@ class Budgets:
         """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
         takes, gives = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
         excess_hs06 = self.excess_hs06.get(option.held_back, 0.0) + ROUNDING_HS06
-        for group in self._most_lacking(option) if option.node not in self._nodes else ():
-            payable = min(
-                excess_hs06 // takes, (self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06) // gives
-            )
-            waiting = most_alike(self._jobs(group, option), option)
-            jobs = int(min(payable, waiting, option.jobs))
+        if option.node in self._nodes or excess_hs06 < takes:
+            return None
+        for group in self._most_lacking(option):
+            deficit_hs06 = self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06
+            waiting = self.waiting.get((group, option.request_cores))
+            if not waiting or deficit_hs06 < gives:
+                continue
+            payable = min(excess_hs06 // takes, deficit_hs06 // gives)
+            jobs = int(min(payable, most_alike(waiting, option), option.jobs))
             part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
             if part is not None:
                 return part
@@ -183,9 +188,6 @@ class Budgets:
             )
         return self._lacking[size]
 
-    def _jobs(self, group: str, option: Option) -> Jobs:
-        return self.waiting.get((group, option.request_cores), {})
-
 
 Order = Callable[[Option], tuple[Any, ...]]
 
@@ -195,7 +197,7 @@ def by_worth(exponent: float) -> Order:
     return lambda option: (-option.worth / option.gives_hs06**exponent, *option.place)
 
 
-by_value, by_density = by_worth(0.0), by_worth(1.0)
+by_value, by_density, _between = by_worth(0.0), by_worth(1.0), by_worth(0.5)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -215,14 +217,20 @@ def best(
 
     Tests hold the sum of values to a part of the best there is.
     """
-    starts = (filled(options, budgets, (), order) for order in (by_value, by_worth(0.5)))
-    choices = max((filled(options, budgets, first=standing), *starts), key=total_worth)
+    by_order = {order: sorted(options, key=order) for order in (by_density, by_value, _between)}
+    first = sorted(standing, key=by_density)
+    starts = (_filled(by_order[order], budgets) for order in (by_value, _between))
+    choices = max((_filled(by_order[by_density], budgets, first=first), *starts), key=total_worth)
     worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
     for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:
         if choice in choices:
-            others = [option for option in options if option.place != choice.option.place]
-            rest = [other for other in choices if other is not choice]
-            trials = (filled(others, budgets, rest, order) for order in (by_value, by_density))
+            place, rest = choice.option.place, [other for other in choices if other is not choice]
+            trials = (
+                _filled(
+                    [option for option in by_order[order] if option.place != place], budgets, rest
+                )
+                for order in (by_value, by_density)
+            )
             choices = max((choices, *trials), key=total_worth)
     return choices
 
@@ -231,32 +239,49 @@ def filled(
     options: Iterable[Option],
     budgets: Budgets,
     chosen: Iterable[Choice] = (),
-    order: Order = by_density,
     *,
     first: Iterable[Option] = (),
 ) -> list[Choice]:
-    """``chosen``, then options of ``first`` and all others that still fit, in the order.
+    """``chosen``, then options of ``first`` and all others that still fit, by `by_density`.
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
+    options, first = (sorted(rows, key=by_density) for rows in (options, first))
+    return _filled(options, budgets, chosen, first)
+
+
+def _filled(
+    options: Sequence[Option],
+    budgets: Budgets,
+    chosen: Iterable[Choice] = (),
+    first: Sequence[Option] = (),
+) -> list[Choice]:
+    """As `filled`, with options that are in order."""
     choices = list(chosen)
     rest = budgets.after(choices)
-    options = sorted(options, key=order)
-    parts = [option for option in options if option.jobs > 1 and option.helped is None]
-    trials = ((rest.fitting, (*sorted(first, key=order), *options)), (rest.fitting_part, parts))
-    for fit, candidates in trials:
-        for choice in filter(None, map(fit, candidates)):
-            rest.use(choice)
-            choices.append(choice)
+    parts = (option for option in options if option.jobs > 1 and option.helped is None)
+    for fit, candidates in ((rest.fitting, (*first, *options)), (rest.fitting_part, parts)):
+        for option in candidates:
+            choice = fit(option)
+            if choice is not None:
+                rest.use(choice)
+                choices.append(choice)
     return choices
 
 
 def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
-    enough = (memory for memory, count in jobs.items() if count >= option.jobs)
-    return max((memory for memory in enough if memory <= option.memory_mib), default=None)
+    most, enough, fitting = option.memory_mib, option.jobs, None
+    for memory, count in jobs.items():
+        if enough <= count and memory <= most and (fitting is None or memory > fitting):
+            fitting = memory
+    return fitting
 
 
 def most_alike(jobs: Jobs, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
-    return max((count for memory, count in jobs.items() if memory <= option.memory_mib), default=0)
+    most, alike = option.memory_mib, 0
+    for memory, count in jobs.items():
+        if memory <= most and count > alike:
+            alike = count
+    return alike
