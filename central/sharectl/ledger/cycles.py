@@ -14,14 +14,12 @@ from typing import Optional
 
 from sharectl.files.documents import record_of
 from sharectl.ledger.database import packed, unpacked
-from sharectl.ledger.retention import WINDOW_DAYS
+from sharectl.ledger.retention import HALF_LIFE_DAYS, WINDOW_DAYS
 from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.records import CycleRecord, NodeRecord, rounded
 from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 from sharectl.times import DAY_SECONDS
 
-HALF_LIFE_DAYS = 14
-"""The newest day has weight 1, a day two weeks before it a half."""
 _MOST_SECONDS = 1e12
 
 

@@ -11,6 +11,8 @@ from sharectl.times import DAY_SECONDS
 if TYPE_CHECKING:
     import sqlite3
 
+HALF_LIFE_DAYS = 14
+"""Run times of the newest day have weight 1, those of a day two weeks before it a half."""
 WINDOW_DAYS = 90
 """Run times of older days have no weight."""
 _PAGES_A_TIME = 16384

@@ -1,0 +1,194 @@
+"""Snapshots of the twin, as a cycle takes them of a real pool.
+
+Jobs of one node, group, size and memory whose ages are in one bin are one row: plans know the ages
+of jobs by these bins. On a node with a target the jobs of the helped group stay apart, because
+their starts tell whether they took its cores.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Callable, NamedTuple, Optional
+
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.plan.waits import EDGES_SECONDS, age_bin
+from sharectl.shares.demand import Request, pending_rows
+from sharectl.sim.pool import ShapedKind, SimNode, SimSlot
+from sharectl.sim.run_times import Ages
+from sharectl.sim.start import MULTICORE_ONLY_CORES, StartKnobs, is_in_grace
+
+EPOCH = 1_700_000_000
+"""Unix seconds at which the time of a twin begins."""
+
+Meets = Callable[[SimSlot, ShapedKind], bool]
+"""Tells if a slot meets the requirements of a job beside its requests."""
+
+_Sums = dict[tuple[str, int], list[int]]
+"""Group and bin of age -> jobs, and the sum of their ages."""
+
+
+class TwinLook(NamedTuple):
+    """Snapshot, and the ages of its jobs."""
+
+    snapshot: Snapshot
+    ages: Mapping[str, Ages]
+    """Group -> its jobs."""
+    new_ages: Mapping[str, Ages]
+    """Group -> those of its jobs that began since the last look."""
+
+
+def unix(now: float) -> int:
+    """Unix seconds at a time of the twin."""
+    return EPOCH + int(now)
+
+
+class Looks:
+    """Looks at the nodes and jobs of a twin."""
+
+    def __init__(
+        self,
+        nodes: Sequence[SimNode],
+        kinds: Sequence[ShapedKind],
+        meets: Meets,
+        most_cores: Optional[int] = None,
+    ) -> None:
+        self._nodes = nodes
+        self._kinds = kinds
+        self._meets = meets
+        self._most_cores = most_cores
+        """Larger requests count as this; None: as they are."""
+        self._placeable: dict[int, bool] = {}
+        self._records: dict[str, tuple[object, Node]] = {}
+        """Node -> its state and its record as of the last look: few change."""
+
+    def take(
+        self,
+        now: float,
+        knobs: StartKnobs,
+        obeyed: Iterable[Optional[int]],
+        helped: Mapping[str, str],
+        last_at: Optional[int] = None,
+    ) -> TwinLook:
+        """Look at a time.
+
+        Parameters
+        ----------
+        obeyed
+            Sequence that each node acts on, in the order of the nodes.
+        helped
+            Node with a target -> the group that it helps.
+        last_at
+            Unix seconds of the last look.
+        """
+        taken_at, edges = unix(now), list(EDGES_SECONDS)
+        between = 0 if last_at is None else taken_at - last_at
+        if between not in edges:
+            insort(edges, between)
+        sums: _Sums = {}
+        running: list[RunningJobs] = []
+        for node in self._nodes:
+            running += _rows(node, int(now), edges, helped.get(node.spec.name), sums)
+        nodes = (
+            self._record(node, now, knobs, sequence) for node, sequence in zip(self._nodes, obeyed)
+        )
+        snapshot = Snapshot(taken_at, tuple(nodes), tuple(running), self._pending())
+        newest = edges.index(between)
+        new = {key: row for key, row in sums.items() if key[1] < newest}
+        return TwinLook(snapshot, _ages(sums, edges), _ages(new, edges))
+
+    def _record(self, node: SimNode, now: float, knobs: StartKnobs, obeyed: Optional[int]) -> Node:
+        grace = 0
+        for slot in node.slots:
+            if now < slot.room_since + knobs.grace_seconds and is_in_grace(slot, now, knobs):
+                grace += slot.free_cores
+        spec = node.spec
+        state = (node.draining, obeyed, grace)
+        before = self._records.get(spec.name)
+        if before is not None and before[0] == state:
+            return before[1]
+        record = Node(
+            name=spec.name,
+            machine=spec.name,
+            cores=spec.cores,
+            hs06_per_core=spec.hs06_per_core,
+            controlled=spec.controlled,
+            memory_mib=sum(slot.memory_mib for slot in spec.slots),
+            draining=node.draining,
+            obeyed_sequence=obeyed,
+            multicore_only=spec.multicore_only,
+            several_slots=len(spec.slots) > 1,
+            grace_cores=grace,
+        )
+        self._records[spec.name] = (state, record)
+        return record
+
+    def _pending(self) -> tuple[PendingJobs, ...]:
+        counted: Counter[Request] = Counter()
+        unplaceable: Counter[Request] = Counter()
+        for kind in self._kinds:
+            jobs = len(kind.pending)
+            if jobs:
+                cores = kind.cores
+                if self._most_cores is not None:
+                    cores = min(cores, self._most_cores)
+                request = (kind.group, cores, kind.memory_mib)
+                counted[request] += jobs
+                if not self._is_placeable(kind):
+                    unplaceable[request] += jobs
+        return pending_rows(counted, unplaceable)
+
+    def _is_placeable(self, kind: ShapedKind) -> bool:
+        """Tell if some node could run a job if it were empty."""
+        if kind.number not in self._placeable:
+            self._placeable[kind.number] = any(
+                slot.could_fit(kind)
+                and (kind.cores >= MULTICORE_ONLY_CORES or not slot.multicore_only)
+                and self._meets(slot, kind)
+                for node in self._nodes
+                for slot in node.slots
+            )
+        return self._placeable[kind.number]
+
+
+def _rows(
+    node: SimNode, now: int, edges: Sequence[int], helped: Optional[str], sums: _Sums
+) -> list[RunningJobs]:
+    """Rows of a node's jobs; adds them to ``sums``, by the bins that begin at ``edges``."""
+    # Plain loops: a month of a large pool has fifty million jobs at its looks.
+    alike: dict[tuple[str, int, int, int], list[int]] = {}
+    for slot in node.slots:
+        for claim in slot.claims:
+            seconds = now - int(claim.started_at)
+            if seconds < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
+                seconds = 0
+            group = claim.group
+            number = bisect_right(edges, seconds) if group != helped else -seconds
+            key = (group, claim.cores, claim.memory_mib, number)
+            row = alike.get(key)
+            if row is None:
+                alike[key] = [1, seconds]
+            else:
+                row[0] += 1
+                row[1] += seconds
+    name, power = node.spec.name, node.spec.hs06_per_core
+    rows = []
+    for (group, cores, memory_mib, number), (jobs, seconds) in alike.items():
+        age = seconds // jobs
+        rows.append(RunningJobs(name, group, cores, power, age, jobs, memory_mib))
+        bin_number = number - 1 if number > 0 else bisect_right(edges, age) - 1
+        total = sums.get((group, bin_number))
+        if total is None:
+            sums[group, bin_number] = [jobs, seconds]
+        else:
+            total[0] += jobs
+            total[1] += seconds
+    return rows
+
+
+def _ages(sums: _Sums, edges: Sequence[int]) -> dict[str, Ages]:
+    ages: dict[str, Ages] = {}
+    for (group, number), (jobs, seconds) in sums.items():
+        ages.setdefault(group, Ages()).add(age_bin(edges[number]), jobs, seconds)
+    return ages
