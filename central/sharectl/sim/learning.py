@@ -1,0 +1,62 @@
+"""Gymnasium environment over the twin, for learners of others (extra `learn`).
+
+    env = TwinEnv(SteppedRun(Episode(load("small-site"), strategy, 86_400.0)))
+
+A step is one cycle of sharectl. The observation has a row for each group with `OBSERVED` columns,
+which are figures of the ledger without units. The action has a number for each group: power to
+move, as part of all power that is shared out, above 0 to take from the group. Their mean is taken
+off first, so that what some give others get. The reward is that of `RewardWeights`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from sharectl.sim.training import REWARD, RewardWeights, Step, SteppedTwin
+
+OBSERVED = ("error", "mean", "trend", "setpoint", "single", "multi", "idle")
+"""Columns of `sharectl.control.learned.FEATURES`; all within -1 and 1."""
+
+Numbers = NDArray[np.float32]
+_SEEDS = 2**31
+
+
+class TwinEnv(gymnasium.Env[Numbers, Numbers]):
+    """The twin of a pool, one cycle of sharectl a step."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as gymnasium has it
+
+    def __init__(self, twin: SteppedTwin, weights: RewardWeights = REWARD) -> None:
+        self.twin = twin
+        self.weights = weights
+        groups = len(twin.groups)
+        self.observation_space = Box(-1.0, 1.0, (groups, len(OBSERVED)), np.float32)
+        self.action_space = Box(-1.0, 1.0, (groups,), np.float32)
+
+    def reset(
+        self, *, seed: Optional[int] = None, options: Optional[dict[str, Any]] = None
+    ) -> tuple[Numbers, dict[str, Any]]:
+        """Begin an episode; without a seed, with one drawn from the generator of the last."""
+        super().reset(seed=seed, options=options)
+        if seed is None:
+            seed = int(self.np_random.integers(_SEEDS))
+        step = self.twin.reset(seed)
+        return self._observation(step), {"seed": seed}
+
+    def step(self, action: Numbers) -> tuple[Numbers, float, bool, bool, dict[str, Any]]:
+        """Run a cycle; an episode has no end but that of its time."""
+        moved = np.clip(np.asarray(action, np.float64), -1.0, 1.0)
+        moved = moved - moved.mean()
+        outputs = dict(zip(self.twin.groups, map(float, moved)))
+        step = self.twin.step(outputs)
+        reward = self.weights.reward(step.figures)
+        return self._observation(step), reward, False, step.is_over, step.figures._asdict()
+
+    def _observation(self, step: Step) -> Numbers:
+        rows = [[step.values[group][name] for name in OBSERVED] for group in self.twin.groups]
+        return np.clip(np.asarray(rows, np.float32), -1.0, 1.0)
