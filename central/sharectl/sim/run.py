@@ -1,0 +1,230 @@
+"""A run of the twin: the one place where scenario, strategy and pool are put together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl.errors import SettingError
+from sharectl.sim.classads import JobRequirements, SiteStart, start_of_snippets
+from sharectl.sim.engine import Setup, Twin
+from sharectl.sim.group_quotas import GroupQuota, QuotaTree
+from sharectl.sim.look import unix
+from sharectl.sim.pool import ShapedKind, SimSlot, group_of
+from sharectl.sim.records import JobKind, NodeSpec, Outcome, Workload
+from sharectl.sim.scenario import Scenario
+from sharectl.sim.start import StartKnobs
+from sharectl.sim.steering import Steering
+from sharectl.sim.strategies import Strategy, multicore_ratio, with_static
+
+Progress = Callable[[float], None]
+"""Is called with the part of the run that is done."""
+
+
+class Requirements:
+    """Requirements of jobs, tried on empty slots as HTCondor would."""
+
+    def __init__(self) -> None:
+        self._expressions: dict[str, JobRequirements] = {}
+        self._met: dict[tuple[int, int], bool] = {}
+
+    def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Tell if a slot meets the requirements of a job."""
+        if not kind.requirements:
+            return True
+        key = id(slot), kind.shape
+        met = self._met.get(key)
+        if met is None:
+            text = kind.requirements
+            if text not in self._expressions:
+                self._expressions[text] = JobRequirements(text, f"requirements of {kind.account}")
+            empty = slot_attributes(slot, slot.spec.cores, slot.spec.memory_mib)
+            met = self._expressions[text].accepts(job_attributes(kind), empty, 0.0)
+            self._met[key] = met
+        return met
+
+
+def job_attributes(kind: ShapedKind) -> dict[str, Any]:
+    """Attributes of a job: name in lower case -> value."""
+    custom = {f"request{name.lower()}": count for name, count in kind.custom}
+    return {
+        "requestcpus": kind.cores,
+        "requestmemory": kind.memory_mib,
+        "requestdisk": kind.disk_kib,
+        "accountinggroup": kind.submitter,
+        "acctgroup": kind.account,
+        **custom,
+    }
+
+
+def slot_attributes(slot: SimSlot, cores: int, memory_mib: int) -> dict[str, Any]:
+    """Attributes of a partitionable slot with so much that is free: name in lower case -> value."""
+    spec, node = slot.spec, slot.node.spec
+    return {
+        "cpus": cores,
+        "memory": memory_mib,
+        "disk": spec.disk_kib,
+        "totalslotcpus": spec.cores,
+        "totalslotmemory": spec.memory_mib,
+        "totalcpus": node.cores,
+        "machine": node.name,
+        "partitionableslot": True,
+        "slottype": "Partitionable",
+        "t1_wn_hs06": node.cores * node.hs06_per_core,
+        "t1_multicoreonly": node.multicore_only,
+        **{name.lower(): count for name, count in spec.custom.items()},
+    }
+
+
+def site_start(paths: Sequence[Path]) -> Callable[[SimSlot, ShapedKind, float], bool]:
+    """START of the site's own snippets."""
+    start = start_of_snippets(paths)
+    expression = SiteStart(start.site, ", ".join(map(str, paths)), start.attributes)
+
+    def admits(slot: SimSlot, kind: ShapedKind, now: float) -> bool:
+        mine = slot_attributes(slot, slot.free_cores, slot.free_memory_mib)
+        return expression.admits(mine, job_attributes(kind), unix(now))
+
+    return admits
+
+
+class Run:
+    """A run that can be halted at any moment."""
+
+    def __init__(
+        self, scenario: Scenario, strategy: Strategy, seed: int, seconds: Optional[float] = None
+    ) -> None:
+        self.scenario, self.strategy, self.seed = scenario, strategy, seed
+        self.config = scenario.plan_config(strategy.control)
+        self.begin = scenario.warmup_seconds
+        self.end = scenario.end_seconds if seconds is None else self.begin + seconds
+        workload = scenario.workload(seed)
+        pledges = self.config.shared_hs06
+        nodes = _nodes(scenario, strategy, pledges, workload)
+        start, meets = scenario.start, Requirements()
+        setup = Setup(
+            nodes=nodes,
+            pledge_hs06=pledges,
+            quotas=_quotas(scenario, nodes),
+            negotiator=scenario.negotiator,
+            access=scenario.access,
+            start=StartKnobs(
+                enabled=strategy.grace or strategy.steering is not None,
+                actuation=strategy.steering or "live",
+                multicore_cores=start.multicore_cores,
+                grace_seconds=start.grace_seconds if strategy.grace else 0.0,
+            ),
+            meets=meets,
+            site_start=site_start(start.files) if start.files else None,
+            seed=seed,
+        )
+        self.twin = Twin(setup, workload)
+        self.steering: Optional[Steering] = None
+        if strategy.steering is not None:
+            loop = strategy.loop_of(scenario.loop)
+            self.steering = Steering(
+                self.twin, self.config, loop, strategy.steering, seed, meets=meets
+            )
+        if strategy.defrag is not None:
+            raise SettingError([f"{strategy.name}: condor_defrag is not simulated yet"])
+        self._measured_from: Optional[float] = None
+
+    def until(self, time: float, progress: Optional[Progress] = None) -> None:
+        """Let the pool run until a time, and measure once the warm-up is over."""
+        twin, step = self.twin, self.scenario.sample_seconds
+        if self._measured_from is None and time >= self.begin:
+            twin.run(self.begin)
+            twin.forget()
+            self._measured_from = self.begin
+        if self._measured_from is None:
+            twin.run(time)
+            return
+        while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:
+            twin.run(following)
+            twin.sample(step)
+            if progress is not None:
+                progress(following / self.end)
+        twin.run(time)
+
+    def outcome(self, *, complete: bool = True) -> Outcome:
+        """Outcome of the intervals that have ended."""
+        twin = self.twin
+        step = self.scenario.sample_seconds
+        counts = twin.counts
+        return Outcome(
+            scenario=self.scenario.name,
+            strategy=self.strategy.name,
+            seed=self.seed,
+            seconds=len(twin.times) * step,
+            times=tuple(time - self.begin for time in twin.times),
+            pool_cores=sum(node.spec.cores for node in twin.nodes),
+            pool_hs06=sum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
+            groups=twin.measured().outcomes(),
+            idle_core_seconds=dict(twin.idle.seconds),
+            idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
+            refusals=int(counts["refusals"]),
+            evicted_jobs=int(counts["evicted_jobs"]),
+            lost_core_seconds=counts["lost_core_seconds"],
+            drained_nodes=int(counts["drained_nodes"]),
+            cycles=int(counts["cycles"]),
+            plans=int(counts["plans"]),
+            changed_targets=int(counts["changed_targets"]),
+            complete=complete,
+        )
+
+
+def simulate(
+    scenario: Scenario,
+    strategy: Strategy,
+    seed: int,
+    seconds: Optional[float] = None,
+    progress: Optional[Progress] = None,
+) -> Outcome:
+    """Outcome of a strategy; interrupted by Ctrl-C, of the time until then."""
+    run = Run(scenario, strategy, seed, seconds)
+    try:
+        run.until(run.end, progress)
+    except KeyboardInterrupt:
+        return run.outcome(complete=False)
+    return run.outcome()
+
+
+def _nodes(
+    scenario: Scenario, strategy: Strategy, pledges: Mapping[str, float], workload: Workload
+) -> tuple[NodeSpec, ...]:
+    nodes = scenario.nodes_of()
+    if strategy.static is None:
+        return nodes
+    ratio = strategy.static.ratio
+    if ratio is None:
+        ratio = multicore_ratio(pledges, _multicore_parts(workload.kinds, tuple(pledges)))
+    return with_static(nodes, ratio)
+
+
+def _multicore_parts(kinds: Sequence[JobKind], groups: tuple[str, ...]) -> dict[str, float]:
+    """Group -> part of its kinds of jobs that are multicore."""
+    sizes: defaultdict[str, list[bool]] = defaultdict(list)
+    for kind in kinds:
+        sizes[group_of(kind.account, groups)].append(kind.cores > 1)
+    return {group: sum(multicore) / len(multicore) for group, multicore in sizes.items()}
+
+
+def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
+    knobs = scenario.negotiator
+    if knobs.quotas == "none":
+        return QuotaTree()
+    pledges = scenario.config.tree.pledge_hs06
+    top = sum(hs06 for name, hs06 in pledges.items() if "." not in name)
+    by_cores = knobs.slot_weight == "cores"
+    weight = sum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+    return QuotaTree(
+        GroupQuota(
+            name,
+            weight * hs06 / top,
+            accept_surplus=knobs.accept_surplus,
+            autoregroup=knobs.autoregroup,
+        )
+        for name, hs06 in pledges.items()
+    )
