@@ -116,7 +116,7 @@ class SiteExpressions:
 
     @property
     def reads_time(self) -> bool:
-        """Whether an answer may change by the clock alone."""
+        """Tell if an answer may change by the clock alone."""
         conditions = (self._start, *self._requirements.values())
         return any(condition is not None and condition.reads_time for condition in conditions)
 

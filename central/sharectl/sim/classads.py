@@ -105,7 +105,7 @@ class Condition:
 
     @property
     def names(self) -> tuple[Optional[tuple[str, ...]], Optional[tuple[str, ...]]]:
-        """Attributes of its own ad and of the other one that it may read; None for all."""
+        """Attributes of the first ad and of the second that it may read; None for all."""
         return (None, None) if self.reads_all else (self.my_names, self.target_names)
 
     @property
