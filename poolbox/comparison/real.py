@@ -24,8 +24,8 @@ from sharectl.sim.strategies import Strategy
 
 FILL_SECONDS = 300.0
 FULL_RATIO = 0.9
-"""Jobs started, as part of the cores, when the pool counts as full: condor_defrag may drain some
-nodes meanwhile."""
+"""Jobs started, as part of the cores for them, when the pool counts as full: some nodes may be
+drained meanwhile."""
 LOOK_SECONDS = 0.5
 JOBS = """\
 executable = /bin/sleep
@@ -81,6 +81,11 @@ class RealPool:
         self.cycles: list[Cycle] = []
         self.filled_from = self.began = 0.0
         """Unix seconds of the begin of the warm-up, and of its end."""
+        self._open_cores = sum(
+            node.cores
+            for node in strategies.nodes_of(comparison, strategy)
+            if not node.multicore_only
+        )
         self._configuration = self._configured(strategy) if loop else None
         self._period_seconds = loop.period_seconds if loop else 0.0
         self._next_cycle = 0.0
@@ -113,7 +118,7 @@ class RealPool:
     def _is_full(self) -> bool:
         if time.time() - self.filled_from < self.comparison.warm_up_seconds:
             return False
-        return len(events(self.log, EXECUTE)) >= FULL_RATIO * self.comparison.cores
+        return len(events(self.log, EXECUTE)) >= FULL_RATIO * self._open_cores
 
     def _submit(self, batch: range) -> None:
         jobs = self.comparison.jobs[batch.start : batch.stop]

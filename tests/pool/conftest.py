@@ -27,6 +27,7 @@ from tests.pool.sharectl_command import Sharectl
 HERE = Path(__file__).parent
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 LONGEST = (
+    "test_twin",
     "test_faults_of_delivery",
     "test_faults_of_daemons",
     "test_groups_of_claims",

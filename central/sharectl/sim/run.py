@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from sharectl.errors import SettingError
 from sharectl.sim.classads import JobRequirements, SiteStart, start_of_snippets
+from sharectl.sim.defrag import Defragmenter
 from sharectl.sim.engine import Setup, Twin
 from sharectl.sim.group_quotas import GroupQuota, QuotaTree
 from sharectl.sim.look import unix
@@ -128,7 +128,7 @@ class Run:
                 self.twin, self.config, loop, strategy.steering, seed, meets=meets
             )
         if strategy.defrag is not None:
-            raise SettingError([f"{strategy.name}: condor_defrag is not simulated yet"])
+            Defragmenter(self.twin, strategy.defrag, seed)
         self._measured_from: Optional[float] = None
 
     def until(self, time: float, progress: Optional[Progress] = None) -> None:

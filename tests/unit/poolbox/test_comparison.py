@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from poolbox import PoolboxError, event_log
-from poolbox.comparison import recording, strategies
-from poolbox.comparison.recording import Run, figures
+from poolbox.comparison import deviation, recording, strategies
+from poolbox.comparison.recording import Figures, Run, figures
 from poolbox.comparison.scenario import SCENARIOS, Comparison, Job, Node
 from sharectl.config.load import load
 from sharectl.sim.strategies import Strategy
@@ -143,3 +143,39 @@ def test_a_recipe_keeps_its_proportion_of_draining_to_whole_nodes(
 
     assert (scaled.max_whole, scaled.max_concurrent) == (5, concurrent)
     assert scaled.machines_per_hour == 60 * strategy.defrag.machines_per_hour
+
+
+def figures_of_cores(cores: float, rms_hs06: float = 0.0) -> Figures:
+    return Figures(
+        times=(5.0,),
+        cores={"alice": (cores,)},
+        power_hs06={"alice": (cores,)},
+        idle_cores=(0.0,),
+        rms_hs06={"alice": rms_hs06},
+        starts_by_cores={},
+        done_by_cores={},
+        evicted_jobs=0,
+        lost_core_seconds=0.0,
+    )
+
+
+def test_a_deviation_is_an_error_as_far_as_it_is_beyond_chance() -> None:
+    twins = [figures_of_cores(cores) for cores in (40, 50, 60)]
+    (seen,) = deviation.deviations(figures_of_cores(90), figures_of_cores(50), twins, 100)
+
+    assert isclose(seen.ratio, 0.4)
+    assert isclose(seen.chance, 2 * 0.1 * (4 / 3) ** 0.5)
+    assert isclose(seen.error, seen.ratio - seen.chance)
+    assert seen.same_jobs == 0.5
+    (within,) = deviation.deviations(figures_of_cores(60), figures_of_cores(50), twins, 100)
+    assert within.error == 0
+
+
+def test_an_order_is_contradicted_by_pools_that_differ_more_than_chance_alone() -> None:
+    twins = {"live": (100.0, 110.0), "defrag": (80.0, 90.0)}
+
+    assert deviation.contradictions({"live": 95.0, "defrag": 100.0}, twins) == []
+    assert deviation.contradictions({"live": 95.0, "defrag": 200.0}, twins) == [
+        "live is 105 HS06 better than defrag on pools, and 20 HS06 worse in the twin"
+    ]
+    assert deviation.contradictions({"live": 200.0, "defrag": 95.0}, twins) == []
