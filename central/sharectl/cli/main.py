@@ -39,6 +39,7 @@ VERBS = {
     "check": "check the configuration or snippets before use (policies: `consumption check`)",
     "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
+    "learn": "train the policy of the law `learned` on simulated pools",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""

@@ -1,0 +1,159 @@
+"""``sharectl learn``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharectl.cli import options
+
+if TYPE_CHECKING:  # a start loads no YAML
+    from sharectl.sim.stepped import Episode
+    from sharectl.sim.training import Generation, Weights
+
+_MOST = 10_000
+_SCENARIO_FILES = "shipped name, or a file; several are learned from together"
+_EPILOG = """\
+Trains the policy of the law `learned` on simulated pools, by a seeded evolution strategy that
+begins at the law latest. It tries population x generations policies, each on all seeds of all
+scenarios. The reward of a cycle is -(error + idle + 0.02 x churn): power that the wrong groups used
+as part of all that was used, cores idle while jobs were pending, and targets that changed by nodes.
+
+  sharectl learn small-site -o policy.json
+  sharectl learn small-site site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
+
+Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}, and
+sharectl replay --law learned --set control.policy=FILE. Compare it on jobs that it has not seen:
+bench/learned.py.
+
+The same seed and date give the same file, on any number of cores.
+
+exit codes: 0 ok, 2 usage, 65 bad job log, 74 the file cannot be written, 78 scenario, 130
+interrupted (no file is written)"""
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= _MOST:
+            raise ValueError(f"{text[:20]!r}: write a whole number from {least} to {_MOST}")
+        return int(text)
+
+    return parsed
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenarios", nargs="+", metavar="SCENARIO", help=_SCENARIO_FILES)
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="policy to write"
+    )
+    parser.add_argument(
+        "--strategy", default="live", help="strategy that steers (default: %(default)s)"
+    )
+    numbers = (
+        ("--hours", 1, 48, "hours of each episode, after the warm-up"),
+        ("--seeds", 1, 2, "seeds of each scenario, the first is --seed"),
+        ("--seed", 0, 1, "seed of the search too"),
+        ("--generations", 1, 12, "generations"),
+        ("--population", 2, 8, "policies of a generation"),
+    )
+    for option, least, default, words in numbers:
+        parser.add_argument(
+            option,
+            type=_whole(least),
+            default=default,
+            metavar="N",
+            help=f"{words} (default: %(default)s)",
+        )
+    parser.add_argument(
+        "--date", default="", metavar="TEXT", help="date to write into the policy (default: none)"
+    )
+    parser.add_argument("--jobs", type=_whole(1), metavar="N", help="runs at once (default: cores)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Train a policy, and write it."""
+    from sharectl.control.learned import Training
+    from sharectl.files.documents import Document
+    from sharectl.sim import many, stepped
+    from sharectl.sim.training import Evolution, trained
+
+    if not arguments.date.isprintable() or len(arguments.date) > 100:  # noqa: PLR2004 - a line
+        arguments.usage_error("--date is one line of at most 100 characters")
+    episodes = _episodes(arguments)
+    seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
+    size = Evolution(arguments.generations, arguments.population)
+    processes = arguments.jobs or many.cores()
+    evaluate = partial(_scores, episodes, seeds, size.half_life_seconds, processes)
+    training = Training(
+        scenarios=tuple(episode.scenario.name for episode in episodes),
+        seeds=seeds,
+        date=arguments.date,
+        score=0.0,
+        score_before=0.0,
+        method="",
+    )
+    policy = trained(size, arguments.seed, evaluate, training, _note)
+    document = Document(arguments.output, stepped.MAX_POLICY_BYTES)
+    content = asdict(policy)
+    document.replace(content)
+    words = f"score {policy.training.score:.5f}, latest {policy.training.score_before:.5f}"
+    options.show(arguments, "policy", content, [f"{arguments.output}: {words}"])
+    return 0
+
+
+def _episodes(arguments: argparse.Namespace) -> list[Episode]:
+    from sharectl.sim.file import load
+    from sharectl.sim.stepped import Episode
+    from sharectl.sim.strategy_file import read_strategies
+
+    strategies = read_strategies(arguments.strategy)
+    if len(strategies) != 1 or strategies[0].steering is None:
+        arguments.usage_error("--strategy: name one strategy in which sharectl runs, such as live")
+    seconds = arguments.hours * 3600.0
+    loaded = [load(name) for name in arguments.scenarios]
+    return [
+        Episode(replace(scenario, days=arguments.hours / 24), strategies[0], seconds)
+        for scenario in loaded
+    ]
+
+
+def _scores(
+    episodes: Sequence[Episode],
+    seeds: Sequence[int],
+    half_life_seconds: float,
+    processes: int,
+    policies: Sequence[Weights],
+) -> list[float]:
+    """Mean score of each policy over all episodes and seeds."""
+    from sharectl.sim.many import run_many
+    from sharectl.sim.stepped import PolicyTrial, scores
+
+    trials = [
+        PolicyTrial(episode, seed, weights, half_life_seconds)
+        for weights in policies
+        for episode in episodes
+        for seed in seeds
+    ]
+    # One process a core, which starts once a generation.
+    parts = [trials[number::processes] for number in range(min(processes, len(trials)))]
+    done = run_many([partial(scores, part) for part in parts], processes, lambda _part: None)
+    if any(part is None for part in done):
+        raise KeyboardInterrupt
+    flat = [0.0] * len(trials)
+    for number, part in enumerate(done):
+        flat[number::processes] = part or []
+    runs = len(episodes) * len(seeds)
+    return [sum(flat[at : at + runs]) / runs for at in range(0, len(flat), runs)]
+
+
+def _note(generation: Generation) -> None:
+    if sys.stderr.isatty():
+        options.say([f"generation {generation.number}: best score {generation.best_score:.5f}"])
+
+
+VERBS = {"learn": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

@@ -1,0 +1,167 @@
+"""The twin that halts before each cycle of sharectl, and the verb that trains on it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from sharectl.cli.main import main
+from sharectl.config.laws import with_laws
+from sharectl.control.laws import Control, Move
+from sharectl.control.learned import FEATURES
+from sharectl.control.steering import SteeringConfig
+from sharectl.sim.file import parse
+from sharectl.sim.learning import TwinEnv
+from sharectl.sim.stepped import (
+    Episode,
+    Halting,
+    PolicyTrial,
+    SteppedRun,
+    control_of,
+    score,
+    scores,
+)
+from sharectl.sim.strategy_file import read_strategies
+from sharectl.sim.training import START, StepFigures
+
+SCENARIO = """
+nodes: [{name: wn, count: 4, cores: 16, hs06_per_core: 10}]
+groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
+jobs:
+  - {group: alice, run_time: "exponential:3600", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:7200", keep_pending: 5}
+warmup_hours: 2
+days: 1
+"""
+HOURS = 8
+PERIOD_SECONDS = 1020.0
+
+
+@pytest.fixture(scope="module")
+def episode() -> Episode:
+    (live,) = read_strategies("live")
+    return Episode(parse(SCENARIO, "small"), live, HOURS * 3600.0)
+
+
+def figures(episode: Episode, control: Control, seed: int = 1) -> list[StepFigures]:
+    run = Halting(episode, seed, lambda steering: replace(steering, control=control, by_group={}))
+    steps = []
+    while not run.is_over:
+        steps.append(run.step())
+    return steps
+
+
+def test_an_agent_that_acts_as_a_policy_gets_its_figures(episode: Episode) -> None:
+    """Limits, dwell, give-up and the deadband act on an agent as on every law."""
+    twin = SteppedRun(episode)
+    step = twin.reset(1)
+    steps = []
+    while not step.is_over:
+        step = twin.step({group: values["error"] for group, values in step.values.items()})
+        steps.append(step.figures)
+    assert steps == figures(episode, control_of(START, 7200.0))
+    assert len(steps) == int(HOURS * 3600 / PERIOD_SECONDS) - 1
+    assert any(figure.churn_ratio > 0 for figure in steps)
+    assert any(figure.error_ratio > 0 for figure in steps)
+
+
+def test_values_are_those_of_the_cycle_that_comes(episode: Episode) -> None:
+    twin = SteppedRun(episode)
+    step = twin.reset(2)
+    assert {tuple(values) for values in step.values.values()} == {tuple(FEATURES)}
+    before = dict(step.values)
+    # The cycle's own look comes last before the next halt.
+    seen = []
+    act = twin._act  # noqa: SLF001 - what the law of the cycle is given
+
+    def note(*arguments: Any) -> Move:
+        move = act(*arguments)
+        seen.append(dict(twin._values))  # noqa: SLF001
+        return move
+
+    assert twin._halting is not None  # noqa: SLF001
+    loop = twin._halting.loop  # noqa: SLF001
+    laws = {
+        group: replace(control, loaded=lambda *rest, group=group: note(group, *rest))
+        for group, control in loop.config.steering.by_group.items()
+    }
+    loop.config = replace(loop.config, steering=replace(loop.config.steering, by_group=laws))
+    twin.step(dict.fromkeys(twin.groups, 0.0))
+    assert seen[len(twin.groups) - 1] == before
+
+
+def test_a_real_twin_passes_the_checks_of_gymnasium(episode: Episode) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*spec.*")
+        check_env(TwinEnv(SteppedRun(episode)), skip_render_check=True)
+
+
+def test_an_agent_steers(episode: Episode) -> None:
+    """Power that is taken from alice all the time is hers no more, and cms has it."""
+    errors = []
+    for sign in (1.0, -1.0):
+        env = TwinEnv(SteppedRun(episode))
+        env.reset(seed=1)
+        total, is_over = 0.0, False
+        while not is_over:
+            seen, _, _, is_over, _ = env.step(np.asarray([sign, -sign], np.float32))
+            total += float(seen[0, 0])
+        errors.append(total)
+    assert errors[0] < 0 < errors[1]
+
+
+def test_scores_do_not_know_the_processes(episode: Episode) -> None:
+    trials = [PolicyTrial(episode, seed, START, 7200.0) for seed in (1, 2)]
+    alone = scores(trials, lambda _part: None)
+    assert alone == [score(episode, seed, control_of(START, 7200.0)) for seed in (1, 2)]
+    assert alone[0] != alone[1]
+
+
+def test_a_strategy_without_cycles_has_no_steps(episode: Episode) -> None:
+    (nothing,) = read_strategies("nothing")
+    with pytest.raises(ValueError, match="no cycles of sharectl"):
+        Halting(replace(episode, strategy=nothing), 1, lambda steering: steering)
+
+
+def test_learn_writes_a_policy_that_a_configuration_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, policy = tmp_path / "small.yaml", tmp_path / "policy.json"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    size = ("--hours", "2", "--seeds", "1", "--generations", "1", "--population", "2")
+    command = ["learn", str(scenario), "-o", str(policy), *size, "--date", "2026-01-01"]
+    texts = []
+    for jobs in ("1", "2"):
+        assert main([*command, "--jobs", jobs]) == 0
+        texts.append(policy.read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    assert capsys.readouterr().out.startswith(f"{policy}: score -0.")
+    training = json.loads(texts[0])["training"]
+    assert (training["scenarios"], training["seeds"]) == (["small"], [1])
+    assert training["date"] == "2026-01-01"
+    law = with_laws(SteeringConfig(Control("learned", policy=policy))).control.loaded
+    assert law is not None
+
+
+def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = str(tmp_path / "policy.json")
+    for words, code, message in (
+        (("learn", "small-site"), 2, "-o/--output"),
+        (("learn", "small-site", "-o", policy, "--strategy", "nothing"), 2, "sharectl runs"),
+        (("learn", "small-site", "-o", policy, "--hours", "0"), 2, "whole number from 1"),
+        (("learn", "small-site", "-o", policy, "--date", "a\nb"), 2, "--date is one line"),
+        (("learn", "no-such-site", "-o", policy), 78, "no-such-site"),
+    ):
+        try:
+            ended = main(list(words))
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        assert (ended, message in capsys.readouterr().err) == (code, True), words
