@@ -40,6 +40,7 @@ VERBS = {
     "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
     "learn": "train the policy of the law `learned` on simulated pools",
+    "tune": "search the settings that keep a simulated pool nearest to its pledges",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""

@@ -42,6 +42,7 @@ class _State(Generic[Result]):
     results: list[Optional[Result]]
     parts: list[float]
     progress: Progress
+    done: Callable[[int, Result], object]
     interrupts: list[int]
     running: dict[Connection, tuple[int, SpawnProcess]] = field(default_factory=dict)
 
@@ -50,6 +51,12 @@ class _State(Generic[Result]):
         self.parts[number] = part
         self.progress(fsum(self.parts) / len(self.parts))
 
+    def end(self, number: int, result: Result) -> None:
+        """Keep the result of a task."""
+        self.results[number] = result
+        self.done(number, result)
+        self.report(number, 1.0)
+
 
 def cores() -> int:
     """Cores that this process may use."""
@@ -57,15 +64,20 @@ def cores() -> int:
 
 
 def run_many(
-    tasks: Sequence[Task[Result]], processes: int, progress: Progress
+    tasks: Sequence[Task[Result]],
+    processes: int,
+    progress: Progress,
+    done: Callable[[int, Result], object] = lambda _number, _result: None,
 ) -> list[Optional[Result]]:
     """Result of each task; None of those that had none when Ctrl-C was pressed.
+
+    ``done`` gets the number of a task and its result as soon as there is one.
 
     Raises SharectlError of the first task that failed; a second Ctrl-C raises KeyboardInterrupt.
     """
     with _interrupts() as interrupts:
         state: _State[Result] = _State(
-            [None] * len(tasks), [0.0] * len(tasks), progress, interrupts
+            [None] * len(tasks), [0.0] * len(tasks), progress, done, interrupts
         )
         if min(processes, len(tasks)) <= 1:
             _run_here(tasks, state)
@@ -101,8 +113,7 @@ def _run_here(tasks: Sequence[Task[Result]], state: _State[Result]) -> None:
                 raise KeyboardInterrupt
             state.report(number, part)
 
-        state.results[number] = task(progress)
-        state.report(number, 1.0)
+        state.end(number, task(progress))
 
 
 def _run_beside(tasks: Sequence[Task[Result]], processes: int, state: _State[Result]) -> None:
@@ -158,8 +169,7 @@ def _receive(connection: Connection, state: _State[Result]) -> None:
     del state.running[connection]
     connection.close()
     if kind == "result":
-        state.results[number] = value
-        state.report(number, 1.0)
+        state.end(number, value)
     elif kind == "error":
         text, code = value
         failure = SharectlError(text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from sharectl.errors import MissingExtraError
+from sharectl.errors import MissingExtraError, SharectlError
 from sharectl.sim.tuning import (
     Candidate,
     Evaluate,
@@ -82,6 +82,7 @@ class Search:
         self.seeds = size.seeds_from(seed)
         self.results: dict[Task, Result] = {}
         self.tried: list[Settings] = []
+        self._default = tuple((p.key, p.default) for p in self.parameters)
         self._evaluate = evaluate
         self._optuna = library()
         # `constant_liar` keeps the settings of a batch apart.
@@ -93,6 +94,9 @@ class Search:
         """Try settings, and compare the best ones with the default on further seeds."""
         note("default")
         self._measure([()], self.seeds[0])
+        default = self._candidate(())
+        if default.searched is None:
+            raise SharectlError(f"the scenario cannot be simulated as it is: {default.problem}")
         self._begin_at_default()
         while len(self.tried) < self.size.trials:
             chosen = self._choose(min(self.size.batch, self.size.trials - len(self.tried)))
@@ -126,8 +130,7 @@ class Search:
         tasks = dict.fromkeys(Task(settings, seed) for settings in several for seed in seeds)
         missing = [task for task in tasks if task not in self.results]
         if missing:
-            for task, result in self._evaluate(missing):
-                self.results[task] = result
+            self._evaluate(missing, self.results.__setitem__)
 
     def _ranked(self) -> list[Candidate]:
         every = map(self._candidate, self.tried)
@@ -181,8 +184,8 @@ class Search:
         while len(chosen) < count:
             trial = self._study.ask()
             settings = tuple((p.key, self._suggested(trial, p)) for p in self.parameters)
-            if settings in self.tried:
-                self._tell(trial, settings)
+            if settings in self.tried or settings == self._default:
+                self._tell(trial, () if settings == self._default else settings)
                 repeated += 1
                 if repeated > _MOST_REPEATED:
                     break

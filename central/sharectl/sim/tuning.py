@@ -6,11 +6,11 @@ scenario as it is, without a setting.
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Callable, NamedTuple, Optional, Union
+
+from sharectl.sim.answers import Spread, spread
 
 Value = Union[bool, int, float, str, None]
 Settings = tuple[tuple[str, Value], ...]
@@ -45,8 +45,10 @@ class Score(NamedTuple):
 
 Result = Union[Score, str]
 """Score of a task, or the problem that kept it from having any."""
-Evaluate = Callable[[Sequence[Task]], Iterable[tuple[Task, Result]]]
-"""Results of tasks, in any order, as they come."""
+Take = Callable[[Task, Result], None]
+"""Takes the result of a task."""
+Evaluate = Callable[[Sequence[Task], Take], None]
+"""Hands over the results of tasks, in any order, as they come."""
 
 OBJECTIVES = {
     "balanced": "RMS error, % of the pool's power, plus the idle price times idle core-hours, % of "
@@ -165,43 +167,24 @@ def lines_of(settings: Settings) -> list[str]:
 
 
 @dataclass(frozen=True)
-class SeedSpread:
-    """Numbers of several seeds."""
-
-    mean: float
-    sd: float
-    """Standard deviation of a sample; 0 of a single seed."""
-    least: float
-    most: float
-    seeds: int
-
-
-def spread(values: Sequence[float]) -> Optional[SeedSpread]:
-    """Spread of numbers; None without any."""
-    if not values:
-        return None
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    mean = math.fsum(values) / len(values)
-    return SeedSpread(mean, deviation, min(values), max(values), len(values))
-
-
-@dataclass(frozen=True)
 class Candidate:
     """Settings that were tried, with the spread of the objective and of its parts."""
 
     settings: Settings
-    searched: Optional[SeedSpread]
+    searched: Optional[Spread]
     """Objective, % over the seeds of the search; None if a seed failed."""
-    confirmed: Optional[SeedSpread] = None
+    confirmed: Optional[Spread] = None
     """Objective, % over seeds that the search did not use."""
-    error_percent: Optional[SeedSpread] = None
+    error_percent: Optional[Spread] = None
     """RMS error over the seeds of the confirmation, else of the search."""
-    idle_percent: Optional[SeedSpread] = None
-    idle_core_hours: Optional[SeedSpread] = None
-    gain: Optional[SeedSpread] = None
+    idle_percent: Optional[Spread] = None
+    idle_core_hours: Optional[Spread] = None
+    gain: Optional[Spread] = None
     """Objective of the default less that of these settings, of the same seeds, %."""
     wins: int = 0
     """Seeds of the confirmation on which it is better than the default."""
+    compared: int = 0
+    """Seeds of the confirmation that both have."""
     problem: Optional[str] = None
     """Reason why a seed failed."""
 
@@ -225,11 +208,22 @@ class Tuning:
     """False if it was interrupted."""
 
     @property
+    def makes_no_difference(self) -> bool:
+        """Tell if all settings have the default's objective."""
+        every = [candidate.searched for candidate in (self.default, *self.best)]
+        return len(every) > 1 and len({spread.mean for spread in every if spread}) == 1
+
+    @property
     def advised(self) -> Optional[Candidate]:
         """Settings that beat the default on most seeds of the confirmation; None without any."""
         for candidate in self.best:
             gain = candidate.gain
-            if candidate.confirmed and gain and gain.mean > 0 and 2 * candidate.wins > gain.seeds:
+            if (
+                candidate.confirmed
+                and gain
+                and gain.mean > 0
+                and 2 * candidate.wins > candidate.compared
+            ):
                 return candidate
         return None
 
@@ -247,7 +241,7 @@ def candidate_of(
         scores.append([answer for answer in answers if isinstance(answer, Score)])
     every = [results.get(Task(settings, seed)) for some in seeds for seed in some]
     searched, confirmed = (
-        spread([objective.value(score) for score in some]) if len(some) == len(expected) else None
+        _spread([objective.value(score) for score in some]) if len(some) == len(expected) else None
         for some, expected in zip(scores, seeds)
     )
     shown = scores[1] if confirmed else scores[0]
@@ -261,10 +255,15 @@ def candidate_of(
         settings=settings,
         searched=searched,
         confirmed=confirmed,
-        error_percent=spread([score.error_percent for score in shown]),
-        idle_percent=spread([score.idle_percent for score in shown]),
-        idle_core_hours=spread([score.idle_core_hours for score in shown]),
-        gain=spread(gains) if confirmed else None,
+        error_percent=_spread([score.error_percent for score in shown]),
+        idle_percent=_spread([score.idle_percent for score in shown]),
+        idle_core_hours=_spread([score.idle_core_hours for score in shown]),
+        gain=_spread(gains) if confirmed else None,
         wins=sum(gain > 0 for gain in gains) if confirmed else 0,
+        compared=len(gains) if confirmed else 0,
         problem=next((answer for answer in every if isinstance(answer, str)), None),
     )
+
+
+def _spread(values: Sequence[float]) -> Optional[Spread]:
+    return spread(values) if values else None

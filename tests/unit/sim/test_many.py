@@ -146,3 +146,16 @@ def test_a_parent_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     parent.communicate(timeout=DEADLINE_SECONDS)
     assert len(children) == 2
     wait_until(lambda: all(is_gone(pid) for pid in children))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_are_handed_over_as_they_come(processes: int) -> None:
+    came: list[tuple[int, int]] = []
+    tasks: list[Task[int]] = [partial(square, number) for number in range(3)]
+
+    def done(number: int, result: int) -> None:
+        came.append((number, result))
+
+    results = run_many(tasks, processes, lambda _part: None, done)
+    assert sorted(came) == list(enumerate(results))
+    assert (came[0][0] == 0) == (processes == 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from sharectl.errors import MissingExtraError
+from sharectl.errors import MissingExtraError, SharectlError
 from sharectl.sim.search import Search, SearchSize
-from sharectl.sim.tuning import Objective, Parameter, Result, Score, Settings, Task, Tuning
+from sharectl.sim.tuning import Objective, Parameter, Result, Score, Settings, Take, Task, Tuning
 
 GIVE_UP = Parameter("control.give_up_seconds", low=1, high=604_800, log=True, nullable=True)
 LAW = Parameter("control.law", "latest", ("latest", "ewma", "pid"))
@@ -37,13 +37,13 @@ class Simulations:
         self.most = most
         self.batches: list[list[Task]] = []
 
-    def __call__(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+    def __call__(self, tasks: Sequence[Task], take: Take) -> None:
         self.batches.append(list(tasks))
         for task in sorted(tasks, key=lambda _task: self.order.random()):
             self.most -= 1
             if self.most < 0:
                 raise KeyboardInterrupt
-            yield task, result(*task)
+            take(task, result(*task))
 
 
 def search(simulations: Simulations, seed: int = 1, size: SearchSize = SMALL) -> Tuning:
@@ -74,10 +74,10 @@ def test_a_seed_gives_the_same_whatever_the_order_of_results() -> None:
     assert search(Simulations(), seed=2) != search(Simulations())
 
 
-def test_no_settings_are_tried_twice_and_a_small_domain_ends_the_search() -> None:
+def test_nothing_is_tried_twice_and_a_small_domain_ends_the_search() -> None:
     simulations = Simulations()
     tuning = Search((LAW,), Objective(), SMALL, 1, simulations).run()
-    assert tuning.tried == 3
+    assert tuning.tried == 2
     tasks = [task for batch in simulations.batches for task in batch]
     assert len(tasks) == len(set(tasks))
 
@@ -95,15 +95,26 @@ def test_an_interrupted_search_has_its_best_so_far() -> None:
 
 def test_settings_that_fail_are_left_out_and_the_rest_goes_on() -> None:
     class SomeFail(Simulations):
-        def __call__(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
-            for task, score in super().__call__(tasks):
+        def __call__(self, tasks: Sequence[Task], take: Take) -> None:
+            def take_some(task: Task, score: Result) -> None:
                 fails = dict(task.settings).get("control.law") == "pid"
-                yield task, "pid is broken" if fails else score
+                take(task, "pid is broken" if fails else score)
+
+            super().__call__(tasks, take_some)
 
     tuning = search(SomeFail())
     assert tuning.problems == ("pid is broken",)
     assert all(dict(c.settings)["control.law"] != "pid" for c in tuning.best)
     assert tuning.best
+
+
+def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
+    def fail(tasks: Sequence[Task], take: Take) -> None:
+        for task in tasks:
+            take(task, "held: no such file")
+
+    with pytest.raises(SharectlError, match="cannot be simulated as it is: held: no such file"):
+        Search(ALL, Objective(), SMALL, 1, fail).run()
 
 
 def test_a_missing_library_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from sharectl.sim.tuning import (
     candidate_of,
     lines_of,
     numbers,
-    spread,
 )
 
 
@@ -59,13 +58,6 @@ def test_an_objective_weighs_error_and_idle_cores() -> None:
     score = Score(error_percent=3.0, idle_percent=2.0, idle_core_hours=40.0)
     values = [Objective(name, 0.5).value(score) for name in ("balanced", "error", "idle")]
     assert values == [4.0, 3.0, 2.0]
-
-
-def test_a_spread_of_one_seed_has_no_deviation() -> None:
-    single = spread([2.0])
-    assert single is not None
-    assert (single.mean, single.sd, single.seeds) == (2.0, 0.0, 1)
-    assert spread([]) is None
 
 
 def scored(error: float) -> Score:

@@ -1,0 +1,229 @@
+"""``sharectl tune``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable
+
+from sharectl.cli import options
+from sharectl.errors import INTERRUPTED
+from sharectl.files.files import only_one
+from sharectl.report import tune as report
+from sharectl.sim import trial
+from sharectl.sim.domains import SYNTAX, parameters, split
+from sharectl.sim.journal import Journal
+from sharectl.sim.search import Search, SearchSize, library
+from sharectl.sim.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
+from sharectl.words import counted, printable
+
+_SIZE = SearchSize()
+_EPILOG = f"""\
+Searches the settings that make the objective small on a simulated pool. Each setting is tried on
+several seeds; the best ones are compared with the default on seeds that the search did not use.
+A seed gives the same outcome whatever the number of cores or of jobs. docs/simulate.md has more.
+
+KEYS are {SYNTAX}, with commas between them. KEY is one of
+control of sharectl's configuration, or of negotiator, access, start, loop, defrag and static of
+scenarios and strategies. Without a domain a key has all values that it may have.
+
+  sharectl tune small-site --over control.law,control.give_up_seconds
+  sharectl tune site.yaml --over control.give_up_seconds='null|60..3600' --days 7 -o tuning
+  sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --on-pool -o /shared/tuning \\
+      --batch 32 --submit accounting_group=ops
+
+With -o every score is kept: the same command goes on where it ended, also after Ctrl-C. With
+--on-pool each batch is one cluster, and Ctrl-C removes it. A job brings sharectl with it: nodes
+need Python 3.9 only, and for a scenario with START expressions of a site or requirements of jobs
+HTCondor's bindings (pip install htcondor) in the interpreter that --python names.
+
+exit codes: 0 ok, 2 usage, 65 bad input file, 69 Optuna is not installed (pip install
+'sharectl[tune]'), 74 a file cannot be written, 75 the access point did not answer, 78 scenario,
+130 interrupted: the best so far is printed"""
+
+
+def _number(kind: Callable[[str], Any], least: float, most: float) -> Callable[[str], Any]:
+    """Type of an argument that is a number between two bounds, which are included."""
+
+    def parsed(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            words = "a whole number" if kind is int else "a number"
+            raise ValueError(f"{text[:20]!r}: write {words} from {least:g} to {most:g}")
+        return value
+
+    return parsed
+
+
+def _submit_command(text: str) -> tuple[str, str]:
+    """Type of an argument that is a command of the submit language."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip() or "\n" in text:
+        raise ValueError(f"{text[:40]!r}: write COMMAND=VALUE, such as accounting_group=ops")
+    return key.strip(), value.strip()
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    whole = partial(_number, int)
+    parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a file")
+    parser.add_argument(
+        "--over", metavar="KEYS", action="append", required=True, help=f"{SYNTAX}, …"
+    )
+    parser.add_argument("--strategy", default="live", help="default: %(default)s")
+    parser.add_argument(
+        "--days", type=_number(float, 0.001, 10_000), help="default: the scenario's"
+    )
+    parser.add_argument(
+        "--objective", choices=tuple(OBJECTIVES), default="balanced",
+        help="; ".join(f"{name}: {words}" for name, words in OBJECTIVES.items()).replace("%", "%%")
+        + " (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--idle-price", type=_number(float, 0, 1e6), default=1.0, metavar="PRICE",
+        help="error, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
+    )  # fmt: skip
+    for option, default, most, words in (
+        ("--trials", _SIZE.trials, 1_000_000, "settings to try"),
+        ("--batch", _SIZE.batch, 10_000, "settings that are chosen at once"),
+        ("--seeds", _SIZE.seeds, 1000, "seeds of each"),
+        ("--confirm", _SIZE.confirm, 1000, "further seeds for the best ones and the default"),
+        ("--seed", 1, 2**31, "first seed"),
+    ):
+        parser.add_argument(
+            option, type=whole(1, most), default=default, metavar="N",
+            help=f"{words} (default: %(default)s)",
+        )  # fmt: skip
+    parser.add_argument("--cores", type=whole(1, 4096), metavar="N", help="default: all of here")
+    parser.add_argument("-o", dest="folder", type=Path, metavar="DIR", help="keeps every score")
+    pool = parser.add_argument_group("on an HTCondor pool")
+    pool.add_argument("--on-pool", action="store_true", help="simulate in jobs; needs -o")
+    pool.add_argument("--access-point", metavar="NAME", help="default: that of this machine")
+    pool.add_argument(
+        "--python", metavar="PATH", default="/usr/bin/python3",
+        help="interpreter on the nodes (default: %(default)s)",
+    )  # fmt: skip
+    pool.add_argument(
+        "--memory", type=whole(64, 2**20), default=2048, metavar="MIB",
+        help="request_memory (default: %(default)s)",
+    )  # fmt: skip
+    pool.add_argument(
+        "--submit", type=_submit_command, action="append", default=[], metavar="COMMAND=VALUE",
+        help="a further command of the submit language; may be given several times",
+    )  # fmt: skip
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Search, and print the best settings; Ctrl-C leaves the best so far."""
+    if arguments.on_pool and arguments.folder is None:
+        arguments.usage_error("--on-pool needs -o DIR, a folder that the access point sees")
+    library()
+    work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
+    searched = parameters(split(arguments.over), *trial.sections_of(work))
+    objective = Objective(arguments.objective, arguments.idle_price)
+    size = SearchSize(arguments.trials, arguments.batch, arguments.seeds, arguments.confirm)
+    progress = _Progress(objective, quiet=not sys.stderr.isatty())
+    with contextlib.ExitStack() as stack:
+        if arguments.folder is not None:
+            arguments.folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
+        evaluate = _evaluation(arguments, work, progress)
+        if arguments.folder is not None:
+            evaluate = Journal(arguments.folder, trial.subject_of(work)).with_new(evaluate)
+        search = Search(searched, objective, size, arguments.seed, progress.counting(evaluate))
+        try:
+            tuning, code = search.run(progress.stage), 0
+        except KeyboardInterrupt:
+            tuning, code = search.tuning(), INTERRUPTED
+        finally:
+            progress.end()
+    heading = {
+        "scenario": arguments.scenario,
+        "strategy": arguments.strategy,
+        "days": work.seconds / 86_400,
+        "seeds": [list(seeds) for seeds in search.seeds],
+    }
+    text = partial(report.print_tuning, tuning, _heading(heading, search.seeds))
+    options.show(arguments, "tune", report.as_content(tuning, heading), text)
+    if code and arguments.folder is not None:
+        options.say(["interrupted; the same command goes on where it ended"])
+    return code
+
+
+def _heading(facts: Mapping[str, Any], seeds: tuple[range, range]) -> list[str]:
+    searched, confirmed = (
+        f"{some[0]} to {some[-1]}" if len(some) > 1 else some[0] for some in seeds
+    )
+    days = counted(int(facts["days"]), "day") if facts["days"] % 1 == 0 else f"{facts['days']} days"
+    line = f"{facts['scenario']}, {facts['strategy']}, {days}"
+    return [f"{line}; seeds {searched}, confirmed on {confirmed}"]
+
+
+def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Progress) -> Evaluate:
+    """Evaluation of tasks on this machine's cores, or on the pool."""
+    if not arguments.on_pool:
+        return partial(trial.run_here, work, arguments.cores, progress.note)
+    from sharectl.condor.jobs import Queue
+    from sharectl.sim.on_pool import JobTerms, OnPool
+
+    terms = JobTerms(arguments.python, arguments.memory, submit=dict(arguments.submit))
+    queue = Queue(arguments.access_point)
+    return OnPool(queue, arguments.folder, trial.cargo_of(work), terms, progress.note)
+
+
+class _Progress:
+    """Line on a terminal with the state of the search; other standard errors get none."""
+
+    def __init__(self, objective: Objective, *, quiet: bool) -> None:
+        self._objective, self._quiet = objective, quiet
+        self._stage, self._done, self._tasks, self._note = "", 0, 0, ""
+        self._width = 0
+
+    def stage(self, stage: str) -> None:
+        """Begin another stage."""
+        self._stage, self._note = stage, ""
+        self._show()
+
+    def note(self, line: str) -> None:
+        """Show a line of the pool; where there is no terminal, holds and problems alone."""
+        self._note = line
+        if self._quiet and (" is held" in line or "access point" in line):
+            options.say([line])
+        self._show()
+
+    def counting(self, evaluate: Evaluate) -> Evaluate:
+        """``evaluate``, with each result counted."""
+
+        def counting(tasks: Sequence[Task], take: Take) -> None:
+            def count(task: Task, result: Result) -> None:
+                self._done += 1
+                self._show()
+                take(task, result)
+
+            self._done, self._tasks = 0, len(tasks)
+            self._show()
+            evaluate(tasks, count)
+
+        return counting
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._width:
+            print(f"\r{' ' * self._width}\r", end="", file=sys.stderr, flush=True)
+
+    def _show(self) -> None:
+        if self._quiet:
+            return
+        note = f"; {self._note}" if self._note else ""
+        text = printable(f"{self._stage}: {self._done} of {self._tasks} simulations{note}", 79)
+        self._width = max(self._width, len(text))
+        print(f"\r{text.ljust(self._width)}", end="", file=sys.stderr, flush=True)
+
+
+VERBS = {"tune": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

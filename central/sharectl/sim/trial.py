@@ -1,0 +1,184 @@
+"""Trial: the twin run with settings and a seed, on a core of this machine or on a node: an edge."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl import __version__
+from sharectl.config.load import overridden, steering_of
+from sharectl.errors import ConfigError, SettingError, SharectlError
+from sharectl.files.yaml import text_of as text_of_file
+from sharectl.sim.answers import figures_of
+from sharectl.sim.file import LEAST, load, render
+from sharectl.sim.many import cores, run_many
+from sharectl.sim.on_pool import Cargo
+from sharectl.sim.run import simulate
+from sharectl.sim.scenario import Scenario
+from sharectl.sim.strategies import Strategy
+from sharectl.sim.strategy_file import read_strategies
+from sharectl.sim.tuning import Result, Score, Settings, Take, Task, text_of
+from sharectl.times import DAY_SECONDS
+from sharectl.workload.logged import LogSource
+
+SCENARIO, STRATEGY = "scenario.yaml", "strategy.yaml"
+"""Names of the files on a node."""
+_OF_SCENARIO = ("negotiator", "access", "start")
+"""Sections of a scenario that settings vary; those of other sections are the strategy's."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Part of a trial that all tasks have in common."""
+
+    scenario: Scenario
+    strategy: str
+    """Strategy as the command line has it, such as `live:law=pid`."""
+    seconds: float
+    """Time that counts."""
+
+
+def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
+    """Work of a scenario and a strategy; raises the errors of both files."""
+    loaded = load(scenario)
+    _strategy(strategy)
+    return Work(loaded, strategy, (days or loaded.days) * DAY_SECONDS)
+
+
+def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
+    """Sections that settings can vary, as they are by default, and the laws that act.
+
+    A section is None where the strategy makes no use of it.
+    """
+    strategy, scenario = _strategy(work.strategy), work.scenario
+    config = overridden(scenario.config, strategy.control)
+    steering = steering_of(config)
+    steers = strategy.steering is not None
+    sections = {
+        "control": config.control if steers else None,
+        "loop": strategy.loop_of(scenario.loop) if steers else None,
+        "defrag": strategy.defrag,
+        "static": strategy.static,
+        **{name: getattr(scenario, name) for name in _OF_SCENARIO},
+    }
+    laws = {control.law for control in (steering.control, *steering.by_group.values())}
+    return sections, frozenset(laws)
+
+
+def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[Result]:
+    """Score of a task, or its problem; None if it was interrupted."""
+    try:
+        strategy = _strategy(strategy_with(work.strategy, task.settings))
+        scenario = scenario_with(work.scenario, task.settings)
+        outcome = simulate(scenario, strategy, task.seed, work.seconds, progress)
+    except SharectlError as error:
+        return str(error)
+    if not outcome.complete:
+        return None
+    figures = figures_of(outcome)
+    return Score(100 * figures.error_rms_ratio, 100 * figures.idle_ratio, figures.idle_core_hours)
+
+
+def run_here(
+    work: Work,
+    processes: Optional[int],
+    note: Callable[[str], object],
+    tasks: Sequence[Task],
+    take: Take,
+) -> None:
+    """Hand over the results of tasks, simulated on this machine's cores.
+
+    Ctrl-C hands over those that are done, and raises KeyboardInterrupt.
+    """
+
+    def done(number: int, result: Optional[Result]) -> None:
+        if result is not None:
+            take(tasks[number], result)
+
+    def progress(part: float) -> None:
+        note(f"{part:.0%}")
+
+    trials = [partial(run, work, task) for task in tasks]
+    results = run_many(trials, processes or cores(), progress, done)
+    if None in results:
+        raise KeyboardInterrupt
+
+
+def answer_of(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer of a node to a question, as JSON has it."""
+    try:
+        work = Work(load(SCENARIO), question["strategy"], question["seconds"])
+    except SharectlError as error:
+        return {"problem": str(error)}
+    task = Task(tuple(question["settings"].items()), question["seed"])
+    result = run(work, task, lambda _part: None)
+    return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
+
+
+def cargo_of(work: Work) -> Cargo:
+    """Files and question for nodes. Raises ConfigError if the scenario asks the live pool."""
+    scenario, strategy = work.scenario, work.strategy
+    if scenario.history is not None and scenario.history.file is None:
+        remedy = "write what `condor_history -json` prints to a file, and name it there"
+        raise ConfigError([f"history: jobs on nodes cannot ask the pool for it; {remedy}"])
+    files = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
+    start = replace(scenario.start, files=tuple(map(Path, files)))
+    logs = [_beside(source, files) for source in (scenario.swf, scenario.history)]
+    there = replace(scenario, start=start, swf=logs[0], history=logs[1])
+    texts = {SCENARIO: render(there)}
+    name, colon, options = strategy.partition(":")
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        texts[STRATEGY] = text_of_file(Path(name), LEAST)
+        strategy = f"{STRATEGY}{colon}{options}"
+    return Cargo({"strategy": strategy, "seconds": work.seconds}, texts, files)
+
+
+def _beside(source: Optional[LogSource], files: dict[str, Path]) -> Optional[LogSource]:
+    """Source of a log that lies beside the scenario; its file goes to ``files``."""
+    if source is None or source.file is None:
+        return source
+    name = f"log-{source.file.name}"
+    files[name] = source.file
+    return replace(source, file=Path(name))
+
+
+def subject_of(work: Work) -> dict[str, Any]:
+    """Facts on which scores depend, for a journal."""
+    cargo = cargo_of(work)
+    digest = hashlib.sha256("\0".join(cargo.texts.values()).encode())
+    for file in cargo.files.values():
+        digest.update(file.read_bytes())
+    return {
+        "scenario": work.scenario.name,
+        "content": digest.hexdigest(),
+        **cargo.common,
+        "version": __version__,
+    }
+
+
+def strategy_with(strategy: str, settings: Settings) -> str:
+    """Strategy with those settings that are its own, as the command line has it."""
+    own = (pair for pair in settings if pair[0].partition(".")[0] not in _OF_SCENARIO)
+    return ":".join((strategy, *(f"{key}={text_of(value)}" for key, value in own)))
+
+
+def scenario_with(scenario: Scenario, settings: Settings) -> Scenario:
+    """Scenario with those settings that are its own."""
+    for key, value in settings:
+        section, _, name = key.partition(".")
+        if section in _OF_SCENARIO:
+            changed = replace(getattr(scenario, section), **{name: value})
+            scenario = replace(scenario, **{section: changed})
+    return scenario
+
+
+def _strategy(text: str) -> Strategy:
+    """The one strategy of a text; raises SettingError for several."""
+    strategies = read_strategies(text)
+    if len(strategies) > 1:
+        raise SettingError([f"--strategy {text}: is several; tune them one by one"])
+    return strategies[0]

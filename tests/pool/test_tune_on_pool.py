@@ -1,0 +1,124 @@
+"""``sharectl tune --on-pool``: simulations as jobs of a real pool."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.sharectl_command import CHECKOUT, DEADLINE_SECONDS
+
+NODE = "wn-001.example.org"
+SPEC = BoxSpec(
+    execute_points=(ExecutePoint(NODE, 4, 8192),),
+    access_points=("ap-1.example.org",),
+    execute_config="Tunes = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Tunes",
+)
+SCENARIO = """\
+nodes: [{name: wn, count: 4, cores: 16}]
+groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
+jobs:
+  - {group: alice, cores: 1, run_time: "exponential:900", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 5}
+warmup_hours: 1
+days: 0.1
+"""
+SEARCH = (
+    "--over", "control.law=latest|ewma", "--trials", "1", "--seeds", "2", "--confirm", "1",
+    "--json",
+)  # fmt: skip
+
+
+def start(box: Box, *arguments: str) -> subprocess.Popen[str]:
+    scenario = box.shared_directory / "tiny.yaml"
+    scenario.write_text(SCENARIO)
+    return subprocess.Popen(
+        [sys.executable, "-m", "sharectl", "tune", str(scenario), *SEARCH, *arguments],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(CHECKOUT / "central"),
+            **box.client_environment,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def on_pool(box: Box, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    access = ("--on-pool", "--access-point", SPEC.access_points[0], "-o", str(folder))
+    return start(box, *access, "--memory", "256", *arguments)
+
+
+def end(process: subprocess.Popen[str], expect: int) -> tuple[str, str]:
+    """Output and errors of a search, which has to end with that exit code."""
+    try:
+        out, err = process.communicate(timeout=3 * DEADLINE_SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == expect, err
+    return out, err
+
+
+def outcome(process: subprocess.Popen[str]) -> dict[str, Any]:
+    printed: dict[str, Any] = json.loads(end(process, 0)[0])
+    return printed
+
+
+@pytest.fixture
+def folder(box: Box, request: pytest.FixtureRequest) -> Path:
+    """Folder that access point and command both see."""
+    return box.shared_directory / str(request.node.name)
+
+
+def clusters(box: Box) -> set[int]:
+    return {job["ClusterId"] for job in box.jobs()}
+
+
+def test_a_search_on_a_pool_has_the_outcome_of_one_here(box: Box, folder: Path) -> None:
+    there = on_pool(box, folder)
+    here = start(box)
+    assert outcome(there) == outcome(here)
+    history = box.run(
+        ["condor_history", "-af", "ClusterId", "ProcId"], host=SPEC.access_points[0]
+    ).stdout.split("\n")
+    # The default, one batch of settings, and the confirmation of both; each is one cluster.
+    assert sorted(history[:-1]) == ["1 0", "1 1", "2 0", "2 1", "3 0", "3 1"]
+
+
+def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> None:
+    _, err = end(on_pool(box, folder, "--python", "/nowhere/python3"), 1)
+    assert "is held: " in err
+    assert "cannot be simulated as it is: the job was held: " in err
+    assert "/nowhere/python3" in err
+    box.wait_until(lambda: not box.jobs(), 30, "the jobs are removed")
+
+
+def test_interrupted_jobs_are_removed_and_those_of_a_killed_search_go_on(
+    box: Box, folder: Path
+) -> None:
+    waits = ("--submit", "requirements=TARGET.Tunes =?= False")
+    process = on_pool(box, folder, *waits)
+    box.wait_until(lambda: len(box.jobs()) == 2, DEADLINE_SECONDS, "the jobs are queued")
+    process.send_signal(signal.SIGINT)
+    end(process, 130)
+    box.wait_until(lambda: not box.jobs(), 30, "the jobs are removed")
+
+    process = on_pool(box, folder, *waits)
+    box.wait_until(lambda: len(box.jobs()) == 2, DEADLINE_SECONDS, "the jobs are queued")
+    process.kill()
+    process.communicate()
+    before = clusters(box)
+    assert len(before) == 1
+    box.write_config(NODE, "Tunes = False\nSTARTD_ATTRS = $(STARTD_ATTRS) Tunes")
+    box.reconfig(NODE)
+    assert outcome(on_pool(box, folder, *waits))["complete"]
+    ran = box.run(["condor_history", "-af", "ClusterId"], host=SPEC.access_points[0]).stdout
+    assert before == {int(number) for number in ran.split()} & before
