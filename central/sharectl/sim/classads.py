@@ -104,6 +104,11 @@ class Condition:
         self._is_tried = False
 
     @property
+    def names(self) -> tuple[Optional[tuple[str, ...]], Optional[tuple[str, ...]]]:
+        """Attributes of the first ad and of the second that it may read; None for all."""
+        return (None, None) if self.reads_all else (self.my_names, self.target_names)
+
+    @property
     def kept(self) -> int:
         """Answers that are kept now."""
         return len(self._memo)

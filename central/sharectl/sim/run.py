@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
-from sharectl.sim.classads import JobRequirements, SiteStart, start_of_snippets
+from sharectl.sim.ads import SiteExpressions
 from sharectl.sim.defrag import Defragmenter
 from sharectl.sim.engine import Setup, Twin
 from sharectl.sim.group_quotas import GroupQuota, QuotaTree
-from sharectl.sim.look import unix
-from sharectl.sim.pool import ShapedKind, SimSlot, group_of
+from sharectl.sim.pool import group_of
 from sharectl.sim.records import JobKind, NodeSpec, Outcome, Workload
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.start import StartKnobs
@@ -21,73 +19,6 @@ from sharectl.sim.strategies import Strategy, multicore_ratio, with_static
 
 Progress = Callable[[float], None]
 """Is called with the part of the run that is done."""
-
-
-class Requirements:
-    """Requirements of jobs, tried on empty slots as HTCondor would."""
-
-    def __init__(self) -> None:
-        self._expressions: dict[str, JobRequirements] = {}
-        self._met: dict[tuple[int, int], bool] = {}
-
-    def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
-        """Tell if a slot meets the requirements of a job."""
-        if not kind.requirements:
-            return True
-        key = id(slot), kind.shape
-        met = self._met.get(key)
-        if met is None:
-            text = kind.requirements
-            if text not in self._expressions:
-                self._expressions[text] = JobRequirements(text, f"requirements of {kind.account}")
-            empty = slot_attributes(slot, slot.spec.cores, slot.spec.memory_mib)
-            met = self._expressions[text].accepts(job_attributes(kind), empty, 0.0)
-            self._met[key] = met
-        return met
-
-
-def job_attributes(kind: ShapedKind) -> dict[str, Any]:
-    """Attributes of a job: name in lower case -> value."""
-    custom = {f"request{name.lower()}": count for name, count in kind.custom}
-    return {
-        "requestcpus": kind.cores,
-        "requestmemory": kind.memory_mib,
-        "requestdisk": kind.disk_kib,
-        "accountinggroup": kind.submitter,
-        "acctgroup": kind.account,
-        **custom,
-    }
-
-
-def slot_attributes(slot: SimSlot, cores: int, memory_mib: int) -> dict[str, Any]:
-    """Attributes of a partitionable slot with so much that is free: name in lower case -> value."""
-    spec, node = slot.spec, slot.node.spec
-    return {
-        "cpus": cores,
-        "memory": memory_mib,
-        "disk": spec.disk_kib,
-        "totalslotcpus": spec.cores,
-        "totalslotmemory": spec.memory_mib,
-        "totalcpus": node.cores,
-        "machine": node.name,
-        "partitionableslot": True,
-        "slottype": "Partitionable",
-        "t1_wn_hs06": node.cores * node.hs06_per_core,
-        "t1_multicoreonly": node.multicore_only,
-        **{name.lower(): count for name, count in spec.custom.items()},
-    }
-
-
-def site_start(paths: Sequence[Path]) -> Callable[[SimSlot, ShapedKind, float], bool]:
-    """START of the site's own snippets."""
-    start = start_of_snippets(paths)
-    expression = SiteStart(start.site, ", ".join(map(str, paths)), start.attributes)
-
-    def admits(slot: SimSlot, kind: ShapedKind, now: float) -> bool:
-        mine = slot_attributes(slot, slot.free_cores, slot.free_memory_mib)
-        return expression.admits(mine, job_attributes(kind), unix(now))
-
-    return admits
 
 
 class Run:
@@ -103,7 +34,8 @@ class Run:
         workload = scenario.workload(seed)
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
-        start, meets = scenario.start, Requirements()
+        start = scenario.start
+        expressions = SiteExpressions(workload.kinds, start.files)
         setup = Setup(
             nodes=nodes,
             pledge_hs06=pledges,
@@ -116,8 +48,8 @@ class Run:
                 multicore_cores=start.multicore_cores,
                 grace_seconds=start.grace_seconds if strategy.grace else 0.0,
             ),
-            meets=meets,
-            site_start=site_start(start.files) if start.files else None,
+            meets=expressions.meets,
+            site_start=expressions.site_start,
             seed=seed,
         )
         self.twin = Twin(setup, workload)
@@ -125,7 +57,7 @@ class Run:
         if strategy.steering is not None:
             loop = strategy.loop_of(scenario.loop)
             self.steering = Steering(
-                self.twin, self.config, loop, strategy.steering, seed, meets=meets
+                self.twin, self.config, loop, strategy.steering, seed, meets=expressions.meets
             )
         if strategy.defrag is not None:
             Defragmenter(self.twin, strategy.defrag, seed)

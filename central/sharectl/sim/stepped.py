@@ -11,9 +11,10 @@ from typing import Callable, NamedTuple, Optional
 from sharectl.control.laws import Control, Move, Reading
 from sharectl.control.learned import FEATURES, Training, features, law_of
 from sharectl.control.steering import SteeringConfig, steer
+from sharectl.sim.ads import Requirements
 from sharectl.sim.answers import WASTE
 from sharectl.sim.look import Looks, unix
-from sharectl.sim.run import Requirements, Run
+from sharectl.sim.run import Run
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategies import Strategy
 from sharectl.sim.training import (

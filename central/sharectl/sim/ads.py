@@ -1,0 +1,172 @@
+"""Ads of the twin's slots and jobs, and the expressions of sites and jobs that look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl.errors import InputError
+from sharectl.sim.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
+from sharectl.sim.look import unix
+from sharectl.sim.pool import ShapedKind, SimSlot
+from sharectl.sim.records import JobKind
+
+
+def _user(kind: ShapedKind) -> str:
+    return kind.submitter[len(kind.account) + 1 :] if kind.account else kind.submitter
+
+
+_SLOT: Mapping[str, Callable[[SimSlot], Any]] = {
+    "activity": lambda _: "Idle",
+    "arch": lambda _: "X86_64",
+    "cpus": lambda slot: slot.free_cores,
+    "detectedcpus": lambda slot: slot.node.spec.cores,
+    "disk": lambda slot: slot.free_disk_kib,
+    "machine": lambda slot: slot.node.spec.name,
+    "memory": lambda slot: slot.free_memory_mib,
+    "mytype": lambda _: "Machine",
+    "name": lambda slot: f"slot{slot.node.slots.index(slot) + 1}@{slot.node.spec.name}",
+    "numdynamicslots": lambda slot: len(slot.claims),
+    "opsys": lambda _: "LINUX",
+    "partitionableslot": lambda _: True,
+    "slotid": lambda slot: slot.node.slots.index(slot) + 1,
+    "slottype": lambda _: "Partitionable",
+    "slottypeid": lambda _: 1,
+    "state": lambda _: "Unclaimed",
+    "t1_multicoreonly": lambda slot: slot.multicore_only or None,
+    "t1_wn_hs06": lambda slot: slot.node.spec.hs06_per_core * slot.node.spec.cores,
+    "totalcpus": lambda slot: slot.node.spec.cores,
+    "totaldisk": lambda slot: sum(spec.disk_kib for spec in slot.node.spec.slots),
+    "totalmemory": lambda slot: sum(spec.memory_mib for spec in slot.node.spec.slots),
+    "totalslotcpus": lambda slot: slot.total_cores,
+    "totalslotdisk": lambda slot: slot.spec.disk_kib,
+    "totalslotmemory": lambda slot: slot.spec.memory_mib,
+}
+"""Attribute of a slot's ad -> its value."""
+_JOB: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "accountinggroup": lambda kind: kind.submitter if kind.account else None,
+    "acctgroup": lambda kind: kind.account or None,
+    "acctgroupuser": lambda kind: _user(kind) if kind.account else None,
+    "jobstatus": lambda _: 1,
+    "jobuniverse": lambda _: 5,
+    "mytype": lambda _: "Job",
+    "owner": _user,
+    "requestcpus": lambda kind: kind.cores,
+    "requestdisk": lambda kind: kind.disk_kib,
+    "requestmemory": lambda kind: kind.memory_mib,
+    "user": _user,
+}
+"""Attribute of a job's ad -> its value."""
+
+
+_EMPTY: Mapping[str, Callable[[SimSlot], Any]] = {
+    "cpus": lambda slot: slot.total_cores,
+    "disk": lambda slot: slot.spec.disk_kib,
+    "memory": lambda slot: slot.spec.memory_mib,
+    "numdynamicslots": lambda _: 0,
+}
+"""Attribute that is another one in the ad of an empty slot -> its value."""
+
+
+def slot_attributes(
+    slot: SimSlot, names: Optional[Iterable[str]] = None, *, empty: bool = False
+) -> dict[str, Any]:
+    """Attributes of a slot's ad: those in ``names``, or all; ``empty``: if no job ran there."""
+    amounts = slot.spec.custom if empty else slot.free_custom
+    custom = {name.lower(): count for name, count in amounts.items()}
+    custom.update({f"totalslot{name.lower()}": count for name, count in slot.spec.custom.items()})
+    getters = {**_SLOT, **_EMPTY} if empty else _SLOT
+    names = (*_SLOT, *custom) if names is None else names
+    return {name: getters[name](slot) if name in getters else custom.get(name) for name in names}
+
+
+def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> dict[str, Any]:
+    """Attributes of a job's ad: those in ``names``, or all."""
+    custom = {f"request{name.lower()}": amount for name, amount in kind.custom}
+    names = (*_JOB, *custom) if names is None else names
+    return {name: _JOB[name](kind) if name in _JOB else custom.get(name) for name in names}
+
+
+class Requirements:
+    """Requirements of jobs, tried on empty slots: the engine sees to free resources.
+
+    ``published``: attribute in lower case -> expression of the nodes' ads.
+    """
+
+    def __init__(self, published: Optional[Mapping[str, str]] = None) -> None:
+        self._published = published
+        self._expressions: dict[str, JobRequirements] = {}
+        self._met: dict[tuple[int, int], bool] = {}
+
+    def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Tell if a slot meets the requirements of a job. Raises InputError for invalid ones."""
+        if not kind.requirements:
+            return True
+        key = id(slot), kind.shape
+        met = self._met.get(key)
+        if met is None:
+            expression = self.expression(kind.requirements, kind.submitter)
+            own, other = expression.names
+            empty = slot_attributes(slot, other, empty=True)
+            met = self._met[key] = expression.accepts(job_attributes(kind, own), empty, 0.0)
+        return met
+
+    def expression(self, text: str, submitter: str) -> JobRequirements:
+        """Expression of a job's requirements. Raises InputError if it cannot be used."""
+        expression = self._expressions.get(text)
+        if expression is None:
+            place = f"requirements of jobs of {submitter}"
+            expression = JobRequirements(text, place, target=self._published)
+            if expression.reads_time:
+                problem = "a node is tried once, at no time of the day; leave time() out"
+                raise InputError([f"{place}: {problem}"])
+            self._expressions[text] = expression
+        return expression
+
+
+class SiteExpressions:
+    """START of a site's files and Requirements of jobs, for `engine.Setup`.
+
+    Raises InputError with the faults of all.
+    """
+
+    def __init__(self, kinds: Iterable[JobKind], files: Iterable[Path] = ()) -> None:
+        problems: list[str] = []
+        files = list(files)
+        node: Optional[NodeStart] = None
+        self._start: Optional[SiteStart] = None
+        try:
+            node = start_of_snippets(files) if files else None
+            if node and node.site.strip().lower() != "true":
+                place = f"START of {', '.join(map(str, files))}"
+                self._start = SiteStart(node.site, place, node.attributes)
+        except InputError as error:
+            problems += error.problems
+        self.meets = Requirements(node.attributes if node else None)
+        """Tells if a slot meets the requirements of a job."""
+        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
+        for text, submitter in written.items():
+            try:
+                self.meets.expression(text, submitter)
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(problems)
+
+    @property
+    def site_start(self) -> Optional[Callable[[SimSlot, ShapedKind, float], bool]]:
+        """START of the site's files; None if it is true."""
+        return None if self._start is None else self._admits
+
+    @property
+    def reads_time(self) -> bool:
+        """Tell if START may change by the clock alone."""
+        return self._start is not None and self._start.reads_time
+
+    def _admits(self, slot: SimSlot, kind: ShapedKind, now: float) -> bool:
+        start = self._start
+        if start is None:
+            return True
+        own, other = start.names
+        return start.admits(slot_attributes(slot, own), job_attributes(kind, other), unix(now))

@@ -1,0 +1,117 @@
+"""START of a site's files and Requirements of jobs keep jobs from nodes of the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sharectl.errors import InputError
+from sharectl.sim.ads import SiteExpressions, job_attributes, slot_attributes
+from sharectl.sim.engine import Setup, Twin
+from sharectl.sim.pool import ShapedKind, SimNode
+from sharectl.sim.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl.sim.settings import Negotiator
+
+GPUS = {"gpus": 2}
+NODES = (
+    NodeSpec("wn-1", (SlotSpec(8, 8000), SlotSpec(4, 4000)), 10.0),
+    NodeSpec("gpu-1", (SlotSpec(16, 64_000, custom=GPUS),), 12.0, multicore_only=True),
+)
+PLAIN = JobKind("alice", "ann", 1, 100)
+ON_GPUS = JobKind("cms.prod", "carl", 2, 100, custom=(("gpus", 1),), requirements="TARGET.GPUs > 0")
+ON_WN = JobKind("", "dora", 1, 100, requirements='regexp("^wn", TARGET.Machine) && Memory > 4000')
+
+
+class Jobs(NamedTuple):
+    """Jobs that all come at once, so many of each kind."""
+
+    kinds: tuple[JobKind, ...]
+    times: int
+    factories: tuple[()] = ()
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times."""
+        return (
+            Arrival(0.0, kind, 1e6) for kind in range(len(self.kinds)) for _ in range(self.times)
+        )
+
+
+def nodes_of_jobs(expressions: SiteExpressions, *kinds: JobKind) -> dict[str, set[str]]:
+    """Submitter -> slots on which its jobs run."""
+    setup = Setup(
+        NODES,
+        {"alice": 100.0, "cms": 100.0},
+        negotiator=Negotiator(base_seconds=0.0, match_seconds=0.0),
+        meets=expressions.meets,
+        site_start=expressions.site_start,
+    )
+    twin = Twin(setup, Jobs(kinds, 40))
+    twin.run(100.0)
+    slots: dict[str, set[str]] = {}
+    for slot in twin.slots:
+        for claim in slot.claims:
+            name = slot_attributes(slot, ["name"])["name"]
+            slots.setdefault(claim.job.submitter, set()).add(name)
+    return slots
+
+
+def test_requirements_of_jobs_choose_their_nodes() -> None:
+    kinds = (ON_GPUS, ON_WN)
+    assert nodes_of_jobs(SiteExpressions(kinds), *kinds) == {
+        "cms.prod.carl": {"slot1@gpu-1"},
+        "dora": {"slot1@wn-1"},
+    }
+
+
+def test_start_of_a_sites_files_keeps_jobs_out(tmp_path: Path) -> None:
+    site = tmp_path / "site.conf"
+    site.write_text(
+        "BIG = MY.TotalSlotCpus >= 8\nSTARTD_ATTRS = BIG\n"
+        'START = BIG && TARGET.AcctGroup == "Alice"\n'
+    )
+    expressions = SiteExpressions([PLAIN], [site])
+    other = PLAIN._replace(account="lhcb")
+    assert nodes_of_jobs(expressions, PLAIN, other) == {"alice.ann": {"slot1@wn-1"}}
+    assert not expressions.reads_time
+
+
+def test_files_that_leave_start_alone_cost_nothing(tmp_path: Path) -> None:
+    site = tmp_path / "site.conf"
+    site.write_text("STARTD_ATTRS = $(STARTD_ATTRS) Rack\nRack = 7\n")
+    assert SiteExpressions([], [site]).site_start is None
+    racked = PLAIN._replace(requirements="TARGET.Rack == 7")
+    expressions = SiteExpressions([racked], [site])
+    assert nodes_of_jobs(expressions, racked) == {"alice.ann": {"slot1@wn-1", "slot2@wn-1"}}
+
+
+def test_faults_of_all_expressions_are_told_at_once(tmp_path: Path) -> None:
+    site = tmp_path / "site.conf"
+    site.write_text("START = Cpus >\n")
+    kinds = [PLAIN._replace(requirements=text) for text in ("", "1 +", "time() < 1")]
+    with pytest.raises(InputError) as caught:
+        SiteExpressions(kinds, [site])
+    assert [problem.partition(": ")[0] for problem in caught.value.problems] == [
+        f"START of {site}",
+        "requirements of jobs of alice.ann",
+        "requirements of jobs of alice.ann",
+    ]
+
+
+def test_ads_tell_what_a_slot_has_free_and_what_a_job_requests() -> None:
+    node = SimNode(0, NODES[1])
+    (slot,) = node.slots
+    slot.free_cores, slot.free_custom["gpus"] = 3, 1
+    ad = slot_attributes(slot)
+    names = ("cpus", "totalslotcpus", "gpus", "totalslotgpus", "t1_wn_hs06", "t1_multicoreonly")
+    assert [ad[name] for name in names] == [3, 16, 1, 2, 192.0, True]
+    empty = slot_attributes(slot, empty=True)
+    assert [empty[name] for name in names] == [16, 16, 2, 2, 192.0, True]
+    assert slot_attributes(slot, ["rack", "memory"]) == {"rack": None, "memory": 64_000}
+    job = job_attributes(ShapedKind(0, ON_GPUS, "cms"))
+    assert (job["accountinggroup"], job["acctgroup"]) == ("cms.prod.carl", "cms.prod")
+    assert (job["owner"], job["requestgpus"], job["requestcpus"]) == ("carl", 1, 2)
+    nobody = job_attributes(ShapedKind(0, ON_WN, "other"), ["accountinggroup", "user", "x"])
+    assert nobody == {"accountinggroup": None, "user": "dora", "x": None}
