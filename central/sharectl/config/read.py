@@ -20,6 +20,7 @@ from sharectl.config.fields import (
 from sharectl.config.groups import GroupConfig, SubgroupConfig, name_fault
 from sharectl.config.model import faults_between
 from sharectl.files.yaml import Fault, Tree, ValuePath, place
+from sharectl.model import Way
 from sharectl.words import did_you_mean, shown
 
 GROUP_EXAMPLE = "cms: {pledge_hs06: 87100}"
@@ -111,7 +112,10 @@ class Reader:
 
     def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
         if not isinstance(value, list):
-            example = "{file: /shared/sharectl.txt}" if section else "ap-1"
+            example = "ap-1"
+            if section is not None:
+                first = next(iter(keys_of(section)))
+                example = "{file: /shared/sharectl.txt}" if section is Way else f"{{{first}: …}}"
             return self._refuse(value, path, f"a list, such as [{example}]")
         if len(value) < (key.setting.least or 0):
             self._note(path, "the list is empty; write an entry, or remove it for the default")

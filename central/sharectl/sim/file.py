@@ -16,13 +16,14 @@ from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.sim.scenario import MOST_NODES, Scenario
-from sharectl.words import did_you_mean, quoted
+from sharectl.words import did_you_mean, quoted, shown
 from sharectl.workload import asks, file
 from sharectl.workload.logged import LoggedJob, LogSource
 
 LEAST = "write such as what `sharectl simulate --show small-site` prints"
 _FOLDER = Path(__file__).with_name("scenarios")
 _SOURCES = ("jobs", "swf", "history")
+_MOST_NAMES = 10
 
 
 def shipped_names() -> list[str]:
@@ -61,8 +62,27 @@ def load(name: str) -> Scenario:
 
 def parse(text: str, name: str, folder: Path = Path()) -> Scenario:
     """Scenario of the YAML ``text``, whose files are in ``folder``. Raises as `load`."""
-    scenario = scenario_of(text, name, folder)
-    return replace(scenario, logged=_logged(scenario))
+    return _with_log(scenario_of(text, name, folder), name)
+
+
+def _with_log(scenario: Scenario, name: str) -> Scenario:
+    """Scenario with the jobs of its log, and notes on those that were left out."""
+    source = scenario.swf or scenario.history
+    if source is None:
+        return scenario
+    jobs, notes = _logged(scenario)
+    names = Counter(source.name_of(job) for job in jobs)
+    unmapped = {key: count for key, count in names.items() if source.account_of(key) is None}
+    if len(unmapped) == len(names):
+        key = "swf" if scenario.swf else "history"
+        names_of = ", ".join(shown(name) for name, _ in names.most_common(_MOST_NAMES))
+        fact = f"no job of the log has such a {source.by}"
+        raise ConfigError([f'{name}: {key}.groups: {fact}; write some of {names_of}, or "*"'])
+    notes += [
+        f"jobs left out: {count} ({source.by} {shown(key)} is not in groups)"
+        for key, count in unmapped.items()
+    ][:_MOST_NAMES]
+    return replace(scenario, logged=jobs, notes=tuple(notes))
 
 
 def scenario_of(text: str, name: str, folder: Path = Path()) -> Scenario:
@@ -106,7 +126,8 @@ def changed(scenario: Scenario, settings: Sequence[str]) -> Scenario:
     if problems:
         raise SettingError(problems)
     is_same = (made.swf, made.history) == (scenario.swf, scenario.history)
-    return replace(made, name=scenario.name, logged=scenario.logged if is_same else _logged(made))
+    made = replace(made, name=scenario.name, logged=scenario.logged, notes=scenario.notes)
+    return made if is_same else _with_log(made, "--set")
 
 
 def render(scenario: Scenario) -> str:
@@ -158,13 +179,14 @@ def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
         yield ("nodes",), f"are more than {MOST_NODES}; lower count"
 
 
-def _logged(scenario: Scenario) -> tuple[LoggedJob, ...]:
-    """Jobs of the scenario's log."""
+def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:
+    """Jobs of the scenario's log, and notes on those that were left out."""
     left_out: Counter[str] = Counter()
     if scenario.swf is not None and scenario.swf.file is not None:
-        return tuple(file.swf_jobs(scenario.swf.file, left_out))
-    if scenario.history is None:
-        return ()
-    if scenario.history.file is not None:
-        return tuple(file.history_jobs(scenario.history.file, left_out))
-    return tuple(asks.pool_jobs()[0])
+        jobs = file.swf_jobs(scenario.swf.file, left_out)
+    elif scenario.history is not None and scenario.history.file is not None:
+        jobs = file.history_jobs(scenario.history.file, left_out)
+    else:
+        jobs, notes = asks.pool_jobs()
+        return tuple(jobs), notes
+    return tuple(jobs), file.left_out_notes(left_out)

@@ -153,16 +153,16 @@ class _Cycle:
             if tree.root.autoregroup:
                 tree.root.quota = tree.root.allocated = self.pool_weight
             self._serve_allocations()
-            complete = True
+            allocated = sum(group.allocated for group in tree.groups)
+            taken = sum(min(group.used, group.allocated) for group in tree.groups)
             for group in tree.groups:
                 group.usage = group.used
                 if group.used < group.allocated:
                     # What it did not take is for others in the next round.
-                    complete = False
                     group.requested = group.used
                 else:
                     group.requested += group.allocated
-            if complete:
+            if taken >= allocated:
                 break
 
     def _serve_allocations(self) -> None:
@@ -175,7 +175,8 @@ class _Cycle:
         reach = 0.0
         while True:
             reach = min(reach + tree.round_robin_rate, widest)
-            part = reach / widest if widest > 0 else 1.0
+            # HTCondor divides 0 by 0 here, and so gives nothing to groups that miss something.
+            part = reach / widest if widest > 0 else 0.0
             for group in order:
                 if group.allocated <= 0 or not self.queues[group]:
                     continue

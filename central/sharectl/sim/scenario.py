@@ -141,6 +141,8 @@ class Scenario:
     """Name of the shipped scenario, or of its file."""
     logged: Sequence[LoggedJob] = field(default=(), compare=False, repr=False)
     """Jobs of `swf` or `history`, which were read with the scenario."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """Jobs of it that were left out, with reasons."""
 
     @property
     def warmup_seconds(self) -> float:

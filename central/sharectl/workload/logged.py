@@ -78,6 +78,15 @@ class LogSource:
     access_points: int = setting(1, least=1, most=1000)
     """Access points that share the users."""
 
+    def name_of(self, job: LoggedJob) -> str:
+        """Field of a job that is mapped."""
+        name: str = getattr(job, self.by)
+        return name
+
+    def account_of(self, name: str) -> Optional[str]:
+        """Accounting group of a name; None if its jobs are left out."""
+        return name if self.groups is None else self.groups.get(name, self.groups.get(ANY))
+
 
 class LoggedWorkload:
     """Jobs of a log until a time, of a seed; a `Workload`."""
@@ -86,8 +95,6 @@ class LoggedWorkload:
         self, jobs: Sequence[LoggedJob], source: LogSource, seed: int, until_seconds: float
     ) -> None:
         self.factories: Sequence[Factory] = ()
-        self.left_out: Counter[str] = Counter()
-        """Name that `LogSource.groups` does not have -> jobs."""
         self._places: dict[JobKind, int] = {}
         self._source = source
         self._arrivals = sorted(self._all(jobs, seed, until_seconds))
@@ -108,22 +115,12 @@ class LoggedWorkload:
             )
             for job in jobs
             if 0 <= (at := (job.submitted_at - start) * source.time_factor) < until_seconds
-            and (account := self._account(job)) is not None
+            and (account := source.account_of(source.name_of(job))) is not None
         )
         if source.multicore is not None:
             taken = as_multicore(taken, source.multicore, seed)
         for job in taken:
             yield Arrival(job.submitted_at, self._place(job), job.run_seconds)
-
-    def _account(self, job: LoggedJob) -> Optional[str]:
-        name: str = getattr(job, self._source.by)
-        groups = self._source.groups
-        if groups is None:
-            return name
-        account = groups.get(name, groups.get(ANY))
-        if account is None:
-            self.left_out[name] += 1
-        return account
 
     def _place(self, job: LoggedJob) -> int:
         """Place of the job's kind."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.errors import ConfigError
 from sharectl.sim import file as scenario_file
 from sharectl.workload import file
 from sharectl.workload.logged import LoggedJob, LoggedWorkload, LogSource, Multicore
@@ -80,7 +81,6 @@ def test_groups_are_mapped_and_times_are_scaled() -> None:
         JobKind("cms.prod", "u1", 8, 16_000),
         JobKind("atlas", "u0", 1, 2048),
     ]
-    assert workload.left_out == {"5": 1}
 
 
 def test_the_rest_and_other_fields_are_mapped_too() -> None:
@@ -108,6 +108,14 @@ swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, core
     scenario = scenario_file.parse(text, "mine.yaml", tmp_path)
     assert len(list(scenario.workload().arrivals())) == 3
     assert {kind.account for kind in scenario.workload().kinds} == {"cms", "other"}
+    some = scenario_file.parse(text.replace('"*"', "5"), "mine.yaml", tmp_path)
+    assert some.notes == (
+        f"jobs left out: 1 ({file.SWF_NO_TIME})",
+        f"jobs left out: 1 ({file.PART})",
+        "jobs left out: 1 (group 4 is not in groups)",
+    )
+    with pytest.raises(ConfigError, match=r"mine.yaml: swf.groups: no job .* some of 3, 4, or"):
+        scenario_file.parse(text.replace("3:", "7:").replace('"*"', "5"), "mine.yaml", tmp_path)
 
 
 def test_a_real_log_is_read() -> None:
