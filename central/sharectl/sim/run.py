@@ -36,6 +36,8 @@ class Run:
         nodes = _nodes(scenario, strategy, pledges, workload)
         start = scenario.start
         expressions = SiteExpressions(workload.kinds, start.files)
+        self.meets = expressions.meets
+        """Tells if a slot meets the requirements of a job."""
         setup = Setup(
             nodes=nodes,
             pledge_hs06=pledges,
@@ -48,7 +50,7 @@ class Run:
                 multicore_cores=start.multicore_cores,
                 grace_seconds=start.grace_seconds if strategy.grace else 0.0,
             ),
-            meets=expressions.meets,
+            meets=self.meets,
             site_start=expressions.site_start,
             seed=seed,
         )
@@ -57,7 +59,7 @@ class Run:
         if strategy.steering is not None:
             loop = strategy.loop_of(scenario.loop)
             self.steering = Steering(
-                self.twin, self.config, loop, strategy.steering, seed, meets=expressions.meets
+                self.twin, self.config, loop, strategy.steering, seed, meets=self.meets
             )
         if strategy.defrag is not None:
             Defragmenter(self.twin, strategy.defrag, seed)

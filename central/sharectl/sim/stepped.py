@@ -11,7 +11,6 @@ from typing import Callable, NamedTuple, Optional
 from sharectl.control.laws import Control, Move, Reading
 from sharectl.control.learned import FEATURES, Training, features, law_of
 from sharectl.control.steering import SteeringConfig, steer
-from sharectl.sim.ads import Requirements
 from sharectl.sim.answers import WASTE
 from sharectl.sim.look import Looks, unix
 from sharectl.sim.run import Run
@@ -155,8 +154,8 @@ class SteppedRun:
         """Begin again, and halt before the first cycle after the warm-up."""
         self._outputs = None
         self._halting = Halting(self.episode, seed, self._with_agent)
-        twin = self._halting.run.twin
-        self._looks = Looks(twin.nodes, twin.kinds, Requirements())
+        run = self._halting.run
+        self._looks = Looks(run.twin.nodes, run.twin.kinds, run.meets)
         return Step(self._seen(), StepFigures(0.0, 0.0, 0.0), is_over=self._halting.is_over)
 
     def step(self, outputs: Mapping[str, float]) -> Step:
