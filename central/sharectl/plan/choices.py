@@ -100,7 +100,7 @@ class Budgets:
     """Most options that may be chosen."""
     left_alone: Collection[tuple[str, int, str]] = ()
     """Helped group, cores and node that are not brought together."""
-    _nodes: set[str] = field(default_factory=set, init=False)
+    nodes: set[str] = field(default_factory=set, init=False)
     """Nodes of the choices."""
     _by_size: defaultdict[int, list[str]] = field(init=False)
     """Cores that jobs request -> groups of such jobs."""
@@ -123,10 +123,16 @@ class Budgets:
             rest.use(choice)
         return rest
 
+    def copied(self) -> Budgets:
+        """A copy, with the nodes of the choices."""
+        copy = self.after(())
+        copy.nodes.update(self.nodes)
+        return copy
+
     def use(self, choice: Choice) -> None:
         """Lower the bounds by a choice."""
         option, helped, memory_mib = choice
-        self._nodes.add(option.node)
+        self.nodes.add(option.node)
         self._lacking.clear()
         self.room -= 1
         excess, deficit = self.excess_hs06, self.deficit_hs06
@@ -144,7 +150,7 @@ class Budgets:
     def fitting(self, option: Option) -> Optional[Choice]:
         """Choice of an option for the group that lacks most, if it fits."""
         if (
-            option.node in self._nodes
+            option.node in self.nodes
             or self.room < 1
             or self.excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
         ):
@@ -164,7 +170,7 @@ class Budgets:
         """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
         takes, gives = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
         excess_hs06 = self.excess_hs06.get(option.held_back, 0.0) + ROUNDING_HS06
-        if option.node in self._nodes or excess_hs06 < takes:
+        if option.node in self.nodes or excess_hs06 < takes:
             return None
         for group in self._most_lacking(option):
             deficit_hs06 = self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06
@@ -219,18 +225,19 @@ def best(
     """
     by_order = {order: sorted(options, key=order) for order in (by_density, by_value, _between)}
     first = sorted(standing, key=by_density)
-    starts = (_filled(by_order[order], budgets) for order in (by_value, _between))
-    choices = max((_filled(by_order[by_density], budgets, first=first), *starts), key=total_worth)
+    starts = (_filled(by_order[order], budgets.after(()), []) for order in (by_value, _between))
+    choices = max(
+        (_filled(by_order[by_density], budgets.after(()), [], first), *starts), key=total_worth
+    )
     worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
     for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:
         if choice in choices:
-            place, rest = choice.option.place, [other for other in choices if other is not choice]
-            trials = (
-                _filled(
-                    [option for option in by_order[order] if option.place != place], budgets, rest
-                )
+            place, others = choice.option.place, [other for other in choices if other is not choice]
+            rest = budgets.after(others)
+            trials = [
+                _filled([o for o in by_order[order] if o.place != place], rest.copied(), [*others])
                 for order in (by_value, by_density)
-            )
+            ]
             choices = max((choices, *trials), key=total_worth)
     return choices
 
@@ -247,22 +254,31 @@ def filled(
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
     options, first = (sorted(rows, key=by_density) for rows in (options, first))
-    return _filled(options, budgets, chosen, first)
+    choices = list(chosen)
+    return _filled(options, budgets.after(choices), choices, first)
 
 
 def _filled(
     options: Sequence[Option],
-    budgets: Budgets,
-    chosen: Iterable[Choice] = (),
+    rest: Budgets,
+    choices: list[Choice],
     first: Sequence[Option] = (),
 ) -> list[Choice]:
-    """As `filled`, with options that are in order."""
-    choices = list(chosen)
-    rest = budgets.after(choices)
-    parts = (option for option in options if option.jobs > 1 and option.helped is None)
-    for fit, candidates in ((rest.fitting, (*first, *options)), (rest.fitting_part, parts)):
-        for option in candidates:
-            choice = fit(option)
+    """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices."""
+    nodes, excess_hs06 = rest.nodes, rest.excess_hs06
+    for option in (*first, *options):
+        # Most options of a large pool stop here.
+        if option.node in nodes or (
+            excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
+        ):
+            continue
+        choice = rest.fitting(option)
+        if choice is not None:
+            rest.use(choice)
+            choices.append(choice)
+    for option in options:
+        if option.jobs > 1 and option.helped is None and option.node not in nodes:
+            choice = rest.fitting_part(option)
             if choice is not None:
                 rest.use(choice)
                 choices.append(choice)

@@ -248,8 +248,8 @@ def _seen(
     """
     starts = sorted(
         taken_at - jobs.seconds
-        for jobs in here.running
-        if jobs.group == block.group and jobs.cores >= block.cores
+        for jobs in here.by_group.get(block.group, ())
+        if jobs.cores >= block.cores
         for _ in range(jobs.jobs)
         if taken_at - jobs.seconds > block.started_at + START_TOLERANCE_SECONDS
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import inf
-from typing import Optional
+from typing import Callable, Optional
 
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
@@ -139,10 +140,17 @@ class Decision:
     """State to keep once the plan is published."""
     groups: tuple[GroupControl, ...]
     """Outcome of each group's controller, in the order of the pledges."""
-    nodes: tuple[NodeRecord, ...]
-    """Every node of the snapshot, and absent ones that had a target; by name."""
     idle: IdleCores
     """Idle cores that targets and grace kept from jobs when the pool was looked at."""
+    _node_records: Callable[[], tuple[NodeRecord, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """Every node of the snapshot, and absent ones that had a target; by name.
+
+        They are made when somebody wants them, which the twin does not.
+        """
+        return self._node_records()
 
 
 def decide(
@@ -202,8 +210,8 @@ def decide(
         **dict.fromkeys(idle & free.keys(), "given-up"),
         **{stood.target.node: "absent" for stood in standing if stood.target.node not in nodes},
     }
-    records = node_records(nodes, plan.targets, reasons, wanted.waits)
-    return Decision(plan, after, groups, records, idle_cores(nodes.values(), standing))
+    records = partial(node_records, nodes, plan.targets, reasons, wanted.waits)
+    return Decision(plan, after, groups, idle_cores(nodes.values(), standing), records)
 
 
 def _controls(

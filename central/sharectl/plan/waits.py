@@ -223,6 +223,13 @@ def _watched(begin: float, end: float) -> Iterable[Row]:
         yield start, min(end, upper) - max(begin, start), 0.0
 
 
+class _Counts(dict[str, int]):
+    """Numbers by name; 0 of any other."""
+
+    def __missing__(self, _: str) -> int:
+        return 0
+
+
 @dataclass
 class NodeCores:
     """Jobs and cores of one node."""
@@ -233,7 +240,7 @@ class NodeCores:
     @cached_property
     def held_cores(self) -> Mapping[str, int]:
         """Group -> cores that its jobs hold; 0 of any other."""
-        held: Counter[str] = Counter()
+        held = _Counts()
         for jobs in self.running:
             held[jobs.group] += jobs.cores * jobs.jobs
         return held
@@ -246,7 +253,7 @@ class NodeCores:
     @cached_property
     def _held_mib(self) -> Mapping[str, int]:
         """Group -> memory that its jobs hold; empty if some job does not tell."""
-        held: Counter[str] = Counter()
+        held = _Counts()
         for jobs in self.running:
             if jobs.memory_mib <= 0:
                 return {}
@@ -269,7 +276,8 @@ class NodeCores:
         return floor(self._free_mib + given_mib)
 
     @cached_property
-    def _by_group(self) -> Mapping[str, list[RunningJobs]]:
+    def by_group(self) -> Mapping[str, list[RunningJobs]]:
+        """Group -> its jobs."""
         by_group: dict[str, list[RunningJobs]] = {}
         for jobs in self.running:
             by_group.setdefault(jobs.group, []).append(jobs)
@@ -278,8 +286,9 @@ class NodeCores:
     def leaving(self, group: str, run_times: RunTimes) -> list[Leaving]:
         """The group's jobs by cores and bin of age, with the time that they still run."""
         alike: dict[tuple[int, int], int] = {}
-        for jobs in self._by_group.get(group, ()):
-            kind = (jobs.cores, age_bin(jobs.seconds))
+        for jobs in self.by_group.get(group, ()):
+            # `age_bin`, a hundred thousand times.
+            kind = (jobs.cores, max(0, bisect_right(EDGES_SECONDS, jobs.seconds) - 1))
             alike[kind] = alike.get(kind, 0) + jobs.jobs
         seconds = run_times.get(group, NOTHING_SEEN).by_bin
         return [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
