@@ -39,6 +39,7 @@ VERBS = {
     "check": "check the configuration or snippets before use (policies: `consumption check`)",
     "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
+    "simulate": "what strategies would do to a pool: the digital twin, on the same jobs",
     "learn": "train the policy of the law `learned` on simulated pools",
     "tune": "search the settings that keep a simulated pool nearest to its pledges",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",

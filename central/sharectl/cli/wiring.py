@@ -151,6 +151,11 @@ def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False
         arguments.usage_error("--taken-at goes with --jobs: write both, or neither")
     if arguments.jobs is not None:
         return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
+    return live_look(config)
+
+
+def live_look(config: Config) -> Snapshot:
+    """Complete snapshot of the live pool; PoolUnavailableError if a daemon did not answer."""
     snapshot = pool_of(config).snapshot(int(time.time()))
     if not snapshot.complete:
         raise PoolUnavailableError(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import fsum
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
@@ -145,6 +145,8 @@ def _start(number: int, task: Task[Result], state: _State[Result]) -> None:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_child, args=(theirs, task), daemon=True)
+    # Its first start would lift the mask.
+    resource_tracker.ensure_running()
     # The child inherits the mask: Ctrl-C on the terminal is for its parent alone.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

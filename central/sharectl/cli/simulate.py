@@ -1,0 +1,295 @@
+"""``sharectl simulate``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, TextIO
+
+from sharectl.cli import options
+from sharectl.errors import INTERRUPTED, StateError
+from sharectl.times import DAY_SECONDS, span
+
+if TYPE_CHECKING:  # a start loads no YAML
+    from sharectl.report.simulation import Simulation
+    from sharectl.sim.scenario import Scenario
+
+INDEX, OUTCOME = "index.html", "outcome.json"
+_BAR = 30
+_OF_SITE = ("nodes", "groups", "control", "validity_seconds", "jobs")
+_MOST = 10**6
+_JSON_BEGIN = '{\n  "schema_version"'
+
+_EPILOG = """\
+SCENARIO is a shipped name (--list) or a YAML file; --show prints one, to begin from.
+
+A strategy is NAME, NAME+NAME for both at once, and options behind colons: keys of control, loop,
+defrag or static, grace, steering, or recipe. A file such as ours.yaml is one too:
+
+  summary: sharectl at 10-minute intervals, beside condor_defrag
+  grace: true
+  steering: live
+  loop: {period_seconds: 600}
+  control: {law: pid, pid: {gain: 0.5}}
+  defrag: {machines_per_hour: 10, max_concurrent: 2, max_whole: 5}
+
+  sharectl simulate small-site
+  sharectl simulate small-site --strategies nothing,defrag,live --seeds 5 -o out
+  sharectl simulate small-site --strategies defrag,defrag:recipe=quattor,static+defrag:ratio=0.4
+  sharectl simulate small-site --strategies live,live:law=pid:pid.gain=0.5,ours.yaml --days 3
+  sharectl simulate --from-config /etc/sharectl/sharectl.yaml --ledger --days 7
+  sharectl simulate infn-t1 --strategies live --set negotiator.interval_seconds=300 --json
+
+The same seed gives the same output, on any machine and Python. Ctrl-C ends the runs; the table, the
+page and the JSON (complete: false) have what was simulated.
+
+exit codes: 0 ok, 2 usage, an unknown strategy or option, 65 bad job log, 74 the page cannot be
+written, 78 scenario, strategy file or configuration, 130 interrupted (the output is usable)"""
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= 2**53:
+            raise ValueError(f"{text[:20]!r}: write a whole number from {least}")
+        return int(text)
+
+    return parsed
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days <= _MOST:
+        raise ValueError(f"{text[:20]!r}: write a number of days above 0")
+    return days
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="shipped name, or a file")
+    parser.add_argument(
+        "--strategies",
+        metavar="NAME[,…]",
+        help="strategies to compare, with commas between them (default: nothing,defrag,static,"
+        "static+defrag,grace,cron,live)",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the shipped scenarios and strategies"
+    )
+    parser.add_argument(
+        "--show",
+        action="store_true",
+        help="print the scenario as YAML, with what options change, to keep and edit",
+    )
+    parser.add_argument("--days", type=_days, metavar="N", help="instead of the scenario's")
+    parser.add_argument("--seed", type=_whole(0), metavar="N", help="instead of the scenario's")
+    parser.add_argument(
+        "--seeds", type=_whole(1), default=1, metavar="N", help="so many seeds from there on"
+    )
+    parser.add_argument(
+        "--jobs", type=_whole(1), metavar="N", help="runs at once (default: a core each)"
+    )
+    options.add(
+        parser,
+        "--set",
+        help="a key of the scenario that is otherwise, such as control.law=pid or "
+        "negotiator.interval_seconds=300; may be given several times",
+    )
+    parser.add_argument(
+        "--from-config",
+        type=Path,
+        metavar="FILE",
+        help="groups, control and validity are those of sharectl's configuration; without SCENARIO "
+        "nodes and jobs are those of a look at its pool",
+    )
+    parser.add_argument(
+        "--ledger",
+        action="store_true",
+        help="with --from-config: nodes and jobs of its ledger's last complete cycle, with the "
+        "run times that it knows; SCENARIO has all else, or is left out",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help=f"folder for the page ({INDEX}) and all figures over time ({OUTCOME})",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Print the table of strategies, or JSON; 130 if it was interrupted."""
+    if arguments.list:
+        return _print_shipped(arguments)
+    if arguments.ledger and not arguments.from_config:
+        arguments.usage_error("--ledger goes with --from-config FILE: write both, or neither")
+    if arguments.scenario is None and not arguments.from_config:
+        arguments.usage_error("name a scenario: --list shows those that are shipped")
+    if arguments.show:
+        return _print_scenario(arguments)
+    from sharectl.report import as_json, simulation
+    from sharectl.sim.strategy_file import USUAL, read_strategies
+
+    strategies = read_strategies(arguments.strategies or ",".join(USUAL))
+    scenario = _scenario(arguments)
+    _prepare(arguments.output)
+    simulated = _simulated(arguments, scenario, strategies)
+    if arguments.output is not None and simulated.outcomes:
+        from sharectl.files import files
+
+        content = as_json.dumps("simulation", simulation.with_series(simulated))
+        files.replace(arguments.output / OUTCOME, [content, "\n"])
+        files.replace(arguments.output / INDEX, [simulation.page(simulated)])
+    text = partial(simulation.print_simulation, simulated)
+    options.show(arguments, "simulation", simulation.as_content(simulated), text)
+    options.say(dict.fromkeys(outcome.note for outcome in simulated.outcomes if outcome.note))
+    if simulated.complete:
+        return 0
+    options.say(["interrupted: the figures are of what was simulated until then"])
+    return INTERRUPTED
+
+
+def _print_shipped(arguments: argparse.Namespace) -> int:
+    from sharectl.report import tables
+    from sharectl.sim import file, strategy_file
+
+    content = {"scenarios": file.shipped(), "strategies": strategy_file.shipped()}
+
+    def text(to: TextIO) -> None:
+        for kind, summaries in content.items():
+            tables.print_table(kind, ("name", "summary"), summaries.items(), to)
+
+    options.show(arguments, "simulation_names", content, text)
+    return 0
+
+
+def _print_scenario(arguments: argparse.Namespace) -> int:
+    from sharectl.sim import file
+
+    changes = (arguments.from_config, arguments.settings, arguments.days, arguments.seed)
+    shipped = None if any(changes) else file.shipped_text(arguments.scenario)
+    print(shipped or file.render(_scenario(arguments)), end="")
+    return 0
+
+
+def _scenario(arguments: argparse.Namespace) -> Scenario:
+    """Scenario, with what the options change."""
+    from sharectl.sim import file
+
+    base = file.load(arguments.scenario) if arguments.scenario else None
+    scenario = _of_site(arguments, base) if arguments.from_config or base is None else base
+    scenario = file.changed(scenario, arguments.settings)
+    changes: dict[str, Any] = {"days": arguments.days, "seed": arguments.seed}
+    return replace(scenario, **{name: new for name, new in changes.items() if new is not None})
+
+
+def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenario:
+    """Scenario of the site's configuration, and of its ledger or pool."""
+    from sharectl.cli import wiring
+    from sharectl.config.load import load
+    from sharectl.sim import from_pool
+
+    config = load(arguments.from_config)
+    if base is not None and not arguments.ledger:
+        return replace(
+            base,
+            groups=config.groups,
+            control=config.control,
+            validity_seconds=config.validity_seconds,
+        )
+    pledges = wiring.tree_with_pledges(config).pledge_hs06
+    if arguments.ledger:
+        site = from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
+    else:
+        look = wiring.live_look(config)
+        site = from_pool.from_snapshot(config, pledges, look, wiring.known_of(config))
+    if base is None:
+        return site
+    parts: dict[str, Any] = {name: getattr(site, name) for name in _OF_SITE}
+    return replace(base, **parts, swf=None, history=None, logged=())
+
+
+def _prepare(folder: Optional[Path]) -> None:
+    """Make the folder, and refuse what is no output of this verb, before hours of work."""
+    if folder is None:
+        return
+    from sharectl.files import files
+    from sharectl.report import simulation
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StateError(
+            f"{folder}: not written: a file is in the place of a folder; name a folder with -o"
+        ) from error
+    files.refuse_foreign(folder / INDEX, simulation.BEGIN, "page of `sharectl simulate`")
+    files.refuse_foreign(folder / OUTCOME, _JSON_BEGIN, "output of `sharectl simulate`")
+
+
+def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: Any) -> Simulation:
+    from sharectl.report.simulation import Simulation
+    from sharectl.sim import many
+    from sharectl.sim.run import simulate
+
+    seeds = tuple(range(scenario.seed, scenario.seed + arguments.seeds))
+    for strategy in strategies:
+        # A wrong setting is refused before anything runs.
+        scenario.plan_config(strategy.control)
+    seconds = scenario.days * DAY_SECONDS
+    tasks = [
+        partial(_task, simulate, scenario, strategy, seed, seconds)
+        for strategy in strategies
+        for seed in seeds
+    ]
+    bar = Bar(f"{len(tasks)} runs") if sys.stderr.isatty() else None
+    results = many.run_many(tasks, arguments.jobs or many.cores(), bar or (lambda _part: None))
+    if bar:
+        bar.end()
+    return Simulation(
+        scenario=scenario.name,
+        strategies={strategy.name: strategy.summary for strategy in strategies},
+        seeds=seeds,
+        days=scenario.days,
+        outcomes=[outcome for outcome in results if outcome is not None and outcome.seconds > 0],
+    )
+
+
+def _task(simulate: Any, scenario: Scenario, *run: Any) -> Any:
+    *task, progress = run
+    return simulate(scenario, *task, progress=progress)
+
+
+class Bar:
+    """Progress on a terminal, on one line of standard error."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.begun = time.monotonic()
+        self.shown = 0.0
+
+    def __call__(self, part: float) -> None:
+        """Show the part that is done, and the time to the end if all goes on as it did."""
+        now = time.monotonic()
+        if now - self.shown < 1 and part < 1:
+            return
+        self.shown = now
+        full = int(_BAR * part)
+        rest = (now - self.begun) * (1 - part) / part if part > 0 else 0.0
+        remaining = f", {span(round(rest))} to go" if 0 < part < 1 else ""
+        line = f"[{'#' * full}{'.' * (_BAR - full)}] {part:4.0%} of {self.words}{remaining}"
+        sys.stderr.write(f"\r{line}\x1b[K")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Clear the line."""
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+VERBS = {"simulate": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

@@ -1,0 +1,201 @@
+"""`sharectl simulate` on a pool of two nodes and an hour."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.cli.simulate import INDEX, OUTCOME, Bar
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.sim import file
+from tests.made_cycles import made
+from tests.unit.cli.conftest import configured
+from tests.verbs import Terminal
+
+CHECKOUT = Path(__file__).parents[3]
+DEADLINE_SECONDS = 120.0
+SCENARIO = """\
+summary: two nodes and two groups
+nodes: [{name: wn, count: 2, cores: 16}]
+groups: {alice: {pledge_hs06: 200}, cms: {pledge_hs06: 120}}
+jobs:
+  - {group: alice, run_time: "exponential:900", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 2}
+warmup_hours: 1
+days: 0.1
+"""
+Ended = tuple[int, str, str]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "two.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def simulate(capsys: pytest.CaptureFixture[str], scenario: Path) -> Callable[..., Ended]:
+    """The command on the scenario; or on none if the first argument is an option."""
+
+    def ended(*arguments: object, alone: bool = False) -> Ended:
+        words = [] if alone else [str(scenario), "--jobs", "1"]
+        try:
+            code = main(["simulate", *words, *map(str, arguments)])
+        except SystemExit as error:
+            code = int(error.code or 0)
+        return (code, *capsys.readouterr())
+
+    return ended
+
+
+def test_a_table_json_and_a_page(simulate: Callable[..., Ended], tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    code, table, problems = simulate("--strategies", "nothing,live", "-o", out)
+    assert (code, problems) == (0, "")
+    assert table.startswith("two: 0.1 days, seed 1; 32 cores, 320 HS06\n")
+    assert re.findall(r"^(\w+)  .*\d$", table, re.MULTILINE)[:2] == ["nothing", "live"]
+    assert sorted(path.name for path in out.iterdir()) == [INDEX, OUTCOME]
+    whole = json.loads((out / OUTCOME).read_text())
+    assert [outcome["strategy"] for outcome in whole["outcomes"]] == ["nothing", "live"]
+    assert "live" in (out / INDEX).read_text()
+    code, printed, _ = simulate("--strategies", "nothing,live", "--json", "-o", out)
+    content = json.loads(printed)
+    assert (code, content["kind"], content["complete"]) == (0, "simulation", True)
+    assert {key: whole[key] for key in content} == content
+    assert content["strategies"][0]["used_ratio"]["mean"] > 0.5
+
+
+def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
+    words = ("--strategies", "grace,static:ratio=0.5", "--seeds", "2", "--seed", "5", "--json")
+    code, printed, _ = simulate(*words)
+    assert (code, json.loads(printed)["seeds"]) == (0, [5, 6])
+    assert simulate(*words, "--jobs", "2") == (0, printed, "")
+
+
+def test_options_change_the_scenario(simulate: Callable[..., Ended]) -> None:
+    words = ("--strategies", "nothing", "--json", "--days", "0.05")
+    _, usual, _ = simulate(*words)
+    _, slow, _ = simulate(*words, "--set", "negotiator.interval_seconds=1800")
+    first, second = (json.loads(printed)["strategies"][0] for printed in (usual, slow))
+    assert second["runs"][0]["seconds"] == 4200, "whole intervals of 300 s"
+    assert second["cycles"]["mean"] < first["cycles"]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "problem"),
+    [
+        (("--strategies", "lve"), 2, '"lve" is no strategy; did you mean live?'),
+        (("--strategies", "live:law=pdi"), 2, 'control.law: "pdi" is invalid'),
+        (("--set", "negotiator.intervl_seconds=3"), 2, "did you mean interval_seconds?"),
+        (("--days", "0"), 2, "write a number of days above 0"),
+        (("--seeds", "0"), 2, "write a whole number from 1"),
+        (("--ledger",), 2, "--ledger goes with --from-config FILE"),
+        (("--from-config", "/none.yaml"), 78, "/none.yaml: there is no such file"),
+    ],
+)
+def test_errors_name_the_remedy(
+    simulate: Callable[..., Ended], words: tuple[str, ...], code: int, problem: str
+) -> None:
+    ended, out, problems = simulate(*words)
+    assert (ended, out) == (code, "")
+    assert problem in problems
+    assert "Traceback" not in problems
+
+
+def test_a_scenario_is_a_name_or_a_file(simulate: Callable[..., Ended], tmp_path: Path) -> None:
+    code, _, problems = simulate(alone=True)
+    assert (code, "name a scenario: --list shows" in problems) == (2, True)
+    code, _, problems = simulate("smal-site", alone=True)
+    assert (code, "did you mean small-site?" in problems) == (78, True)
+    code, text, _ = simulate("--show", "small-site", alone=True)
+    assert (code, text) == (0, file.shipped_text("small-site"))
+    own = tmp_path / "own.yaml"
+    own.write_text(simulate("small-site", "--show", "--set", "days=3", alone=True)[1])
+    assert file.load(str(own)) == replace(file.load("small-site"), days=3.0, name="own")
+    code, names, _ = simulate("--list", alone=True)
+    assert code == 0
+    assert {"small-site", "live", "defrag"} <= {
+        line.partition(" ")[0] for line in names.split("\n")
+    }
+
+
+@pytest.mark.parametrize("name", [INDEX, OUTCOME])
+def test_a_foreign_file_is_not_replaced(
+    simulate: Callable[..., Ended], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("<html>home</html>")
+    code, out, problems = simulate("--strategies", "nothing", "-o", tmp_path / "out")
+    assert (code, out, f"{name}: not replaced" in problems) == (74, "", True)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_a_site_of_a_configuration_and_its_ledger(
+    simulate: Callable[..., Ended], tmp_path: Path
+) -> None:
+    config = configured(tmp_path)
+    words = ("--from-config", config, "--strategies", "live", "--json", "--days", "0.1")
+    code, printed, _ = simulate(*words)
+    groups = json.loads(printed)["strategies"][0]["groups"]
+    assert code == 0
+    assert groups["cms"]["pledge_hs06"]["mean"] == 300, "that of the configuration"
+    code, _, problems = simulate(*words, "--ledger", alone=True)
+    assert (code, "cycle" in problems) == (1, True)
+    ledger = Ledger(tmp_path / PLACE)
+    for number in range(3):
+        ledger.record(*made(number))
+    more = ("--ledger", "--jobs", "1", "--set", "warmup_hours=1")
+    code, printed, problems = simulate(*words, *more, alone=True)
+    assert (code, problems) == (0, "")
+    content = json.loads(printed)
+    assert (content["scenario"], content["pool_cores"]) == ("from-config", 5 * 64)
+
+
+def test_an_interrupt_leaves_a_usable_result(tmp_path: Path, scenario: Path) -> None:
+    out = tmp_path / "out"
+    words = ("simulate", str(scenario), "--days", "400", "--strategies", "nothing,grace,live")
+    parent = subprocess.Popen(
+        [sys.executable, "-m", "sharectl", *words, "--jobs", "2", "--json", "-o", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT / "central")},
+        start_new_session=True,
+    )
+    time.sleep(6)  # both run by then; before, the result is empty and the test checks less
+    os.killpg(parent.pid, signal.SIGINT)
+    printed, problems = parent.communicate(timeout=DEADLINE_SECONDS)
+    assert (parent.returncode, problems.count("\n")) == (130, 1)
+    assert "interrupted: the figures are of what was simulated until then" in problems
+    content = json.loads(printed)
+    assert not content["complete"]
+    for strategy in content["strategies"]:
+        assert 0 < strategy["runs"][0]["seconds"] < 400 * 86_400
+    assert (out / INDEX).exists() == bool(content["strategies"])
+
+
+def test_the_bar_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    bar = Bar("6 runs")
+    bar.begun -= 30
+    bar(0.25)
+    bar(0.26)
+    bar.end()
+    shown = terminal.getvalue()
+    assert re.fullmatch(
+        r"\r\[#{7}\.{23}\]  25% of 6 runs, 1 min 3\d s to go\x1b\[K\r\x1b\[K", shown
+    ), shown
+    assert "\n" not in shown
