@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,11 @@ def test_the_usual_strategies_are_shipped_and_differ() -> None:
 
 
 def test_both_published_recipes_of_condor_defrag() -> None:
+    both = Defrag(whole_cores=8, rank="cores-to-free", retirement_seconds=604_800)
     sites = [only(name).defrag for name in ("defrag", "defrag:recipe=quattor")]
     assert sites == [
-        Defrag(600, 60, 8, 20, whole_cores=8, rank="cores-to-free"),
-        Defrag(600, 30, 60, 300, whole_cores=8, rank="cores-to-free"),
+        replace(both, machines_per_hour=60, max_concurrent=8, max_whole=20),
+        replace(both, machines_per_hour=30, max_concurrent=60, max_whole=300),
     ]
 
 
