@@ -67,16 +67,8 @@ def steer(
         setpoint_hs06, contested, account, acted = entitled[group]
         control = config.by_group.get(group, config.control)
         error_hs06 = power_hs06 - setpoint_hs06
-        reading = Reading(
-            error_hs06,
-            power_hs06,
-            deadband_hs06,
-            most_hs06,
-            setpoint_hs06,
-            error.usage.demand_by_cores,
-            pool_cores,
-            idle_cores,
-        )
+        due = (deadband_hs06, most_hs06, setpoint_hs06, error.usage.demand_by_cores)
+        reading = Reading(error_hs06, power_hs06, *due, pool_cores, idle_cores)
         move = _moved(control, states[group], reading, dt_seconds[group], contested=contested)
         beside, shadow = _shadowed(
             control, states[group], reading, dt_seconds[group], contested=contested

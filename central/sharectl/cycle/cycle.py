@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Callable, Optional
@@ -17,7 +18,7 @@ from sharectl.cycle.publication import (
     load_state,
 )
 from sharectl.cycle.record import record_of
-from sharectl.model import GroupError, Snapshot
+from sharectl.model import GroupControl, GroupError, Snapshot
 from sharectl.plan.plan import Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
@@ -81,11 +82,7 @@ def run_cycle(
         decision = decide(config, before, snapshot, now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
-        warnings += tuple(
-            f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
-            for control in decision.groups
-            if control.shadow is not None and control.shadow.problem
-        )
+        warnings += _of_shadows(decision.groups)
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
@@ -95,11 +92,7 @@ def run_cycle(
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    silent += tuple(
-        f"group {control.group}: {control.problem}; nothing is moved for it"
-        for control in (decision.groups if decision else ())
-        if control.problem
-    )
+    silent += _of_laws(decision.groups) if decision else ()
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None
@@ -125,3 +118,21 @@ def run_cycle(
         ports.history.record(record, snapshot)
     problems = (*silent, *failures.messages)
     return CycleResult(snapshot, group_errors, done, problems, warnings, record)
+
+
+def _of_shadows(groups: Iterable[GroupControl]) -> tuple[str, ...]:
+    """Problems of shadow laws."""
+    return tuple(
+        f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
+        for control in groups
+        if control.shadow is not None and control.shadow.problem
+    )
+
+
+def _of_laws(groups: Iterable[GroupControl]) -> tuple[str, ...]:
+    """Problems of laws that steer."""
+    return tuple(
+        f"group {control.group}: {control.problem}; nothing is moved for it"
+        for control in groups
+        if control.problem
+    )

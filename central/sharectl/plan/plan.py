@@ -244,7 +244,10 @@ def _planned(
         held_back=held_back,
         helped=helped,
         limits=(*notes, *wanted.notes, *given_up),
-        multicore_pending=multicore_pending(situation.snapshot),
+        multicore_pending=multicore_pending(
+            situation.snapshot,
+            {control.group for control in situation.groups if control.control_error_hs06 > 0},
+        ),
     )
     return plan, idle
 

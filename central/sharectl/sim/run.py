@@ -68,13 +68,16 @@ class Run:
     def until(self, time: float, progress: Optional[Progress] = None) -> None:
         """Let the pool run until a time, and measure once the warm-up is over."""
         twin, step = self.twin, self.scenario.sample_seconds
-        if self._measured_from is None and time >= self.begin:
-            twin.run(self.begin)
+        if self._measured_from is None:
+            while (following := twin.now + step) < min(time, self.begin):
+                twin.run(following)
+                if progress is not None:
+                    progress(following / self.end)
+            twin.run(min(time, self.begin))
+            if time < self.begin:
+                return
             twin.forget()
             self._measured_from = self.begin
-        if self._measured_from is None:
-            twin.run(time)
-            return
         while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:
             twin.run(following)
             twin.sample(step)

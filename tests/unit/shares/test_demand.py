@@ -68,3 +68,13 @@ def test_a_plan_says_whether_multicore_jobs_wait(
         multicore_pending(silent) is withdrawal(CONFIG, State(), NOW)[0].multicore_pending is None
     )
     assert decide(CONFIG, State(), seen, NOW).plan.multicore_pending is expected
+
+
+def test_grace_keeps_no_cores_for_a_group_over_its_share() -> None:
+    jobs = (PendingJobs("cms", 8, 9), PendingJobs("alice", 8, 1))
+    assert multicore_pending(waiting(*jobs), {"cms"}) is True
+    assert multicore_pending(waiting(jobs[0]), {"cms"}) is False
+    over = waiting(PendingJobs("alice", 8, 1))
+    controls = {control.group: control for control in decide(CONFIG, State(), over, NOW).groups}
+    assert controls["alice"].control_error_hs06 > 0, "it holds all cores"
+    assert decide(CONFIG, State(), over, NOW).plan.multicore_pending is False
