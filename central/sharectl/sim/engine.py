@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from math import inf
+from math import fsum, inf
 from random import Random  # noqa: TID251 - with a seed
 from typing import Any, Callable, Optional
 
@@ -57,6 +57,8 @@ class Setup:
     """Requirements of jobs beside their requests."""
     site_start: Optional[Callable[[SimSlot, ShapedKind, float], bool]] = None
     """The site's own START; None for True."""
+    reads_time: bool = False
+    """Whether that changes with the time: each cycle then looks at all slots with free cores."""
     seed: int = 0
 
 
@@ -91,8 +93,8 @@ class Twin:
             spec.cores * (1.0 if setup.negotiator.slot_weight == "cores" else spec.hs06_per_core)
             for spec in setup.nodes
         ]
-        self._weights = PoolWeights(sum(weights))
-        self._mean_hs06 = sum(spec.cores * spec.hs06_per_core for spec in setup.nodes) / max(
+        self._weights = PoolWeights(fsum(weights))
+        self._mean_hs06 = fsum(spec.cores * spec.hs06_per_core for spec in setup.nodes) / max(
             1, self.idle.total
         )
         self._by_cores = setup.negotiator.slot_weight == "cores"
@@ -327,6 +329,8 @@ class Twin:
         self._matches = 0
         if self.pending:
             self.candidates.forget(shapes)
+            if self.setup.reads_time:
+                self._note_free_slots()
             self._cycle_end = len(self.candidates.changes)
             self._rejected.clear()
             stopped: frozenset[str] = frozenset()
@@ -344,7 +348,7 @@ class Twin:
         ads = [
             SubmitterAd(submitter, weight, access_point)
             for (submitter, access_point), kinds in self._kinds_of.items()
-            if (weight := sum(len(kind.pending) * self._job_weight(kind) for kind in kinds))
+            if (weight := fsum(len(kind.pending) * self._job_weight(kind) for kind in kinds))
         ]
         done = negotiate(
             setup.negotiator,
@@ -457,6 +461,9 @@ class Twin:
         if pending == self.start_knobs.multicore_pending:
             return
         self.start_knobs = replace(self.start_knobs, multicore_pending=pending)
+        self._note_free_slots()
+
+    def _note_free_slots(self) -> None:
         for slot in self.slots:
             if slot.free_cores:
                 self.candidates.note(slot)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import fsum
 from typing import Optional
 
 from sharectl.sim.accountant import account_of
@@ -77,7 +78,7 @@ class QuotaGroup:
 
     def subtree_used(self) -> float:
         """Weight that it and the groups within it use."""
-        return self.used + sum(child.subtree_used() for child in self.children.values())
+        return self.used + fsum(child.subtree_used() for child in self.children.values())
 
     def assign(self, weight: float, *, oversubscription: bool) -> None:
         """Divide the weight of a subtree into the quotas of its groups."""
@@ -85,8 +86,8 @@ class QuotaGroup:
             return
         self.subtree_quota = weight
         children = self.children.values()
-        static = sum(child.configured for child in children if not child.is_share)
-        shares = sum(child.configured for child in children if child.is_share)
+        static = fsum(child.configured for child in children if not child.is_share)
+        shares = fsum(child.configured for child in children if child.is_share)
         for_static = static if oversubscription else min(static, weight)
         for_shares = max(0.0, weight - for_static)
         assigned = 0.0
@@ -170,7 +171,7 @@ def _spread(takers: list[_Taker], surplus: float, *, by_quota: bool) -> float:
     """Give surplus in proportion to quotas, or in equal parts; the surplus that nobody takes."""
     while surplus > 0:
         asking = [taker for taker in takers if taker.requested > 0]
-        total = sum(taker.quota if by_quota else 1.0 for taker in asking)
+        total = fsum(taker.quota if by_quota else 1.0 for taker in asking)
         if total <= 0:
             break
         spread = 0.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.sim.accountant import Accountant
@@ -153,8 +154,8 @@ class _Cycle:
             if tree.root.autoregroup:
                 tree.root.quota = tree.root.allocated = self.pool_weight
             self._serve_allocations()
-            allocated = sum(group.allocated for group in tree.groups)
-            taken = sum(min(group.used, group.allocated) for group in tree.groups)
+            allocated = fsum(group.allocated for group in tree.groups)
+            taken = fsum(min(group.used, group.allocated) for group in tree.groups)
             for group in tree.groups:
                 group.usage = group.used
                 if group.used < group.allocated:
@@ -307,7 +308,7 @@ class _Shares:
     def __init__(self, queue: Sequence[_Entry], weight: float) -> None:
         # A submitter with several access points counts once.
         priorities = {entry.ad.name: entry.effective for entry in queue}
-        total = sum(1.0 / effective for effective in priorities.values())
+        total = fsum(1.0 / effective for effective in priorities.values())
         self._unit = weight / total if total > 0 else 0.0
 
     def weight_of(self, entry: _Entry) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import Callable, Optional
 
 from sharectl.sim.ads import SiteExpressions
@@ -52,6 +53,7 @@ class Run:
             ),
             meets=self.meets,
             site_start=expressions.site_start,
+            reads_time=expressions.reads_time,
             seed=seed,
         )
         self.twin = Twin(setup, workload)
@@ -97,7 +99,7 @@ class Run:
             seconds=len(twin.times) * step,
             times=tuple(time - self.begin for time in twin.times),
             pool_cores=sum(node.spec.cores for node in twin.nodes),
-            pool_hs06=sum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
+            pool_hs06=fsum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
             groups=twin.measured().outcomes(),
             idle_core_seconds=dict(twin.idle.seconds),
             idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
@@ -153,9 +155,9 @@ def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
     if knobs.quotas == "none":
         return QuotaTree()
     pledges = scenario.config.tree.pledge_hs06
-    top = sum(hs06 for name, hs06 in pledges.items() if "." not in name)
+    top = fsum(hs06 for name, hs06 in pledges.items() if "." not in name)
     by_cores = knobs.slot_weight == "cores"
-    weight = sum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+    weight = fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
     return QuotaTree(
         GroupQuota(
             name,

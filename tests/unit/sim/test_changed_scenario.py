@@ -27,6 +27,6 @@ def test_all_problems_of_settings_at_once() -> None:
     assert sorted(raised.value.problems) == [
         '--set "days": write KEY=VALUE, such as control.law=pid or control.pid.gain=0.5',
         '--set "nodes.count=3": "nodes" is not a section; docs/configuration.md has the keys',
-        '--set: control.law: "pdi" is invalid; write one of latest, ewma, pid',
+        '--set: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
         "--set: negotiator.intervl_seconds: unknown key; did you mean interval_seconds?",
     ]

@@ -199,3 +199,18 @@ def test_the_first_figures_are_of_the_time_after_the_warm_up() -> None:
     assert alice.power_hs06 == (40.0,)
     assert alice.error_hs06 == (30.0,), "three quarters are due to cms"
     assert alice.starts_by_cores == {}
+
+
+def test_a_sites_start_may_change_with_the_time() -> None:
+    """Where START reads the clock, a slot that it refused is looked at again."""
+
+    def by_day(_slot: object, _kind: object, now: float) -> bool:
+        return now >= 1000.0
+
+    jobs = same(ONE, 2, 1e6)
+    twin = pool(jobs, 4, site_start=by_day, reads_time=True)
+    twin.run(999.0)
+    assert running(twin) == [0]
+    assert twin.idle.cores["start"] == 4
+    twin.run(1100.0)
+    assert running(twin) == [2]
