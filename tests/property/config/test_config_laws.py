@@ -50,6 +50,7 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
     "proxy": st.just("http://proxy:3128"),
     "url": st.just("https://cm/x.txt"),
     "identity": st.just("sharectl@example.org"),
+    "law": st.sampled_from(("latest", "ewma", "pid")),
 }
 """Notation → values; names for others."""
 
