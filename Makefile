@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
 	@echo "make test   lint, types, all tests on HTCondor 25.14.1, on 23.9.6 those of its semantics"
-	@echo "make test-all   the same with all tests on both versions"
+	@echo "make test-all   all tests on both versions, those that take minutes too"
 	@echo "make check  lint and types only"
 	@echo "make unit   tests that need no pool"
 	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
@@ -46,9 +46,11 @@ coverage: packages venv
 	$(UNIT) --cov --cov-report=term
 
 POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
+# Minutes each, and one of them loads both cores: in test-all alone.
+LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool)
 
 pool: packages venv
-	$(POOL) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
+	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
 
 test-all: check unit packages venv
 	$(POOL) --suite forky

@@ -31,13 +31,20 @@ OFFLINE = {
     "70-consumption.conf",
 }
 """Words of commands that need no configuration."""
+SHORT = {
+    "simulate": ["--set", "warmup_hours=1"],
+    "tune": ["--trials", "2", "--batch", "2", "--seeds", "1", "--confirm", "1", "--days", "0.1"],
+    "learn": [],
+}
+"""Verb of the twin, which needs no configuration either -> options that end it sooner."""
 WRAPPER = f"""\
 #!{sys.executable}
 # The command as its page has it; its configuration is the site's.
 import os, sys
 words = sys.argv[1:]
 offline = {OFFLINE!r} & set(words) or words[:2] == ["consumption", "check"]
-words += [] if offline else ["--config", "CONFIG"]
+words += {SHORT!r}.get(words[0], [] if offline else ["--config", "CONFIG"])
+words = ["CONFIG" if word == "/etc/sharectl/sharectl.yaml" else word for word in words]
 os.execv(sys.executable, [sys.executable, "-m", "sharectl", *words])
 """
 FAILURES = {"status": {1}, "check": {1}, "consumption": {1}}
