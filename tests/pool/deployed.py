@@ -75,6 +75,18 @@ def hold_back(box: Box, cap: int, *nodes: str) -> None:
     box.wait_until(lambda: seen() == [[cap, 8]] * len(nodes), 90, "nodes have their targets")
 
 
+def list_idle_jobs_again(box: Box, *access_points: str) -> None:
+    """Have access points list their idle jobs again, as they do at each new job.
+
+    A job whose claim was refused while its access point made that list is not on it for up to 20
+    minutes otherwise (PrioRec in HTCondor's qmgmt.cpp).
+    """
+    for access_point in access_points:
+        if box.jobs("JobStatus == 1"):
+            edit = ["condor_qedit", "-constraint", "JobStatus == 1", "JobPrio", "0"]
+            box.run(edit, host=access_point, check=False)
+
+
 def jobs(group: str, cores: object, count: int, seconds: object, *lines: str) -> str:
     """Submit description of jobs that sleep; ``seconds`` may be `SHORT_SECONDS`."""
     own = (f"accounting_group = {group}", "accounting_group_user = bob") if group else ()

@@ -236,7 +236,7 @@ def test_startd_restarted_with_a_target(flow: Flow) -> None:
         return set() if () in fates else {fate[0] for fate in fates} - {TERMINATED}
 
     # HTCondor's own way, on a node without sharectl, is the measure of what becomes of the jobs.
-    flow.box.wait_until(lambda: first_events(node) and first_events(FREE), 60, "their logs tell")
+    flow.box.wait_until(lambda: first_events(node) and first_events(FREE), 120, "their logs tell")
     assert first_events(node) == first_events(FREE) == {DISCONNECTED}
 
 

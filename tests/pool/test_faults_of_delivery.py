@@ -28,6 +28,7 @@ from poolbox.event_log import EXECUTE
 from tests.logs import changes_in
 from tests.pool import clocks, cycles_that_die
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import list_idle_jobs_again
 from tests.pool.flowing import LOOK_SECONDS, SLACK_SECONDS, Jobs, Watch, repeating
 from tests.pool.own_files import execute_point, host, known, pool_of
 from tests.pool.sharectl_command import Sharectl, plan_for
@@ -267,6 +268,8 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
         time.time() > told.until and max(map(told.first, NODES)) < float("inf")
     ):
         time.sleep(LOOK_SECONDS)
+        if time.time() > told.until + SLACK_SECONDS / 3:
+            list_idle_jobs_again(box, "ap-1.example.org")
     told.ended_at = time.time()
 
     # What is published meanwhile: whatever can be mended is.
