@@ -1,9 +1,9 @@
 """The law `learned` beside latest, ewma and pid, on jobs that its policy was not trained on.
 
-Each law has the same jobs: shipped scenarios with several seeds, and the LCG log of
-/work/shared/data, or where LCG_SWF says, if it is there. Error: power that the wrong groups used,
-part of all. Idle: cores that stood idle while jobs were pending. Churn: targets that changed in a
-cycle, by nodes. Score: -(error + idle + 0.02 x churn), the mean of all cycles; 0 is the best.
+Each law has the same jobs: shipped scenarios with several seeds, and the job log that LCG_SWF names
+in the environment. Error: power that the wrong groups used, part of all. Idle: cores that stood
+idle while jobs were pending. Churn: targets that changed in a cycle, by nodes. Score: -(error +
+idle + 0.02 x churn), the mean of all cycles; 0 is the best.
 
     .venv/bin/python bench/learned.py policy.json [--hours 48] [--seeds 3] [SCENARIO…]
 """
@@ -26,7 +26,7 @@ from sharectl.sim.stepped import Episode, Halting
 from sharectl.sim.strategy_file import read_strategies
 from sharectl.sim.training import REWARD, StepFigures
 
-SWF = Path(os.environ.get("LCG_SWF", "/work/shared/data/LCG.swf.gz"))
+SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
 SCENARIOS = ("small-site", "gpu-mixed", "pilot-storm")
 FIRST_SEED = 101
 """Trainings begin at 1."""
