@@ -439,9 +439,9 @@ class Twin:
     def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
         """Put a target in force on a node, renew it, or take it off."""
         for slot in node.slots:
-            renewed = target is not None and slot.target is not None
-            renewed = renewed and slot.target._replace(until=target.until) == target  # type: ignore[union-attr]
-            slot.target = target
+            before, slot.target = slot.target, target
+            # All but the last field, until when it is valid.
+            renewed = before is not None and target is not None and before[:-1] == target[:-1]
             if not renewed:
                 slot.held_back_cores = sum(
                     claim.cores
