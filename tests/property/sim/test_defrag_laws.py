@@ -37,7 +37,7 @@ def test_drains_stay_within_limits_and_end(knobs: Defrag, seed: int) -> None:
     twin = FakeTwin([node(number, (8, 16)[number % 2]) for number in range(6)], KINDS)
     fill(twin, Random(seed), (0, 1), most_seconds=5000.0)
     defrag = Defragmenter(twin, knobs, seed)
-    poll = int(knobs.machines_per_hour * knobs.interval_seconds / 3600) + 1
+    interval = int(knobs.interval_seconds)
     twin.run(30_000.0)
     draining: set[str] = set()
     polls: dict[float, int] = {}
@@ -46,7 +46,9 @@ def test_drains_stay_within_limits_and_end(knobs: Defrag, seed: int) -> None:
             polls.setdefault(act.at, len(draining))
             assert knobs.max_concurrent < 0 or polls[act.at] < knobs.max_concurrent
             draining.add(act.node)
-            assert knobs.max_concurrent < 0 or len(draining) < knobs.max_concurrent + poll
+            at = EPOCH + int(act.at)
+            quota = drains_at(at, at - interval, interval, knobs.machines_per_hour)
+            assert len(draining) <= polls[act.at] + quota
             assert act.at % knobs.interval_seconds == 0
         elif act.name == "resume":
             draining.remove(act.node)
