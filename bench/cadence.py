@@ -106,7 +106,7 @@ def compare(log: Path) -> int:
 
 
 def run(command: list[str]) -> Ran:
-    """What a command took, and printed."""
+    """Time and memory of a command, and its output."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "central")}
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()

@@ -67,7 +67,7 @@ PLEDGES = {name: kind.pledge_hs06 for name, kind in GROUPS.items()}
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens to the pool."""
+    """Events of a pool over time."""
 
     arrivals: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     """Group -> (hour, cores that arrive in an hour from then on), linear in between.
@@ -205,7 +205,7 @@ class Pool:
                 self.waiting[name] -= got
 
     def snapshot(self, second: int) -> Snapshot:
-        """What a look at this pool finds."""
+        """Snapshot of this pool."""
         node = Node("pool", "pool", round(self.capacity), CORE_HS06, controlled=True)
         held = tuple(
             RunningJobs("pool", name, 1, CORE_HS06, 0, round(cores))

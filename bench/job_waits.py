@@ -1,4 +1,4 @@
-"""What waiting times of 100,000 queued jobs cost beside counting them.
+"""Cost of the waiting times of 100,000 queued jobs beside that of counting them.
 
 One real schedd, and questions to it in turn in one process; the figure is the median of the ratios,
 each of two questions that follow each other. Terms: counting is the schedd's own, as `sharectl

@@ -134,7 +134,7 @@ def measure(commands: dict[str, list[str]]) -> dict[str, dict[str, list[float]]]
 
 
 def commands(startd: str, folder: Path) -> dict[str, list[str]]:
-    """What is measured, by name."""
+    """Commands to measure, by name."""
     jobs = CHECKOUT / "startd_cron"
     job_ctl = [str(jobs / "job_ctl.py"), "--source", f"file:{folder}/sharectl.txt", "--host", NODE]
     return {

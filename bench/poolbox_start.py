@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def one_start(suite: str) -> Cost:
-    """What it costs to start a pool and to stop it."""
+    """Cost of starting and stopping a pool."""
     box = Box(BoxSpec.of_equal_nodes(NODES, suite=suite))
     begun = time.monotonic()
     box.start()

@@ -95,7 +95,7 @@ Waiting = Counter[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took."""
+    """Time and memory of a run."""
 
     wall_seconds: float
     cpu_seconds: float

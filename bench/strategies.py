@@ -88,7 +88,7 @@ def keep(path: Path, comparison: Comparison, records: Iterable[Record]) -> None:
 
 
 def title(comparison: Comparison, records: Sequence[Record]) -> str:
-    """What was run."""
+    """Pool, time and scale of a comparison."""
     return (
         f"{comparison.name}: {len(comparison.nodes)} nodes, {comparison.cores} cores, "
         f"{comparison.seconds / 60:g} minutes at 1/{comparison.scale:g} of a site's times, seed "

@@ -34,7 +34,7 @@ class NodePicture:
     target: Optional[NodeTarget]
     in_grace: bool
     job_ctl_reason: str
-    """What job_ctl said at its last run; empty before the first."""
+    """Reason that job_ctl published at its last run; empty before the first."""
 
     @property
     def idle_cores(self) -> int:

@@ -24,7 +24,7 @@ class Moment:
     cycle: Cycle
     """The cycle that ran last."""
     fresh: bool
-    """Whether this is the first look after it."""
+    """True for the first look after it."""
 
 
 def watch(sharectl: Sharectl, controlled: str, seconds: float) -> Iterator[Moment]:
