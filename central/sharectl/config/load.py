@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.config.groups import GroupControlConfig, all_groups, group_faults
 from sharectl.config.model import TARGETS_FILE, Config, HistoryConfig
@@ -22,6 +22,7 @@ from sharectl.model import Way
 from sharectl.shares.pledges import SOURCES
 from sharectl.words import quoted, shown
 
+T = TypeVar("T")
 _LEAST = "write at least groups: {cms: {pledge_hs06: 87100}}"
 
 REPLAYED = ("control", "validity_seconds")
@@ -136,31 +137,32 @@ def overridden(config: Config, settings: Sequence[str]) -> Config:
 
     Raises SettingError with all problems, if a setting or the whole is wrong.
     """
-    if not settings:
-        return config
-    data = as_data(config)
+    return by_settings(as_data(config), settings, parse) if settings else config
+
+
+def by_settings(data: dict[str, Any], settings: Sequence[str], make: Callable[[str, str], T]) -> T:
+    """Value that ``make`` makes of YAML and a name: that of ``data``, changed by ``settings``.
+
+    Raises SettingError with all problems, if a setting or the whole is wrong.
+    """
     problems: list[str] = []
     for setting in settings:
         try:
-            set_key(data, setting)
+            _set_key(data, setting)
         except ValueError as error:
             problems.append(f"--set {quoted(setting)}: {error}")
     try:
-        decides = parse(flow(data), "--set")
+        made = make(flow(data), "--set")
     except ConfigError as error:
         # There is no file with such a line.
-        problems += without_lines(error.problems)
-    if problems:
-        raise SettingError(problems)
-    return decides
+        problems += [_LINE.sub("--set: ", problem) for problem in error.problems]
+    else:
+        if not problems:
+            return made
+    raise SettingError(problems)
 
 
-def without_lines(problems: Iterable[str]) -> list[str]:
-    """Problems of settings, without the line that there is not."""
-    return [_LINE.sub("--set: ", problem) for problem in problems]
-
-
-def set_key(data: dict[str, Any], setting: str) -> None:
+def _set_key(data: dict[str, Any], setting: str) -> None:
     """Set a key of plain data by a text such as ``control.law=pid``; ValueError if it is wrong."""
     key, equals, text = setting.partition("=")
     parts = key.strip().split(".")

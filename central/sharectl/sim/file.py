@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.config.groups import group_faults
-from sharectl.config.load import set_key, without_lines
+from sharectl.config.load import by_settings
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
-from sharectl.errors import ConfigError, SettingError
+from sharectl.errors import ConfigError
 from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.sim.scenario import MOST_NODES, Scenario
-from sharectl.words import did_you_mean, quoted, shown
+from sharectl.words import did_you_mean, shown
 from sharectl.workload import asks, file
 from sharectl.workload.logged import LoggedJob, LogSource
 
@@ -112,19 +112,7 @@ def changed(scenario: Scenario, settings: Sequence[str]) -> Scenario:
     """
     if not settings:
         return scenario
-    data = yaml.read(render(scenario)).data
-    problems: list[str] = []
-    for setting in settings:
-        try:
-            set_key(data, setting)
-        except ValueError as error:
-            problems.append(f"--set {quoted(setting)}: {error}")
-    try:
-        made = scenario_of(flow(data), "--set")
-    except ConfigError as error:
-        problems += without_lines(error.problems)
-    if problems:
-        raise SettingError(problems)
+    made = by_settings(yaml.read(render(scenario)).data, settings, scenario_of)
     is_same = (made.swf, made.history) == (scenario.swf, scenario.history)
     made = replace(made, name=scenario.name, logged=scenario.logged, notes=scenario.notes)
     return made if is_same else _with_log(made, "--set")
