@@ -502,8 +502,8 @@ class Twin:
 
     def forget(self) -> None:
         """Begin to measure: the warm-up is over."""
-        for measure in self.measures.values():
-            measure.forget(self.now)
+        for name, measure in self.measures.items():
+            self.measures[name] = GroupMeasure(measure.cores, measure.hs06, self.now)
         self.idle.forget(self.now)
         self.counts.clear()
         self.times.clear()

@@ -30,10 +30,10 @@ class GroupMeasure:
         "work",
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.cores = 0
-        self.hs06 = 0.0
-        self.since = 0.0
+    def __init__(self, cores: int = 0, hs06: float = 0.0, since: float = 0.0) -> None:
+        self.cores = cores
+        self.hs06 = hs06
+        self.since = since
         self.core_seconds = 0.0
         self.work = 0.0
         """HS06-seconds."""
@@ -71,13 +71,6 @@ class GroupMeasure:
         self.hs06_series.append((self.work - self.begun_work) / seconds)
         self.pending_series.append(pending_jobs)
         self.begun_cores, self.begun_work = self.core_seconds, self.work
-
-    def forget(self, now: float) -> None:
-        """Begin again: the warm-up is over."""
-        self.use(now, 0, 0.0)
-        cores, hs06 = self.cores, self.hs06
-        self.__init__()  # type: ignore[misc]
-        self.cores, self.hs06, self.since = cores, hs06, now
 
 
 class IdleMeasure:
