@@ -58,8 +58,6 @@ class NodeSpec:
     controlled: bool = True
     multicore_only: bool = False
     """Whether START takes multicore jobs alone (t1_MulticoreOnly)."""
-    obeys: bool = True
-    """Whether its job_ctl runs; without it targets do not act there."""
 
     @property
     def cores(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import floor
 from pathlib import Path
 from typing import Optional
 
@@ -170,13 +169,8 @@ class Scenario:
         return plan_config_of(config, config.tree)
 
     def nodes_of(self) -> tuple[NodeSpec, ...]:
-        """Nodes, of which `Loop.deaf_ratio` do not obey, evenly spread."""
-        specs = [spec for group in self.nodes for spec in group.specs()]
-        deaf = self.loop.deaf_ratio
-        return tuple(
-            NodeSpec(**{**vars(spec), "obeys": floor((place + 1) * deaf) == floor(place * deaf)})
-            for place, spec in enumerate(specs)
-        )
+        """Execute points."""
+        return tuple(spec for group in self.nodes for spec in group.specs())
 
     def workload(self, seed: Optional[int] = None) -> Workload:
         """Jobs of a seed, or of the scenario's, for one run."""

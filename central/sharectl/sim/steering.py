@@ -82,14 +82,13 @@ class Published(NamedTuple):
 class JobCtl:
     """job_ctl of one node: its runs, and the target that the node acts on."""
 
-    __slots__ = ("acts", "ends", "next_run", "node", "phase", "runs", "sequence", "target")
+    __slots__ = ("acts", "ends", "next_run", "node", "phase", "sequence", "target")
 
     def __init__(self, node: SimNode, phase: float, *, acts: bool) -> None:
         self.node = node
         self.phase = phase
         """Time of its first run."""
-        self.runs = node.spec.obeys
-        self.acts = acts and node.spec.obeys
+        self.acts = acts
         """Whether it reads plans. One that does not reads an old copy for ever."""
         self.target: Optional[SlotTarget] = None
         self.sequence = 0
@@ -99,10 +98,8 @@ class JobCtl:
         self.ends = False
         """Whether the end of its target is scheduled."""
 
-    def obeyed_at(self, now: float) -> Optional[int]:
-        """Sequence that the node publishes: 0 without a target, None if job_ctl does not run."""
-        if not self.runs:
-            return None
+    def obeyed_at(self, now: float) -> int:
+        """Sequence that the node publishes: 0 without a target."""
         return self.sequence if self.target is not None and now < self.target.until else 0
 
 

@@ -36,7 +36,6 @@ def test_a_scenario_is_read_and_written_again() -> None:
 def test_nodes_have_slots_and_power() -> None:
     nodes = file.parse(SCENARIO, "mine").nodes_of()
     assert [node.name for node in nodes] == ["wn-0001", "wn-0002", "wn-0003", "old"]
-    assert [node.obeys for node in nodes] == [True, False, True, False]
     assert nodes[0].slots == (
         SlotSpec(17, 50, 33 * 10_240 * 1024, {"gpus": 1}),
         SlotSpec(16, 50, 33 * 10_240 * 1024, {"gpus": 1}),
