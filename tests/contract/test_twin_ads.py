@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pytest
 
 from sharectl.errors import InputError
-from sharectl.sim.ads import SiteExpressions, job_attributes, slot_attributes
+from sharectl.sim.ads import SiteExpressions, dynamic_attributes, job_attributes, slot_attributes
 from sharectl.sim.engine import Setup, Twin
 from sharectl.sim.pool import ShapedKind, SimNode
 from sharectl.sim.records import Arrival, JobKind, NodeSpec, SlotSpec
-from sharectl.sim.settings import Negotiator
+from sharectl.sim.settings import Access, Negotiator
 
 GPUS = {"gpus": 2}
 NODES = (
@@ -30,12 +30,15 @@ class Jobs(NamedTuple):
 
     kinds: tuple[JobKind, ...]
     times: int
+    run_seconds: float = 1e6
     factories: tuple[()] = ()
 
     def arrivals(self) -> Iterator[Arrival]:
         """Jobs in the order of their times."""
         return (
-            Arrival(0.0, kind, 1e6) for kind in range(len(self.kinds)) for _ in range(self.times)
+            Arrival(0.0, kind, self.run_seconds)
+            for kind in range(len(self.kinds))
+            for _ in range(self.times)
         )
 
 
@@ -69,13 +72,60 @@ def test_requirements_of_jobs_choose_their_nodes() -> None:
 def test_start_of_a_sites_files_keeps_jobs_out(tmp_path: Path) -> None:
     site = tmp_path / "site.conf"
     site.write_text(
-        "BIG = MY.TotalSlotCpus >= 8\nSTARTD_ATTRS = BIG\n"
+        "BIG = MY.SlotID == 1 && MY.TotalCpus > 8\nSTARTD_ATTRS = BIG\n"
         'START = BIG && TARGET.AcctGroup == "Alice"\n'
     )
     expressions = SiteExpressions([PLAIN], [site])
     other = PLAIN._replace(account="lhcb")
     assert nodes_of_jobs(expressions, PLAIN, other) == {"alice.ann": {"slot1@wn-1"}}
     assert not expressions.reads_time
+
+
+START_OF_CLAIMS = {
+    # START of a node of 4 cores -> if a job of one core starts there, on HTCondor 23.9.6.
+    "MY.TotalCpus >= 4": True,
+    'MY.SlotType =?= "Partitionable" || TARGET.RequestCpus == 1': True,
+    'MY.Activity == "Idle"': True,
+    "MY.Cpus >= 4": False,
+    "MY.TotalSlotCpus >= 4": False,
+    "MY.TotalSlotMemory > 2000": False,
+    "MY.Memory > 500": False,
+    "MY.NumDynamicSlots =!= undefined || MY.SlotTypeID < 0": False,
+    'MY.State == "Unclaimed"': False,
+    'MY.DynamicSlot =!= True || MY.State == "Claimed"': False,
+    "isUndefined(MY.RemoteUser)": False,
+}
+
+
+@pytest.mark.parametrize("start", START_OF_CLAIMS)
+def test_start_is_asked_of_the_dynamic_slot_too(start: str, tmp_path: Path) -> None:
+    site = tmp_path / "site.conf"
+    site.write_text(f"START = {start}\n")
+    starts = SiteExpressions([PLAIN], [site]).site_start
+    (slot,) = SimNode(0, NodeSpec("wn-1", (SlotSpec(4, 4000),), 10.0)).slots
+    assert starts is not None
+    assert starts(slot, ShapedKind(0, PLAIN, "alice"), 0.0, None) is START_OF_CLAIMS[start]
+
+
+def test_start_is_asked_when_a_claim_runs_its_next_job(tmp_path: Path) -> None:
+    """START refuses new claims and old ones at night; claims do not age."""
+    site = tmp_path / "site.conf"
+    site.write_text("START = MY.PartitionableSlot =?= True || time() % 86400 < 43200\n")
+    expressions = SiteExpressions([PLAIN], [site])
+    setup = Setup(
+        (NodeSpec("wn-1", (SlotSpec(4, 4000),), 10.0),),
+        {"alice": 100.0},
+        access=Access(claim_worklife_seconds=-1.0),
+        site_start=expressions.site_start,
+        reads_time=expressions.reads_time,
+    )
+    twin = Twin(setup, Jobs((PLAIN,), 500, 3600.0))
+    used = []
+    for hour in range(48):
+        twin.run(3600.0 * hour + 1800)
+        used.append(twin.measures["alice"].cores)
+    day = [(1_700_000_000 + 3600 * hour + 1800) % 86400 < 43200 for hour in range(48)]
+    assert used == [4 * is_day for is_day in day]
 
 
 def test_files_that_leave_start_alone_cost_nothing(tmp_path: Path) -> None:
@@ -104,13 +154,17 @@ def test_ads_tell_what_a_slot_has_free_and_what_a_job_requests() -> None:
     node = SimNode(0, NODES[1])
     (slot,) = node.slots
     slot.free_cores, slot.free_custom["gpus"] = 3, 1
+    kind = ShapedKind(0, ON_GPUS, "cms")
     ad = slot_attributes(slot)
     names = ("cpus", "totalslotcpus", "gpus", "totalslotgpus", "t1_wn_hs06", "t1_multicoreonly")
     assert [ad[name] for name in names] == [3, 16, 1, 2, 192.0, True]
     empty = slot_attributes(slot, empty=True)
     assert [empty[name] for name in names] == [16, 16, 2, 2, 192.0, True]
     assert slot_attributes(slot, ["rack", "memory"]) == {"rack": None, "memory": 64_000}
-    job = job_attributes(ShapedKind(0, ON_GPUS, "cms"))
+    dynamic = dynamic_attributes(slot, kind, claimed=True)
+    assert [dynamic[name] for name in names] == [2, 2, 1, 1, 192.0, True]
+    assert (dynamic["machine"], dynamic["accountinggroup"]) == ("gpu-1", "cms.prod.carl")
+    job = job_attributes(kind)
     assert (job["accountinggroup"], job["acctgroup"]) == ("cms.prod.carl", "cms.prod")
     assert (job["owner"], job["requestgpus"], job["requestcpus"]) == ("carl", 1, 2)
     nobody = job_attributes(ShapedKind(0, ON_WN, "other"), ["accountinggroup", "user", "x"])

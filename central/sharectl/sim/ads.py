@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 from sharectl.errors import InputError
 from sharectl.sim.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
 from sharectl.sim.look import unix
+from sharectl.sim.matching import SiteStarts
 from sharectl.sim.pool import ShapedKind, SimSlot
 from sharectl.sim.records import JobKind
 
@@ -67,6 +68,26 @@ _EMPTY: Mapping[str, Callable[[SimSlot], Any]] = {
     "numdynamicslots": lambda _: 0,
 }
 """Attribute that is another one in the ad of an empty slot -> its value."""
+_DYNAMIC: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "cpus": lambda kind: kind.cores,
+    "disk": lambda kind: kind.disk_kib,
+    "dynamicslot": lambda _: True,
+    "memory": lambda kind: kind.memory_mib,
+    "numdynamicslots": lambda _: None,
+    "partitionableslot": lambda _: None,
+    "slottype": lambda _: "Dynamic",
+    "totalslotcpus": lambda kind: kind.cores,
+    "totalslotdisk": lambda kind: kind.disk_kib,
+    "totalslotmemory": lambda kind: kind.memory_mib,
+}
+"""Attribute that is another one in the ad of a dynamic slot -> its value by the first job."""
+_CLAIMED: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "accountinggroup": lambda kind: kind.submitter if kind.account else None,
+    "remoteowner": _user,
+    "remoteuser": _user,
+    "state": lambda _: "Claimed",
+}
+"""Attribute that is another one once it is claimed -> its value."""
 
 
 def slot_attributes(
@@ -79,6 +100,22 @@ def slot_attributes(
     getters = {**_SLOT, **_EMPTY} if empty else _SLOT
     names = (*_SLOT, *custom) if names is None else names
     return {name: getters[name](slot) if name in getters else custom.get(name) for name in names}
+
+
+def dynamic_attributes(
+    slot: SimSlot, kind: ShapedKind, names: Optional[Iterable[str]] = None, *, claimed: bool
+) -> dict[str, Any]:
+    """Attributes of the ad of a dynamic slot, made for a job, before or after its claim."""
+    own = {**_DYNAMIC, **_CLAIMED} if claimed else _DYNAMIC
+    amounts = dict.fromkeys((name.lower() for name in slot.spec.custom), 0)
+    amounts.update((name.lower(), count) for name, count in kind.custom)
+    for name, count in list(amounts.items()):
+        amounts[f"totalslot{name}"] = count
+    names = dict.fromkeys((*_SLOT, *own, *amounts)) if names is None else names
+    ad = slot_attributes(slot, [name for name in names if name not in own])
+    ad.update((name, amounts[name]) for name in names if name in amounts)
+    ad.update((name, own[name](kind)) for name in names if name in own)
+    return ad
 
 
 def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> dict[str, Any]:
@@ -155,7 +192,7 @@ class SiteExpressions:
             raise InputError(problems)
 
     @property
-    def site_start(self) -> Optional[Callable[[SimSlot, ShapedKind, float], bool]]:
+    def site_start(self) -> Optional[SiteStarts]:
         """START of the site's files; None if it is true."""
         return None if self._start is None else self._admits
 
@@ -164,9 +201,27 @@ class SiteExpressions:
         """Tell if START may change by the clock alone."""
         return self._start is not None and self._start.reads_time
 
-    def _admits(self, slot: SimSlot, kind: ShapedKind, now: float) -> bool:
+    def _admits(
+        self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
+    ) -> bool:
         start = self._start
         if start is None:
             return True
-        own, other = start.names
-        return start.admits(slot_attributes(slot, own), job_attributes(kind, other), unix(now))
+        names, of_job = start.names
+        job, clock = job_attributes(kind, of_job), unix(now)
+        ads = _slot_ads(slot, kind, names, claimed_for)
+        return all(start.admits(ad, job, clock) for ad in ads)
+
+
+def _slot_ads(
+    slot: SimSlot,
+    kind: ShapedKind,
+    names: Optional[Iterable[str]],
+    claimed_for: Optional[ShapedKind],
+) -> Iterator[dict[str, Any]]:
+    """Ads of which START is asked before a job starts."""
+    if claimed_for is None:
+        yield slot_attributes(slot, names)
+        yield dynamic_attributes(slot, kind, names, claimed=False)
+    # The startd asks again at each activation.
+    yield dynamic_attributes(slot, claimed_for or kind, names, claimed=True)

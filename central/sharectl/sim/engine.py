@@ -20,7 +20,7 @@ from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
 from sharectl.sim.accountant import Accountant
 from sharectl.sim.group_quotas import QuotaTree
-from sharectl.sim.matching import Candidates, Meets, Shape, forget_cause
+from sharectl.sim.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
 from sharectl.sim.measures import GroupMeasure, IdleMeasure, Measured
 from sharectl.sim.negotiator import PoolWeights, SubmitterAd, negotiate
 from sharectl.sim.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
@@ -55,7 +55,7 @@ class Setup:
     sample_seconds: float = 300.0
     meets: Meets = _meets_all
     """Requirements of jobs beside their requests."""
-    site_start: Optional[Callable[[SimSlot, ShapedKind, float], bool]] = None
+    site_start: Optional[SiteStarts] = None
     """The site's own START; None for True."""
     reads_time: bool = False
     """Whether that changes with the time: each cycle then looks at all slots with free cores."""
@@ -197,7 +197,7 @@ class Twin:
     def _refusal(self, slot: SimSlot, kind: ShapedKind, now: float) -> Optional[str]:
         refused = refusal(slot, kind.cores, kind.account, now, self.start_knobs)
         if refused is None and self.setup.site_start is not None:
-            return None if self.setup.site_start(slot, kind, now) else "start"
+            return None if self.setup.site_start(slot, kind, now, None) else "start"
         return refused
 
     def _start(self, slot: SimSlot, kind: ShapedKind, at: float) -> None:
@@ -279,18 +279,11 @@ class Twin:
         return first
 
     def _refuses_reuse(self, claim: Claim, kind: ShapedKind) -> bool:
-        return (
-            reuse_refusal(
-                claim.slot,
-                claim.cores,
-                claim.kind.account,
-                kind.cores,
-                kind.account,
-                self.now,
-                self.start_knobs,
-            )
-            is not None
-        )
+        slot, now, site_start = claim.slot, self.now, self.setup.site_start
+        of_claim, of_job = (claim.cores, claim.kind.account), (kind.cores, kind.account)
+        if reuse_refusal(slot, *of_claim, *of_job, now, self.start_knobs) is not None:
+            return True
+        return site_start is not None and not site_start(slot, kind, now, claim.kind)
 
     def _release(self, claim: Claim) -> None:
         slot, kind = claim.slot, claim.kind

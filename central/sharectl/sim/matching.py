@@ -18,6 +18,9 @@ Refusal = Callable[[SimSlot, ShapedKind, float], Optional[str]]
 """Cause for which START refuses a job on a slot at a time; None if it admits it."""
 Meets = Callable[[SimSlot, ShapedKind], bool]
 """Tells if a slot meets the requirements of a job."""
+SiteStarts = Callable[[SimSlot, ShapedKind, float, Optional[ShapedKind]], bool]
+"""Tells if a site's START lets a job start at a time: in a new dynamic slot for None, else in one
+that is claimed, of the kind for which it was made."""
 _RANK = {cause: rank for rank, cause in enumerate(CAUSES)}
 _FEW_CHANGES = 10_000
 

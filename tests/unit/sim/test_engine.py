@@ -204,7 +204,7 @@ def test_the_first_figures_are_of_the_time_after_the_warm_up() -> None:
 def test_a_sites_start_may_change_with_the_time() -> None:
     """Where START reads the clock, a slot that it refused is looked at again."""
 
-    def by_day(_slot: object, _kind: object, now: float) -> bool:
+    def by_day(_slot: object, _kind: object, now: float, _claimed_for: object) -> bool:
         return now >= 1000.0
 
     jobs = same(ONE, 2, 1e6)
