@@ -14,6 +14,8 @@ from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
+from sharectl.config.laws import policy_digests
+from sharectl.config.load import steering_of
 from sharectl.config.model import Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
@@ -43,7 +45,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
             withdraw_incomplete=config.control.incomplete == "withdraw",
             dry_run=dry_run,
             elapsed=lambda: time.monotonic() - began,
-            configuration=_digest(config),
+            configuration=digest_of(config),
             pledges=pledged if config.pledges.source != "yaml" else None,
         )
         result = run_cycle(wiring.plan_config(config, pledged), ports, now, how)
@@ -68,9 +70,11 @@ def _cycle(arguments: argparse.Namespace) -> int:
     return StateError.exit_code if result.problems else 0
 
 
-def _digest(config: Config) -> str:
-    """First digits of the SHA-256 of the parts of the configuration that decide, as JSON."""
+def digest_of(config: Config) -> str:
+    """First digits of the SHA-256 of all that decides: parts of the configuration, and policies."""
     decides = {name: part for name, part in as_data(config).items() if name in _DECIDES}
+    if policies := policy_digests(steering_of(config)):
+        decides["policies"] = policies
     text = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from sharectl.cli import options
@@ -28,8 +29,7 @@ as part of all that was used, cores idle while jobs were pending, and targets th
   sharectl learn small-site site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
 
 Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}, and
-sharectl replay --law learned --set control.policy=FILE. Compare it on jobs that it has not seen:
-bench/learned.py.
+sharectl replay --law learned. Compare it on jobs that it has not seen: bench/learned.py.
 
 The same seed and date give the same file, on any number of cores.
 
@@ -77,9 +77,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Train a policy, and write it."""
+    from sharectl.config.laws import MAX_BYTES
     from sharectl.control.learned import Training
     from sharectl.files.documents import Document
-    from sharectl.sim import many, stepped
+    from sharectl.sim import many
     from sharectl.sim.training import Evolution, trained
 
     if not arguments.date.isprintable() or len(arguments.date) > 100:  # noqa: PLR2004 - a line
@@ -98,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         method="",
     )
     policy = trained(size, arguments.seed, evaluate, training, _note)
-    document = Document(arguments.output, stepped.MAX_POLICY_BYTES)
+    document = Document(arguments.output, MAX_BYTES)
     content = asdict(policy)
     document.replace(content)
     words = f"score {policy.training.score:.5f}, latest {policy.training.score_before:.5f}"
@@ -148,7 +149,7 @@ def _scores(
     for number, part in enumerate(done):
         flat[number::processes] = part or []
     runs = len(episodes) * len(seeds)
-    return [sum(flat[at : at + runs]) / runs for at in range(0, len(flat), runs)]
+    return [fmean(flat[at : at + runs]) for at in range(0, len(flat), runs)]
 
 
 def _note(generation: Generation) -> None:

@@ -9,6 +9,8 @@ from functools import partial
 
 from sharectl.cli import options, wiring
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
+from sharectl.config.model import Config
+from sharectl.config.text import flow
 from sharectl.errors import AbsentError
 from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, replayed
@@ -37,7 +39,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "--law",
-        help="as --set control.law=LAW; a law with a policy needs control.policy too",
+        help="as --set control.law=LAW; the law in shadow has its policy, another one needs "
+        "control.policy for it",
     )
 
 
@@ -45,9 +48,8 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
     options.refuse_no_period(arguments)
     config = options.config_of(arguments)
-    settings = [*arguments.settings]
-    if arguments.law is not None:
-        settings.append(f"control.law={arguments.law}")
+    law_settings = _law_settings(config, arguments.law) if arguments.law is not None else ()
+    settings = [*law_settings, *arguments.settings]
     decides = tried(config, settings, own_pledges=False)
     law = wiring.plan_config(decides, wiring.UNASKED)
     ledger = wiring.ledger_of(config)
@@ -71,6 +73,14 @@ def _run(arguments: argparse.Namespace) -> int:
     heading = {"from": since, "to": until, "decides": words}
     options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
     return 0
+
+
+def _law_settings(config: Config, law: str) -> Iterator[str]:
+    """Settings by which a law acts; that of the shadow has the shadow's policy."""
+    yield f"control.law={law}"
+    shadow = config.control.acting.shadow
+    if shadow is not None and shadow.law == law and shadow.policy is not None:
+        yield f"control.policy={flow(str(shadow.policy))}"
 
 
 def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:

@@ -7,8 +7,9 @@ takes the file of `control.policy`, None without it, and returns a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "sharectl.laws"
-MAX_BYTES = 2**20
-"""Size of a policy that is still read."""
+MAX_BYTES = 2**16
+"""Size of a policy of `learned` that is still read."""
+_MOST_DIGESTED = 2**26
+"""Bytes of a policy of an installed law that count for its digest."""
+_MOST_PROBLEMS, _MOST_WORDS = 10, 300
+"""Problems of a policy in a message, and characters of each."""
 
 
 def names() -> list[str]:
@@ -78,6 +83,28 @@ def problems(steering: SteeringConfig) -> list[str]:
     return list(dict.fromkeys(faults))
 
 
+def policy_digests(steering: SteeringConfig) -> dict[str, Optional[str]]:
+    """Path of each policy that a law may read, and the SHA-256 of its content.
+
+    None stands for one that cannot be read. A built-in law reads none.
+    """
+    controls = (steering.control, *steering.by_group.values())
+    acting = [(control.law, control.policy) for control in controls]
+    beside = [(shadow.law, shadow.policy) for c in controls if (shadow := c.shadow) is not None]
+    paths = {path for law, path in (*acting, *beside) if law not in LAWS and path is not None}
+    return {str(path): _digest(path) for path in sorted(paths)}
+
+
+def _digest(path: Path) -> Optional[str]:
+    from sharectl.files.files import read_regular
+
+    try:
+        content, _ = read_regular(path, _MOST_DIGESTED)
+    except OSError:
+        return None
+    return None if content is None else sha256(content).hexdigest()
+
+
 def _with_law(control: Control, place: str, problems: list[str]) -> Control:
     shadow = control.shadow
     if shadow is not None:
@@ -112,15 +139,23 @@ def _learned(path: Optional[Path]) -> LawStep:
     try:
         policy = Document(path, MAX_BYTES).read(lambda content: record(Policy, content))
     except DocumentError as error:
-        raise ConfigError([f"policy: {path}: {p}; {remedy}" for p in error.problems]) from error
+        raise ConfigError(_of_policy(path, error.problems, remedy)) from error
     except OSError as error:
         why = error.strerror or error
         raise ConfigError([f"policy: {path}: cannot be read: {why}; {remedy}"]) from error
     if policy is None:
         raise ConfigError([f"policy: there is no {path} on this machine; {remedy}"])
     if wrong := faults(policy):
-        raise ConfigError([f"policy: {path}: {fault}; {remedy}" for fault in wrong])
+        raise ConfigError(_of_policy(path, wrong, remedy))
     return law_of(policy)
+
+
+def _of_policy(path: Path, faults: Sequence[str], remedy: str) -> list[str]:
+    """Problems of a policy, those of a hostile one cut to a page."""
+    words = [printable(fault, _MOST_WORDS) for fault in faults[:_MOST_PROBLEMS]]
+    more = len(faults) - len(words)
+    lines = [f"policy: {path}: {problem}; {remedy}" for problem in words]
+    return [*lines, f"policy: {path}: and {more} more problems"] if more else lines
 
 
 def _of_package(name: str, policy: Optional[Path]) -> LawStep:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, isfinite
+from math import exp, fsum, isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
@@ -214,7 +214,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
         )
     numbers = (integral_hs06, slope, reading.power_hs06, error_hs06, params.gain, slope_gain)
     after = dict(zip(PID_STATE, numbers))
-    sum_hs06 = sum(pid_terms(after))
+    sum_hs06 = fsum(pid_terms(after))
     most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
     lowest_hs06, highest_hs06 = -most_hs06 * (error_hs06 < 0), most_hs06 * (error_hs06 > 0)
     output_hs06 = min(max(sum_hs06, lowest_hs06), highest_hs06)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
+from math import fsum, isfinite
 
 from sharectl.control.laws import (
     GAP_SECONDS,
@@ -21,6 +21,7 @@ from sharectl.control.laws import (
     limited,
     own_state,
 )
+from sharectl.words import quoted
 
 FEATURES = {
     "error": "power used less the setpoint, by the scale",
@@ -70,7 +71,7 @@ class Policy:
 def faults(policy: Policy) -> list[str]:
     """Place and fault of everything that no policy can have."""
     problems = [
-        f"features[{number}]: {name!r} is none of {', '.join(FEATURES)}"
+        f"features[{number}]: {quoted(name)} is none of {', '.join(FEATURES)}"
         for number, name in enumerate(policy.features)
         if name not in FEATURES
     ]
@@ -102,7 +103,7 @@ def learned(
         return Move({}, 0.0)
     values, after = features(policy.half_life_seconds, state, reading, dt_seconds)
     pairs = zip(policy.features, policy.weights)
-    return Move(after, scale * sum(values[name] * weight for name, weight in pairs))
+    return Move(after, scale * fsum(values[name] * weight for name, weight in pairs))
 
 
 def features(

@@ -85,7 +85,9 @@ def parsed(text: Union[str, bytes], parse: Callable[[Content], T], schema_versio
 
 
 def _content(text: Union[str, bytes], schema_version: int) -> Content:
-    content: Content = json.loads(text, parse_int=_whole_number)
+    content = json.loads(text, parse_int=_whole_number)
+    if not isinstance(content, dict):
+        raise DocumentError("not a JSON object")
     version = content.pop("schema_version", None)
     if type(version) is int and version > schema_version:
         raise DocumentError(

@@ -2,14 +2,15 @@
 
     env = TwinEnv(SteppedRun(Episode(load("small-site"), strategy, 86_400.0)))
 
-A step is one cycle of sharectl. The observation has a row for each group with `OBSERVED` columns,
-which are figures of the ledger without units. The action has a number for each group: power to
-move, as part of all power that is shared out, above 0 to take from the group. Their mean is taken
-off first, so that what some give others get. The reward is that of `RewardWeights`.
+A step is one cycle of sharectl. The observation has a row for each group, with the features of
+`OBSERVED`: columns of the ledger's export, made free of units. The action has a number for each
+group: power to move, as part of all power that is shared out, above 0 to take from the group. Their
+mean is taken off first, so that what some give others get. The reward is that of `RewardWeights`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import gymnasium
@@ -19,8 +20,20 @@ from numpy.typing import NDArray
 
 from sharectl.sim.training import REWARD, RewardWeights, Step, SteppedTwin
 
-OBSERVED = ("error", "mean", "trend", "setpoint", "single", "multi", "idle")
-"""Columns of `sharectl.control.learned.FEATURES`; all within -1 and 1."""
+OBSERVED: Mapping[str, str] = {
+    "error": "control_error_hs06, by the scale",
+    "mean": "average of these ratios over the cycles, half of it from the last 2 hours",
+    "trend": "change of the ratio since the cycle before, per 2 hours",
+    "setpoint": "setpoint_hs06, by the scale",
+    "single": "pending_by_size less unplaceable_by_size of one core, by cores of all nodes",
+    "multi": "the same of more cores, times their size",
+    "idle": "idle_cores of the cycle, by cores of all nodes",
+}
+"""Feature of `sharectl.control.learned.FEATURES` -> the columns of the ledger that it is made of.
+
+The scale is the sum of power_hs06 or of setpoint_hs06 over all groups, the larger one. All are
+within -1 and 1.
+"""
 
 Numbers = NDArray[np.float32]
 _SEEDS = 2**31

@@ -26,7 +26,6 @@ from sharectl.sim.training import (
     score_of,
 )
 
-MAX_POLICY_BYTES = 2**20
 EARLY_SECONDS = 0.001
 """Time before a cycle at which the twin halts."""
 AGENT = "agent"

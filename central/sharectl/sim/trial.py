@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from sharectl import __version__
+from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
+from sharectl.control.laws import LAWS
+from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.files.yaml import text_of as text_of_file
 from sharectl.sim.answers import figures_of
@@ -56,7 +59,6 @@ def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
     """
     strategy, scenario = _strategy(work.strategy), work.scenario
     config = overridden(scenario.config, strategy.control)
-    steering = steering_of(config)
     steers = strategy.steering is not None
     sections = {
         "control": config.control if steers else None,
@@ -65,8 +67,11 @@ def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
         "static": strategy.static,
         **{name: getattr(scenario, name) for name in _OF_SCENARIO},
     }
-    laws = {control.law for control in (steering.control, *steering.by_group.values())}
-    return sections, frozenset(laws)
+    return sections, _laws(steering_of(config))
+
+
+def _laws(steering: SteeringConfig) -> frozenset[str]:
+    return frozenset(c.law for c in (steering.control, *steering.by_group.values()))
 
 
 def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[Result]:
@@ -120,7 +125,21 @@ def answer_of(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cargo_of(work: Work) -> Cargo:
-    """Files and question for nodes. Raises ConfigError if the scenario asks the live pool."""
+    """Files and question for nodes.
+
+    Raises ConfigError if the scenario asks the live pool, or a law is not there on nodes.
+    """
+    if absent := _laws(_steering(work)) - LAWS.keys():
+        fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
+        raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
+    return _cargo(work)
+
+
+def _steering(work: Work) -> SteeringConfig:
+    return steering_of(overridden(work.scenario.config, _strategy(work.strategy).control))
+
+
+def _cargo(work: Work) -> Cargo:
     scenario, strategy = work.scenario, work.strategy
     if scenario.history is not None and scenario.history.file is None:
         remedy = "write what `condor_history -json` prints to a file, and name it there"
@@ -148,8 +167,10 @@ def _beside(source: Optional[LogSource], files: dict[str, Path]) -> Optional[Log
 
 def subject_of(work: Work) -> dict[str, Any]:
     """Facts on which scores depend, for a journal."""
-    cargo = cargo_of(work)
-    digest = hashlib.sha256("\0".join(cargo.texts.values()).encode())
+    cargo, policies = _cargo(work), policy_digests(_steering(work))
+    digest = hashlib.sha256(
+        "\0".join((*cargo.texts.values(), *map(str, policies.values()))).encode()
+    )
     for file in cargo.files.values():
         digest.update(file.read_bytes())
     return {

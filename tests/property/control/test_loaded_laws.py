@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.control.laws import LAWS, MOST_HS06, MOST_STATE, Control, Move, Reading, Shadow, step
+from sharectl.control.laws import (
+    LAWS,
+    MOST_HS06,
+    MOST_STATE,
+    Control,
+    Ewma,
+    LawStep,
+    Move,
+    Reading,
+    Shadow,
+    step,
+)
 from sharectl.control.learned import FEATURES, Policy, Training, law_of
 from sharectl.control.steering import SteeringConfig, steer
-from sharectl.model import Snapshot
+from sharectl.model import PlanLimits, Snapshot
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.settings import GiveUp
 from tests.fakes import NOW, running, snapshot
 
 MOST = 1000.0
@@ -175,6 +189,79 @@ def test_a_shadow_changes_nothing(looks: list[Snapshot], law: Any, acting: str, 
             assert beside.shadow is not None
             assert beside.shadow.output_hs06 == acts.output_hs06
             assert beside.shadow.problem == acts.problem
+
+
+def cycles(
+    control: Control, limits: PlanLimits, strategy: str, looks: list[Snapshot]
+) -> list[tuple[Any, ...]]:
+    """Plan, limits that acted, codes of groups, and open blocks of each cycle."""
+    config = PlanConfig(
+        PLEDGES,
+        limits,
+        3060,
+        strategy=strategy,
+        steering=SteeringConfig(control),
+        give_up=GiveUp(1500.0),
+    )
+    state, seen = State(), []
+    for number, look in enumerate(looks):
+        now = NOW + 1000 * number
+        decision = decide(config, state, replace(look, taken_at=now), now)
+        state = decision.state
+        codes = [control.acted for control in decision.groups]
+        seen.append((decision.plan, codes, state.blocks, [n.reason for n in decision.nodes]))
+    return seen
+
+
+BOUNDS = st.builds(
+    PlanLimits,
+    deadband_hs06=st.sampled_from((0.0, 100.0)),
+    max_nodes=st.none() | st.just(1),
+    max_changed_nodes=st.none() | st.just(1),
+    dwell_seconds=st.sampled_from((0, 2500)),
+)
+
+
+@given(st.lists(LOOKS, min_size=2, max_size=5), BOUNDS, st.sampled_from(("many", "pair")))
+def test_fences_act_on_a_loaded_law(
+    looks: list[Snapshot], limits: PlanLimits, strategy: str
+) -> None:
+    """Deadband, limits, dwell and give-up do to it what they do to a built-in law of its output."""
+    # An average without a past is the error, and is remembered as all others are.
+    built_in = Control("ewma", ewma=Ewma(half_life_seconds=1e-3))
+    expected = cycles(built_in, limits, strategy, looks)
+    assert cycles(Control("odd", loaded=says_error), limits, strategy, looks) == expected
+
+
+def turning(state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
+    """Law that turns about in every cycle."""
+    del dt_seconds
+    past = state.get("cycles", 0.0)
+    return Move({"cycles": past + 1}, reading.error_hs06 * (-1.0) ** past)
+
+
+def targets(law: LawStep, cores: int, count: int, **limits: Any) -> list[list[str]]:
+    """Nodes with a target in each cycle; alice holds so many of their 64 cores, cms waits."""
+    held = [running(f"wn-{n}", "alice", 1, cores) for n in range(4)]
+    looks = [snapshot(held, {("cms", 8): 9, ("alice", 1): 9})] * count
+    seen = cycles(Control("odd", loaded=law), PlanLimits(**limits), "many", looks)
+    return [[target.node for target in plan.targets] for plan, *_ in seen]
+
+
+def test_each_fence_acts_on_a_loaded_law() -> None:
+    steady, turned = targets(turning, 64, 2)
+    assert (len(steady), turned) == (4, [])
+    assert targets(turning, 64, 3, dwell_seconds=2500) == [steady] * 3
+    assert len(targets(turning, 64, 1, max_nodes=1)[0]) == 1
+    assert targets(turning, 64, 1, deadband_hs06=1e6) == [[]]
+    # Cores that stand free and that no job takes are given up.
+    first, *_, last = targets(says_error, 48, 4)
+    assert (first != [], last) == (True, [])
+
+
+def says_error(state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
+    del state, dt_seconds
+    return Move({}, reading.error_hs06)
 
 
 TRAINING = Training((), (), "", 0.0, 0.0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sharectl.cli.cycle import digest_of
 from sharectl.config.advice import idle, unusable
 from sharectl.config.laws import with_laws
 from sharectl.config.load import parse, steering_of
@@ -96,7 +98,7 @@ def test_a_policy_acts(tmp_path: Path) -> None:
         ({"weights": [1.0]}, "weights: 1 for 2 features"),
         ({"weights": [1.0, 1e9]}, "weights[1]: 1000000000.0 is not a number of at most 1000"),
         ({"weights": [1.0, "2"]}, "weights.1: "),
-        ({"features": ["error", "eror"]}, "features[1]: 'eror' is none of error, "),
+        ({"features": ["error", "eror"]}, 'features[1]: "eror" is none of error, '),
         ({"features": ["error", "error"]}, "features: a feature is there twice"),
         ({"half_life_seconds": 0.0}, "half_life_seconds: 0.0 is not above 0"),
         ({"schema_version": 2}, "schema_version 2 is of a newer sharectl"),
@@ -120,12 +122,59 @@ def test_a_policy_that_is_no_policy(tmp_path: Path) -> None:
     for text, words in (
         ('{"schema_version": 1,\n,}', "not JSON: Expecting property name enclosed in double "),
         (json.dumps(POLICY).replace("-0.5", "NaN"), "Out of range float values"),
-        ("[]", ""),
+        ("[]", "not a JSON object"),
+        ("", "not JSON: "),
+        ("\0" * 2**17, "no regular file of at most 65536 bytes"),
     ):
         path.write_text(text, encoding="utf-8")
         (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
         assert problem.startswith(f"control.policy: {path}: {words}")
     assert "line 2" in problems_of(f"{{law: learned, policy: {_syntax(path)}}}")[0]
+
+
+def test_a_hostile_policy_has_a_page_of_problems(tmp_path: Path) -> None:
+    names = ["\x1b[31m" * 2000, *map(str, range(2000))]
+    path = write_policy(tmp_path, features=names, weights=[1e9] * 2001)
+    problems = problems_of(f"{{law: learned, policy: {path}}}")
+    assert len(problems) == 11
+    assert sum(map(len, problems)) < 5000
+    assert all(problem.isprintable() for problem in problems)
+    assert problems[-1].endswith("and 3992 more problems")
+
+
+def test_a_policy_that_never_ends_is_not_awaited(tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    os.mkfifo(path)
+    (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
+    assert "no regular file" in problem
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
+    assert "no regular file" in problem
+
+
+def test_another_content_of_a_policy_is_another_configuration(tmp_path: Path) -> None:
+    """Of each policy that a law may read: of all groups, of one, and of a shadow."""
+    path, other = write_policy(tmp_path), tmp_path / "other.json"
+    ways = (
+        f"control: {{law: learned, policy: {path}}}",
+        f"control: {{shadow: {{law: learned, policy: {path}}}}}",
+        f"groups: {{cms: {{pledge_hs06: 1, control: {{law: learned, policy: {path}}}}}}}",
+    )
+    for way in ways:
+        config = parse(way if way.startswith("groups") else f"{GROUPS}{way}", "F")
+        write_policy(tmp_path)
+        first = digest_of(config)
+        assert digest_of(config) == first
+        write_policy(tmp_path, weights=[1.0, -0.25])
+        second = digest_of(config)
+        path.rename(other)
+        # A shadow that cannot be read stops no cycle.
+        assert len({first, second, digest_of(config)}) == 3
+    unread = parse(f"{GROUPS}control: {{law: ewma, policy: {path}}}", "F")
+    first = digest_of(unread)
+    write_policy(tmp_path)
+    assert digest_of(unread) == first
 
 
 def _syntax(path: Path) -> Path:

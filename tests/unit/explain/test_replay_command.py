@@ -120,6 +120,22 @@ def test_a_policy_is_replayed_before_it_acts(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("kept")
+def test_the_law_in_shadow_is_replayed_with_its_policy(
+    run: Run, tmp_path: Path, config: Path
+) -> None:
+    shadow = f"shadow: {{law: learned, policy: {write_policy(tmp_path, features=[], weights=[])}}}"
+    config.write_text(config.read_text().replace("strategy:", f"{shadow}, strategy:"))
+    none = run("replay", "--law", "learned", "--json").json
+    assert none["summary"]["would"]["targets"] == 0
+    path = tmp_path / "other"
+    path.mkdir()
+    other = write_policy(path, features=["error"], weights=[1.0])
+    same = run("replay", "--law", "learned", "--set", f"control.policy={other}", "--json").json
+    assert same["summary"]["agreement_ratio"] == 1.0
+    assert "policy" not in run("replay", "--law", "pid", "--json").json["decides"]
+
+
+@pytest.mark.usefixtures("kept")
 def test_settings(run: Run) -> None:
     """Mistakes come at once, and all keys are accepted."""
     keys = ("foo", "contrl.x\x1b=3", "control.law=pdi")

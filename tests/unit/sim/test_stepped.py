@@ -17,8 +17,12 @@ from sharectl.config.laws import with_laws
 from sharectl.control.laws import Control, Move
 from sharectl.control.learned import FEATURES
 from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.record import record_of
+from sharectl.ledger.export import TABLES
+from sharectl.plan.plan import decide
 from sharectl.sim.file import parse
-from sharectl.sim.learning import TwinEnv
+from sharectl.sim.learning import OBSERVED, TwinEnv
+from sharectl.sim.look import Looks, unix
 from sharectl.sim.stepped import (
     Episode,
     Halting,
@@ -95,6 +99,62 @@ def test_values_are_those_of_the_cycle_that_comes(episode: Episode) -> None:
     loop.config = replace(loop.config, steering=replace(loop.config.steering, by_group=laws))
     twin.step(dict.fromkeys(twin.groups, 0.0))
     assert seen[len(twin.groups) - 1] == before
+
+
+def exported(twin: SteppedRun) -> tuple[list[dict[str, Any]], int, int]:
+    """Rows of groups in the ledger's export, idle cores and all cores, if the cycle ran now."""
+    assert twin._halting is not None  # noqa: SLF001
+    loop, run = twin._halting.loop, twin._halting.run  # noqa: SLF001
+    looks = Looks(run.twin.nodes, run.twin.kinds, run.meets)
+    taken = looks.take(run.twin.now, run.twin.start_knobs, [0] * len(loop.nodes), {}).snapshot
+    decision = decide(loop.config, loop.state, taken, unix(run.twin.now))
+    record = record_of(loop.config, taken, decision, decision.plan, ())
+    rows = {
+        name: [dict(zip(TABLES[name].columns, row)) for row in TABLES[name].rows(record)]
+        for name in ("groups", "cycles", "nodes")
+    }
+    cores = sum(int(node["cores"] or 0) for node in rows["nodes"])
+    return list(rows["groups"]), int(rows["cycles"][0]["idle_cores"] or 0), cores
+
+
+def by_size(row: dict[str, Any], column: str) -> dict[int, int]:
+    pairs = (pair.split(":") for pair in row[column].split())
+    return {int(cores): int(jobs) for cores, jobs in pairs}
+
+
+def test_an_observation_is_made_of_columns_of_the_ledger(episode: Episode) -> None:
+    env = TwinEnv(twin := SteppedRun(episode))
+    seen, _ = env.reset(seed=3)
+    errors: dict[str, float] = {}
+    means: dict[str, float] = {}
+    for cycle in range(9):
+        rows, idle, cores = exported(twin)
+        sums = [sum(row[name] for row in rows) for name in ("power_hs06", "setpoint_hs06")]
+        for number, row in enumerate(rows):
+            group, error = row["group"], row["control_error_hs06"] / max(sums)
+            pending, never = by_size(row, "pending_by_size"), by_size(row, "unplaceable_by_size")
+            waiting = {size: jobs - never.get(size, 0) for size, jobs in pending.items()}
+            multi = sum(size * jobs for size, jobs in waiting.items() if size > 1)
+            kept = 2 ** (-PERIOD_SECONDS / 7200)
+            means[group] = means.get(group, error) * kept + error * (1 - kept)
+            columns = {
+                "error": error,
+                "mean": means[group],
+                "trend": (error - errors.get(group, error)) * 7200 / PERIOD_SECONDS,
+                "setpoint": row["setpoint_hs06"] / max(sums),
+                "single": min(1, waiting.get(1, 0) / cores),
+                "multi": min(1, multi / cores),
+                "idle": idle / cores,
+            }
+            errors[group] = error
+            assert tuple(columns) == tuple(OBSERVED)
+            of_past = ("mean", "trend") if cycle == 0 else ()
+            for place, (name, value) in enumerate(columns.items()):
+                if name not in of_past:
+                    assert seen[number, place] == pytest.approx(value, abs=1e-5), (cycle, name)
+            if cycle == 0:
+                means[group] = float(seen[number, 1])
+        seen, *_ = env.step(np.zeros(len(rows), np.float32))
 
 
 def test_a_real_twin_passes_the_checks_of_gymnasium(episode: Episode) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from sharectl.cli.main import main
+from sharectl.errors import ConfigError
 from sharectl.sim import trial
 from sharectl.sim.tuning import Score, Task
+from tests.laws import write_policy
 
 SCENARIO = """\
 nodes: [{name: wn, count: 4, cores: 16}]
@@ -93,6 +95,18 @@ def test_nodes_get_the_scenario_with_its_files(scenario: str, tmp_path: Path) ->
     assert cargo.files == {"start-0-site.conf": tmp_path / "site.conf"}
     before = trial.subject_of(work)
     (tmp_path / "site.conf").write_text("START = False\n")
+    assert trial.subject_of(work) != before
+
+
+def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
+    """Its scores go with its content."""
+    path = write_policy(tmp_path)
+    work = trial.work_of(scenario, f"live:law=learned:policy={path}")
+    with pytest.raises(ConfigError, match="law: learned: jobs on nodes have sharectl's own laws"):
+        trial.cargo_of(work)
+    before = trial.subject_of(work)
+    assert trial.subject_of(work) == before
+    write_policy(tmp_path, weights=[1.0, 0.0])
     assert trial.subject_of(work) != before
 
 
