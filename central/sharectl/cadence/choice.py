@@ -102,9 +102,11 @@ class IntervalCost:
 
 def cost_of(load: Load, terms: Terms, interval: float, period: float) -> IntervalCost:
     """Cost of an interval whose cycles begin ``period`` seconds apart."""
-    alone, worklife = load.loading(period), terms.worklife_seconds
-    reused = load.loading(period, worklife) if worklife else alone
-    duration = terms.duration_seconds
+    duration, worklife = terms.duration_seconds, terms.worklife_seconds
+    # The last match of a cycle starts its job when the cycle ends.
+    start = duration or 0.0
+    alone = load.loading(period, 0, start)
+    reused = load.loading(period, worklife, start) if worklife else alone
     negotiating = None if duration is None else duration / period
     return IntervalCost(interval, period, alone, reused, negotiating)
 

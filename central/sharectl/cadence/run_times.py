@@ -2,11 +2,12 @@
 
 A job runs for D seconds, its slot then stays empty until the next cycle begins, and cycles begin
 every C seconds: the loading factor of one run time is D / (C * ceil(D / C)). A slot reaches it
-while jobs wait for it all the time.
+while jobs wait for it all the time. A cycle takes time: jobs that start s seconds after its begin
+have D / (C * ceil((s + D) / C)).
 
-Where run times vary it is a ratio of expectations (renewal and reward), E[D] / (C * E[ceil(D/C)]).
-The mean of the jobs' own factors is something else: in it a short job, which wastes most of a
-cycle, counts as much as a long one.
+Where run times vary it is a ratio of expectations (renewal and reward), E[D] over
+C * E[ceil((s + D) / C)]. The mean of the jobs' own factors is something else: in it a short job,
+which wastes most of a cycle, counts as much as a long one.
 
 With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older
 than W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there
@@ -33,13 +34,16 @@ _MOST_PARTS = 30
 
 
 def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
-    """Cycles from a job's start to the first at which its slot can get another, at least 1."""
+    """Cycles from a job's match to the first at which its slot can get another, at least 1."""
     return max(1, _whole(run_time_seconds / cadence_seconds, ceil))
 
 
-def loading_factor(run_time_seconds: float, cadence_seconds: float) -> float:
-    """Loading factor of jobs of one run time."""
-    held_seconds = cadence_seconds * cycles_held(run_time_seconds, cadence_seconds)
+def loading_factor(
+    run_time_seconds: float, cadence_seconds: float, start_seconds: float = 0.0
+) -> float:
+    """Loading factor of jobs of one run time that start so long after a cycle's begin."""
+    cycles = cycles_held(start_seconds + run_time_seconds, cadence_seconds)
+    held_seconds = cadence_seconds * cycles
     return min(1.0, run_time_seconds / held_seconds)
 
 
@@ -67,23 +71,25 @@ class RunTimes:
         self.resolution_seconds = resolution_seconds
         self.mean_seconds = float(sum(map(mul, weights, weights.values()))) / self.weight
 
-    def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
+    def loading(
+        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
+    ) -> float:
         """Expected loading factor, above 0 and at most 1.
 
-        With a CLAIM_WORKLIFE of 0 a claim has one job; with one below 0 claims do not age.
+        With a CLAIM_WORKLIFE of 0 a claim has one job; with one below 0 claims do not age. Claims
+        start ``start_seconds`` after the begin of a cycle, at most ``cadence_seconds``.
         """
         if worklife_seconds < 0:
             return 1.0
         if len(self.weights) == 1:
             (seconds,) = self.weights
             jobs = jobs_of_claim(seconds, worklife_seconds)
-            return loading_factor(seconds * jobs, cadence_seconds)
+            return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
         if worklife_seconds > 0:
-            return _claims_loading(
-                self, cadence_seconds, min(worklife_seconds, _STEPS * cadence_seconds)
-            )
+            most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
+            return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
         held = sum(
-            cycles_held(seconds, cadence_seconds) * weight
+            cycles_held(start_seconds + seconds, cadence_seconds) * weight
             for seconds, weight in self.weights.items()
         )
         return min(1.0, self.mean_seconds * self.weight / (cadence_seconds * held))
@@ -94,17 +100,21 @@ class RunTimes:
             yield max(1, floor(seconds / step_seconds + 0.5)), weight / self.weight
 
 
-def _claims_loading(run_times: RunTimes, cadence_seconds: float, worklife_seconds: float) -> float:
-    """E[L] / (C * E[cycles of L]), on a lattice that the cycles' beginnings are part of."""
+def _claims_loading(
+    run_times: RunTimes, cadence_seconds: float, worklife_seconds: float, start_seconds: float
+) -> float:
+    """E[L] / (C * E[cycles of s + L]), on a lattice that the cycles' beginnings are part of."""
     cycle_steps = ceil(
         cadence_seconds / max(run_times.resolution_seconds, worklife_seconds / _STEPS)
     )
     step_seconds = cadence_seconds / cycle_steps
     points = floor(worklife_seconds / step_seconds)
+    start = floor(start_seconds / step_seconds + 0.5)
     # Every claim lasts past all cycles that begin up to its worklife: later ones are in doubt.
-    sure_cycles = points // cycle_steps + 1
+    sure_cycles = (start + points) // cycle_steps + 1
     starts, mean_steps = _job_starts(run_times, step_seconds, points)
-    after = _cycles_after(run_times, step_seconds, cycle_steps, sure_cycles * cycle_steps, points)
+    first = sure_cycles * cycle_steps - start
+    after = _cycles_after(run_times, step_seconds, cycle_steps, first, points)
     held_cycles: float = sure_cycles + sum(map(mul, starts, after))
     # Wald: a claim's jobs times their mean.
     return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
@@ -185,10 +195,12 @@ class Load:
         """Mean run time of a job, jobs counted by their cores."""
         return self.work / sum(work / run_times.mean_seconds for work, run_times in self.parts)
 
-    def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
+    def loading(
+        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
+    ) -> float:
         """Work over the time for which slots are held; see `RunTimes.loading`."""
         held = sum(
-            work / run_times.loading(cadence_seconds, worklife_seconds)
+            work / run_times.loading(cadence_seconds, worklife_seconds, start_seconds)
             for work, run_times in self.parts
         )
         return self.work / held

@@ -30,8 +30,9 @@ or a file no pool is asked: cores and durations of cycles are then unknown, unle
 
 _EPILOG = f"""\
 The loading factor of jobs that run for D seconds, at cycles every C seconds, is
-D / (C * ceil(D / C)): a slot that becomes free stays idle until the next cycle begins. Where run
-times vary it is the ratio of the means of both, the share of their time that slots work.
+D / (C * ceil((s + D) / C)): a slot that becomes free stays idle until the next cycle begins, and a
+job starts up to s seconds after that, the cycle's duration (0 if it is not known). Where run times
+vary it is the ratio of the means of both, the share of their time that slots work.
 docs/cadence.md has more.
 
   sharectl cadence                            the live pool: its jobs, its negotiator, a choice

@@ -259,7 +259,7 @@ class Twin:
             self.start_knobs,
             self.setup.access.claim_worklife_seconds,
         )
-        if slot.draining or (worklife >= 0 and now - claim.since >= worklife):
+        if slot.draining or (worklife >= 0 and now - claim.since > worklife):
             return None
         first, oldest = None, inf
         for kind in self._kinds_of[claim.kind.submitter, claim.kind.access_point]:
