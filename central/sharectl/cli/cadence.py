@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -40,7 +41,7 @@ docs/cadence.md has more.
   sharectl cadence --history jobs.json                jobs.json is the output of
       {file.COMMAND}
   sharectl cadence --swf LOG.swf.gz --cores 5000 --cycle-duration 12
-  sharectl cadence --run-time exponential:900 --interval 60,300 --plot teeth.svg
+  sharectl cadence --run-time exponential:900 --interval 60,300 --plot loading.svg
 
 Nothing is changed anywhere: the recommendation is configuration of the central manager.
 
@@ -122,15 +123,16 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw the formula's saw-tooth over run times as SVG (default intervals: 60,300)",
+        help="draw as SVG the formula's saw-tooth over run times (default intervals: 60,300), and "
+        "the loading factor of narrow and wide distributions by the formula and by the digital "
+        "twin, which takes some seconds",
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     if arguments.plot:
-        drawing = cadence.figure(arguments.interval or (60.0, 300.0))
-        arguments.plot.write_text(drawing, encoding="utf-8")
+        _draw(arguments.plot, arguments.interval or (60.0, 300.0))
     facts = _facts(arguments)
     duration = arguments.cycle_duration
     if duration is None and facts.durations:
@@ -151,6 +153,16 @@ def _run(arguments: argparse.Namespace) -> int:
     options.show(arguments, "cadence", cadence.as_content(comparison, facts), text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
+
+
+def _draw(path: Path, intervals: Sequence[float]) -> None:
+    """Write the figures; the twin takes some seconds."""
+    from sharectl.cadence.diagram import DISTRIBUTIONS, simulated
+    from sharectl.sim.loading import loading_factor
+
+    path.touch()  # a path that cannot be written fails before, not after
+    points = {name: simulated(law_of, loading_factor) for name, law_of in DISTRIBUTIONS.items()}
+    path.write_text(cadence.drawing(intervals, points), encoding="utf-8")
 
 
 def _facts(arguments: argparse.Namespace) -> Facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -16,6 +16,7 @@ from sharectl.cadence.choice import (
     beside,
     idle_core_hours,
 )
+from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, Points, formula
 from sharectl.report.scale import Limits, brief, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, document, render
 from sharectl.report.tables import WIDTH, print_table
@@ -162,22 +163,49 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
     return corners
 
 
-def figure(intervals: Sequence[float]) -> str:
-    """SVG file of the saw-tooth over run times, for each interval."""
+def drawing(intervals: Sequence[float], simulated: Mapping[str, Points]) -> str:
+    """SVG file of both figures: the saw-tooth of intervals, and distributions in cycles.
+
+    ``simulated`` is a name of `DISTRIBUTIONS` -> loading factors of the twin.
+    """
+    return document([_teeth_figure(intervals), _distributions_figure(simulated)])
+
+
+def _teeth_figure(intervals: Sequence[float]) -> Figure:
     longest = 4 * max(intervals)
     teeth = {f"{interval:g} s": sawteeth(interval, longest) for interval in intervals}
-    drawing = Figure(
+    return Figure(
         key="saw-tooth",
         title="Loading factor over run time in seconds",
         description="It is 1 at whole numbers of cycles, and n / (n + 1) just past n.",
         across=(0.0, longest),
         ticks=ticks_up_to(longest, 5),
         up=Limits(0.0, 1.0, 0.25),
-        unit="loading factor",
+        unit="loading factor of jobs of one run time",
         curves=[
             Curve(name, f"group{number % GROUPS}", corners)
             for number, (name, corners) in enumerate(teeth.items())
         ],
         across_words="seconds",
     )
-    return document([drawing])
+
+
+def _distributions_figure(simulated: Mapping[str, Points]) -> Figure:
+    curves = []
+    for number, (name, law_of) in enumerate(DISTRIBUTIONS.items()):
+        teeth = sawteeth(1.0, MOST_CYCLES) if name == "constant" else formula(law_of)
+        # Points between gaps are dots; the label stands at the line's end.
+        dots = [reading for point in simulated[name] for reading in (point, (point[0], None))]
+        curves.append(Curve(name, f"group{number}", [*dots, *teeth]))
+    return Figure(
+        key="distributions",
+        title="Loading factor over mean run time in cycles",
+        description="Lines are the formula, dots the digital twin. The wider run times are spread, "
+        "the less is left of the saw-tooth.",
+        across=(0.0, float(MOST_CYCLES)),
+        ticks=ticks_up_to(MOST_CYCLES, 4),
+        up=Limits(0.0, 1.0, 0.25),
+        unit="loading factor: formula (lines) and twin (dots)",
+        curves=curves,
+        across_words="cycles",
+    )

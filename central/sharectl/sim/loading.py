@@ -18,7 +18,7 @@ from sharectl.workload.laws import RunTimeLaw
 
 _SLOTS = 40
 _GROUP = "all"
-HOLDINGS = 100
+HOLDINGS = 60
 """Times that a slot is held, about."""
 
 

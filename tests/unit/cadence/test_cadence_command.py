@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from sharectl.cadence.diagram import DISTRIBUTIONS
 from sharectl.cadence.run_times import loading_factor
 from sharectl.cli.main import main
 from sharectl.report.cadence import MOST_TEETH, sawteeth
@@ -99,15 +100,19 @@ def test_an_interval_that_cannot_be_kept_shows_what_happens_instead(cadence: Cad
     assert content["recommendation"]["NEGOTIATOR_CYCLE_DELAY"] == 15, "it brings its delay"
 
 
-def test_the_plot_has_a_line_for_each_interval(cadence: Cadence) -> None:
+def test_the_plot_has_intervals_and_distributions(cadence: Cadence) -> None:
     options = "--run-time constant:255 --interval 60,300 --plot"
     assert cadence(f"{options} teeth.svg")[0] == 0
     drawing = ET.parse("teeth.svg")  # noqa: S314  # our own
     texts = ["".join(text.itertext()).strip() for text in drawing.iterfind(".//{*}text")]
-    assert [texts.count(text) for text in ("60 s", "300 s", "seconds")] == [1] * 3
+    names = ("60 s", "300 s", "seconds", *DISTRIBUTIONS, "cycles")
+    assert [texts.count(name) for name in names] == [1] * len(names)
     paths = drawing.iterfind(".//{*}path")
     lines = [path.get("class") for path in paths if path.find("{*}title") is not None]
-    assert lines == ["line group0", "line group1"], "lines can be told apart without colour"
+    assert lines[:2] == ["line group0", "line group1"], "lines can be told apart without colour"
+    assert lines[2:] == [
+        style for number in range(4) for style in (f"line group{number}", f"line dot group{number}")
+    ], "the formula, and the twin beside it"
     assert cadence(f"{options} none/teeth.svg")[0] == 74
 
 

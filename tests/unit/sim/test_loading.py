@@ -7,6 +7,7 @@ from typing import Callable
 
 import pytest
 
+from sharectl.cadence.diagram import DISTRIBUTIONS, simulated
 from sharectl.cadence.run_times import times_of
 from sharectl.sim.loading import loading_factor
 from sharectl.workload.laws import RunTimeLaw, constant, exponential, log_normal
@@ -47,6 +48,13 @@ def test_so_it_is_where_claims_are_reused(name: str, ratio: float, start_seconds
     """Six jobs of 42 s leave a claim just as old as its worklife, not older: it runs a seventh."""
     twin, formula = pair(LAWS[name](ratio * INTERVAL_SECONDS), 252.0, start_seconds)
     assert twin == pytest.approx(formula, abs=MARGIN)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_dots_of_the_diagram_lie_on_its_lines(name: str) -> None:
+    law_of = DISTRIBUTIONS[name]
+    for cycles, factor in simulated(law_of, loading_factor):
+        assert factor == pytest.approx(times_of(law_of(cycles)).loading(1.0), abs=MARGIN)
 
 
 def test_the_start_of_a_cycle_counts() -> None:
