@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import fsum
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.sim.engine import Setup, Twin
+from sharectl.sim.group_quotas import GroupQuota, QuotaTree
+from sharectl.sim.pool import Claim, ShapedKind, SimSlot
 from sharectl.sim.records import Arrival, JobKind, NodeSpec, SlotSpec
 from sharectl.sim.settings import Access, Negotiator
 from sharectl.sim.start import SlotTarget, StartKnobs
@@ -55,22 +58,38 @@ class Action(NamedTuple):
     cap_cores: int
 
 
+def listed(rows: list[tuple[int, int, int]]) -> Jobs:
+    """Jobs of a time, kind and run time; `number_of` tells them apart by the run time."""
+    return Jobs(
+        tuple(
+            Arrival(float(at), kind, seconds + number / NUMBERED)
+            for number, (at, kind, seconds) in enumerate(sorted(rows))
+        )
+    )
+
+
+def number_of(run_seconds: float) -> int:
+    """Number of a job; sums of times may be less exact."""
+    return round(run_seconds * NUMBERED) % NUMBERED
+
+
+def picky(slot: SimSlot, kind: ShapedKind, now: float, claimed_for: object) -> bool:
+    """START of a site: slots that are odd refuse some jobs, and by night all new claims."""
+    return (slot.order + kind.cores) % 4 != 0 and (claimed_for is not None or now % 1500 < 1000)
+
+
+NUMBERED = 1024
 arrivals = st.lists(
-    st.builds(
-        Arrival,
-        st.integers(0, 3000).map(float),
-        st.integers(0, len(KINDS) - 1),
-        st.integers(1, 2000).map(float),
-    ),
+    st.tuples(st.integers(0, 3000), st.integers(0, len(KINDS) - 1), st.integers(1, 2000)),
     min_size=1,
     max_size=60,
-).map(lambda jobs: Jobs(tuple(sorted(jobs))))
+).map(listed)
 actions = st.lists(
     st.builds(
         Action,
         st.integers(0, 3500).map(float),
         st.integers(0, len(NODES) - 1),
-        st.sampled_from(("target", "no target", "drain", "resume", "evict")),
+        st.sampled_from(("target", "no target", "drain", "resume", "evict", "look", "pending")),
         st.sampled_from((1, 4, 8)),
         st.integers(0, 16),
     ),
@@ -81,9 +100,19 @@ setups = st.builds(
     nodes=st.just(NODES),
     pledge_hs06=st.just({"alice": 100.0, "cms": 300.0}),
     negotiator=st.builds(
-        Negotiator, slot_weight=st.sampled_from(("cores", "hs06")), base_seconds=st.just(0.0),
-        match_seconds=st.just(0.0),
+        Negotiator, slot_weight=st.sampled_from(("cores", "hs06")),
+        base_seconds=st.sampled_from((0.0, 5.0)), match_seconds=st.sampled_from((0.0, 7.0)),
+        interval_seconds=st.sampled_from((20.0, 60.0)), consider_preemption=st.booleans(),
     ),
+    quotas=st.builds(
+        lambda surplus, autoregroup, quotas: QuotaTree(
+            GroupQuota(name, quota, accept_surplus=surplus, autoregroup=autoregroup)
+            for name, quota in quotas.items()
+        ),
+        st.booleans(), st.booleans(), st.sampled_from(({}, {"alice": 10.0, "cms": 20.0})),
+    ),
+    site_start=st.sampled_from((None, picky)),
+    reads_time=st.booleans(),
     access=st.builds(
         Access,
         claim_worklife_seconds=st.sampled_from((-1.0, 0.0, 300.0, 1200.0)),
@@ -105,6 +134,11 @@ def act(twin: Twin, action: Action) -> None:
         twin.set_target(node, target)
     elif action.what == "no target":
         twin.set_target(node, None)
+    elif action.what == "look":
+        for slot in node.slots:
+            twin.look(slot)
+    elif action.what == "pending":
+        twin.set_multicore_pending(action.cap_cores % 2 == 0)
     elif action.what == "evict":
         for claim in node.claims():
             twin.evict(claim)
@@ -129,26 +163,42 @@ def test_no_core_is_given_twice(setup: Setup, jobs: Jobs, changes: list[Action])
     for twin in run(setup, jobs, changes):
         for slot in twin.slots:
             spec, claims = slot.spec, list(slot.claims)
+            held, all_of = Counter(slot.free_custom), Counter(spec.custom)
+            for claim in claims:
+                held.update(dict(claim.kind.custom))
+            assert held == all_of
             assert slot.free_cores + sum(claim.cores for claim in claims) == spec.cores
             assert slot.free_memory_mib + sum(claim.memory_mib for claim in claims) == (
                 spec.memory_mib
             )
-            assert slot.free_cores >= 0
-            assert slot.free_memory_mib >= 0
-            assert min(slot.free_custom.values(), default=0) >= 0
+            least = (slot.free_cores, slot.free_memory_mib, *slot.free_custom.values())
+            assert min(least) >= 0
+            assert all(claim.job.cores <= claim.cores for claim in claims)
 
 
 @settings(max_examples=60, deadline=None)
 @given(setups, arrivals, actions)
 def test_no_job_is_lost_or_runs_twice(setup: Setup, jobs: Jobs, changes: list[Action]) -> None:
-    """Jobs that came are pending, run or have ended, each once."""
-    for twin in run(setup, jobs, changes):
-        came = sum(job.at <= twin.now for job in jobs.jobs)
-        running = sum(len(slot.claims) for slot in twin.slots)
+    """Jobs that came are pending, run or have ended, each once, after their whole run time."""
+    ended: list[float] = []
+
+    def note(claim: Claim, now: float) -> None:
+        # An eviction is announced too.
+        if claim.run_until <= now:
+            ended.append(claim.run_until - claim.started_at)
+
+    for number, twin in enumerate(run(setup, jobs, changes)):
+        if not number:
+            twin.on_end.append(note)
+        came = [job.run_seconds for job in jobs.jobs if job.at <= twin.now]
+        claims = [claim for slot in twin.slots for claim in slot.claims]
+        running = [claim.run_until - claim.started_at for claim in claims]
+        pending = [seconds for kind in twin.kinds for _, seconds in kind.pending]
+        numbers = [number_of(seconds) for seconds in (*pending, *running, *ended)]
+        assert sorted(numbers) == [number_of(seconds) for seconds in came]
         done = sum(sum(measure.done.values()) for measure in twin.measures.values())
-        pending = sum(len(kind.pending) for kind in twin.kinds)
-        assert came == pending + running + done
-        assert pending == twin.pending == sum(twin.groups_pending.values())
+        assert done == len(ended)
+        assert len(pending) == twin.pending == sum(twin.groups_pending.values())
         assert twin.idle.wanted == sum(kind.cores * len(kind.pending) for kind in twin.kinds)
 
 
@@ -164,6 +214,12 @@ def test_every_core_second_is_used_or_idle_for_one_cause(
         idle = fsum(twin.idle.seconds.values())
         assert abs(used + idle - CORES * twin.now) < 1e-6 * max(1.0, CORES * twin.now)
         assert min(twin.idle.seconds.values()) >= 0
+        assert twin.idle.total == sum(slot.free_cores for slot in twin.slots)
+        causes: Counter[str] = Counter()
+        for slot in twin.slots:
+            assert slot.idle_as in (0, slot.free_cores)
+            causes[slot.cause] += slot.idle_as
+        assert +causes == +Counter(twin.idle.cores)
 
 
 @settings(max_examples=60, deadline=None)
@@ -194,6 +250,27 @@ def test_a_live_cap_is_never_passed(setup: Setup, seconds: list[int], cap_cores:
     for time in range(0, 3000, 20):
         twin.run(float(time))
         assert sum(claim.cores for claim in slot.claims) <= cap_cores
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    setups,
+    st.lists(
+        st.tuples(st.integers(0, 3000), st.sampled_from((0, 3)), st.integers(1, 2000)), min_size=20
+    ),
+    st.tuples(st.integers(0, 12), st.integers(0, 12)),
+)
+def test_without_surplus_no_group_passes_its_quota(
+    setup: Setup, rows: list[tuple[int, int, int]], quotas: tuple[int, int]
+) -> None:
+    """Single-core jobs with a consumption policy: claims of a group <= its quota, at all times."""
+    tree = QuotaTree(GroupQuota(name, quota) for name, quota in zip(("alice", "cms"), quotas))
+    knobs = replace(setup.negotiator, slot_weight="cores", consider_preemption=False)
+    access = replace(setup.access, consumption_policy=True)
+    setup = replace(setup, quotas=tree, negotiator=knobs, access=access)
+    for twin in run(setup, listed(rows), []):
+        held = [twin.measures[name].cores for name in ("alice", "cms")]
+        assert all(cores <= quota for cores, quota in zip(held, quotas))
 
 
 @settings(max_examples=20, deadline=None)
