@@ -79,7 +79,11 @@ def twin_scenario(comparison: Comparison, strategy: Strategy, step: float) -> Sc
             "autoregroup": True,
         },
         "access": {"claim_worklife_seconds": times.claim_worklife},
-        "start": {"grace_seconds": times.grace, "multicore_cores": MULTICORE_CORES},
+        "start": {
+            "grace_seconds": times.grace,
+            "multicore_cores": MULTICORE_CORES,
+            "mc_grace_period_seconds": times.mc_grace_cron,
+        },
         "jobs": [{"group": "any", "cores": 1, "run_time": "constant:1", "keep_pending": 1}],
         "warmup_hours": comparison.warm_up_seconds / 3600,
         "days": comparison.seconds / 86_400,

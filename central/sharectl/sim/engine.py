@@ -30,6 +30,7 @@ from sharectl.sim.start import (
     SlotTarget,
     StartKnobs,
     claim_worklife_seconds,
+    is_seen,
     refusal,
     reuse_refusal,
 )
@@ -87,6 +88,10 @@ class Twin:
         self.times: list[float] = []
         self.on_end: list[Callable[[Claim, float], None]] = []
         self.start_knobs = setup.start
+        self._in_cron_mode = setup.start.actuation == "cron"
+        phase = Random(f"{setup.seed}/mc_grace").random
+        for node in self.nodes:
+            node.mc_grace_phase = phase() * setup.start.mc_grace_period_seconds
         self.accountant = Accountant(setup.negotiator.half_life_seconds)
         self.candidates = Candidates(self.slots, self._refusal, setup.meets)
         weights = [
@@ -204,7 +209,10 @@ class Twin:
         """Make a claim for the first pending job of a kind, which starts at a time."""
         claim = Claim(slot, kind, at)
         slot.claims[claim] = None
+        before = slot.free_cores
         slot.free_cores -= kind.cores
+        if self._in_cron_mode and slot.free_cores < self.start_knobs.multicore_cores <= before:
+            slot.room_until = self.now
         slot.free_memory_mib -= kind.memory_mib
         slot.free_disk_kib -= kind.disk_kib
         for name, count in kind.custom:
@@ -296,10 +304,19 @@ class Twin:
         for name, count in kind.custom:
             slot.free_custom[name] += count
         self._hold(claim, -kind.cores)
-        room = self.start_knobs.multicore_cores
-        if before < room <= slot.free_cores:
+        knobs = self.start_knobs
+        if before < knobs.multicore_cores <= slot.free_cores and self._is_new_room(slot):
             slot.room_since = self.now
-            self._at(self.now + self.start_knobs.grace_seconds, self.candidates.note, slot)
+            self._at(self.now + knobs.grace_seconds, self.candidates.note, slot)
+
+    def _is_new_room(self, slot: SimSlot) -> bool:
+        """Tell if grace begins again: in cron mode mc_grace.py has seen the cores taken."""
+        return not self._in_cron_mode or is_seen(
+            slot.room_until,
+            self.now,
+            self.start_knobs.mc_grace_period_seconds,
+            slot.node.mc_grace_phase,
+        )
 
     def evict(self, claim: Claim) -> None:
         """Send a running job back to its queue, without its work."""

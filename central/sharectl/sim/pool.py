@@ -75,8 +75,8 @@ class SimSlot:
     __slots__ = (
         "cause", "claims", "counted_cores", "counted_taken", "draining", "free_cores",
         "free_custom", "free_disk_kib", "free_memory_mib", "held_back_cores", "idle_as",
-        "logged_at", "multicore_only", "node", "order", "room_since", "spec", "taken_since",
-        "target", "total_cores", "version",
+        "logged_at", "multicore_only", "node", "order", "room_since", "room_until", "spec",
+        "taken_since", "target", "total_cores", "version",
     )  # fmt: skip
 
     def __init__(self, node: SimNode, spec: SlotSpec) -> None:
@@ -102,6 +102,8 @@ class SimSlot:
         """Cores taken when job_ctl last looked."""
         self.room_since = -inf
         """Time at which a job's end left enough free cores for a multicore job."""
+        self.room_until = 0.0
+        """cron: time at which a job took these cores."""
         self.order = 0
         """Place among slots that are as good."""
         self.version = 0
@@ -137,13 +139,15 @@ class SimSlot:
 class SimNode:
     """An execute point."""
 
-    __slots__ = ("drained_at", "draining", "number", "slots", "spec")
+    __slots__ = ("drained_at", "draining", "mc_grace_phase", "number", "slots", "spec")
 
     def __init__(self, number: int, spec: NodeSpec) -> None:
         self.number = number
         self.spec = spec
         self.draining = False
         self.drained_at = -inf
+        self.mc_grace_phase = 0.0
+        """Time of the first run of mc_grace.py."""
         self.slots = [SimSlot(self, slot) for slot in spec.slots]
 
     def claims(self) -> list[Claim]:

@@ -50,6 +50,7 @@ class Run:
                 actuation=strategy.steering or "live",
                 multicore_cores=start.multicore_cores,
                 grace_seconds=start.grace_seconds if strategy.grace else 0.0,
+                mc_grace_period_seconds=start.mc_grace_period_seconds,
             ),
             meets=self.meets,
             site_start=expressions.site_start,

@@ -94,6 +94,8 @@ class StartConfig:
     """Time for which free cores are kept for multicore jobs (t1_GraceSeconds)."""
     multicore_cores: int = setting(8, least=2, most=1024)
     """Cores that grace keeps (t1_MulticoreCores)."""
+    mc_grace_period_seconds: float = setting(60.0, least=1, most=86_400)
+    """Cron mode: time between two runs of mc_grace.py, which sees whether cores were taken."""
     files: tuple[Path, ...] = setting((), kind="file")
     """The site's own snippets of configuration, whose START counts too; a path that is not absolute
     begins at the scenario's folder."""

@@ -42,6 +42,8 @@ class StartKnobs:
     """SHARECTL_MULTICORE_CORES."""
     grace_seconds: float = 480.0
     """SHARECTL_GRACE_SECONDS."""
+    mc_grace_period_seconds: float = 60.0
+    """SHARECTL_MC_GRACE_PERIOD_SECONDS: cron: time between two runs of mc_grace.py."""
     multicore_pending: Optional[bool] = None
     """t1_MulticorePending; None if the plan does not tell."""
     multicore_pending_until: float = inf

@@ -107,6 +107,24 @@ def test_grace_keeps_single_core_jobs_from_a_new_block() -> None:
     assert running(twin) == [1]
 
 
+@pytest.mark.parametrize(
+    ("actuation", "phase", "starts_at"),
+    [("live", 50.0, 480.0), ("cron", 10.0, 480.0), ("cron", 50.0, 420.0)],
+)
+def test_mc_grace_has_to_see_the_cores_taken(
+    actuation: str, phase: float, starts_at: float
+) -> None:
+    """Cores are free at 100 s, taken at 120 s, and free again at 140 s; grace lasts 300 s."""
+    jobs = Jobs((EIGHT, ONE), (Arrival(0.0, 0, 100.0), Arrival(110.0, 0, 20.0)))
+    jobs = jobs._replace(jobs=(*jobs.jobs, Arrival(150.0, 1, 1e6)))
+    twin = pool(jobs, 8, start=StartKnobs(actuation=actuation, grace_seconds=300.0))
+    twin.nodes[0].mc_grace_phase = phase
+    twin.run(starts_at - 1)
+    assert (done(twin), running(twin)) == (2, [0])
+    twin.run(starts_at)
+    assert running(twin) == [1]
+
+
 def test_single_core_jobs_starve_multicore_jobs_unless_a_target_helps() -> None:
     singles = tuple(Arrival(10.0 * number, 0, 150.0) for number in range(2000))
     jobs = Jobs((ONE, EIGHT), (*singles, Arrival(20_001.0, 0, 1.0)))
