@@ -92,7 +92,11 @@ class Twin:
         phase = Random(f"{setup.seed}/mc_grace").random
         for node in self.nodes:
             node.mc_grace_phase = phase() * setup.start.mc_grace_period_seconds
-        self.accountant = Accountant(setup.negotiator.half_life_seconds)
+        factors = setup.negotiator.priority_factors or {}
+        self.accountant = Accountant(
+            setup.negotiator.half_life_seconds,
+            {name.lower(): factor for name, factor in factors.items()},
+        )
         self.candidates = Candidates(self.slots, self._refusal, setup.meets)
         weights = [
             spec.cores * (1.0 if setup.negotiator.slot_weight == "cores" else spec.hs06_per_core)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -25,6 +26,8 @@ class Negotiator:
     """Time that each match adds."""
     half_life_seconds: float = setting(HALF_LIFE_SECONDS, least=1, most=1e9)
     """PRIORITY_HALFLIFE."""
+    priority_factors: Optional[Mapping[str, float]] = setting(None, least=1, most=1e9)
+    """Accounting group -> GROUP_PRIO_FACTOR of its submitters; 1000 for all others."""
     quotas: str = setting("none", choices=("none", "static"))
     """`static`: GROUP_QUOTA of each group is its part of the pool's cores by its pledge."""
     accept_surplus: bool = setting(default=True)

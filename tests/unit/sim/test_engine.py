@@ -172,6 +172,15 @@ def test_without_surplus_a_group_stays_within_its_quota() -> None:
     assert twin.idle.cores["quota"] == 12
 
 
+def test_a_smaller_priority_factor_brings_a_larger_share() -> None:
+    kinds = (ONE, ONE._replace(account="cms"))
+    jobs = Jobs(kinds, tuple(sorted(Arrival(0.0, number % 2, 1e6) for number in range(200))))
+    knobs = Negotiator(priority_factors={"CMS": 250.0})
+    twin = pool(jobs, *[1] * 50, access=Access(consumption_policy=True), negotiator=knobs)
+    twin.run(1000.0)
+    assert (twin.measures["alice"].cores, twin.measures["cms"].cores) == (10, 40)
+
+
 @pytest.mark.parametrize(
     ("kind", "cause"),
     [
