@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, fsum
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, PendingJobs
 from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option
@@ -25,6 +25,9 @@ NODE_OPTIONS = 4
 
 KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
+
+WaitFor = Callable[[int, int], Wait]
+"""Tells the wait for a number of cores, and for idle ones with them, as `wait_for_cores`."""
 
 Place = tuple[str, str, int]
 """Node, held-back group and cores that jobs request."""
@@ -51,7 +54,7 @@ def for_the_furthest_under(
 def option_of(
     here: NodeCores,
     place: tuple[str, int, int],
-    leaving: Sequence[Leaving],
+    wait_for: WaitFor,
     prices: Assigning,
     *,
     freed_cores: Optional[int] = None,
@@ -68,11 +71,11 @@ def option_of(
     memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
     jobs, cores = 1, size
     if size > 1:
-        wait = wait or wait_for_cores(leaving, min(due, max(0, size - idle)), min(idle, size))
+        wait = wait or wait_for(min(due, max(0, size - idle)), min(idle, size))
         value = prices.value(size, power, *wait)
     else:
         jobs = cores = max(1, due)
-        wait = wait or wait_for_cores(leaving, due, 0)
+        wait = wait or wait_for(due, 0)
         value = prices.single_core_value(cores, power, *wait)
         # Cores for single-core jobs do not wait for each other.
         wait = Wait(wait.seconds, 0.0)
@@ -145,14 +148,15 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes = sizes_of(budgets.waiting, budgets.deficit_hs06)
-    leaving: dict[tuple[str, str], list[Leaving]] = {}
+    waits: dict[tuple[str, str], WaitFor] = {}
     glances: dict[Place, tuple[float, int]] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
             freed = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
             if freed:
-                leaving[name, group] = jobs_there = here.leaving(group, run_times)
-                pace = fsum(cores * jobs / seconds for cores, jobs, seconds in jobs_there)
+                leaving = here.leaving(group, run_times)
+                waits[name, group] = _remembered(leaving)
+                pace = fsum([cores * jobs / seconds for cores, jobs, seconds in leaving])
                 for size, cores in freed.items():
                     glances[name, group, size] = (cores / pace, cores)
     options = []
@@ -160,11 +164,24 @@ def new_options(
         (name, group, size), cores = place, glances[place][1]
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
         option = option_of(
-            nodes[name], (group, cap, size), leaving[name, group], prices, freed_cores=cores
+            nodes[name], (group, cap, size), waits[name, group], prices, freed_cores=cores
         )
         if option.value > 0 and option.memory_mib >= sizes[size].least_mib:
             options.append(option)
     return options
+
+
+def _remembered(leaving: Sequence[Leaving]) -> WaitFor:
+    """Waits, each reckoned once: jobs of several sizes often wait for as many cores."""
+    waits: dict[tuple[int, int], Wait] = {}
+
+    def wait_for(needed_cores: int, idle_cores: int) -> Wait:
+        key = (needed_cores, idle_cores)
+        if key not in waits:
+            waits[key] = wait_for_cores(leaving, needed_cores, idle_cores)
+        return waits[key]
+
+    return wait_for
 
 
 def _worth_a_look(

@@ -147,6 +147,13 @@ class Budgets:
             if not jobs:
                 del self.waiting[kind]
 
+    def most_hs06(self) -> dict[int, float]:
+        """Cores that jobs request -> most power that a group of such jobs lacks."""
+        most: dict[int, float] = {}
+        for group, cores in self.waiting if self.room >= 1 else ():
+            most[cores] = max(most.get(cores, -inf), self.deficit_hs06.get(group, 0.0))
+        return most
+
     def fitting(self, option: Option) -> Optional[Choice]:
         """Choice of an option for the group that lacks most, if it fits."""
         if (
@@ -271,23 +278,33 @@ def _filled(
     first: Sequence[Option] = (),
 ) -> list[Choice]:
     """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices."""
-    nodes, excess_hs06 = rest.nodes, rest.excess_hs06
+    nodes, excess_hs06, most_hs06 = rest.nodes, rest.excess_hs06, rest.most_hs06()
     for option in (*first, *options):
         # Most options of a large pool stop here.
-        if option.node in nodes or (
+        if (
             excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
+            or most_hs06.get(option.request_cores, -inf) < option.gives_hs06 - ROUNDING_HS06
+            or option.node in nodes
         ):
             continue
         choice = rest.fitting(option)
         if choice is not None:
             rest.use(choice)
             choices.append(choice)
-    for option in options:
-        if option.jobs > 1 and option.helped is None and option.node not in nodes:
+            most_hs06 = rest.most_hs06()
+    for option in options if 1 in most_hs06 else ():
+        # Many of these are left, and the errors seldom pay for a core of them.
+        if (
+            (jobs := option.jobs) > 1
+            and most_hs06.get(1, -inf) + ROUNDING_HS06 >= option.gives_hs06 / jobs
+            and option.helped is None
+            and option.node not in nodes
+        ):
             choice = rest.fitting_part(option)
             if choice is not None:
                 rest.use(choice)
                 choices.append(choice)
+                most_hs06 = rest.most_hs06()
     return choices
 
 

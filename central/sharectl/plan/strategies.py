@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from math import ceil, fsum, inf
 from typing import Optional
@@ -39,7 +40,7 @@ from sharectl.plan.choices import (
 )
 from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.settings import Assigning
-from sharectl.plan.waits import NodeCores, RunTimes, Wait
+from sharectl.plan.waits import NodeCores, RunTimes, Wait, wait_for_cores
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
     leaving = here.leaving(target.held_back, situation.run_times)
-    option = option_of(here, place, leaving, prices, wait=wait)
+    option = option_of(here, place, partial(wait_for_cores, leaving), prices, wait=wait)
     return option._replace(helped=target.helped)
 
 

@@ -90,13 +90,16 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
 
 def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     """Time at which ``due_cores``, less than all ``cores``, are expected to be given back."""
-    first = jobs[0][2]
-    if len({mean for _, _, mean in jobs}) == 1:
+    first, rates, pace = jobs[0][2], [], 0.0
+    if all(mean == first for _, _, mean in jobs):
         return -first * log(1 - due_cores / cores)
-    rates = [(held * count, 1 / mean) for held, count, mean in jobs]
-    seconds = 0.0
+    for held, count, mean in jobs:
+        rate = 1 / mean
+        rates.append((held * count, rate))
+        pace += held * count * rate
     # The curve is concave, so Newton's steps come from below and never pass the answer.
-    for _ in range(NEWTON_STEPS):
+    seconds = (due_cores - cores + float(cores)) / pace
+    for _ in range(NEWTON_STEPS - 1):
         staying_cores = pace = 0.0
         for held, rate in rates:
             staying = held * exp(-rate * seconds)

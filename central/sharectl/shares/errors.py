@@ -57,11 +57,14 @@ def usage_by_group(snapshot: Snapshot, groups: Iterable[str]) -> dict[str, Group
 
 
 def _usage(running: Sequence[RunningJobs], pending: Sequence[PendingJobs]) -> GroupUsage:
-    waiting = _jobs_by_cores(pending)
+    waiting, cores_by_size = _jobs_by_cores(pending), Counter[int]()
+    for held in running:
+        cores_by_size[held.cores] += held.jobs * held.cores
+    single_cores = cores_by_size[1]
     return GroupUsage(
-        single_cores=sum(held.jobs for held in running if held.cores == 1),
-        multi_cores=sum(held.jobs * held.cores for held in running if held.cores > 1),
-        power_hs06=fsum(held.jobs * held.cores * held.hs06_per_core for held in running),
+        single_cores=single_cores,
+        multi_cores=sum(cores_by_size.values()) - single_cores,
+        power_hs06=fsum([held.jobs * held.cores * held.hs06_per_core for held in running]),
         pending_single_jobs=waiting.get(1, 0),
         pending_multi_jobs=sum(jobs for cores, jobs in waiting.items() if cores > 1),
         pending_by_cores=waiting,
