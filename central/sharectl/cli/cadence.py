@@ -11,6 +11,7 @@ from typing import Callable
 
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Facts, Knobs, Terms, compare
+from sharectl.cadence.filling import Filling
 from sharectl.cadence.run_times import Load, times_of
 from sharectl.cli import options
 from sharectl.config.load import load
@@ -42,6 +43,7 @@ docs/cadence.md has more.
       {file.COMMAND}
   sharectl cadence --swf LOG.swf.gz --cores 5000 --cycle-duration 12
   sharectl cadence --run-time exponential:900 --interval 60,300 --plot loading.svg
+  sharectl cadence --run-time exponential:9e4 --cores 10000 --matches 500    time to fill the pool
 
 Nothing is changed anywhere: the recommendation is configuration of the central manager.
 
@@ -119,6 +121,20 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
         "ones, and a second; else not known, and no interval is recommended)",
     )
+    filling = parser.add_argument_group("filling an empty pool with single-core jobs")
+    filling.add_argument(
+        "--matches",
+        metavar="MATCHES",
+        type=_number(1, _MOST, whole=True),
+        help="show how long it takes if a cycle makes at most so many matches; needs the cores",
+    )
+    filling.add_argument(
+        "--match-cost",
+        metavar="SECONDS",
+        type=_number(0, 3600),
+        help=f"that a match adds to a cycle (default: {Filling.match_seconds:g}, as of the twin; "
+        "bench/negotiator_cost.py measures it)",
+    )
     parser.add_argument(
         "--plot",
         metavar="FILE",
@@ -131,6 +147,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
+    if arguments.match_cost is not None and arguments.matches is None:
+        arguments.usage_error("--match-cost is of the matches of --matches: write both")
     if arguments.plot:
         _draw(arguments.plot, arguments.interval or (60.0, 300.0))
     facts = _facts(arguments)
@@ -149,8 +167,15 @@ def _run(arguments: argparse.Namespace) -> int:
         cycle_delay_seconds=(facts.knobs or Knobs()).cycle_delay_seconds,
     )
     comparison = compare(facts.load, terms, facts.knobs)
-    text = partial(cadence.print_findings, comparison, facts)
-    options.show(arguments, "cadence", cadence.as_content(comparison, facts), text)
+    filling = None
+    if arguments.matches is not None:
+        if terms.cores is None:
+            arguments.usage_error("--matches: how many cores the pool has is not known: --cores")
+        cost = arguments.match_cost
+        filling = Filling(arguments.matches, Filling.match_seconds if cost is None else cost)
+    content = cadence.as_content(comparison, facts, filling)
+    text = partial(cadence.print_findings, comparison, facts, filling)
+    options.show(arguments, "cadence", content, text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any, Optional, TextIO
 
 from sharectl.cadence.choice import (
     DAY_HOURS,
@@ -17,6 +17,7 @@ from sharectl.cadence.choice import (
     idle_core_hours,
 )
 from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, Points, formula
+from sharectl.cadence.filling import Filling, fill_seconds
 from sharectl.report.scale import Limits, brief, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, document, render
 from sharectl.report.tables import WIDTH, print_table
@@ -37,7 +38,9 @@ _KNOBS = {
 """Names of the fields of `Knobs`, in their order -> meaning."""
 
 
-def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
+def as_content(
+    comparison: Comparison, facts: Facts, filling: Optional[Filling] = None
+) -> dict[str, Any]:
     """Run times, costs by interval, the recommendation (or null) and notes."""
     terms, choice, load = comparison.terms, comparison.choice, facts.load
     intervals = []
@@ -46,6 +49,8 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
         for claims in _CLAIMS:
             idle = 1 - row[f"loading_factor{claims}"]
             row[f"idle_core_hours_per_day{claims}"] = idle_core_hours(idle, terms.cores)
+        if filling is not None:
+            row["fill_seconds"] = fill_seconds(load, terms, filling, cost.interval_seconds)
         intervals.append(row)
     content = {
         "source": facts.source,
@@ -53,6 +58,7 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
         "run_times": {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds},
+        "filling": None if filling is None else asdict(filling),
         "intervals": intervals,
         "recommendation": None,
         "notes": _sentences(comparison, facts, reasons=False),
@@ -71,9 +77,11 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     return content
 
 
-def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
+def print_findings(
+    comparison: Comparison, facts: Facts, filling: Optional[Filling], to: TextIO
+) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    content, cores = as_content(comparison, facts), comparison.terms.cores
+    content, cores = as_content(comparison, facts, filling), comparison.terms.cores
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
     reused = comparison.terms.worklife_seconds != 0
@@ -82,7 +90,7 @@ def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     print_table(
         f"loading factor of {facts.load.name}, mean {brief(facts.load.mean_seconds)} s: share of "
         f"their time that slots work while jobs wait{pool}",
-        [*columns, "in cycles", "cycles/day"],
+        [*columns, "in cycles", "cycles/day", *(["filled after s"] if filling else [])],
         [[*_cells(row, _CLAIMS[: 1 + reused])] for row in content["intervals"]],
         to,
     )
@@ -104,6 +112,9 @@ def _cells(row: dict[str, Any], claims: Sequence[str]) -> Iterator[object]:
         yield brief(DAY_HOURS * (1 - loading) if hours is None else hours)
     yield "?" if row["negotiating_ratio"] is None else f"{row['negotiating_ratio']:.1%}"
     yield round(row["cycles_per_day"])
+    if "fill_seconds" in row:
+        filled = row["fill_seconds"]
+        yield "never" if filled is None else brief(filled)
 
 
 def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[str]:
