@@ -44,7 +44,7 @@ SCENARIOS = ("small-site", "infn-t1@0.05", "gpu-mixed", "pilot-storm")
 FIRST_SEED = 101
 """Trainings begin at 1."""
 TRAINED_ON = ("small-site", "infn-t1@0.02")
-TRAINING = ("--hours", "48", "--seeds", "2", "--generations", "8", "--population", "8")
+TRAINING = ("--hours", "24", "--seeds", "2", "--generations", "6", "--population", "8")
 LOG = """
 nodes: [{{name: wn, count: 30, cores: 32, hs06_per_core: 10}}]
 groups: {{cms: {{pledge_hs06: 5600}}, atlas: {{pledge_hs06: 2200}}, lhcb: {{pledge_hs06: 1800}}}}

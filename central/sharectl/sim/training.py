@@ -18,16 +18,16 @@ from typing import Callable, NamedTuple, Protocol
 from sharectl.control.learned import FEATURES, Policy, Training
 
 FIRST_STEP: Mapping[str, float] = {
-    "error": 0.4,
-    "mean": 0.4,
-    "trend": 0.1,
-    "setpoint": 0.02,
-    "single": 0.02,
-    "multi": 0.02,
-    "idle": 0.05,
-    "error_single": 0.4,
-    "error_multi": 0.4,
-    "error_idle": 0.4,
+    "error": 0.3,
+    "mean": 0.3,
+    "trend": 0.05,
+    "setpoint": 0.005,
+    "single": 0.005,
+    "multi": 0.005,
+    "idle": 0.02,
+    "error_single": 0.2,
+    "error_multi": 0.2,
+    "error_idle": 0.2,
 }
 """Feature -> standard deviation of its weight in the first generation."""
 
@@ -116,8 +116,9 @@ class Generation(NamedTuple):
 
     number: int
     mean: Weights
-    best_score: float
+    best: Weights
     """Of its policies."""
+    best_score: float
 
 
 def evolve(size: Evolution, seed: int, evaluate: Evaluate) -> Iterator[Generation]:
@@ -135,7 +136,8 @@ def evolve(size: Evolution, seed: int, evaluate: Evaluate) -> Iterator[Generatio
         scores = evaluate(tried)
         mean = recombined(tried, scores)
         sigma *= size.decay
-        yield Generation(number, mean, max(scores))
+        best = max(range(len(tried)), key=lambda place: scores[place])
+        yield Generation(number, mean, tried[best], scores[best])
 
 
 def recombined(tried: Sequence[Weights], scores: Sequence[float]) -> Weights:
@@ -157,8 +159,11 @@ def _normal(draw: Callable[[], float]) -> float:
 
 def policy_of(weights: Weights, half_life_seconds: float, training: Training) -> Policy:
     """Policy with all features; weights have six digits, as they are written."""
-    rounded = tuple(float(f"{weight:.6g}") for weight in weights)
-    return Policy(tuple(FEATURES), rounded, half_life_seconds, training)
+    return Policy(tuple(FEATURES), _rounded(weights), half_life_seconds, training)
+
+
+def _rounded(weights: Weights) -> Weights:
+    return tuple(float(f"{weight:.6g}") for weight in weights)
 
 
 def trained(
@@ -168,21 +173,21 @@ def trained(
     training: Training,
     note: Callable[[Generation], object] = lambda _generation: None,
 ) -> Policy:
-    """Policy of the last generation, or *latest* if that is better on the same episodes.
+    """Best on the same episodes of the last mean, all policies that were tried, and *latest*.
 
     ``training`` has scenarios, seeds and date.
     """
-    mean = START
+    generations = []
     for generation in evolve(size, seed, evaluate):
-        mean = generation.mean
+        generations.append(generation)
         note(generation)
-    rounded = policy_of(mean, size.half_life_seconds, training).weights
-    score, before = evaluate([rounded, START])
-    if score < before:
-        rounded, score = START, before
+    best = max(generations, key=lambda generation: generation.best_score).best
+    ends = [_rounded(weights) for weights in (START, generations[-1].mean, best)]
+    scores = evaluate(ends)
+    before, score = scores[0], max(scores)
     method = f"evolution strategy, seed {seed}, {size.generations} generations of {size.population}"
     done = replace(training, score=score, score_before=before, method=method)
-    return policy_of(rounded, size.half_life_seconds, done)
+    return policy_of(ends[scores.index(score)], size.half_life_seconds, done)
 
 
 def score_of(rewards: Sequence[float]) -> float:

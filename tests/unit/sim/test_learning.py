@@ -132,7 +132,7 @@ def test_a_seed_gives_the_same_policy() -> None:
     assert first.weights != other.weights
     # On every Python.
     (generation,) = evolve(Evolution(1, 2), 5, distances)
-    assert generation.mean[0] == pytest.approx(0.7854038440896858, rel=1e-12)
+    assert generation.mean[0] == pytest.approx(0.8390528830672642, rel=1e-12)
 
 
 def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
@@ -142,6 +142,23 @@ def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
     policy = trained(Evolution(2, 4), 1, best_at_start, NONE)
     assert policy.weights == START
     assert policy.training.score == policy.training.score_before == 0
+
+
+def test_the_best_policy_that_was_tried_is_written() -> None:
+    """The mean of a generation may be worse than all of it."""
+    tried: list[Weights] = []
+
+    def best_is_second(policies: Sequence[Weights]) -> list[float]:
+        tried.extend(weights for weights in policies if weights not in tried)
+        return [float(place == 1) for place in map(rounded_place, policies)]
+
+    def rounded_place(weights: Weights) -> int:
+        near = [n for n, one in enumerate(tried) if one == pytest.approx(weights, rel=1e-5)]
+        return near[0]
+
+    policy = trained(Evolution(2, 4), 1, best_is_second, NONE)
+    assert policy.weights == pytest.approx(tried[1], rel=1e-5)
+    assert (policy.training.score, policy.training.score_before) == (1.0, 0.0)
 
 
 def test_the_better_half_counts_by_rank() -> None:
