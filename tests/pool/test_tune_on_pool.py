@@ -78,19 +78,44 @@ def folder(box: Box, request: pytest.FixtureRequest) -> Path:
     return box.shared_directory / str(request.node.name)
 
 
+def failing_at_first(folder: Path) -> Path:
+    """An interpreter with which one job fails, one ends without an answer, and others run."""
+    folder.mkdir()
+    script = folder / "python3"
+    script.write_text(
+        f"""#!/bin/sh
+        mkdir "{folder}/failed" 2>/dev/null && {{ echo '{{"problem": "no disk"}}' >"$4"; exit 1; }}
+        mkdir "{folder}/lost" 2>/dev/null && exit 0
+        exec /usr/bin/python3 "$@"
+        """
+    )
+    script.chmod(0o755)
+    return script
+
+
 def clusters(box: Box) -> set[int]:
     return {job["ClusterId"] for job in box.jobs()}
 
 
-def test_a_search_on_a_pool_has_the_outcome_of_one_here(box: Box, folder: Path) -> None:
-    there = on_pool(box, folder)
-    here = start(box)
-    assert outcome(there) == outcome(here)
-    history = box.run(
-        ["condor_history", "-af", "ClusterId", "ProcId"], host=SPEC.access_points[0]
-    ).stdout.split("\n")
+def history(box: Box, *attributes: str) -> list[str]:
+    """A line for each job that has left the queue."""
+    command = ["condor_history", "-af", *attributes]
+    return sorted(box.run(command, host=SPEC.access_points[0]).stdout.splitlines())
+
+
+def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first(
+    box: Box, folder: Path
+) -> None:
+    there = on_pool(box, folder, "--python", str(failing_at_first(folder)))
+    with start(box) as here:
+        assert outcome(there) == outcome(here)
     # The default, one batch of settings, and the confirmation of both; each is one cluster.
-    assert sorted(history[:-1]) == ["1 0", "1 1", "2 0", "2 1", "3 0", "3 1"]
+    jobs = [f"{cluster} {job}" for cluster in (1, 2, 3) for job in (0, 1)]
+    # A job that has ended stays in the queue until its shadow is gone.
+    box.wait_until(
+        lambda: history(box, "ClusterId", "ProcId") == jobs, 30, "all jobs are in the history"
+    )
+    assert sum(map(int, history(box, "NumJobStarts"))) == len(jobs) + 2
 
 
 def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> None:
@@ -120,5 +145,8 @@ def test_interrupted_jobs_are_removed_and_those_of_a_killed_search_go_on(
     box.write_config(NODE, "Tunes = False\nSTARTD_ATTRS = $(STARTD_ATTRS) Tunes")
     box.reconfig(NODE)
     assert outcome(on_pool(box, folder, *waits))["complete"]
-    ran = box.run(["condor_history", "-af", "ClusterId"], host=SPEC.access_points[0]).stdout
-    assert before == {int(number) for number in ran.split()} & before
+    box.wait_until(
+        lambda: before <= {int(number) for number in history(box, "ClusterId")},
+        30,
+        "the jobs of the killed search are in the history",
+    )

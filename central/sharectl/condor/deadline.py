@@ -13,8 +13,9 @@ import pickle
 import resource
 import select
 import signal
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
 from sharectl.model import Source
@@ -68,9 +69,10 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
     children: dict[int, _Child] = {}
     answers: dict[str, Answer] = {}
     try:
-        for name, question in questions.items():
-            pipe, child = _start(name, question)
-            children[pipe] = child
+        with _ctrl_c_later():
+            for name, question in questions.items():
+                pipe, child = _start(name, question)
+                children[pipe] = child
         waiting = dict(children)
         while waiting:
             ready = _ready(waiting)
@@ -115,6 +117,27 @@ def limit_memory(more_bytes: int) -> None:
     resource.setrlimit(
         resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
     )
+
+
+@contextlib.contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Let Ctrl-C act after the body, which forks.
+
+    Callbacks of libraries run at a fork, logging's among them, and Python drops what they raise.
+    """
+    former = signal.getsignal(signal.SIGINT)
+    if former is None or threading.current_thread() is not threading.main_thread():
+        # Only the main thread gets signals, and sets handlers of its own.
+        yield
+        return
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if interrupts:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _start(name: str, question: Question) -> tuple[int, _Child]:

@@ -6,7 +6,6 @@ Jobs carry the folder as their mark: a run that was killed is found again by it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import shutil
@@ -26,6 +25,8 @@ from sharectl.sim.tuning import Result, Score, Take, Task
 from sharectl.words import counted, printable
 
 FOLDER, PACKAGE = "jobs", "sharectl.zip"
+QUESTION, ANSWER = ".json", (".out.json", ".err")
+"""Ends of the names of a task's files."""
 POLL_SECONDS = 5.0
 LATE_LOOKS = 3
 """Looks at a folder in which an answer may appear late: it may be on another machine's disk."""
@@ -121,17 +122,28 @@ class OnPool:
                 self._look(waiting, take)
         finally:
             if waiting:
-                with contextlib.suppress(PoolUnavailableError):
+                try:
                     self.queue.remove(self.mark)
+                except PoolUnavailableError as error:
+                    self._note(f"the jobs stay in the queue: {error}")
 
     def _begin(self, waiting: Mapping[str, Task]) -> None:
-        """Submit tasks that have neither an answer nor a job of an earlier run."""
+        """Submit tasks that have neither a score nor a job of an earlier run.
+
+        A problem that one left is of a job that was to be tried again.
+        """
         queued = {job.task for job in self.queue.jobs(self.mark)}
         if queued - waiting.keys():
             self.queue.remove(self.mark, queued - waiting.keys())
-        fresh = [name for name in waiting if name not in queued and self._answer(name) is None]
+        fresh = [
+            name
+            for name in waiting
+            if name not in queued and not isinstance(self._answer(name), Score)
+        ]
         if queued & waiting.keys():
             self._note(f"jobs of an earlier run that go on: {len(queued & waiting.keys())}")
+        for name in fresh:
+            self._forget(name, *ANSWER)
         if fresh:
             cluster = self.queue.submit(
                 self.mark, self._description(), [{"task": name} for name in fresh]
@@ -155,7 +167,7 @@ class OnPool:
         for name, result in ended:
             take(waiting[name], result)
             del waiting[name]
-            self._forget(name)
+            self._forget(name, QUESTION, *ANSWER)
         self._silent_seconds = 0.0 if ended else self._silent_seconds + POLL_SECONDS
         if self._silent_seconds > PATIENCE_SECONDS:
             hours = PATIENCE_SECONDS / 3600
@@ -233,8 +245,8 @@ class OnPool:
         except OSError:
             return ""
 
-    def _forget(self, name: str) -> None:
-        for end in (".json", ".out.json", ".err"):
+    def _forget(self, name: str, *ends: str) -> None:
+        for end in ends:
             (self.folder / f"{name}{end}").unlink(missing_ok=True)
 
 

@@ -156,6 +156,26 @@ def test_jobs_of_a_killed_run_go_on_and_answers_are_used(tmp_path: Path) -> None
     assert notes[0] == "jobs of an earlier run that go on: 1"
 
 
+def test_a_problem_that_an_earlier_run_left_is_tried_again(tmp_path: Path) -> None:
+    queue = FakeQueue(tmp_path)
+    interrupted(on_pool(tmp_path, queue))
+    for question in (tmp_path / "jobs").glob("????????????????.json"):
+        question.with_suffix(".out.json").write_text('{"problem": "MemoryError: "}')
+    results = results_of(on_pool(tmp_path, queue))
+    assert all(isinstance(result, Score) for result in results.values())
+
+
+def test_an_interruption_says_if_jobs_stay(tmp_path: Path) -> None:
+    class Silent(FakeQueue):
+        def remove(self, _mark: str, _tasks: Optional[Iterable[str]] = None) -> None:
+            raise PoolUnavailableError("access point of this machine: no answer within 30 s")
+
+    notes: list[str] = []
+    interrupted(on_pool(tmp_path, Silent(tmp_path), notes))
+    words = "access point of this machine: no answer within 30 s"
+    assert notes[-1] == f"the jobs stay in the queue: {words}"
+
+
 def test_jobs_of_another_search_in_the_folder_are_removed(tmp_path: Path) -> None:
     queue = FakeQueue(tmp_path)
     queue.queue["other"] = QueuedJob("other", "6.0", IDLE)
