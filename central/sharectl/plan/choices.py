@@ -245,10 +245,16 @@ def best(
     worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
     for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:
         if choice in choices:
-            place, others = choice.option.place, [other for other in choices if other is not choice]
+            node, place = choice.option.node, choice.option.place
+            others = [other for other in choices if other is not choice]
             rest = budgets.after(others)
             trials = [
-                _filled([o for o in by_order[order] if o.place != place], rest.copied(), [*others])
+                # Most options are of another node.
+                _filled(
+                    [o for o in by_order[order] if o.node != node or o.place != place],
+                    rest.copied(),
+                    [*others],
+                )
                 for order in (by_value, by_density)
             ]
             choices = max((choices, *trials), key=total_worth)

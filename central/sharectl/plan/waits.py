@@ -238,34 +238,33 @@ class NodeCores:
     """Jobs and cores of one node."""
 
     node: Node
-    running: list[RunningJobs] = field(default_factory=list)
+    running: Sequence[RunningJobs] = ()
+    by_group: dict[str, list[RunningJobs]] = field(init=False, default_factory=dict)
+    """Group -> its jobs."""
+    held_cores: Mapping[str, int] = field(init=False)
+    """Group -> cores that its jobs hold; 0 of any other."""
+    idle_cores: int = field(init=False)
+    """Cores that no job holds."""
+    _held_mib: Mapping[str, int] = field(init=False)
+    """Group -> memory that its jobs hold; empty if some job does not tell."""
+    _free_mib: int = field(init=False)
 
-    @cached_property
-    def held_cores(self) -> Mapping[str, int]:
-        """Group -> cores that its jobs hold; 0 of any other."""
-        held = _Counts()
+    def __post_init__(self) -> None:
+        """Add up the jobs."""
+        cores, held_mib, all_tell = _Counts(), _Counts(), True
         for jobs in self.running:
-            held[jobs.group] += jobs.cores * jobs.jobs
-        return held
-
-    @cached_property
-    def idle_cores(self) -> int:
-        """Cores that no job holds."""
-        return max(0, self.node.cores - sum(self.held_cores.values()))
-
-    @cached_property
-    def _held_mib(self) -> Mapping[str, int]:
-        """Group -> memory that its jobs hold; empty if some job does not tell."""
-        held = _Counts()
-        for jobs in self.running:
-            if jobs.memory_mib <= 0:
-                return {}
-            held[jobs.group] += jobs.memory_mib * jobs.jobs
-        return held
-
-    @cached_property
-    def _free_mib(self) -> int:
-        return self.node.memory_mib - sum(self._held_mib.values())
+            group, number, memory_mib = jobs.group, jobs.jobs, jobs.memory_mib
+            if group in self.by_group:
+                self.by_group[group].append(jobs)
+            else:
+                self.by_group[group] = [jobs]
+            cores[group] += jobs.cores * number
+            held_mib[group] += memory_mib * number
+            all_tell = all_tell and memory_mib > 0
+        self.held_cores = cores
+        self.idle_cores = max(0, self.node.cores - sum(cores.values()))
+        self._held_mib = held_mib if all_tell else {}
+        self._free_mib = self.node.memory_mib - sum(self._held_mib.values())
 
     def memory_for(self, group: str, freed_cores: int) -> int:
         """MiB that a job may request once the group has given back so many cores.
@@ -277,14 +276,6 @@ class NodeCores:
         held_mib, held = self._held_mib, self.held_cores[group]
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(self._free_mib + given_mib)
-
-    @cached_property
-    def by_group(self) -> Mapping[str, list[RunningJobs]]:
-        """Group -> its jobs."""
-        by_group: dict[str, list[RunningJobs]] = {}
-        for jobs in self.running:
-            by_group.setdefault(jobs.group, []).append(jobs)
-        return by_group
 
     def leaving(self, group: str, run_times: RunTimes) -> list[Leaving]:
         """The group's jobs by cores and bin of age, with the time that they still run."""
@@ -299,8 +290,8 @@ class NodeCores:
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
     """Node -> its jobs and cores."""
-    nodes = {node.name: NodeCores(node) for node in snapshot.nodes}
+    running: dict[str, list[RunningJobs]] = {node.name: [] for node in snapshot.nodes}
     for jobs in snapshot.running:
-        if jobs.node in nodes:
-            nodes[jobs.node].running.append(jobs)
-    return nodes
+        if jobs.node in running:
+            running[jobs.node].append(jobs)
+    return {node.name: NodeCores(node, running[node.name]) for node in snapshot.nodes}
