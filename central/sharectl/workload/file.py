@@ -40,11 +40,13 @@ NO_CORES = "neither CpusProvisioned nor RequestCpus"
 SWF_NO_TIME = "run time 0 or not known"
 PART = "a part of a checkpointed job, which has a line for the whole too"
 NO_SUBMISSION = "no QDate: when it was submitted is not known"
+SWF_NO_SUBMISSION = "submit time not known"
 
 # Scheduler, grid and local universe, as in `condor.schedds`.
 _NO_SLOT = (7, 9, 12)
 _MOST_CORES = 1_000_000
 _MOST_SECONDS = 10**9
+_MOST_UNIX_SECONDS = 10**10
 _MOST_MIB = 2**40
 _MOST_STARTS = 100_000
 _PIECE = 2**20
@@ -205,7 +207,12 @@ def swf_jobs(path: Path, left_out: Counter[str]) -> list[LoggedJob]:
     The second column is the time of submission, the seventh and tenth are memory in KiB for each
     processor, used and requested, the twelfth is the user and the fifteenth the queue.
     """
-    jobs = list(_lines(path, _logged, left_out))
+    jobs = []
+    for job in _lines(path, _logged, left_out):
+        if job.submitted_at < 0:
+            left_out[SWF_NO_SUBMISSION] += 1
+        else:
+            jobs.append(job)
     _not_empty(jobs, left_out, path)
     return jobs
 
@@ -255,7 +262,7 @@ def _counted(fields: list[str], seconds: int, cores: int) -> tuple[str, int, int
 
 
 def _logged(fields: list[str], seconds: int, cores: int) -> LoggedJob:
-    submitted_at = _whole("submit time", fields[_SUBMITTED], _MOST_SECONDS)
+    submitted_at = _whole("submit time", fields[_SUBMITTED], _MOST_UNIX_SECONDS)
     kib = _whole("requested memory", fields[_REQUESTED_KIB], _MOST_MIB)
     if kib <= 0:
         kib = _whole("used memory", fields[_USED_KIB], _MOST_MIB)

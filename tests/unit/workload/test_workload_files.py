@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from sharectl.errors import InputError
 from sharectl.workload import file
+from sharectl.workload.logged import LoggedJob
 
 HEADER = "; Version: 2.2\n; Computer: made up\n\n"
 
@@ -33,6 +35,19 @@ def test_a_log_of_jobs_is_read_packed_or_not(tmp_path: Path) -> None:
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert file.swf_read(packed) == jobs
+
+
+def test_jobs_of_a_log_may_lack_all_but_their_times(tmp_path: Path) -> None:
+    """-1 is unknown, columns behind the 18th are no part of the format."""
+    unknown = " -1" * 14
+    text = f"1 1700000000 -1 100{unknown}\n2 -1 -1 100{unknown}\n3 5 -1 -1{unknown}\n"
+    text += "4 1700000060 9 60 2 -1 2048 8 -1 -1 1 7 3 -1 5 -1 -1 -1 nineteenth 20\n"
+    left_out: Counter[str] = Counter()
+    assert file.swf_jobs(_written(tmp_path / "log.swf", text), left_out) == [
+        LoggedJob(1_700_000_000, 100, 1, 0, "-1", "-1", "-1"),
+        LoggedJob(1_700_000_060, 60, 2, 4, "7", "3", "5"),
+    ]
+    assert left_out == {file.SWF_NO_SUBMISSION: 1, file.SWF_NO_TIME: 1}
 
 
 @pytest.mark.parametrize(
