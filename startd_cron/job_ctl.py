@@ -13,7 +13,8 @@ Every run publishes all of these attributes:
                             requests; {0, 0} without a target
   t1_TargetUntil            end of the target, Unix seconds; 0 without a target
   t1_TargetSequence         number of its plan; 0 without a target
-  t1_MulticorePending       true if multicore jobs wait that could run, of a group within its share
+  t1_MulticorePending       true if multicore jobs wait that could run, of a group not far over its
+                            share
   t1_MulticorePendingUntil  end of that, Unix seconds
   t1_JobCtlReason           ok, or a code below: why there is no target
   t1_JobCtlTime             time of this run, Unix seconds

@@ -63,7 +63,7 @@ def option_of(
     """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
     ``freed_cores``, by default all above the cap, come free before memory is looked at; ``wait``
-    is by default that for the jobs of the held-back group.
+    is by default that for the held-back group's jobs, or for all where cores wait for each other.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
@@ -71,7 +71,8 @@ def option_of(
     memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
     jobs, cores = 1, size
     if size > 1:
-        wait = wait or wait_for(min(due, max(0, size - idle)), min(idle, size))
+        # The node keeps cores of all groups for the block, so any job that ends brings it nearer.
+        wait = wait or wait_for(max(0, size - idle) if due else 0, min(idle, size))
         value = prices.value(size, power, *wait)
     else:
         jobs = cores = max(1, due)
@@ -89,6 +90,11 @@ def option_of(
         memory_mib=memory_mib // jobs,
         jobs=jobs,
     )
+
+
+def whose_cores(held_back: str, size: int) -> Optional[str]:
+    """Group whose jobs a target waits for; None for all of the node, where a block is to grow."""
+    return held_back if size == 1 else None
 
 
 class Size(NamedTuple):
@@ -148,24 +154,24 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes = sizes_of(budgets.waiting, budgets.deficit_hs06)
-    waits: dict[tuple[str, str], WaitFor] = {}
+    waits: dict[tuple[str, Optional[str]], tuple[WaitFor, float]] = {}
     glances: dict[Place, tuple[float, int]] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
             freed = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
-            if freed:
-                leaving = here.leaving(group, run_times)
-                waits[name, group] = _remembered(leaving)
-                pace = fsum([cores * jobs / seconds for cores, jobs, seconds in leaving])
-                for size, cores in freed.items():
-                    glances[name, group, size] = (cores / pace, cores)
+            for size, cores in freed.items():
+                whose = whose_cores(group, size)
+                if (name, whose) not in waits:
+                    leaving = here.leaving(whose, run_times)
+                    pace = fsum([cores * jobs / seconds for cores, jobs, seconds in leaving])
+                    waits[name, whose] = (_remembered(leaving), pace)
+                glances[name, group, size] = (cores / waits[name, whose][1], cores)
     options = []
     for place in sorted(_worth_a_look(glances, nodes, budgets.excess_hs06, prices, block_cores)):
         (name, group, size), cores = place, glances[place][1]
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
-        option = option_of(
-            nodes[name], (group, cap, size), waits[name, group], prices, freed_cores=cores
-        )
+        wait_for, _ = waits[name, whose_cores(group, size)]
+        option = option_of(nodes[name], (group, cap, size), wait_for, prices, freed_cores=cores)
         if option.value > 0 and option.memory_mib >= sizes[size].least_mib:
             options.append(option)
     return options

@@ -24,6 +24,7 @@ from sharectl.plan.candidates import (
     option_of,
     sizes_of,
     waiting_jobs,
+    whose_cores,
 )
 from sharectl.plan.choices import (
     ROUNDING_HS06,
@@ -228,16 +229,20 @@ def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -
     seconds = situation.look.wait_seconds.get(target.node)
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
-    leaving = here.leaving(target.held_back, situation.run_times)
+    whose = whose_cores(target.held_back, target.request_cores)
+    leaving = here.leaving(whose, situation.run_times)
     option = option_of(here, place, partial(wait_for_cores, leaving), prices, wait=wait)
     return option._replace(helped=target.helped)
 
 
 def _fulfilled(stood: Standing, situation: Situation) -> bool:
-    """True if nothing is due to a target, and a job that it is for has begun since."""
+    """True if a job that a target is for has begun since, and no single-core job is still due.
+
+    A block may have grown of other groups' cores; more of them would stand idle for a second one.
+    """
     target, taken_at = stood.target, situation.snapshot.taken_at
     # A slot may have more cores than its job requests.
-    return not situation.due_cores(target) and any(
+    return (target.request_cores > 1 or not situation.due_cores(target)) and any(
         jobs.cores >= target.request_cores and taken_at - jobs.seconds >= stood.since
         for jobs in situation.nodes[target.node].by_group.get(target.helped, ())
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, floor, inf, log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from sharectl.model import Node, RunningJobs, Snapshot
 
@@ -277,8 +277,10 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(self._free_mib + given_mib)
 
-    def leaving(self, group: str, run_times: RunTimes) -> list[Leaving]:
-        """The group's jobs by cores and bin of age, with the time that they still run."""
+    def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
+        """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
+        if group is None:
+            return [row for name in sorted(self.by_group) for row in self.leaving(name, run_times)]
         alike: dict[tuple[int, int], int] = {}
         for jobs in self.by_group.get(group, ()):
             # `age_bin`, a hundred thousand times.

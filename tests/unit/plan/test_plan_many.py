@@ -68,6 +68,26 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     assert targeted(decide(config(), BLANK, seen, NOW, learnt)) == ["wn-1"]
 
 
+def test_jobs_of_all_groups_on_a_node_make_a_block_grow() -> None:
+    held = [alice(32, seconds=80_000), running("wn-1", "lhcb", 1, 32)]
+    seen = snapshot([*held, alice(64, "wn-2", seconds=80_000)], {("cms", 8): 1})
+    assert targeted(cycle(seen)) == ["wn-1"]
+
+
+def test_a_block_that_grew_of_other_groups_cores_ends_its_target() -> None:
+    first = cycle(one_node(alice(40), running("wn-1", "lhcb", 1, 24)))
+    assert first.plan.targets == (Target("wn-1", "alice", 32, "cms", 8),)
+    began = RunningJobs("wn-1", "cms", 8, 10.0, 30, 1)
+    taken = one_node(alice(38), running("wn-1", "lhcb", 1, 18), began)
+    assert cycle(taken, first.state, 60).plan.targets == (Target("wn-1", "alice", 30, "cms", 8),)
+
+
+@pytest.mark.parametrize(("cms", "waits"), [(30, True), (35, True), (37, False), (45, False)])
+def test_grace_keeps_blocks_for_a_group_unless_it_is_far_over(cms: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
+    held = [RunningJobs("wn-1", "cms", 1, 10.0, 60, cms), alice(80 - cms, "wn-2")]
+    assert cycle(snapshot(held, {("cms", 8): 1})).plan.multicore_pending is waits
+
+
 @pytest.mark.parametrize(("memory_mib", "targets"), [(0, 1), (64_000, 1), (1_000, 0)])
 def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
     seen = one_node(alice(64, memory_mib=1), memory_mib=memory_mib, asks_mib=8_000)
