@@ -290,14 +290,14 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
         power_hs06=limited(reading.power_hs06, MOST_HS06),
     )
     dt_seconds = max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
-    inside = beyond(reading.error_hs06, reading.deadband_hs06) != reading.error_hs06
+    inside = abs(reading.error_hs06) <= reading.deadband_hs06 > 0
     if control.law in STEPS:
         move = STEPS[control.law](control, state, sound, dt_seconds)
         output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
     else:
         move = fenced(control.law, control.loaded, state, sound, dt_seconds)
         output_hs06 = 0.0 if inside else beyond(move.output_hs06, reading.deadband_hs06)
-    if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0):
+    if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0 != reading.error_hs06):
         return move._replace(output_hs06=output_hs06, acted=(*move.acted, "deadband"))
     return move
 

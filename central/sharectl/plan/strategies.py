@@ -243,7 +243,7 @@ def _fulfilled(stood: Standing, situation: Situation) -> bool:
     target, taken_at = stood.target, situation.snapshot.taken_at
     # A slot may have more cores than its job requests.
     return (target.request_cores > 1 or not situation.due_cores(target)) and any(
-        jobs.cores >= target.request_cores and taken_at - jobs.seconds >= stood.since
+        jobs.cores >= target.request_cores and taken_at - jobs.seconds > stood.since
         for jobs in situation.nodes[target.node].by_group.get(target.helped, ())
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sharectl.control.laws import (
@@ -113,6 +113,7 @@ def test_a_loaded_law_is_fenced(law: Any, state: dict[str, float], now: Reading,
     assert all(isfinite(number) and abs(number) <= MOST_HS06 for number in move.state.values())
 
 
+@example({}, 51.0, Reading(0.0, 0.0, 50.0, MOST, 0.0, {}, 0, 0))
 @given(sound_states, powers, readings)
 def test_a_sound_answer_is_taken(state: dict[str, float], wanted: float, now: Reading) -> None:
     """A finite output within the bound and beyond the deadband is the output."""
