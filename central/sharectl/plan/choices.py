@@ -8,7 +8,7 @@ targets; the sum of values is to be large.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
@@ -232,7 +232,7 @@ def best(
     Options are taken one after the other as long as they fit, in three orders: by value, by value
     for each HS06 given, because more often than not the errors run out before the nodes do, and
     between both. Of the order that comes to the most, choices that are worth least for their power
-    are then left out in turn: another set is taken if it comes to more.
+    are then left out in turn, until no other set comes to more.
 
     Tests hold the sum of values to a part of the best there is.
     """
@@ -242,23 +242,33 @@ def best(
     choices = max(
         (_filled(by_order[by_density], budgets.after(()), [], first), *starts), key=total_worth
     )
-    worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)
-    for choice in worst[: TRIED_OPTIONS // max(1, len(options))]:
-        if choice in choices:
-            node, place = choice.option.node, choice.option.place
-            others = [other for other in choices if other is not choice]
-            rest = budgets.after(others)
-            trials = [
-                # Most options are of another node.
-                _filled(
-                    [o for o in by_order[order] if o.node != node or o.place != place],
-                    rest.copied(),
-                    [*others],
+    tries, before = TRIED_OPTIONS // max(1, len(options)), -inf
+    while tries > 0 and total_worth(choices) > before:
+        before = total_worth(choices)
+        worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)[:tries]
+        tries -= len(worst)
+        for choice in worst:
+            if choice in choices:
+                choices = max(
+                    (choices, *_without(choice, choices, by_order, budgets)), key=total_worth
                 )
-                for order in (by_value, by_density)
-            ]
-            choices = max((choices, *trials), key=total_worth)
     return choices
+
+
+def _without(
+    choice: Choice,
+    choices: Sequence[Choice],
+    by_order: Mapping[Order, Sequence[Option]],
+    budgets: Budgets,
+) -> Iterable[list[Choice]]:
+    """All other choices, filled up with other options in two orders."""
+    node, place = choice.option.node, choice.option.place
+    others = [other for other in choices if other is not choice]
+    rest = budgets.after(others)
+    for order in (by_value, by_density):
+        # Most options are of another node.
+        options = [o for o in by_order[order] if o.node != node or o.place != place]
+        yield _filled(options, rest.copied(), [*others])
 
 
 def filled(
