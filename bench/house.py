@@ -12,7 +12,7 @@ TOP = Path(__file__).resolve().parents[1]
 PACKAGE = TOP / "central/sharectl"
 ROOM_PERCENT = 20
 """Largest part of the package's lines in one room: the twin."""
-DOC_WORDS = 22_500
+DOC_WORDS = 23_000
 """Of docs/ and the README; half of what they had before they were parted in four was 20,582."""
 
 

@@ -121,6 +121,18 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
         "ones, and a second; else not known, and no interval is recommended)",
     )
+    _add_filling(parser)
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="draw as SVG the formula's saw-tooth over run times (default intervals: 60,300), and "
+        "the loading factor of narrow and wide distributions by the formula and by the digital "
+        "twin, which takes some seconds",
+    )
+
+
+def _add_filling(parser: argparse.ArgumentParser) -> None:
     filling = parser.add_argument_group("filling an empty pool with single-core jobs")
     filling.add_argument(
         "--matches",
@@ -134,14 +146,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=_number(0, 3600),
         help=f"that a match adds to a cycle (default: {Filling.match_seconds:g}, as of the twin; "
         "bench/negotiator_cost.py measures it)",
-    )
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        type=Path,
-        help="draw as SVG the formula's saw-tooth over run times (default intervals: 60,300), and "
-        "the loading factor of narrow and wide distributions by the formula and by the digital "
-        "twin, which takes some seconds",
     )
 
 
