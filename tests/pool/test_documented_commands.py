@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import jobs
+from tests.pool.deployed import jobs, list_idle_jobs_again
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 NODE, ACCESS = "cn-609-05-06", "ap-1.example.org"
@@ -88,7 +88,12 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     pool.wait_until(lambda: pool.complete() and not pool.jobs(), 120, "jobs have ended")
     pool.submit(jobs("alice", 1, 12, 600), ACCESS)
     waiting = pool.submit(jobs("cms", 8, 4, 600), ACCESS)
-    pool.wait_until(lambda: len(pool.jobs("JobStatus == 2")) >= 12, 120, "jobs run")
+
+    def run() -> bool:
+        list_idle_jobs_again(pool, ACCESS)
+        return len(pool.jobs("JobStatus == 2")) >= 12
+
+    pool.wait_until(run, 240, "jobs run")
     sharectl = Sharectl(pool, state)
     site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}
     for _ in range(2):
