@@ -428,5 +428,5 @@ class Plan:
     helped: Optional[str] = None
     limits: tuple[LimitNote, ...] = ()
     multicore_pending: Optional[bool] = None
-    """Whether multicore jobs wait that some node could run, of a group that is not over its share:
-    grace needs them; None if unknown."""
+    """True if multicore jobs wait that some node could run, of a group not far over its share:
+    grace needs them. None if unknown."""

@@ -132,6 +132,8 @@ def freed_cores(
     """
     held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
     gives_hs06, freed = excess_hs06 + ROUNDING_HS06, {}
+    if held == 0:
+        return {}
     for size, jobs in sizes.items():
         lacks_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
         if size > 1:

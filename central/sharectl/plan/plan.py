@@ -76,8 +76,9 @@ KEPT_BLOCKS_RATIO = 0.8
 """Part of its setpoint by which a group may be over it while grace keeps blocks for its jobs.
 
 A block that single-core jobs break up costs idle cores when the group that it is due to comes back.
-Where one of two multicore groups is silent for hours, the twin idles half as long as with 0, and no
-group is further from its share; from 1 on errors grow (`infn-t1`).
+On a twentieth of `infn-t1`, where one of two multicore groups is silent for hours, targets idle
+less than half as many cores as with 0. The other group is further over its share meanwhile, all
+others are nearer to theirs: the RMS error is the same. From 1 on it grows.
 """
 
 
@@ -253,10 +254,7 @@ def _planned(
         held_back=held_back,
         helped=helped,
         limits=(*notes, *wanted.notes, *given_up),
-        multicore_pending=multicore_pending(
-            situation.snapshot,
-            _far_over(situation.groups),
-        ),
+        multicore_pending=multicore_pending(situation.snapshot, _far_over(situation.groups)),
     )
     return plan, idle
 

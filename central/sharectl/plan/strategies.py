@@ -398,6 +398,5 @@ def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:
         for sizes in [sizes_of({kind: jobs}, budgets.deficit_hs06)]
         for here in nodes
         for group, hs06 in budgets.excess_hs06.items()
-        if here.held_cores[group]
         for cores in freed_cores(here, group, sizes, hs06, 1).values()
     )

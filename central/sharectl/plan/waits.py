@@ -98,7 +98,7 @@ def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
         rates.append((held * count, rate))
         pace += held * count * rate
     # The curve is concave, so Newton's steps come from below and never pass the answer.
-    seconds = (due_cores - cores + float(cores)) / pace
+    seconds = due_cores / pace
     for _ in range(NEWTON_STEPS - 1):
         staying_cores = pace = 0.0
         for held, rate in rates:

@@ -62,16 +62,16 @@ def unplaceable_jobs(
     return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores)))
 
 
-def multicore_pending(snapshot: Snapshot, over_share: Collection[str] = ()) -> Optional[bool]:
+def multicore_pending(snapshot: Snapshot, far_over: Collection[str] = ()) -> Optional[bool]:
     """Tells if multicore jobs wait that some node could run; None if that is unknown.
 
-    Jobs of groups that are over their share do not count: cores that were kept for them would be
+    Jobs of the groups ``far_over`` their share do not count: cores that were kept for them would be
     taken from groups to which they are due.
     """
     waiting = [
         row
         for row in snapshot.pending
-        if row.cores > 1 and row.jobs > 0 and row.placeable and row.group not in over_share
+        if row.cores > 1 and row.jobs > 0 and row.placeable and row.group not in far_over
     ]
     if not snapshot.complete or (waiting and snapshot.untried is not None):
         return None

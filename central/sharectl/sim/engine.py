@@ -59,7 +59,7 @@ class Setup:
     site_start: Optional[SiteStarts] = None
     """The site's own START; None for True."""
     reads_time: bool = False
-    """Whether that changes with the time: each cycle then looks at all slots with free cores."""
+    """True if that START changes with the time; each cycle then looks at all free slots."""
     seed: int = 0
 
 

@@ -53,7 +53,7 @@ held = st.builds(
     ),
     st.sampled_from(NODES),
     st.sampled_from(GROUPS),
-    st.sampled_from((1, 2, 8)),
+    st.sampled_from((0, 1, 2, 8)),
     st.integers(1, 16),
     st.sampled_from((30, 900, 40_000)),
     st.sampled_from((0, 512)),

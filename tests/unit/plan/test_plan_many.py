@@ -74,6 +74,13 @@ def test_jobs_of_all_groups_on_a_node_make_a_block_grow() -> None:
     assert targeted(cycle(seen)) == ["wn-1"]
 
 
+def test_a_group_that_holds_no_core_of_a_node_is_not_held_back_there() -> None:
+    empty = RunningJobs("wn-1", "alice", 0, 10.0, 60)  # A job of request_cpus = 0
+    assert cycle(one_node(empty)).plan.targets == ()
+    beside = one_node(empty, running("wn-1", "lhcb", 1, 64))
+    assert cycle(beside).plan.targets == ()
+
+
 def test_a_block_that_grew_of_other_groups_cores_ends_its_target() -> None:
     first = cycle(one_node(alice(40), running("wn-1", "lhcb", 1, 24)))
     assert first.plan.targets == (Target("wn-1", "alice", 32, "cms", 8),)
