@@ -107,6 +107,8 @@ INTERRUPTED = """\
 import os, signal
 from sharectl.condor.deadline import Question, ask_all
 
+# A shell without job control has its background jobs ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.register_at_fork(**{"WHEN": lambda: signal.raise_signal(signal.SIGINT)})
 ask_all({"answers": Question(lambda: 1, 60)})
 """
