@@ -78,8 +78,8 @@ JOBS: Mapping[str, list[Jobs]] = {
         Jobs("wide", 30, user="many"),
     ],
 }
-MOST_RUNNING = (3 + 8 + 6) + (LIMIT + 8 + 6 + 30) + sum(count for _, _, count in GROUPS.values())
-"""Jobs that may run: six of those that take no cores, `LIMIT` of those of one limit."""
+MOST_RUNNING = (3 + 8) + (LIMIT + 8 + 6 + 30) + sum(count for _, _, count in GROUPS.values())
+"""Jobs that may run but for those of `passes`: six that take no cores, `LIMIT` of one limit."""
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,13 @@ def seen(box: Box) -> Seen:
     def all_run() -> bool:
         if time.monotonic() > begin + 30:
             list_idle_jobs_again(box, *wanted)
-        return pools.running(box) >= MOST_RUNNING
+        # A busy startd may refuse the claim of a leftover, whose job the limit then keeps waiting.
+        passing = pools.running(box, 'AcctGroupUser == "passes"')
+        return passing > LIMIT and pools.running(box) - passing >= MOST_RUNNING
 
-    box.wait_until(all_run, 90, f"{MOST_RUNNING} jobs run")
+    box.wait_until(
+        all_run, 90, f"{MOST_RUNNING} jobs run, and more than {LIMIT} that pass the limit"
+    )
     pools.later_cycles(box, 2)
     rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
     free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
@@ -167,7 +171,7 @@ def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_l
 ) -> None:
     """CLAIM_RECYCLING_CONSIDER_LIMITS, True by default, is about leftovers too."""
     assert seen.matches("limited") == [LIMIT]
-    assert seen.claims("limited") == 6
+    assert seen.claims("limited") > LIMIT
 
 
 @pytest.mark.semantics
