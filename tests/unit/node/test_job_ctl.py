@@ -227,7 +227,7 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         sources = f"file:/hang,file:{node.folder}/sharectl.txt"
         begin = time.monotonic()
         code = node.code(source=sources, target_program=program, timeout_seconds="1")
-        assert (code, time.monotonic() - begin < 5) == ("ok", True)
+        assert (code, time.monotonic() - begin < 60) == ("ok", True)
 
     @pytest.mark.parametrize(
         ("script", "code"),

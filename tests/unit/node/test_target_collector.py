@@ -131,8 +131,9 @@ def test_a_wrong_type_refuses_all_ads(change: tuple[str, str], answered: Run) ->
 )  # fmt: skip
 def test_trouble_with_condor_status(script: str, code: str, tmp_path: Path, run: Run) -> None:
     begin = time.monotonic()
-    assert run(shell_tool(tmp_path, script), "--timeout-seconds", "1").code == code
-    assert time.monotonic() - begin < 5
+    seconds = "1" if code == "timeout" else "60"
+    assert run(shell_tool(tmp_path, script), "--timeout-seconds", seconds).code == code
+    assert time.monotonic() - begin < 30
 
 
 def test_the_question_to_the_collector(tmp_path: Path, run: Run) -> None:

@@ -27,6 +27,15 @@ def square(number: int, progress: Progress) -> int:
     return number * number
 
 
+def last(number: int, others: Path, progress: Progress) -> int:
+    """The first task ends when another one was handed over."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while number == 0 and not others.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+        progress(0.5)
+    return number
+
+
 def endless(number: int, place: Path, progress: Progress) -> tuple[int, str]:
     (place / f"{number}").write_text(str(os.getpid()))
     deadline = time.monotonic() + DEADLINE_SECONDS
@@ -149,12 +158,16 @@ def test_a_parent_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_results_are_handed_over_as_they_come(processes: int) -> None:
+def test_results_are_handed_over_as_they_come(tmp_path: Path, processes: int) -> None:
     came: list[tuple[int, int]] = []
-    tasks: list[Task[int]] = [partial(square, number) for number in range(3)]
+    others = tmp_path / "others"
+    if processes == 1:
+        others.touch()
+    tasks: list[Task[int]] = [partial(last, number, others) for number in range(3)]
 
     def done(number: int, result: int) -> None:
         came.append((number, result))
+        others.touch()
 
     results = run_many(tasks, processes, lambda _part: None, done)
     assert sorted(came) == list(enumerate(results))
