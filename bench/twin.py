@@ -74,13 +74,16 @@ def jobs_of(case: str) -> Jobs:
 
 
 def scaled(scenario: Scenario, factor: float) -> Scenario:
-    """Scenario with so many times the nodes, jobs and pledges."""
+    """Scenario with so many times the nodes, jobs, pledges and errors that are left alone."""
 
     def times(number: int) -> int:
         return max(1, round(number * factor))
 
+    limits = scenario.control.limits
+    limits = replace(limits, deadband_hs06=limits.deadband_hs06 * factor)
     return replace(
         scenario,
+        control=replace(scenario.control, limits=limits),
         nodes=tuple(replace(kind, count=times(kind.count)) for kind in scenario.nodes),
         groups={
             name: replace(group, pledge_hs06=(group.pledge_hs06 or 0) * factor)

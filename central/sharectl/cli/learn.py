@@ -79,6 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Train a policy, and write it."""
     from sharectl.config.laws import MAX_BYTES
     from sharectl.control.learned import Training
+    from sharectl.files import files
     from sharectl.files.documents import Document
     from sharectl.sim import many
     from sharectl.sim.training import Evolution, trained
@@ -86,6 +87,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.date.isprintable() or len(arguments.date) > 100:  # noqa: PLR2004 - a line
         arguments.usage_error("--date is one line of at most 100 characters")
     episodes = _episodes(arguments)
+    # Before hours of work.
+    files.refuse_unwritable(arguments.output)
+    files.refuse_foreign(arguments.output, "{", "policy")
     seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
     size = Evolution(arguments.generations, arguments.population)
     processes = arguments.jobs or many.cores()

@@ -206,10 +206,12 @@ def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenari
     pledges = wiring.tree_with_pledges(config).pledge_hs06
     if arguments.ledger:
         site = from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
+        run_times = wiring.known_of(config)
     else:
-        look = wiring.live_look(config)
-        site = from_pool.from_snapshot(config, pledges, look, wiring.known_of(config))
+        look, run_times = wiring.live_look(config), wiring.known_of(config)
+        site = from_pool.from_snapshot(config, pledges, look, run_times)
     if base is None:
+        options.say(from_pool.assumed(site, run_times))
         return site
     parts: dict[str, Any] = {name: getattr(site, name) for name in _OF_SITE}
     return replace(base, **parts, swf=None, history=None, logged=())

@@ -61,6 +61,15 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
             os.fsync(folder)
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Raise StateError if no file can be made beside ``path``."""
+    with _as_state_error(path):
+        import tempfile  # few runs write
+
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+
+
 def refuse_foreign(path: Path, begin: str, kind: str) -> None:
     """Raise StateError if ``path`` is a link, or is there and no file that begins so.
 

@@ -207,7 +207,7 @@ def _title(simulation: Simulation) -> str:
     words = f"seeds {seeds[0]} to {seeds[-1]}{means}" if means else f"seed {seeds[0]}"
     state = "" if simulation.complete else "INTERRUPTED, "
     return (
-        f"{simulation.scenario}: {state}{simulation.days:g} days, {words}; "
+        f"{simulation.scenario}: {state}{_days(simulation.days)}, {words}; "
         f"{counted(first.pool_cores, 'core')}, {first.pool_hs06:.0f} HS06"
     )
 
@@ -218,7 +218,11 @@ def _mark(simulation: Simulation, name: str) -> str:
     if _are_complete(simulation, outcomes):
         return name
     days = fsum(outcome.seconds for outcome in outcomes) / DAY_SECONDS
-    return f"{name} ({number(days)} of {simulation.days * len(simulation.seeds):g} days)"
+    return f"{name} ({number(days)} of {_days(simulation.days * len(simulation.seeds))})"
+
+
+def _days(days: float) -> str:
+    return f"{days:g} day" if days == 1 else f"{days:g} days"
 
 
 def _tables(rows: Sequence[_Row]) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
@@ -321,7 +325,7 @@ def page(simulation: Simulation) -> str:
     """One HTML document that stands alone; it runs no script and loads nothing."""
     style, rows, first = style_sheet(), _rows(simulation), simulation.outcomes[0]
     facts = {
-        "Simulated": f"{simulation.days:g} days",
+        "Simulated": _days(simulation.days),
         "Seeds": ", ".join(map(str, simulation.seeds)),
         "Cores": short(first.pool_cores),
         "Power": f"{short(first.pool_hs06)} HS06",

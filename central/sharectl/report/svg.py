@@ -23,8 +23,8 @@ from sharectl.words import counted, printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-WIDTH, HEIGHT = 440.0, 230.0
-LEFT, RIGHT, TOP, BOTTOM = 48.0, 96.0, 26.0, 26.0
+WIDTH, HEIGHT = 472.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 128.0, 26.0, 26.0
 FLOOR = HEIGHT - BOTTOM
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot."""
@@ -40,7 +40,7 @@ _TICK_ROOM = 22.0
 _CHARACTER = 7.8
 """Width of a digit on paper, where texts are largest."""
 _TICK_SPACE = 4.0
-_LONGEST_LABEL = 9
+_LONGEST_LABEL = 13
 
 Point = tuple[float, float]
 Reading = tuple[float, Optional[float]]
@@ -246,7 +246,7 @@ def apart(places: Sequence[float]) -> list[float]:
         down.append(max(place, down[-1] + SPACING if down else TOP))
     up: list[float] = []
     for place in reversed(down):
-        up.append(min(place, up[-1] - SPACING if up else FLOOR))
+        up.append(min(place, up[-1] - SPACING if up else FLOOR - 4))
     return up[::-1]
 
 

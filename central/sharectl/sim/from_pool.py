@@ -71,6 +71,16 @@ def from_snapshot(
     return _scenario(config, pledge_hs06, snapshot.nodes, streams)
 
 
+def assumed(site: Scenario, run_times: RunTimes) -> list[str]:
+    """Sentences on what a site's ledger and pool do not tell."""
+    groups = {stream.group or OTHER for stream in site.jobs}
+    unseen = sorted(name for name in groups if run_times.get(name, NOTHING_SEEN) == NOTHING_SEEN)
+    lines = [f"run times of {', '.join(unseen)} are assumed: no job of theirs was seen to end"]
+    defaults = "the negotiator, access points and START are assumed to be HTCondor's by default"
+    remedy = "--set negotiator.KEY=VALUE, or name a SCENARIO that has the site's"
+    return [*(lines if unseen else ()), f"{defaults}; {remedy}"]
+
+
 def _scenario(
     config: Config,
     pledge_hs06: Mapping[str, float],

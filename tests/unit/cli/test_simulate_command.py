@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -160,9 +161,65 @@ def test_a_site_of_a_configuration_and_its_ledger(
         ledger.record(*made(number))
     more = ("--ledger", "--jobs", "1", "--set", "warmup_hours=1")
     code, printed, problems = simulate(*words, *more, alone=True)
-    assert (code, problems) == (0, "")
+    assert (code, problems.count("\n")) == (0, 1)
+    assert "the negotiator, access points and START are assumed" in problems
     content = json.loads(printed)
     assert (content["scenario"], content["pool_cores"]) == ("from-config", 5 * 64)
+
+
+FIGURES_SHA256 = "7571dc8aeeaa368523084608eae921a18aafbaa59e619f9fffc6865959691029"
+"""Of the figures below, on every version of Python: to be written anew where the twin changes."""
+
+
+def test_a_seed_gives_the_same_figures_on_every_python(
+    simulate: Callable[..., Ended], tmp_path: Path
+) -> None:
+    strategies = "grace,defrag,static,cron,live,live:law=pid"
+    code, _, _ = simulate("--strategies", strategies, "--seeds", "2", "-o", tmp_path / "out")
+    figures = (tmp_path / "out" / OUTCOME).read_bytes()
+    assert (code, hashlib.sha256(figures).hexdigest()) == (0, FIGURES_SHA256)
+
+
+HOSTILE = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 9,
+    "not closed": b"nodes: [{name: wn, count: 2",
+    "no mapping": b"- 1\n",
+    "bomb": b"a: &a [x]\nb: &b [*a, *a]\nnodes: *b\n",
+    "names": b"nodes: [{name: 1, count: x, cores: -3, power: {}}]\ngroups: {}\njobs: 7\n",
+    "numbers": SCENARIO.replace("count: 2", "count: 1.0e+400").encode(),
+    "nan": SCENARIO.replace("pledge_hs06: 200", "pledge_hs06: .nan").encode(),
+    "many": SCENARIO.replace("count: 2", f"count: {10**30}").encode(),
+    "run time": SCENARIO.replace("exponential:900", "exponential:-1,nan").encode(),
+    "no log": SCENARIO.replace("warmup_hours", "swf: {file: none.swf.gz}\nwarmup_hours").encode(),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("verb", ["simulate", "tune", "learn"])
+def test_a_hostile_scenario_is_refused_with_its_place(
+    verb: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "hostile.yaml"
+    path.write_bytes(HOSTILE[kind])
+    more = {"tune": ["--over", "control.law"], "learn": ["-o", str(tmp_path / "policy.json")]}
+    code = main([verb, str(path), *more.get(verb, [])])
+    said = capsys.readouterr().err
+    assert (code, "hostile.yaml" in said, "Traceback" in said) == (78, True, False), said
+
+
+@pytest.mark.parametrize("verb", ["simulate", "tune", "learn"])
+@pytest.mark.parametrize("place", ["file/out", "/proc/out"])
+def test_an_output_that_cannot_be_is_refused_before_the_work(
+    verb: str, place: str, tmp_path: Path, scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    more = ["--over", "control.law"] if verb == "tune" else []
+    # Hours of work, if it began.
+    more += ["--hours", "9999"] if verb == "learn" else ["--days", "5000"]
+    code = main([verb, str(scenario), *more, "-o", str(tmp_path / place)])
+    said = capsys.readouterr().err
+    assert (code, "/out: " in said, "Traceback" in said) == (74, True, False), said
 
 
 def processor_seconds(parent: int) -> list[float]:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from bench.twin import scaled
 from sharectl.sim import file
+from sharectl.sim.answers import figures_of
 from sharectl.sim.run import Run, simulate
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategy_file import read_strategies
@@ -87,3 +89,20 @@ def test_requirements_are_tried_as_htcondor_tries_them(scenario: Scenario) -> No
     run.until(4 * 3600.0)
     assert [len(node.claims()) for node in run.twin.nodes] == [0, 16, 0, 0, 0, 0]
     assert run.twin.idle.cores["unmatchable"] == 80
+
+
+def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_least() -> None:
+    """`infn-t1` at a fiftieth for one turn of its multicore work.
+
+    condor_defrag drains nearly as many nodes as live steers.
+    """
+    small = replace(scaled(file.load("infn-t1"), 0.02), days=4.0)
+    defrag = "defrag:machines_per_hour=24:max_concurrent=2:max_whole=8"
+    nothing, static, defragged, live = (
+        figures_of(simulate(small, read_strategies(name)[0], 1, 4 * 86_400.0))
+        for name in ("nothing", "static", defrag, "live")
+    )
+    for other in (static, defragged):
+        assert other.multicore_starts > 1.5 * nothing.multicore_starts, "it makes room"
+        assert live.error_rms_ratio < other.error_rms_ratio
+        assert live.idle_core_hours < other.idle_core_hours
