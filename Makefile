@@ -12,7 +12,7 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check unit coverage pool bench venv packages clean
+.PHONY: help demo test test-all check unit coverage pool bench venv tools clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
@@ -26,7 +26,7 @@ help:
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
 
-demo: packages venv
+demo: tools venv
 	$(PYTHON) -m poolbox.demo
 
 test: check unit pool
@@ -39,36 +39,36 @@ check: venv
 # Neighbours stay with one worker, which then makes what they share once; a worker that is done takes from the other.
 UNIT = $(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --dist worksteal
 
-unit: packages venv
+unit: tools venv
 	$(UNIT)
 
-coverage: packages venv
+coverage: tools venv
 	$(UNIT) --cov --cov-report=term
 
 POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
 # Minutes each, and one of them loads both cores: in test-all alone.
 LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool)
 
-pool: packages venv
+pool: tools venv
 	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
 
-test-all: check unit packages venv
+test-all: check unit tools venv
 	$(POOL) --suite forky
 	$(POOL) --suite trixie
 
-bench: packages venv
+bench: tools venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
 
 venv: $(VENV)/.complete
 
-$(VENV)/.complete: pyproject.toml constraints.txt | packages
+$(VENV)/.complete: pyproject.toml constraints.txt | tools
 	@echo "make: installing the Python packages of constraints.txt into $(VENV)"
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-packages:
-	@.ci/packages
+tools:
+	@.ci/tools
 
 clean:
 	rm -rf $(VENV) $${XDG_CACHE_HOME:-$$HOME/.cache}/sharectl

@@ -12,8 +12,8 @@ TOP = Path(__file__).resolve().parents[1]
 PACKAGE = TOP / "central/sharectl"
 ROOM_PERCENT = 20
 """Largest part of the package's lines in one room: the twin."""
-DOC_WORDS = 23_000
-"""Of docs/ and the README; half of what they had before they were parted in four was 20,582."""
+DOC_WORDS = 32_000
+"""Of docs/ and the README: 23,200 for loop and twin, the rest to adopt, watch and trust them."""
 
 
 def lines(paths: list[Path]) -> int:
@@ -38,13 +38,13 @@ def main() -> None:
     texts = [TOP / "README.md", *(TOP / "docs").rglob("*.md")]
     total = lines(modules)
     for name, number, bound in (
-        ("lines of central/sharectl", total, 36_000),
-        ("modules", len(modules), 205),
+        ("lines of central/sharectl", total, 40_000),
+        ("modules", len(modules), 235),
         ("percent in the largest room", round(100 * max(rooms.values()) / total), ROOM_PERCENT),
         ("lines of the longest file", max(lines([module]) for module in modules), 600),
         ("lines of the longest function", max(sizes), 60),
         ("lines of a median function", round(median(sizes)), 8),
-        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 37_000),
+        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 42_000),
         (
             "words of docs and README",
             sum(len(re.findall(r"\S+", t.read_text())) for t in texts),

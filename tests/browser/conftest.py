@@ -1,4 +1,4 @@
-"""A page in Debian's chromium-headless-shell, from `.ci/packages`, steered by Playwright.
+"""A page in Debian's chromium-headless-shell, from `.ci/tools`, steered by Playwright.
 
 Without one the tests are skipped, and fail where nothing may be left out (POOL_REQUIRED=1, or CI).
 """

@@ -12,20 +12,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from sharectl import __version__
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import steering_of
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
-from sharectl.files import packed
-from sharectl.plan.plan import REASONS, published
+from sharectl.files import files, packed
+from sharectl.plan.plan import OBSERVED, REASONS, State, published
 from sharectl.publish import text
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
+from sharectl.words import counted
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 """Parts of the configuration that decide."""
@@ -43,20 +45,23 @@ def _cycle(arguments: argparse.Namespace) -> int:
         pledged = wiring.pledges_of(config, keep=not dry_run).resolve(now)
         how = Circumstances(
             withdraw_incomplete=config.control.incomplete == "withdraw",
+            observe=config.mode == OBSERVE,
             dry_run=dry_run,
             elapsed=lambda: time.monotonic() - began,
             configuration=digest_of(config),
             pledges=pledged if config.pledges.source != "yaml" else None,
         )
         result = run_cycle(wiring.plan_config(config, pledged), ports, now, how)
-        record = _record(result, time.monotonic() - began)
+        record = {"mode": config.mode, **_record(result, time.monotonic() - began)}
         if not dry_run:
-            _note_for_status(config, record, result)
+            _tell_monitoring(config, record, result)
     done = result.publication
     if dry_run and done.plan is not None and not arguments.json:
         print(text.render(done.plan, wiring.seal_of(config)), end="")
         options.say_limits(done.plan)
-        if done.disabled is not None:
+        if config.mode == OBSERVE:
+            options.say(["a cycle would not publish this: mode: observe"])
+        if done.disabled is not None and config.mode != OBSERVE:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
     else:
         options.show(arguments, "cycle", record, [_line(result, record)])
@@ -79,12 +84,47 @@ def digest_of(config: Config) -> str:
     return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _note_for_status(config: Config, record: dict[str, Any], result: CycleResult) -> None:
-    try:
-        wiring.state_of(config).note_cycle(record)
-    except StateError as error:
-        if str(error) not in result.problems:
-            options.say([str(error)])
+def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult) -> None:
+    """Write the metrics, and keep the record for ``status``; failures are printed, no more."""
+    store, failures = wiring.state_of(config), Failures()
+    state, before = State(), dict[str, Any]()
+    with failures:
+        state, before = store.load(), store.last_cycle()
+    succeeded_at = before.get("succeeded_at") if result.problems else result.snapshot.taken_at
+    record["succeeded_at"] = succeeded_at if isinstance(succeeded_at, int) else None
+    if config.metrics.textfile is not None:
+        try:
+            _write_metrics(config.metrics.textfile, config, record, result, state.standing_until)
+        except (StateError, ValueError, ImportError) as error:
+            record["metrics_problem"] = f"metrics.textfile: {error}"
+            options.say_warnings([record["metrics_problem"]])
+    with failures:
+        store.note_cycle(record)
+    options.say(message for message in failures.messages if message not in result.problems)
+
+
+def _write_metrics(
+    path: Path, config: Config, record: dict[str, Any], result: CycleResult, valid_until: int
+) -> None:
+    from sharectl.report.metrics import CycleFacts, metrics_text
+
+    done = result.publication
+    if result.record is None:
+        return
+    facts = CycleFacts(
+        record=result.record,
+        snapshot=result.snapshot,
+        seconds=record["seconds"],
+        version=__version__,
+        pool=config.pool.name,
+        observes=config.mode == OBSERVE,
+        disabled=done.disabled is not None and config.mode != OBSERVE,
+        places=len(done.places),
+        failed_places=len(config.publish) - len(done.places) if done.plan else 0,
+        valid_until=valid_until,
+        succeeded_at=record["succeeded_at"],
+    )
+    files.replace(path, [metrics_text(facts)])
 
 
 def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
@@ -120,8 +160,11 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "waits": [asdict(waits) for waits in snapshot.waits],
         "groups": as_json.group_reasons(record) if record is not None else [],
         "plan": as_json.plan(done.plan) if done.plan else None,
+        "planned_targets": len(result.planned.targets) if result.planned else None,
         "disabled": asdict(done.disabled) if done.disabled else None,
         "idle_cores": idle,
+        "succeeded_at": None,
+        "metrics_problem": None,
     }
 
 
@@ -131,8 +174,9 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
     plan = done.plan
     pairs = Counter((target.held_back, target.helped) for target in (plan.targets if plan else ()))
     fields = {
+        "mode": record["mode"],
         "complete": str(result.snapshot.complete).lower(),
-        "disabled": str(done.disabled is not None).lower(),
+        "disabled": str(record["disabled"] is not None).lower(),
         "sequence": plan and plan.sequence,
         "targets": len(plan.targets) if plan else "unchanged",
         "held_back": plan and plan.held_back,
@@ -151,6 +195,12 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
 
 def _reason(result: CycleResult) -> str:
     done = result.publication
+    if result.record is not None and result.record.reason == OBSERVED:
+        planned = result.planned
+        words = "the pool did not answer completely"
+        if planned is not None:
+            words = f"would have published {counted(len(planned.targets), 'target')}"
+        return f"observe: {words}; nothing is steered"
     if done.disabled is not None:
         return f"disabled {disabled_words(done.disabled)}".replace('"', "'")
     if result.snapshot.complete and done.plan:
@@ -186,6 +236,8 @@ def _publish(arguments: argparse.Namespace) -> int:
         lines = text.render(plan, wiring.seal_of(config)).splitlines()
         options.show(arguments, "plan", as_json.plan(plan), lines)
         return 0
+    if config.mode == OBSERVE:
+        raise SharectlError(f"not published: {arguments.config} says mode: observe; write steer")
     refuse_clashes(config, arguments.config)
     outlets = wiring.outlets_of(config, "publish")
     with wiring.lock_of(config):

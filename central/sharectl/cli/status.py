@@ -12,7 +12,7 @@ from typing import Any, Optional, TextIO
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.node_ads import Awaited, look_at_nodes
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, PoolUnavailableError
@@ -35,12 +35,12 @@ from sharectl.words import counted
 _GROUPS = "group|pledge HS06|error HS06|pending multicore|is|closed nodes|because"
 _EPILOG = f"""\
 A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
-problem; a place of targets that cannot be read, has run out, is unsigned, is for another pool, or
-holds an older plan or ads of somebody else; a collector that does not answer; nodes that refuse
-targets or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet;
-never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a target by now); cores
-that stand free under a target for longer than control.give_up_seconds; targets that stay after
-`sharectl disable`; a clock that was more than {MAX_AHEAD_SECONDS} s ahead.
+problem or could not write metrics.textfile; a place of targets that cannot be read, has run out, is
+unsigned, is for another pool, or holds an older plan or ads of somebody else; a collector that does
+not answer; nodes that refuse targets or cannot get them, by code of t1_JobCtlReason (not-published:
+without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a
+target by now); cores that stand free under a target for longer than control.give_up_seconds;
+targets that stay after `sharectl disable`; a clock that was more than {MAX_AHEAD_SECONDS} s ahead.
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 
@@ -61,7 +61,9 @@ def _run(arguments: argparse.Namespace) -> int:
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
         "now": now,
+        "mode": config.mode,
         "disabled": asdict(off) if off else None,
+        "to_withdraw": bool(state.sequence) and not state.withdrawn,
         "withdrawn": state.withdrawn,
         "last_cycle": store.last_cycle() or None,
         "published": published,
@@ -111,7 +113,11 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
     cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
     off, withdrawn = status["disabled"], status["disabled"] and status["withdrawn"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
-    published = [place for place in status["published"] if not withdrawn or place.get("older")]
+    observes = status.get("mode") == OBSERVE
+    quiet = withdrawn or (observes and not status["to_withdraw"])
+    published = [place for place in status["published"] if not quiet or place.get("older")]
+    if observes and status["to_withdraw"]:
+        yield "mode: observe, but targets of before may stand: the next cycle withdraws them"
     yield from (part["problem"] for part in (*published, nodes) if part["problem"])
     if off and not withdrawn:
         yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
@@ -134,6 +140,8 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
     else:
         yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
+        if cycle.get("metrics_problem"):
+            yield f"last cycle: {cycle['metrics_problem']}"
 
 
 # ---- screen
@@ -142,6 +150,9 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
 def _print(status: dict[str, Any], off: Optional[Disabled], to: TextIO) -> None:
     cycle, nodes = status["last_cycle"] or {}, status["nodes"]
     rows: list[tuple[str, object]] = [("disabled", disabled_words(off))] if off else []
+    if status["mode"] == OBSERVE:
+        count = counted(cycle.get("planned_targets") or 0, "target")
+        rows += [("mode", f"observe: nothing is steered; would have published {count}")]
     rows += _cycle_rows(cycle, status["now"]) if cycle else []
     rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
     rows += _node_rows(nodes) if nodes["problem"] is None else []

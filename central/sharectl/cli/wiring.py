@@ -17,7 +17,7 @@ from typing import Optional
 from sharectl.cli.options import say
 from sharectl.cli.snapshot import pool_of
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
-from sharectl.config.model import CRIC_COPY, KNOBS_COPY, TARGETS_FILE, Config
+from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
 from sharectl.config.plans import plan_config_of
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
@@ -32,7 +32,7 @@ from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
-from sharectl.publish.disabled_file import DisabledFile
+from sharectl.publish.disabled_file import DisabledFile, Observing
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
@@ -66,7 +66,8 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     A verb that ``withdraws`` publishes plans without targets only, as every verb does while
     sharectl is off. Others raise ConfigError if the file of keys cannot be used.
     """
-    switch = switch_of(config)
+    observes = config.mode == OBSERVE
+    switch = Observing(config.state_directory) if observes else switch_of(config)
     off = withdraws or in_force(switch.disabled(), int(time.time())) is not None
     seal = seal_of(config, withdraws=off)
     transports = transports_of(config, seal)

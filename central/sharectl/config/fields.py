@@ -232,6 +232,13 @@ def absolute_path(text: str) -> Path:
     return path
 
 
+def _metrics_file(text: str) -> Path:
+    path = absolute_path(text)
+    if path.suffix != ".prom":
+        raise WrongError(f"{quoted(text)}: node_exporter reads *.prom alone; write such a name")
+    return path
+
+
 def _text(pattern: str, problem: str, placeholders: str = "") -> Callable[[str], str]:
     """Reader of text that has to match ``pattern`` but for ``placeholders``."""
     matches, free = re.compile(pattern).fullmatch, re.compile(placeholders)
@@ -360,6 +367,7 @@ NOTATIONS: Mapping[str, Notation] = {
         "pattern, list of patterns, share, constraint", read_controlled, write_controlled
     ),
     "law": Notation("`latest`, `ewma`, `pid`, `learned`, installed law", _law),
+    "metrics file": Notation("path, `*.prom`", _metrics_file, str),
     "daemon": Notation("host name or address", _daemon),
     "pool name": Notation("text", _pool_name),
     "cric name": Notation("text", _cric_name),

@@ -27,6 +27,7 @@ from sharectl.shares.pledges import SOURCES
 STATE_DIRECTORY = Path("/var/lib/sharectl")
 TARGETS_FILE = STATE_DIRECTORY / "sharectl.txt"
 """Default place of targets; with another ``state_directory``, there."""
+STEER, OBSERVE = "steer", "observe"
 CRIC_COPY = "pledges-cric.json"
 KNOBS_COPY = "pledges-negotiator.json"
 OWN_FILES = ("lock", "state.json", "places.json", "disabled", CRIC_COPY, KNOBS_COPY)
@@ -136,6 +137,14 @@ class HistoryConfig:
 
 
 @dataclass(frozen=True)
+class MetricsConfig:
+    """Metrics of every cycle for Prometheus (docs/monitoring.md)."""
+
+    textfile: Optional[Path] = setting(None, kind="metrics file", writes=True)
+    """File that node_exporter reads, replaced by rename; null: none."""
+
+
+@dataclass(frozen=True)
 class Config:
     """Decisions of the operator. Only ``groups`` is required."""
 
@@ -150,6 +159,9 @@ class Config:
     """Strength of steering."""
     pool: PoolConfig = setting(PoolConfig())
     """Questions to daemons."""
+    mode: str = setting(STEER, choices=(STEER, OBSERVE))
+    """`steer` publishes targets. `observe` measures, decides and records, and publishes no target:
+    the first cycle withdraws those that it published before."""
     publish: tuple[Way, ...] = setting((Way(file=TARGETS_FILE),), least=1)
     """Ways of targets to the nodes."""
     signing_key_file: Optional[Path] = setting(None)
@@ -160,6 +172,8 @@ class Config:
     """Logs of every cycle."""
     ledger: Keep = setting(Keep())
     """Ledger of every cycle."""
+    metrics: MetricsConfig = setting(MetricsConfig())
+    """Metrics of every cycle for Prometheus."""
     state_directory: Path = setting(STATE_DIRECTORY)
     """Folder of the lock and the state."""
     lock_wait_seconds: float = setting(60.0, least=0, most=3600)

@@ -18,8 +18,8 @@ from sharectl.cycle.publication import (
     load_state,
 )
 from sharectl.cycle.record import record_of
-from sharectl.model import GroupControl, GroupError, Snapshot
-from sharectl.plan.plan import Decision, PlanConfig, decide, withdrawal
+from sharectl.model import GroupControl, GroupError, Plan, Snapshot
+from sharectl.plan.plan import OBSERVED, Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
@@ -40,6 +40,8 @@ class CycleResult:
     """Oddities of the configuration, one line each; no failure of the cycle."""
     record: Optional[CycleRecord] = None
     """Record that the history got; None on a dry run."""
+    planned: Optional[Plan] = None
+    """Plan of the decision, published or not; None if the snapshot is incomplete."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Circumstances:
 
     Otherwise nothing is published then, and targets that stand run out by their own validity.
     """
+    observe: bool = False
+    """Decide and record, and publish no target; the ports' switch is off for it."""
     dry_run: bool = False
     """Write nothing: neither plan nor history nor state. The plan is that of a cycle that is on."""
     elapsed: Callable[[], float] = lambda: 0.0
@@ -99,17 +103,20 @@ def run_cycle(
         done = Publication(plan, disabled=in_force(ports.switch.disabled(), now))
         # Problems with sharectl's own files are warnings: the user may lack the right.
         warnings += failures.messages
-        return CycleResult(snapshot, group_errors, done, silent, warnings)
+        return CycleResult(snapshot, group_errors, done, silent, warnings, planned=plan)
     if not snapshot.complete and before != loaded:
         with failures:
             ports.state.save(before)
     # Targets before history: a full disk must not keep them from the nodes.
-    publishing = Publishing(config, ports, now + ceil(how.elapsed()))
-    done = publishing.publish_unless_disabled(proposal, before)
+    done = Publication()
+    # Without any plan published before there is nothing to withdraw.
+    if not how.observe or errors or loaded.sequence:
+        publishing = Publishing(config, ports, now + ceil(how.elapsed()))
+        done = publishing.publish_unless_disabled(proposal, before)
     failures.errors += done.errors
-    disabled = done.disabled is not None
+    off = OBSERVED if how.observe else "disabled" if done.disabled is not None else None
     record = replace(
-        record_of(config, snapshot, decision, done.plan, done.places, disabled=disabled),
+        record_of(config, snapshot, decision, done.plan, done.places, off=off),
         seconds=how.elapsed(),
         problems=(*silent, *failures.messages),
         configuration=how.configuration,
@@ -117,7 +124,8 @@ def run_cycle(
     with failures:
         ports.history.record(record, snapshot)
     problems = (*silent, *failures.messages)
-    return CycleResult(snapshot, group_errors, done, problems, warnings, record)
+    planned = decision.plan if decision else None
+    return CycleResult(snapshot, group_errors, done, problems, warnings, record, planned)
 
 
 def _of_shadows(groups: Iterable[GroupControl]) -> tuple[str, ...]:

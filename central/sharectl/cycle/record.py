@@ -25,7 +25,7 @@ def record_of(
     published: Optional[Plan],
     places: Sequence[str],
     *,
-    disabled: bool = False,
+    off: Optional[str] = None,
 ) -> CycleRecord:
     """Record of a cycle, without its duration, problems and digest of the configuration.
 
@@ -37,8 +37,10 @@ def record_of(
         Last plan that went out, a withdrawal if sharectl is disabled; None if none did.
     places
         Places that took it; empty if it arrived nowhere.
+    off
+        Reason for no targets, ``disabled`` or ``observe``; None if sharectl steers.
     """
-    plan = published or (decision.plan if decision and not disabled else None)
+    plan = published or (decision.plan if decision and off is None else None)
     record = CycleRecord(
         taken_at=snapshot.taken_at,
         seconds=0.0,
@@ -47,14 +49,14 @@ def record_of(
         sequence=plan.sequence if plan and places else None,
         strategy=config.strategy,
         setpoint=config.steering.entitlement.setpoint,
-        reason="disabled" if disabled else plan.reason if plan else None,
+        reason=off or (plan.reason if plan else None),
         limits=plan.limits if plan else (),
         published=tuple(places),
     )
     if decision is None:
         return record
     nodes = decision.nodes
-    if disabled or plan is not decision.plan:
+    if off or plan is not decision.plan:
         nodes = tuple(
             replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0) for node in nodes
         )

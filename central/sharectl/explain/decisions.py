@@ -19,8 +19,14 @@ from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.groups import GroupTree, first_level
 
-_OVERRULED = frozenset({"disabled", "withdrawn"})
+_OVERRULED = frozenset({"disabled", "observe", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
+
+_SWITCHES = {
+    "disabled": "sharectl is enabled (`sharectl enable`)",
+    "observe": "the configuration says mode: steer",
+}
+"""Reason for no targets → change that ends it."""
 
 OVERRULED, ANOTHER = "overruled", "another"
 """The cycle was kept from publishing; deciding now comes to another outcome than the cycle."""
@@ -166,10 +172,10 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
         changes = trials.flips(what_if.cycle_levers(trials), outcome)
-        if record.reason != "disabled" or not targets:
+        words = _SWITCHES.get(record.reason or "")
+        if words is None or not targets:
             return changes
-        enabled = "sharectl is enabled (`sharectl enable`)"
-        return (Flip("enabled", enabled, None, None, outcome(explained.decision)), *changes)
+        return (Flip("enabled", words, None, None, outcome(explained.decision)), *changes)
 
     return _otherwise(explained, outcome, flips, same=explained.agrees)
 

@@ -32,6 +32,9 @@ from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
+OBSERVED = "observe"
+"""Reason for no targets while the configuration says `mode: observe`."""
+
 REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
@@ -45,6 +48,7 @@ REASONS = {
     "no-room": "the limits leave no room for a target",
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
     "disabled": "withdrawn: sharectl is disabled",
+    OBSERVED: "observed: planned, and not published (mode: observe)",
 }
 """Why a plan has targets, or has none."""
 

@@ -222,6 +222,7 @@ GROUP_REASONS: Mapping[str, str] = {
 _BY_PLAN = {
     "withdrawn": "no-plan",
     "disabled": "no-plan",
+    "observe": "no-plan",
     "no-fit": "no-fit",
     "no-node": "no-fit",
     "error-below-node": "too-small",

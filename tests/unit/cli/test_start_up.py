@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing pyarrow pydantic
-requests ssl"""
+LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing prometheus_client pyarrow
+pydantic requests ssl"""
 
 
 @pytest.mark.parametrize("verb", ["main", "cycle", "status", "plan"])

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from sharectl.cycle.cycle import CycleResult, run_cycle
+from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.publication import Publishing
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
@@ -367,3 +367,37 @@ def test_nodes_of_a_plan_from_the_future_count_as_changed(limit: int) -> None:
     assert world.stands() == set()
     world.cycle(2, config)
     assert len(world.stands()) == limit
+
+
+@dataclass
+class Observed(Cycles):
+    """The same pool, while the configuration says that sharectl observes."""
+
+    def cycle(self, number: int = 0, config: PlanConfig = CONFIG) -> CycleResult:
+        how = Circumstances(observe=True)
+        return run_cycle(config, self.ports(), NOW + number * PERIOD, how)
+
+
+def test_a_new_installation_that_observes_publishes_nothing() -> None:
+    world = Observed(switch=FakeSwitch(OFF))
+    done = world.cycle()
+    assert done.publication.places == ()
+    assert [publisher.plans for publisher in world.publishers] == [[], []]
+    assert done.planned is not None
+    assert done.planned.targets
+    assert done.record is not None
+    assert done.record.reason == "observe"
+    assert all(node.target is None for node in done.record.nodes)
+
+
+def test_observing_takes_away_the_targets_of_before_once() -> None:
+    world = Cycles()
+    world.cycle()
+    assert world.stands(0)
+    world.switch.said = OFF
+    how = Circumstances(observe=True)
+    run_cycle(CONFIG, world.ports(), NOW + PERIOD, how)
+    assert (world.stands(0), world.stands(1)) == (set(), set())
+    plans = [len(publisher.plans) for publisher in world.publishers]
+    run_cycle(CONFIG, world.ports(), NOW + 2 * PERIOD, how)
+    assert [len(publisher.plans) for publisher in world.publishers] == plans

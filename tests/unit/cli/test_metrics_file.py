@@ -1,0 +1,82 @@
+"""`metrics.textfile`: a cycle writes it, and never fails because of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sharectl.publish.state import StateFile
+from tests.unit.cli.conftest import Run
+
+
+@pytest.fixture
+def textfile(config: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "metrics" / "sharectl.prom"
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f"metrics: {{textfile: {path}}}\n")
+    return path
+
+
+def test_a_cycle_without_an_answer_writes_metrics_for_all(run: Run, textfile: Path) -> None:
+    textfile.parent.mkdir()
+    before = os.umask(0o077)
+    try:
+        assert run("cycle")[0] == 75
+    finally:
+        os.umask(before)
+    text = textfile.read_text(encoding="utf-8")
+    assert "sharectl_last_cycle_success 0.0\n" in text
+    assert 'sharectl_source_success{source="collector"} 0.0\n' in text
+    assert textfile.stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in textfile.parent.iterdir()] == ["sharectl.prom"]
+
+
+def test_the_last_success_stays_while_cycles_fail(run: Run, textfile: Path) -> None:
+    textfile.parent.mkdir()
+    state = StateFile(textfile.parents[1] / "state.json")
+    state.note_cycle({"taken_at": 7, "succeeded_at": 7})
+    for _ in range(2):
+        run("cycle")
+    assert "sharectl_last_success_timestamp_seconds 7.0\n" in textfile.read_text(encoding="utf-8")
+    assert state.last_cycle()["succeeded_at"] == 7
+
+
+def test_metrics_that_cannot_be_written_are_a_problem_of_status_alone(
+    run: Run, textfile: Path
+) -> None:
+    code, _, err = run("cycle")
+    assert code == 75, "that of a pool without an answer"
+    assert f"warning: metrics.textfile: {textfile}: cannot be written" in err
+    _, _, err = run("status")
+    assert f"last cycle: metrics.textfile: {textfile}: cannot be written" in err
+    textfile.parent.mkdir()
+    run("cycle")
+    assert textfile.exists()
+    assert "metrics.textfile" not in run("status")[2]
+
+
+def test_a_dry_run_writes_no_metrics(run: Run, textfile: Path) -> None:
+    textfile.parent.mkdir()
+    run("cycle", "--dry-run")
+    assert not list(textfile.parent.iterdir())
+
+
+def test_a_name_that_node_exporter_does_not_read_is_refused(run: Run, config: Path) -> None:
+    with config.open("a", encoding="utf-8") as file:
+        file.write("metrics: {textfile: /var/lib/sharectl/metrics.txt}\n")
+    code, _, err = run("check", "config")
+    assert code == 78
+    assert "node_exporter reads *.prom alone" in err
+
+
+def test_a_textfile_that_is_the_file_of_targets_is_refused(run: Run, config: Path) -> None:
+    folder = config.parent
+    with config.open("a", encoding="utf-8") as file:
+        file.write(
+            f"publish: [{{file: {folder}/a.prom}}]\nmetrics: {{textfile: {folder}/a.prom}}\n"
+        )
+    code, _, err = run("cycle")
+    assert code == 78
+    assert "metrics.textfile" in err

@@ -1,0 +1,39 @@
+"""`mode: observe`: cycles publish no target, and take away those of before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sharectl.publish import text
+from sharectl.publish.disabled_file import OBSERVES, DisabledFile, Observing
+from sharectl.publish.state import StateFile
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.test_disable_command import publish_targets
+
+
+def test_publish_refuses_and_writes_nothing(run: Run, config: Path, tmp_path: Path) -> None:
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    code, err = publish_targets(run, tmp_path)
+    assert (code, "mode: observe" in err) == (1, True)
+    assert not (tmp_path / "sharectl.txt").exists()
+
+
+def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: Path) -> None:
+    assert publish_targets(run, tmp_path)[0] == 0
+    assert len(text.read(tmp_path / "sharectl.txt").targets) == 1
+    assert StateFile(tmp_path / "state.json").load().sequence
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    _, out, err = run("status")
+    assert "observe: nothing is steered" in out
+    assert "the next cycle withdraws them" in err
+
+
+def test_the_switch_of_observing_stays_off_after_enable(tmp_path: Path) -> None:
+    switch = Observing(tmp_path)
+    DisabledFile(tmp_path).enable()
+    assert not switch.enable_after(2**33)
+    off = switch.disabled()
+    assert off is not None
+    assert (off.reason, off.in_force_at(2**33)) == (OBSERVES, True)
