@@ -51,6 +51,7 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
     "url": st.just("https://cm/x.txt"),
     "identity": st.just("sharectl@example.org"),
     "law": st.sampled_from(("latest", "ewma", "pid")),
+    "metrics file": paths.map(lambda path: f"{path}.prom"),
 }
 """Notation → values; names for others."""
 
