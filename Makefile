@@ -12,13 +12,14 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check unit coverage pool bench venv tools clean
+.PHONY: help demo test test-all check docs unit coverage pool bench venv tools clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
 	@echo "make test   lint, types, all tests on HTCondor 25.14.1, on 23.9.6 those of its semantics"
 	@echo "make test-all   all tests on both versions, those that take minutes too"
 	@echo "make check  lint and types only"
+	@echo "make docs   the documentation as a site, in dist/site"
 	@echo "make unit   tests that need no pool"
 	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
 	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
@@ -29,12 +30,16 @@ help:
 demo: tools venv
 	$(PYTHON) -m poolbox.demo
 
-test: check unit pool
+test: check docs unit pool
 
 check: venv
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# Broken links and anchors end it.
+docs: venv
+	$(VENV)/bin/mkdocs build --quiet --strict
 
 # Neighbours stay with one worker, which then makes what they share once; a worker that is done takes from the other.
 UNIT = $(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --dist worksteal
@@ -52,7 +57,7 @@ LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool)
 pool: tools venv
 	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
 
-test-all: check unit tools venv
+test-all: check docs unit tools venv
 	$(POOL) --suite forky
 	$(POOL) --suite trixie
 
