@@ -170,6 +170,38 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     assert targets[1]["why"]["text"] == "cooling of room 3"
 
 
+def test_observing_takes_targets_away_once_and_tells_what_it_would_publish(
+    pool: Box, sharectl: Sharectl
+) -> None:
+    parts = configured(pool)
+    file = published(pool)
+    sharectl.run("cycle", **parts)
+    becomes(pool, TARGET)
+    observed = {**parts, "mode": "observe"}
+    line = sharectl.run("cycle", **observed).stdout
+    assert "would have published 1 target; nothing is steered" in line
+    withdrawn = file.read_bytes()
+    becomes(pool, NO_TARGET)
+    stays_without_target(pool, lambda: sharectl.run("cycle", **observed))
+    assert file.read_bytes() == withdrawn, "cycles published something"
+    assert "no cycle publishes" not in sharectl.run("enable", **observed).stdout
+
+    node = sharectl.json("explain", "node", NODE, **observed)
+    assert (node["target"], node["agrees"]) == (None, False)
+    cycle = sharectl.json("explain", "cycle", "latest", **observed)
+    assert (cycle["reason"]["code"], cycle["decided_again"]) == ("observe", "1 target")
+    last = sharectl.json("replay", **observed)["cycles"][-1]
+    assert (last["was"]["targets"], last["would"]["targets"]) == (0, 1)
+    status = json.loads(sharectl.run("status", "--json", expect=1, **observed).stdout)
+    assert (status["mode"], status["last_cycle"]["planned_targets"]) == ("observe", 1)
+    assert changed(sharectl) == [("added", "wn-001", "cycle"), ("removed", "wn-001", "cycle")]
+    targets = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
+    assert [row["why"]["reason"] for row in targets] == ["targets", "observe"]
+
+    sharectl.run("cycle", **parts)
+    becomes(pool, TARGET)
+
+
 def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
     pool: Box, sharectl: Sharectl
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Optional
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import Outlets
 from sharectl.cycle.publication import Failures, Publication, Publishing, in_force, load_state
 from sharectl.errors import ConfigError, LockedError, StateError
@@ -68,8 +68,10 @@ def _enable(arguments: argparse.Namespace) -> int:
             wiring.audit_of(config, "enable").switched(was, int(time.time()), on=True)
     reply = "sharectl was not disabled"
     if was is not None:
-        words = disabled_words(was)
-        reply = f"enabled: the next cycle publishes targets again; was disabled {words}"
+        effect = "the next cycle publishes targets again"
+        if config.mode == OBSERVE:
+            effect = "no cycle publishes targets yet: mode: observe"
+        reply = f"enabled: {effect}; was disabled {disabled_words(was)}"
     options.show(arguments, "enabled", {"was": asdict(was) if was else None}, [reply])
     failures.raise_any()
     return 0

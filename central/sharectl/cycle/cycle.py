@@ -111,7 +111,8 @@ def run_cycle(
     done = Publication()
     # Without any plan published before there is nothing to withdraw.
     if not how.observe or errors or loaded.sequence:
-        publishing = Publishing(config, ports, now + ceil(how.elapsed()))
+        reason = OBSERVED if how.observe else "disabled"
+        publishing = Publishing(config, ports, now + ceil(how.elapsed()), reason)
         done = publishing.publish_unless_disabled(proposal, before)
     failures.errors += done.errors
     off = OBSERVED if how.observe else "disabled" if done.disabled is not None else None

@@ -89,6 +89,8 @@ class Publishing:
     outlets: Outlets
     now: int
     """Unix seconds."""
+    withdraws_for: str = "disabled"
+    """Reason of plans without targets while the switch is off, one of `plan.plan.REASONS`."""
     _failures: Failures = field(default_factory=Failures)
 
     def publish_unless_disabled(self, proposal: Optional[Proposal], before: State) -> Publication:
@@ -106,7 +108,7 @@ class Publishing:
 
     def withdraw(self, off: Disabled, before: State) -> Publication:
         """Publish a plan without targets, and remember that."""
-        plan, after = withdrawal(self.config, before, self.now, reason="disabled")
+        plan, after = withdrawal(self.config, before, self.now, reason=self.withdraws_for)
         done, _ = self._publish(Proposal(plan, after, text=off.reason), before)
         return replace(done, disabled=off, errors=tuple(self._failures.errors))
 
@@ -117,7 +119,7 @@ class Publishing:
         """
         with self.outlets.switch.alone():
             before, errors = load_state(self.outlets.state, self.now)
-            plan, _ = withdrawal(self.config, before, self.now, reason="disabled")
+            plan, _ = withdrawal(self.config, before, self.now, reason=self.withdraws_for)
             done = self._everywhere(plan)
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
 

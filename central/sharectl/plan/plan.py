@@ -48,7 +48,7 @@ REASONS = {
     "no-room": "the limits leave no room for a target",
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
     "disabled": "withdrawn: sharectl is disabled",
-    OBSERVED: "observed: planned, and not published (mode: observe)",
+    OBSERVED: "planned, and not published: mode: observe",
 }
 """Why a plan has targets, or has none."""
 

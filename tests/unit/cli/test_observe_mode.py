@@ -37,3 +37,11 @@ def test_the_switch_of_observing_stays_off_after_enable(tmp_path: Path) -> None:
     off = switch.disabled()
     assert off is not None
     assert (off.reason, off.in_force_at(2**33)) == (OBSERVES, True)
+
+
+def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:
+    assert run("disable", "--reason", "cooling")[0] == 0
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    code, out, _ = run("enable")
+    assert (code, "no cycle publishes targets yet: mode: observe" in out) == (0, True)
