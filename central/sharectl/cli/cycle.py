@@ -24,6 +24,7 @@ from sharectl.cycle.publication import Failures, Proposal, Publishing, load_stat
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.files import files, packed
 from sharectl.plan.plan import OBSERVED, REASONS, State, published
+from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
@@ -163,8 +164,20 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "planned_targets": len(result.planned.targets) if result.planned else None,
         "disabled": asdict(done.disabled) if done.disabled else None,
         "idle_cores": idle,
+        "nodes": _nodes(record) if record is not None and record.complete else None,
         "succeeded_at": None,
         "metrics_problem": None,
+    }
+
+
+def _nodes(record: CycleRecord) -> dict[str, int]:
+    """Numbers of nodes by what they did about targets."""
+    reasons = [node.reason for node in record.nodes]
+    return {
+        "controlled": sum(node.controlled for node in record.nodes),
+        "target": sum(node.target is not None for node in record.nodes),
+        "not_obeying": reasons.count("not-obeying"),
+        "refused": reasons.count("refused"),
     }
 
 

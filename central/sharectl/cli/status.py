@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
+import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Optional, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
@@ -15,25 +19,25 @@ from sharectl.condor.node_ads import Awaited, look_at_nodes
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
-from sharectl.errors import ConfigError, PoolUnavailableError
+from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError, StateError
 from sharectl.model import Disabled
-from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import problems as refusals
-from sharectl.plan.plan import REASONS, State
+from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
-from sharectl.report.pool import (
-    block_problems,
-    block_rows,
-    blocks_data,
-    disabled_words,
-    unanswered_words,
-    waits_table,
-)
-from sharectl.report.tables import print_table
-from sharectl.words import counted
+from sharectl.report.pool import block_problems, blocks_data
+from sharectl.report.status import TREND_SECONDS, status_tables, trends
+from sharectl.times import shown
+from sharectl.words import counted, printable
 
-_GROUPS = "group|pledge HS06|error HS06|pending multicore|is|closed nodes|because"
+if TYPE_CHECKING:  # rich is for --watch alone
+    from rich.text import Text
+
+WATCH_SECONDS, MOST_WATCH_SECONDS = 10, 3600
 _EPILOG = f"""\
+Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
+pending jobs of one core and of more (multi), each with the longest wait; the code of its reason
+(`sharectl explain codes`). ?: unknown. --json has all waits.
+
 A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
 problem or could not write metrics.textfile; a place of targets that cannot be read, has run out, is
 unsigned, is for another pool, or holds an older plan or ads of somebody else; a collector that does
@@ -49,14 +53,39 @@ exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file can
 configuration"""
 
 
+class Status(NamedTuple):
+    """Status at one moment."""
+
+    status: dict[str, Any]
+    off: Optional[Disabled]
+    problems: list[str]
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Oddities that the last cycle found in the configuration."""
+        warnings: Sequence[str] = (self.status["last_cycle"] or {}).get("warnings", ())
+        return warnings
+
+
 def _run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
+    if arguments.watch is not None:
+        return _watch(arguments)
+    seen = _look(arguments)
+    content = {**seen.status, "problems": seen.problems}
+    options.show(arguments, "status", content, partial(status_tables, seen.status, seen.off))
+    options.say_warnings(seen.warnings)
+    options.say(seen.problems)
+    return 1 if seen.problems else 0
+
+
+def _look(arguments: argparse.Namespace) -> Status:
     config = options.config_of(arguments)
     now = int(time.time())
     off = in_force(wiring.switch_of(config).disabled(), now)
     store = wiring.state_of(config)
     state, of_future = of_now(store.load(), now)
-    published = places(config, now, state.sequence)
+    cycle, published = store.last_cycle(), places(config, now, state.sequence)
     nodes = _nodes(config, now, _awaited(published, state, now))
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
@@ -65,18 +94,25 @@ def _run(arguments: argparse.Namespace) -> int:
         "disabled": asdict(off) if off else None,
         "to_withdraw": bool(state.sequence) and not state.withdrawn,
         "withdrawn": state.withdrawn,
-        "last_cycle": store.last_cycle() or None,
+        "last_cycle": cycle or None,
+        "trends": _trends(config, cycle),
         "published": published,
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
     problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
-    problems += [of_future] if of_future else []
-    content = {**status, "problems": problems}
-    options.show(arguments, "status", content, partial(_print, status, off))
-    options.say_warnings((status["last_cycle"] or {}).get("warnings", ()))
-    options.say(problems)
-    return 1 if problems else 0
+    return Status(status, off, [*problems, of_future] if of_future else problems)
+
+
+def _trends(config: Config, cycle: dict[str, Any]) -> dict[str, float]:
+    """Trend of each group's error, HS06; none where the ledger cannot be read."""
+    now = cycle.get("taken_at", 0)
+    try:
+        before = wiring.ledger_of(config).cycles(now - TREND_SECONDS, now)
+        return trends(next((record for record in before if record.complete), None), cycle)
+    except StateError:
+        # A cycle that cannot write it says so, and many users have no right to read it.
+        return {}
 
 
 def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited:
@@ -144,71 +180,6 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
             yield f"last cycle: {cycle['metrics_problem']}"
 
 
-# ---- screen
-
-
-def _print(status: dict[str, Any], off: Optional[Disabled], to: TextIO) -> None:
-    cycle, nodes = status["last_cycle"] or {}, status["nodes"]
-    rows: list[tuple[str, object]] = [("disabled", disabled_words(off))] if off else []
-    if status["mode"] == OBSERVE:
-        count = counted(cycle.get("planned_targets") or 0, "target")
-        rows += [("mode", f"observe: nothing is steered; would have published {count}")]
-    rows += _cycle_rows(cycle, status["now"]) if cycle else []
-    rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
-    rows += _node_rows(nodes) if nodes["problem"] is None else []
-    rows += block_rows(status["blocks"])
-    if rows:
-        print_table("status", ("what", "is"), rows, to)
-    if cycle.get("errors"):
-        print_table("groups at the last cycle", _GROUPS.split("|"), _group_rows(cycle), to)
-    if cycle.get("waits"):
-        waits_table("waiting times at the last cycle", cycle["waits"], to)
-
-
-def _cycle_rows(cycle: dict[str, Any], now: int) -> Iterator[tuple[str, object]]:
-    plan, ago = cycle["plan"] or {}, now - cycle["taken_at"]
-    when = f"{ago} s ago" if ago >= 0 else f"in the future, by {-ago} s"
-    yield "last cycle", f"{when}, took {cycle['seconds']} s"
-    yield "complete", "yes" if cycle["complete"] else "no: targets unchanged"
-    yield "held back", plan.get("held_back") or "-"
-    yield "helped", plan.get("helped") or "-"
-    reason = REASONS.get(plan.get("reason", ""), "-")
-    yield "reason", reason if cycle["complete"] else unanswered_words(cycle.get("unanswered", ()))
-    if idle := cycle.get("idle_cores"):
-        rest = idle["all"] - idle["target"] - idle["grace"]
-        words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
-        yield "idle cores then", words
-    for note in plan.get("limits", ()):
-        yield LIMITS[note["code"]], counted(note["nodes"], "node")
-
-
-def _node_rows(nodes: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    yield "partitionable slots", nodes["slots"]
-    yield "with a target now", nodes["with_target"]
-    yield "in grace now", f"{nodes['in_grace']}, {counted(nodes['idle_grace_cores'], 'core')}"
-    off = f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob"
-    yield "switched off on the node", off
-    if nodes["multicore_only"]:
-        yield "for multicore jobs alone", nodes["multicore_only"]
-    reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
-    yield "job_ctl says", reasons or "-"
-
-
-def _group_rows(cycle: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    """Rows of groups: the error that was acted on, else that beside the pledge's share."""
-    acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
-    reasons = {row["group"]: row for row in cycle.get("groups", ())}
-    for row in cycle["errors"]:
-        group = row["group"]
-        error, reason = acted.get(group, row["error_hs06"]), reasons.get(group)
-        why = (reason["code"], _closed(reason), reason["says"]) if reason else ("-", "-", "-")
-        yield group, round(row["pledge_hs06"]), round(error), row["pending_multi_jobs"], *why
-
-
-def _closed(reason: dict[str, Any]) -> int:
-    return int(reason["closed_nodes"] + reason["other_sizes_closed_nodes"])
-
-
 # ---- places of targets
 
 
@@ -255,18 +226,75 @@ def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> di
     return {**row, **facts, **held.more, "older": older}
 
 
-def line(place: dict[str, Any]) -> str:
-    """Content of a place, in words."""
-    targets, seconds = counted(place["targets"], "target"), place["valid_for_seconds"]
-    words = [f"{targets}, sequence {place['sequence']}, valid for {seconds} s"]
-    if place.get("signed_by"):
-        verified = "" if place["verified"] else " (not verified)"
-        words.append(f"signed by {place['signed_by']}{verified}")
-    if place.get("identity"):
-        words.append(f"from {place['identity']}")
-    if place.get("served") is not None:
-        words.append("served" if place["served"] else "NOT served")
-    return ", ".join(words)
+# ---- watch
 
 
-VERBS = {"status": options.Verb(_run, epilog=_EPILOG)}
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=_interval,
+        const=WATCH_SECONDS,
+        metavar="SECONDS",
+        help=f"show it again every SECONDS (default: {WATCH_SECONDS}) on a screen, until Ctrl-C",
+    )
+
+
+def _interval(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_WATCH_SECONDS):
+        raise ValueError(f"{text!r}: write whole seconds from 1 to {MOST_WATCH_SECONDS}")
+    return int(text)
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    """Show the status on the terminal's other screen, which leaves no line behind, until Ctrl-C."""
+    from rich.console import Console
+    from rich.live import Live
+
+    if arguments.json:
+        arguments.usage_error("--watch is a screen: call `status --json` as often as you need it")
+    console = Console(highlight=False)
+    if not sys.stdout.isatty() or console.is_dumb_terminal:
+        arguments.usage_error("--watch needs a terminal: leave it out, or call status repeatedly")
+    seen: Union[Status, SharectlError] = _look(arguments)
+    resized = {signal.SIGWINCH}
+    # It waits in `sigtimedwait`, and stops no question to the pool.
+    signal.pthread_sigmask(signal.SIG_BLOCK, resized)
+    # `kill` puts the terminal back too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    live = Live(console=console, screen=True, auto_refresh=False)
+    with suppress(KeyboardInterrupt), live:
+        while True:
+            live.update(_screen(seen, arguments), refresh=True)
+            if signal.sigtimedwait(resized, arguments.watch) is None:
+                try:
+                    seen = _look(arguments)
+                except SharectlError as error:
+                    seen = error
+    return 0
+
+
+class _Screen(io.StringIO):
+    """Text laid out for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _screen(seen: Union[Status, SharectlError], arguments: argparse.Namespace) -> Text:
+    """Tables of a look, or its error, with problems below."""
+    from rich.text import Text
+
+    to = _Screen()
+    problems = [str(seen)] if isinstance(seen, SharectlError) else seen.problems
+    state = counted(len(problems), "problem") if problems else "no problem"
+    every = f"every {arguments.watch} s, Ctrl-C ends it"
+    to.write(f"sharectl status at {shown(time.time())}: {state}; {every}\n")
+    if isinstance(seen, Status):
+        status_tables(seen.status, seen.off, to)
+        problems = [*(f"warning: {warning}" for warning in seen.warnings), *problems]
+    to.writelines(f"{printable(line)}\n" for problem in problems for line in problem.splitlines())
+    return Text.from_ansi(to.getvalue())
+
+
+VERBS = {"status": options.Verb(_run, _add, epilog=_EPILOG)}

@@ -15,6 +15,7 @@ from sharectl.publish.collector import HeldAd, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
+from sharectl.report.status import place_words
 from tests.unit.cli.conftest import configured
 from tests.web_server import WebServer, serving, web_server
 
@@ -82,7 +83,7 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
         "way": "file",
         "older": False,
     }
-    assert status.line(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
+    assert place_words(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
     (older,) = status.places(config, NOW + 60, NOW + 1)
     assert f"sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
     (late,) = status.places(config, NOW + 3060)
@@ -90,7 +91,7 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
     keys.write_text(f"b {SECRET}\n", encoding="utf-8")
     (other,) = status.places(config, NOW)
     assert "is signed with the key a, and nodes have b" in other["problem"]
-    assert "not verified" in status.line(other)
+    assert "not verified" in place_words(other)
     keys.unlink()
     assert "cannot be read" in status.places(config, NOW)[-1]["problem"]
 
@@ -119,7 +120,7 @@ def test_the_content_of_a_server_is_shown(
     assert f"{server.url()}: is not what {file} holds" in capsys.readouterr().err
     (place,) = status.places(load(config), NOW)
     assert (place["served"], place["targets"], place["place"]) == (False, 1, server.url())
-    assert "NOT served" in status.line(place)
+    assert "NOT served" in place_words(place)
     server.answer = serving(file.read_bytes())
     (place,) = status.places(load(config), NOW)
     assert (place["served"], place["problem"]) == (True, None)
@@ -133,7 +134,7 @@ def test_the_content_of_a_collector_is_shown() -> None:
     )
     place = status.row(placed(COLLECTOR, [ad]), None, NOW, 7)
     assert place["problem"] is None
-    assert status.line(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
+    assert place_words(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
     late = status.row(placed(COLLECTOR, [ad]), None, NOW + 60, 7)
     assert "expired 0 s ago" in late["problem"]
     other = status.row(placed(COLLECTOR, [ad._replace(pool="pool-2")]), None, NOW, 7)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -10,6 +10,7 @@ from typing import Any, Optional
 import pytest
 
 from sharectl.cli.status import problems_of
+from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Disabled, Plan, Standing, Target
 from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
 from sharectl.plan.plan import State
@@ -18,6 +19,8 @@ from sharectl.publish import text
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
 from sharectl.report.pool import blocks_data
+from sharectl.report.status import TREND_SECONDS
+from tests.made_cycles import made
 from tests.unit.cli.conftest import Run
 
 PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
@@ -103,14 +106,51 @@ def test_a_plan_and_a_switch_from_the_future_are_problems(folder: Path, shown: S
     assert ("future" in err, "still to come" in err) == (False, False)
 
 
-def test_every_group_has_its_error_a_code_a_sentence_and_its_closed_nodes(shown: Shown) -> None:
-    errors = [{"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "pending_multi_jobs": 9}]
-    assert shown(errors=errors).row("cms") == ["200", "-40", "9", "-", "-", "-"]
-    reason = {"group": "cms", "code": "helped", "says": "targets let it in"}
-    groups = [{**reason, "closed_nodes": 3, "other_sizes_closed_nodes": 4}]
-    control = [{"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60}]
-    cells = shown(errors=errors, controllers=control, groups=groups).row("cms")
-    assert cells == ["200", "-60", "9", "helped", "7", "targets", "let", "it", "in"]
+ERRORS: Mapping[str, Any] = {
+    "group": "cms",
+    "pledge_hs06": 200,
+    "power_hs06": 161.4,
+    "error_hs06": -40,
+    "pending_single_jobs": 3,
+    "pending_multi_jobs": 9,
+}
+
+
+def test_a_group_has_use_error_trend_pending_and_waits_by_size_and_a_code(
+    folder: Path, shown: Shown
+) -> None:
+    unknown = ["200", "161", "-40", "?", "3", "-", "9", "-", "-"]
+    assert shown(errors=[ERRORS]).row("cms") == unknown
+    record, seen = made()
+    Ledger(folder / PLACE).record(record, seen)
+    (before,) = (row for row in record.groups if row.group == "cms")
+    times = {"jobs": 3, "median_seconds": 60, "longest_seconds": 7300, "sampled": False}
+    cycle = {
+        "taken_at": record.taken_at + TREND_SECONDS,
+        "errors": [ERRORS],
+        "controllers": [
+            {"group": "cms", "control_error_hs06": before.control_error_hs06 + 25.2},
+        ],
+        "groups": [{"group": "cms", "code": "helped"}],
+        "waits": [
+            {"group": "cms.prod", "cores": 8, "pending": {**times, "sampled": True}},
+            {"group": "cms", "cores": 1, "pending": {**times, "longest_seconds": 119}},
+            {"group": "cms", "cores": 4, "pending": None},
+        ],
+    }
+    cells = shown(**cycle).row("cms")
+    assert cells[:2] == ["200", "161"]
+    assert cells[2] == f"{before.control_error_hs06 + 25.2:+.0f}"
+    assert cells[3:] == ["+25", "3", "119s", "9", ">2h", "helped"]
+    # Older cycles tell no trend.
+    cycle["taken_at"] = record.taken_at + TREND_SECONDS + 1
+    assert shown(**cycle).row("cms")[3] == "?"
+
+
+def test_the_nodes_that_did_not_obey_are_counted(shown: Shown) -> None:
+    nodes = {"controlled": 9, "target": 4, "not_obeying": 2, "refused": 1}
+    words = "4 of 9 controlled ones with a target, 2 not obeying, 1 refused"
+    assert shown(nodes=nodes).row("nodes", "then") == words.split()
 
 
 def test_a_source_that_did_not_answer_is_named(shown: Shown) -> None:

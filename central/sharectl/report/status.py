@@ -1,0 +1,152 @@
+"""The screen of ``sharectl status``: the last cycle, places of targets, nodes and groups.
+
+Its columns are the same on a terminal and in a pipe. Five groups fit on 80 x 24 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Optional, TextIO
+
+from sharectl.model import Disabled
+from sharectl.plan.plan import REASONS
+from sharectl.plan.records import CycleRecord
+from sharectl.report.pool import block_rows, disabled_words, unanswered_words
+from sharectl.report.tables import NONE, UNKNOWN, print_table
+from sharectl.shares.groups import is_within
+from sharectl.times import DAY_SECONDS
+from sharectl.words import counted
+
+Row = Mapping[str, Any]
+
+TREND_SECONDS = 3 * 3600
+"""Time over which the trend of an error is told."""
+_TITLE = "groups at the last cycle: HS06, trend of 3 h; pending jobs by cores, longest wait"
+_GROUPS = "group|pledge|used|error|trend|1-core|wait|multi|wait|is"
+
+
+def trends(before: Optional[CycleRecord], cycle: Row) -> dict[str, float]:
+    """Change of each group's error from a cycle to a later one, HS06; without unknown ones."""
+    groups = before.groups if before else ()
+    then = {control.group: control.control_error_hs06 for control in groups}
+    return {group: now - then[group] for group, now in _errors(cycle).items() if group in then}
+
+
+def _errors(cycle: Row) -> dict[str, float]:
+    """Errors that were acted on, else those beside the pledge's share, HS06."""
+    acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
+    rows = cycle.get("errors", ())
+    return {row["group"]: acted.get(row["group"], row["error_hs06"]) for row in rows}
+
+
+def status_tables(status: Row, off: Optional[Disabled], to: TextIO) -> None:
+    """Print the two tables of the content of ``status --json``."""
+    cycle, nodes = status["last_cycle"] or {}, status["nodes"]
+    rows: list[tuple[str, object]] = [("disabled", disabled_words(off))] if off else []
+    rows += [("mode", _mode(status["mode"], cycle))]
+    rows += _cycle_rows(cycle, status["now"]) if cycle else []
+    rows += [
+        ("published", f"{place['place']}: {place_words(place)}")
+        for place in status["published"]
+        if "targets" in place
+    ]
+    rows += _node_rows(nodes) if nodes["problem"] is None else []
+    rows += block_rows(status["blocks"])
+    print_table("status", ("what", "is"), rows, to)
+    if cycle.get("errors"):
+        print_table(_TITLE, _GROUPS.split("|"), _group_rows(cycle, status["trends"]), to)
+
+
+def _mode(mode: str, cycle: Row) -> str:
+    if mode != "observe":
+        return mode
+    count = counted(cycle.get("planned_targets") or 0, "target")
+    return f"observe: nothing is steered; would have published {count}"
+
+
+def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
+    plan, ago = cycle["plan"] or {}, now - cycle["taken_at"]
+    when = f"{ago} s ago" if ago >= 0 else f"in the future, by {-ago} s"
+    whole = "complete" if cycle["complete"] else "incomplete: targets unchanged"
+    yield "last cycle", f"{when}, took {cycle['seconds']} s, {whole}"
+    pair = f"{plan['held_back']} for {plan['helped']}: " if plan.get("helped") else ""
+    reason = f"{pair}{REASONS.get(plan.get('reason', ''), NONE)}"
+    if not cycle["complete"]:
+        reason = unanswered_words(cycle.get("unanswered", ()))
+    yield "reason", reason
+    limits = (f"{note['code']} {counted(note['nodes'], 'node')}" for note in plan.get("limits", ()))
+    if words := ", ".join(limits):
+        yield "limits", words
+    if idle := cycle.get("idle_cores"):
+        rest = idle["all"] - idle["target"] - idle["grace"]
+        words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
+        yield "idle cores then", words
+    if seen := cycle.get("nodes"):
+        words = f"{seen['target']} of {seen['controlled']} controlled ones with a target"
+        yield "nodes then", f"{words}, {seen['not_obeying']} not obeying, {seen['refused']} refused"
+
+
+def place_words(place: Row) -> str:
+    """Content of a place, in words."""
+    targets, seconds = counted(place["targets"], "target"), place["valid_for_seconds"]
+    words = [f"{targets}, sequence {place['sequence']}, valid for {seconds} s"]
+    if place.get("signed_by"):
+        verified = "" if place["verified"] else " (not verified)"
+        words.append(f"signed by {place['signed_by']}{verified}")
+    if place.get("identity"):
+        words.append(f"from {place['identity']}")
+    if place.get("served") is not None:
+        words.append("served" if place["served"] else "NOT served")
+    return ", ".join(words)
+
+
+def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
+    words = [f"{nodes['slots']} partitionable slots", f"{nodes['with_target']} act on a target"]
+    if nodes["in_grace"]:
+        cores = counted(nodes["idle_grace_cores"], "core")
+        words.append(f"{nodes['in_grace']} in grace with {cores}")
+    for key, label in (
+        ("disabled", "off by file"),
+        ("disabled_by_knob", "off by knob"),
+        ("multicore_only", "for multicore jobs alone"),
+    ):
+        words += [f"{nodes[key]} {label}"] if nodes[key] else []
+    yield "nodes now", ", ".join(words)
+    reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
+    yield "job_ctl says", reasons or NONE
+
+
+def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[object, ...]]:
+    errors = _errors(cycle)
+    reasons = {row["group"]: row["code"] for row in cycle.get("groups", ())}
+    for row in cycle["errors"]:
+        group = row["group"]
+        change = changes.get(group)
+        yield (
+            group,
+            round(row["pledge_hs06"]),
+            round(row["power_hs06"]),
+            f"{round(errors[group]):+}",
+            UNKNOWN if change is None else f"{round(change):+}",
+            row["pending_single_jobs"],
+            _longest(cycle, group, multicore=False),
+            row["pending_multi_jobs"],
+            _longest(cycle, group, multicore=True),
+            reasons.get(group, NONE),
+        )
+
+
+def _longest(cycle: Row, group: str, *, multicore: bool) -> str:
+    """Longest wait of pending jobs of a group, as ``3h``; ``>`` where only a sample is known."""
+    waits = [
+        row["pending"]
+        for row in cycle.get("waits", ())
+        if row["pending"] and is_within(row["group"], group) and (row["cores"] > 1) is multicore
+    ]
+    if not waits:
+        return NONE
+    longest = max(waits, key=lambda times: int(times["longest_seconds"]))
+    seconds = longest["longest_seconds"]
+    units = (("d", DAY_SECONDS), ("h", 3600), ("m", 60), ("s", 1))
+    unit, factor = next(((unit, size) for unit, size in units if seconds >= 2 * size), ("s", 1))
+    return f"{'>' if longest['sampled'] else ''}{seconds // factor}{unit}"
