@@ -85,4 +85,4 @@ def _waits(run: Run, now: int) -> Iterator[JobWaits]:
     for (group, cores), waits in sorted(pending.items()):
         if waits:
             times = WaitTimes(len(waits), int(median(waits)), max(waits))
-            yield JobWaits(group, cores, times, replace(times, longest_seconds=max(waits) // 2))
+            yield JobWaits(group, cores, times, replace(times, jobs=1))

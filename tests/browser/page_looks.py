@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
+
 from tests.browser.conftest import Chromium
 
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
@@ -126,6 +128,12 @@ def alike_without_colour(browser: Chromium) -> list[str]:
         if "dot" not in curve["name"]:
             signs[curve["figure"], curve["sign"]].add(curve["name"])
     return [f"{figure}: {names}" for (figure, _), names in signs.items() if len(names) > 1]
+
+
+def inaccessible(browser: Chromium) -> list[str]:
+    """Violations of the rules of axe-core, with the first element of each."""
+    violations = Axe().run(browser.page).response["violations"]
+    return [f"{rule['id']}: {rule['nodes'][0]['html']}" for rule in violations]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sharectl.report.page import Subject
 from tests.browser import page_looks as looks
 from tests.browser.conftest import Chromium
 from tests.made_series import APRIL, page_of, series, ten_minutes
+from tests.simulated import cycles
 
 SUBJECT = Subject("t1", APRIL + 40 * 86400, deadband_hs06=3000.0)
 HOSTILE = '<script>document.title="owned"</script>"\'&\u202e\x00<img src=http://127.0.0.1:9/x>'
@@ -39,6 +41,8 @@ LOOKS = {
     "narrow": {"width": 375},
     "paper": {"width": 688, "paper": True, "dark": True},
 }
+WITH_LAST = {"month", "compared"}
+"""Pages that end with a cycle."""
 LOOKED_AT = {
     "month": "light dark narrow paper",
     "compared": "light narrow paper",
@@ -54,8 +58,10 @@ LOOKED_AT = {
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
+    *_, (record, _) = cycles(0.2)
     for name, periods in PAGES.items():
-        (folder / f"{name}.html").write_text(page_of(periods, SUBJECT), encoding="utf-8")
+        subject = replace(SUBJECT, last=record if name in WITH_LAST else None)
+        (folder / f"{name}.html").write_text(page_of(periods, subject), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in PAGES}
 
 
@@ -82,6 +88,7 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
         "overlapping": looks.overlapping(browser),
         "too wide": looks.too_wide(browser),
         "alike": looks.alike_without_colour(browser),
+        "inaccessible": looks.inaccessible(browser),
         "complaints": browser.complaints,
         "requests": browser.requests,
     }
@@ -107,6 +114,8 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
             looks.overlapping,
         ),
         (r"minmax\(0,1fr\)\)", "minmax(900px,1fr))", looks.too_wide),
+        (r'<html lang="en">', "<html>", looks.inaccessible),
+        (r'<tr role="row">', '<tr role="nothing">', looks.inaccessible),
         (r'(id="p1"[^>]*>.*?class="hatch" d=")[^"]*', r"\1M0 3h6", looks.alike_without_colour),
     ],
 )

@@ -38,6 +38,7 @@ def test_what_is_drawn(browser: Chromium, page: Path, look: str) -> None:
         "overlapping": looks.overlapping(browser),
         "too wide": looks.too_wide(browser),
         "alike": looks.alike_without_colour(browser),
+        "inaccessible": looks.inaccessible(browser),
         "complaints": browser.complaints,
         "requests": browser.requests,
     }

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.cli import options, wiring
@@ -99,6 +99,8 @@ def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult
         except (StateError, ValueError, ImportError) as error:
             record["metrics_problem"] = f"metrics.textfile: {error}"
             options.say_warnings([record["metrics_problem"]])
+    if config.report.file is not None:
+        record["report_problem"] = _report_problem(config, result.snapshot.taken_at)
     with failures:
         store.note_cycle(record)
     options.say(message for message in failures.messages if message not in result.problems)
@@ -126,6 +128,19 @@ def _write_metrics(
         succeeded_at=record["succeeded_at"],
     )
     files.replace(path, [metrics_text(facts)])
+
+
+def _report_problem(config: Config, now: int) -> Optional[str]:
+    """Write the page; returns why that failed, which is printed, or None."""
+    from sharectl.cli.report import renew
+
+    try:
+        renew(config, now)
+    except Exception as error:  # noqa: BLE001 - the plan is out: no page may end a cycle
+        problem = f"report.file: {error}"
+        options.say_warnings([problem])
+        return problem
+    return None
 
 
 def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
@@ -167,6 +182,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "nodes": _nodes(record) if record is not None and record.complete else None,
         "succeeded_at": None,
         "metrics_problem": None,
+        "report_problem": None,
     }
 
 

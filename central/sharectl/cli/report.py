@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_output
+from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
 from sharectl.report import page
-from sharectl.times import FORMS, shown
+from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
 
 INDEX = "index.html"
@@ -24,6 +28,8 @@ _EPILOG = f"""\
   sharectl report -o /var/www/shares                       the last 30 days
   sharectl report --from 2022-01-01 --to 2022-02-01 -o january
   sharectl report --from -30d --compare 2021-04-01 2021-05-01 -o before-and-after
+
+With report.file in the configuration cycles write it (docs/report.md).
 
 The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and
 loads nothing, so that it can be mailed, printed, or served as a file. It is replaced at once; a
@@ -60,6 +66,34 @@ def _run(arguments: argparse.Namespace) -> int:
             )
     config, path = options.config_of(arguments), arguments.output / INDEX
     refuse_output(path, config, arguments.config)
+    content = _write(config, path, wanted)
+    lines = [
+        f"{path}: {shown(period['since'])} to {shown(period['until'])}: "
+        f"{counted(period['pool']['cycles'], 'cycle')}, {counted(len(period['groups']), 'group')}"
+        for period in content["periods"]
+    ]
+    options.show(arguments, "report", {"page": str(path), **content}, lines)
+    return 0
+
+
+def renew(config: Config, now: int) -> None:
+    """Write the page of ``report.file`` unless it is younger than ``report.interval_seconds``.
+
+    Raises StateError and AbsentError; the page of before stays then.
+    """
+    path = config.report.file
+    if path is None:
+        return
+    with suppress(OSError):
+        if 0 <= now - path.stat().st_mtime < config.report.interval_seconds:
+            return
+    period_seconds = round(config.report.period_days * DAY_SECONDS)
+    # The cycle of now is in the page.
+    _write(config, path, [(max(0, now - period_seconds), now + 1)])
+
+
+def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Write the page of one period, or two side by side; returns its numbers."""
     ledger = wiring.ledger_of(config)
     recorded = ledger.span()
     first = recorded[0] if recorded else 0
@@ -78,6 +112,7 @@ def _run(arguments: argparse.Namespace) -> int:
         int(time.time()),
         config.control.limits.deadband_hs06,
         [note] if begin < first else [],
+        ledger.last_complete(*spans[-1]),
     )
     # Buckets may reach further than the period.
     periods = [
@@ -88,18 +123,12 @@ def _run(arguments: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise StateError(
-            f"{path.parent}: not written: a file is in the place of a folder; name a folder with -o"
+            f"{path.parent}: not written: a file is in the place of a folder; name another folder"
         ) from error
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
     content = page.as_content(periods, subject)
     files.replace(path, [page.report(periods, subject, content)])
-    lines = [
-        f"{path}: {shown(period['since'])} to {shown(period['until'])}: "
-        f"{counted(period['pool']['cycles'], 'cycle')}, {counted(len(period['groups']), 'group')}"
-        for period in content["periods"]
-    ]
-    options.show(arguments, "report", {"page": str(path), **content}, lines)
-    return 0
+    return content
 
 
 VERBS = {"report": options.Verb(_run, _add, epilog=_EPILOG)}

@@ -39,12 +39,13 @@ pending jobs of one core and of more (multi), each with the longest wait; the co
 (`sharectl explain codes`). ?: unknown. --json has all waits.
 
 A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
-problem or could not write metrics.textfile; a place of targets that cannot be read, has run out, is
-unsigned, is for another pool, or holds an older plan or ads of somebody else; a collector that does
-not answer; nodes that refuse targets or cannot get them, by code of t1_JobCtlReason (not-published:
-without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a
-target by now); cores that stand free under a target for longer than control.give_up_seconds;
-targets that stay after `sharectl disable`; a clock that was more than {MAX_AHEAD_SECONDS} s ahead.
+problem or could not write metrics.textfile or report.file; a place of targets that cannot be read,
+has run out, is unsigned, is for another pool, or holds an older plan or ads of somebody else; a
+collector that does not answer; nodes that refuse targets or cannot get them, by code of
+t1_JobCtlReason (not-published: without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only
+where a node should find a target by now); cores that stand free under a target for longer than
+control.give_up_seconds; targets that stay after `sharectl disable`; a clock that was more than
+{MAX_AHEAD_SECONDS} s ahead.
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 
@@ -176,8 +177,9 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
     else:
         yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
-        if cycle.get("metrics_problem"):
-            yield f"last cycle: {cycle['metrics_problem']}"
+        for key in ("metrics_problem", "report_problem"):
+            if cycle.get(key):
+                yield f"last cycle: {cycle[key]}"
 
 
 # ---- places of targets

@@ -145,6 +145,19 @@ class MetricsConfig:
 
 
 @dataclass(frozen=True)
+class ReportConfig:
+    """Page of `sharectl report` that cycles write (docs/report.md)."""
+
+    file: Optional[Path] = setting(None, writes=True)
+    """Page for a web server, such as `/var/lib/sharectl/report/index.html`, replaced by rename;
+    null: none."""
+    period_days: float = setting(7.0, above=0, most=400)
+    """Time up to now that it shows."""
+    interval_seconds: int = setting(3600, least=0, most=2_592_000)
+    """Age of the page from which a cycle writes it again; 0: every cycle."""
+
+
+@dataclass(frozen=True)
 class Config:
     """Decisions of the operator. Only ``groups`` is required."""
 
@@ -174,6 +187,8 @@ class Config:
     """Ledger of every cycle."""
     metrics: MetricsConfig = setting(MetricsConfig())
     """Metrics of every cycle for Prometheus."""
+    report: ReportConfig = setting(ReportConfig())
+    """Page of `sharectl report` that cycles write."""
     state_directory: Path = setting(STATE_DIRECTORY)
     """Folder of the lock and the state."""
     lock_wait_seconds: float = setting(60.0, least=0, most=3600)

@@ -9,9 +9,11 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Optional
 
 from sharectl.ledger.series import Series
+from sharectl.plan.records import CycleRecord
+from sharectl.report import last_cycle
 from sharectl.report.page_figures import (
     drawings,
     group_kinds,
@@ -48,6 +50,8 @@ class Subject:
     """Of the configuration as it is now."""
     problems: Sequence[str] = ()
     """Limits of the ledger, for the reader."""
+    last: Optional[CycleRecord] = None
+    """Last complete cycle of the latest period, with its nodes; None without one."""
 
 
 def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, Any]) -> str:
@@ -75,6 +79,7 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
         digest=b64encode(sha256(style.encode()).digest()).decode(),
         content=content,
         subject=subject,
+        waited=last_cycle.waited,
         titles=[_title(period) for period in content["periods"]],
         names=names,
         by_group=by_group,
@@ -98,10 +103,12 @@ def _title(period: Mapping[str, Any]) -> list[str]:
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     """Numbers of the page, for the same periods.
 
-    Keys: made_at, deadband_hs06, periods (of `series.summary`).
+    Keys: made_at, deadband_hs06, periods (of `series.summary`), last_cycle (of
+    `last_cycle.as_content`, or null).
     """
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
         "periods": [summary(series, subject.deadband_hs06) for series in periods],
+        "last_cycle": last_cycle.as_content(subject.last) if subject.last else None,
     }

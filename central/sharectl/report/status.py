@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 TREND_SECONDS = 3 * 3600
 """Time over which the trend of an error is told."""
-_TITLE = "groups at the last cycle: HS06, trend of 3 h; pending jobs by cores, longest wait"
+_TITLE = "groups then: HS06, trend in 3 h, pending jobs and longest waits"
 _GROUPS = "group|pledge|used|error|trend|1-core|wait|multi|wait|is"
 
 

@@ -48,7 +48,11 @@ def status_of_a_pool() -> dict[str, Any]:
         ],
         "groups": as_json.group_reasons(record),
         "waits": [asdict(waits) for waits in record.waits],
-        "idle_cores": {"all": 19, "target": 16, "grace": 0},
+        "idle_cores": {
+            "all": record.idle_cores,
+            "target": record.idle_target_cores,
+            "grace": record.idle_grace_cores,
+        },
         "nodes": {"controlled": 8, "target": 5, "not_obeying": 1, "refused": 0},
     }
     place = {

@@ -65,7 +65,7 @@ def test_text_of_a_file_cannot_steer_a_terminal() -> None:
     )
     problems = problems_of(text)
     assert [problem[:4] for problem in problems] == ["F:1:", "F:2:", "F:3:", "F:4:"]
-    assert [one for one in problems if not one.isprintable() or len(one) > 250] == []
+    assert [one for one in problems if not one.isprintable() or len(one) > 260] == []
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

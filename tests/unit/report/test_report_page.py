@@ -19,6 +19,7 @@ from sharectl.report.scale import (
     time_ticks,
 )
 from sharectl.report.svg import LAYERS
+from tests.made_cycles import made
 from tests.made_series import APRIL, page_of, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL)
@@ -87,6 +88,7 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
         "lost": ([replace(series(0.2), buckets=tuple(lost))], SUBJECT),
         "empty": ([Series(APRIL, APRIL + DAY, 300)], SUBJECT),
         "one empty": ([series(0.1, TWO), Series(APRIL + DAY, APRIL + 2 * DAY, 300)], SUBJECT),
+        "last cycle": ([ten_minutes({"cms": 1.35})], replace(SUBJECT, last=made()[0])),
         "many": ([series(0.1, {f"g{number}": 100.0 for number in range(8)})], SUBJECT),
     }
     text: dict[str, None] = {}
