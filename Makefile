@@ -12,7 +12,7 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check docs unit coverage pool bench venv tools clean
+.PHONY: help demo test test-all check docs unit coverage pool bench man venv tools clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
@@ -24,6 +24,7 @@ help:
 	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
 	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
+	@echo "make man    sharectl.1 and sharectl.yaml.5, in build/man"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
 
@@ -63,6 +64,11 @@ test-all: check docs unit tools venv
 
 bench: tools venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
+
+# The same commit gives the same bytes.
+man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+man: venv
+	$(PYTHON) packaging/man.py build/man
 
 venv: $(VENV)/.complete
 

@@ -43,6 +43,7 @@ VERBS = {
     "learn": "train the policy of the law `learned` on simulated pools",
     "tune": "search the settings that keep a simulated pool nearest to its pledges",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
+    "completion": "print the completion of this command for a shell",
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
@@ -129,7 +130,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
-    parser = build_parser(verb)
+    parser = build_parser(*([verb] if verb else []))
     if verb and arguments[0].startswith("-") and arguments[0] not in _WITHOUT_VERB:
         parser.error(f"options are written behind the verb: sharectl {verb} {arguments[0]} ...")
     parsed = parser.parse_args(arguments)
@@ -167,8 +168,8 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, str(error)) from None
 
 
-def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
-    """Parser of the command, with the arguments of ``verb``, whose module alone is imported."""
+def build_parser(*with_arguments: str) -> argparse.ArgumentParser:
+    """Parser of the command, with the arguments of some verbs, whose modules alone are imported."""
     parser = _Parser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
@@ -184,7 +185,7 @@ def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
     )
     for name, summary in VERBS.items():
         row = None
-        if name == verb:
+        if name in with_arguments:
             row = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
         add_verb(verbs, name, summary, row)
     return parser
