@@ -64,6 +64,12 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
         help="check the files of this folder, on top of HTCondor's defaults (default: all that "
         "this machine's HTCondor reads)",
     )
+    add_published(parser)
+    add_check_arguments(parser, CHECKS, "DIR")
+
+
+def add_published(parser: argparse.ArgumentParser) -> None:
+    """Add ``--published``."""
     parser.add_argument(
         "--published",
         action="append",
@@ -73,7 +79,6 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
         help="an attribute that a STARTD_CRON job of the site publishes, with its value on a "
         "healthy node (default: True); may be repeated",
     )
-    add_check_arguments(parser, CHECKS, "DIR")
 
 
 def _snippets(arguments: argparse.Namespace) -> int:

@@ -37,6 +37,7 @@ VERBS = {
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
     "ledger": "what was recorded of every cycle: its size, export, import, check",
     "check": "check the configuration or snippets before use (policies: `consumption check`)",
+    "snippets": "put sharectl's HTCondor configuration in place on this machine, or take it away",
     "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
     "simulate": "what strategies would do to a pool: the digital twin, on the same jobs",

@@ -206,6 +206,8 @@ class ConfigSource:
     """Configuration of this machine, read first; None for HTCondor's defaults."""
     text: str = ""
     """Statements in the place of a folder."""
+    folders: tuple[Path, ...] = ()
+    """Folders of snippets in the place of those that the configuration names; empty for these."""
 
     def root_file(self, probes: Iterable[str] = ()) -> str:
         """Text of the file that makes HTCondor read it, with a macro for each of ``probes``.
@@ -216,6 +218,8 @@ class ConfigSource:
         lines = [f"{_PROBE}{name} = $({name})" for name in probes]
         main = self.main_file
         lines.append(DEFAULTS if main is None else f"include : {main.resolve()}")
+        if self.folders:
+            lines.append(f"{FOLDERS} = {', '.join(map(str, self.folders))}")
         if self.directory is not None:
             lines.append(f"{FOLDERS} = $({FOLDERS}), {self.directory.resolve()}")
         if self.text:

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Callable
 
 import pytest
+import shtab  # noqa: F401 - as mmap
 
 from sharectl.cli.main import TRACEBACK
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED
