@@ -22,6 +22,7 @@ from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, St
 from sharectl.words import did_you_mean, printable
 
 VERBS = {
+    "init": "write a first configuration from what the live pool tells",
     "snapshot": "look at the pool: what each group holds and waits for",
     "errors": "each group's error, as rows of shares_Error.log",
     "plan": "the targets that the errors call for, as lines of sharectl.txt",

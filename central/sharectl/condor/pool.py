@@ -6,7 +6,7 @@ Jobs are counted by the daemons (mode ``counted``), or one by one (``jobs``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -221,7 +221,7 @@ def _most_cores(ads: Sequence[Any], access: CondorPool) -> int:
 class CondorPool:
     """A live pool, asked through its collector and all its schedds."""
 
-    groups: tuple[str, ...]
+    groups: Container[str]
     """Configured groups."""
     nodes: NodesConfig
     pool: PoolConfig
@@ -323,7 +323,7 @@ class CondorPool:
 
 
 def others(
-    groups: Sequence[str], running: Iterable[Job], answers: Iterable[ScheddJobs]
+    groups: Container[str], running: Iterable[Job], answers: Iterable[ScheddJobs]
 ) -> tuple[OtherJobs, ...]:
     """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
     cores: Counter[Optional[str]] = Counter()

@@ -224,6 +224,12 @@ def _targets_of(held: Iterable[HeldAd], identity: str) -> list[HeldAd]:
 # ---- questions, and their part in a child
 
 
+def who_may_publish(collector: Any) -> Optional[tuple[str, str]]:
+    """Identity and method of this user, if the collector takes its ads; in a child."""
+    daemons.authenticate(always=True)
+    return daemons.collector_identity(collector, _PUBLISHING)
+
+
 def _held_in(collector: Any) -> list[HeldAd]:
     return held_ads(daemons.query(collector, "Any", ALL_OF_OURS, PROJECTION))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
@@ -170,7 +170,7 @@ def without_user(accounting_group: Optional[str]) -> Optional[str]:
     return (match.group() or None) if match else None
 
 
-def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
+def group_of(accounting_group: Optional[str], configured: Container[str]) -> str:
     """Name of a job's configured group, the longest that its own begins with, or `OTHER`.
 
     Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of

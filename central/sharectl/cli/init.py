@@ -1,0 +1,111 @@
+"""``sharectl init``: a first configuration, from the answers of the live pool."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Optional
+
+from sharectl.cli import options
+from sharectl.condor.daemons import collector_question
+from sharectl.condor.deadline import ask_all
+from sharectl.condor.negotiator import QuotaKnob, groups_of_knobs, names_of, quota_knobs
+from sharectl.condor.pool import CondorPool
+from sharectl.config.first import AnyGroup, FirstLook, render
+from sharectl.config.load import parse
+from sharectl.errors import InputError, PoolUnavailableError, StateError
+from sharectl.files import files
+from sharectl.model import PoolConfig
+from sharectl.plan.nodes import NodesConfig
+from sharectl.publish.collector import who_may_publish
+from sharectl.words import counted
+
+_EPILOG = """\
+It asks the collector, the negotiator and all schedds, and writes a configuration that observes:
+groups of running and pending jobs, quotas, job sizes, nodes and their power, each with its origin
+as a comment. Nothing is ever overwritten.
+
+  sharectl init                                  print it
+  sharectl init -o /etc/sharectl/sharectl.yaml   write it
+
+exit codes: 0 ok, 1 no group is known, 74 the file is there already or cannot be written, 75 the
+collector did not answer"""
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    place = "file to write, which must not be there yet (default: standard output)"
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=place)
+    address = "host name or address (default: COLLECTOR_HOST of this machine)"
+    parser.add_argument("--collector", metavar="COLLECTOR", help=address)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Ask, then print or write."""
+    path: Optional[Path] = arguments.output
+    if path is not None:
+        _refuse_existing(path)
+        files.refuse_unwritable(path)
+    look = _look(arguments.collector)
+    text = render(look)
+    config = parse(text, str(path or "sharectl init"))
+    if path is None:
+        print(text, end="")
+    else:
+        _refuse_existing(path)
+        files.replace(path, [text], is_new=True)
+        print(f"{path}: {counted(len(config.groups), 'group')}; now: sharectl check config")
+    options.say(f"{source.name}: {source.problem}" for source in look.snapshot.problems)
+    return 0
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        remedy = "name another file with -o, or move it away"
+        raise StateError(f"{path}: is there already, and init overwrites nothing; {remedy}")
+
+
+def _look(address: Optional[str]) -> FirstLook:
+    """Answers of the pool; PoolUnavailableError if the collector did not tell of nodes."""
+    access = PoolConfig(collector=address)
+    pool = CondorPool(AnyGroup(), NodesConfig(), access, true_sizes=True)
+    snapshot = pool.snapshot(int(time.time()))
+    if not snapshot.nodes:
+        silent = (f"{source.name}: {source.problem}" for source in snapshot.problems)
+        raise PoolUnavailableError("\n".join(silent))
+    seconds = access.collector_deadline_seconds
+    answers = ask_all(
+        {
+            "negotiator": collector_question(address, seconds, quota_knobs),
+            "publisher": collector_question(address, seconds, who_may_publish),
+        }
+    )
+    look = FirstLook(snapshot, publisher=answers["publisher"].value, collector=address)
+    silent_negotiator = answers["negotiator"].source.problem
+    if silent_negotiator is not None:
+        return replace(look, without_quotas=f"negotiator: {silent_negotiator}")
+    return with_quotas(look, answers["negotiator"].value)
+
+
+def with_quotas(look: FirstLook, knobs: Sequence[QuotaKnob]) -> FirstLook:
+    """The look with the quotas in knobs of the negotiator, or why these are invalid."""
+    names = names_of(knobs)
+    if not names:
+        return look
+    try:
+        groups = groups_of_knobs(knobs, "the negotiator", look.cores)
+    except InputError as error:
+        return replace(look, without_quotas="; ".join(error.problems))
+    quotas = {group.name.lower(): group.quota or 0.0 for group in groups}
+    # HTCondor ignores the quota of a group that is not in GROUP_NAMES.
+    return replace(
+        look,
+        quotas={name: quotas[name] for name in names if name in quotas},
+        without_quotas="the negotiator has none above 0 for a group of the first level",
+    )
+
+
+VERBS = {"init": options.Verb(_run, _add, shared=(), epilog=_EPILOG)}

@@ -1,0 +1,305 @@
+"""First configuration of a pool, with the origin of each number as a comment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, fsum
+from statistics import median
+from textwrap import wrap
+from typing import Optional
+
+from sharectl.config.fields import UNMAPPED, write_share
+from sharectl.config.groups import GroupConfig, name_fault
+from sharectl.config.model import STATE_DIRECTORY, TARGETS_FILE
+from sharectl.config.text import flow
+from sharectl.errors import AbsentError
+from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, Node, Snapshot
+from sharectl.plan.nodes import nodes_in_share
+from sharectl.shares.errors import usage_by_group
+from sharectl.times import shown
+from sharectl.words import counted, printable
+
+MOST_GROUPS = 64
+"""Groups that are written: users can name any number of them."""
+_FIRST_SHARE = 0.05
+_MOST_SIZES = 4
+_LINE_CHARACTERS = 98
+_MULTICORE_CORES = 2, 1024
+"""Bounds of ``control.multicore_cores``."""
+
+
+class AnyGroup(Container[str]):
+    """Names that a group of the first level can have."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name_fault(name, GroupConfig) is None
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Answers of a pool of which nothing is configured."""
+
+    snapshot: Snapshot
+    """Groups of it are those of `AnyGroup`."""
+    quotas: Mapping[str, float] = field(default_factory=dict)
+    """Group of the negotiator → its quota, weighted slots."""
+    without_quotas: str = "GROUP_NAMES of the negotiator is empty"
+    """Why there are no quotas, where there are none."""
+    publisher: Optional[tuple[str, str]] = None
+    """Identity of this user in the collector, and the method, if it may advertise there."""
+    collector: Optional[str] = None
+    """Address; None for the collector of this machine."""
+
+    @cached_property
+    def usage(self) -> dict[str, GroupUsage]:
+        """Group → its usage: those with jobs by cores held, then those with a quota alone."""
+        snapshot = self.snapshot
+        names = {jobs.group for jobs in snapshot.running}
+        names |= {jobs.group for jobs in snapshot.pending}
+        usage = usage_by_group(snapshot, sorted((names | self.valid_quotas.keys()) - {OTHER}))
+
+        def order(name: str) -> tuple[int, int, str]:
+            used = usage[name]
+            return -used.cores, -sum(used.pending_by_cores.values()), name
+
+        return {name: usage[name] for name in sorted(usage, key=order)}
+
+    @property
+    def valid_quotas(self) -> dict[str, float]:
+        """Groups of the first level that have a quota above 0."""
+        names = AnyGroup()
+        return {name: quota for name, quota in self.quotas.items() if quota > 0 and name in names}
+
+    @property
+    def cores(self) -> int:
+        """Cores of all nodes."""
+        return sum(node.cores for node in self.snapshot.nodes)
+
+    @property
+    def published(self) -> list[Node]:
+        """Nodes that publish their power."""
+        return [node for node in self.snapshot.nodes if not node.power_assumed]
+
+    @property
+    def silent(self) -> list[Node]:
+        """Nodes that do not."""
+        return [node for node in self.snapshot.nodes if node.power_assumed]
+
+    @property
+    def default_node_hs06(self) -> Optional[float]:
+        """Power of a silent node, by those of the others; None without silent or other nodes."""
+        if not (self.published and self.silent):
+            return None
+        of_core = median(node.hs06_per_core for node in self.published)
+        return _digits(of_core * median(node.cores for node in self.silent))
+
+    @property
+    def hs06(self) -> float:
+        """Power of all nodes."""
+        default = self.default_node_hs06
+        powers = [node.cores * node.hs06_per_core for node in self.published]
+        powers += [default or node.cores * node.hs06_per_core for node in self.silent]
+        return fsum(powers)
+
+
+def render(look: FirstLook) -> str:
+    """YAML with comments; raises AbsentError if no group is known."""
+    if not look.usage:
+        raise AbsentError(
+            f"no job has an AccountingGroup that can be a group, and {look.without_quotas}: "
+            "run it again when there are jobs, or write groups: by docs/configuration.md"
+        )
+    sections = (_head, _mode, _groups, _pledges, _nodes, _control, _pool, _publish)
+    return "\n\n".join("\n".join(section(look)) for section in sections) + "\n"
+
+
+def _digits(number: float) -> float:
+    """A number in six digits."""
+    return float(f"{number:.6g}")
+
+
+def _comment(text: str) -> Iterator[str]:
+    """Comment of lines; text of strangers in it stays within."""
+    for line in wrap(printable(text), _LINE_CHARACTERS, break_on_hyphens=False):
+        yield f"# {line}"
+
+
+# ---- sections
+
+
+def _head(look: FirstLook) -> Iterator[str]:
+    snapshot = look.snapshot
+    answered = sum(source.problem is None for source in snapshot.sources) - 1
+    yield from _comment(
+        f"Written by `sharectl init` at {shown(snapshot.taken_at)} from the answers of the pool."
+    )
+    yield from _comment(
+        f"The collector told of {counted(len(snapshot.nodes), 'node')} with {look.cores} cores, "
+        f"{look.hs06:.6g} HS06. {answered} of {counted(snapshot.schedds, 'schedd')} told of jobs."
+    )
+    for source in snapshot.problems:
+        fact = "so its jobs are in none of these numbers; run `sharectl init` again"
+        yield from _comment(f"{source.name} did not answer ({source.problem}), {fact}.")
+    yield from _comment("sharectl.yaml(5) and docs/configuration.md have all keys.")
+
+
+def _mode(_look: FirstLook) -> Iterator[str]:
+    yield from _comment(
+        "Cycles measure, decide and record, and publish no target. Write `steer` to publish them."
+    )
+    yield "mode: observe"
+
+
+def _groups(look: FirstLook) -> Iterator[str]:
+    quotas, names = look.valid_quotas, list(look.usage)
+    written = [name for name in names if name in quotas] if quotas else names[:MOST_GROUPS]
+    rest = [name for name in names if name not in written]
+    shown_too = rest[:MOST_GROUPS] if quotas else []
+    yield from _comment("First parts of AccountingGroup, by the cores that their jobs hold now.")
+    if not quotas:
+        yield from _comment(
+            "Pledges are not known: each is an equal part of the power of all nodes. "
+            "Write what each group was promised."
+        )
+    yield "groups:"
+    part = {"pledge_hs06": _digits(look.hs06 / len(written))}
+    for name in written:
+        yield f"  # {_use_of(look, name)}"
+        yield f"  {flow(name)}: {flow({} if quotas else part)}"
+    for name in shown_too:
+        yield f"  # {_use_of(look, name)}; no quota: to steer it, write its pledge here"
+        yield f"  # {flow(name)}: {{pledge_hs06: }}"
+    yield from _others(look, len(rest) - len(shown_too))
+
+
+def _use_of(look: FirstLook, name: str) -> str:
+    """Jobs of a group, by cores requested, and its quota."""
+    used, quota = look.usage[name], look.valid_quotas.get(name)
+    sizes = _sizes(look, [name])
+    largest = sorted(sizes, key=lambda cores: -cores * sum(sizes[cores]))[:_MOST_SIZES]
+    jobs = "; ".join(
+        f"{cores}-core jobs: {sizes[cores][0]} run, {sizes[cores][1]} wait"
+        for cores in sorted(largest)
+    )
+    held = f"{used.cores} cores in use; {jobs or 'no jobs'}"
+    return held if quota is None else f"{held}; quota {quota:.6g} of {look.cores} cores"
+
+
+def _sizes(look: FirstLook, groups: Iterable[str]) -> dict[int, tuple[int, int]]:
+    """Cores → number of jobs that run and that wait."""
+    names = frozenset(groups)
+    running: Counter[int] = Counter()
+    pending: Counter[int] = Counter()
+    for held in look.snapshot.running:
+        running[held.cores] += held.jobs if held.group in names else 0
+    for waiting in look.snapshot.pending:
+        pending[waiting.cores] += waiting.jobs if waiting.group in names else 0
+    every = (+running) | (+pending)
+    return {cores: (running[cores], pending[cores]) for cores in sorted(every)}
+
+
+def _others(look: FirstLook, more: int) -> Iterator[str]:
+    """Jobs of no valid group, and groups that are not written; users write such names."""
+    other = usage_by_group(look.snapshot, [OTHER])[OTHER]
+    waiting = sum(other.pending_by_cores.values())
+    if other.cores or waiting:
+        fact = f"Jobs whose AccountingGroup begins with no valid name: {other.cores} cores in use"
+        yield from _comment(f"{fact}, {waiting} wait. They count as `other`.")
+    if more:
+        yield from _comment(f"{counted(more, 'group')} more with jobs: see `sharectl snapshot`.")
+
+
+def _pledges(look: FirstLook) -> Iterator[str]:
+    if not look.valid_quotas:
+        yield from _comment(f"No quotas, because {look.without_quotas}. Once there are some:")
+        yield "# pledges: {from: negotiator}"
+        return
+    nested = sorted(name for name in look.quotas if "." in name)
+    yield from _comment(
+        "Each group's pledge is its quota at the negotiator (GROUP_QUOTA), times the mean power of "
+        f"a core, {look.hs06 / look.cores:.4g} HS06 now."
+    )
+    if nested:
+        yield from _comment(
+            f"It has {counted(len(nested), 'quota')} of groups within these too; "
+            "docs/nested-groups.md tells how to steer them."
+        )
+    yield "pledges: {from: negotiator}"
+
+
+def _nodes(look: FirstLook) -> Iterator[str]:
+    nodes = len(look.snapshot.nodes)
+    share = max(_FIRST_SHARE, ceil(100 / nodes) / 100)
+    yield from _comment(
+        f"Nodes that plans may give targets: {nodes_in_share(share, nodes)} of {nodes}. "
+        'Write "*" for all of them.'
+    )
+    yield f"nodes: {flow({'controlled': write_share(share)})}"
+
+
+def _control(look: FirstLook) -> Iterator[str]:
+    sizes = _sizes(look, look.usage)
+    least, most = _MULTICORE_CORES
+    cores = {size: size * sum(jobs) for size, jobs in sizes.items() if least <= size <= most}
+    if not cores:
+        yield from _comment("No multicore job was seen. Write the cores that most of them request:")
+        yield "# control: {multicore_cores: 8}"
+        return
+    size = max(cores, key=lambda size: (cores[size], -size))
+    running, waiting = sizes[size]
+    yield from _comment(
+        f"Size of most multicore work: of the {size}-core jobs {running} run, {waiting} wait."
+    )
+    if size != 8:  # noqa: PLR2004 - as config.d has it
+        yield from _comment(f"On nodes write SHARECTL_MULTICORE_CORES = {size} too.")
+    yield f"control: {flow({'multicore_cores': size})}"
+
+
+def _pool(look: FirstLook) -> Iterator[str]:
+    keys: dict[str, object] = {}
+    if look.collector is not None:
+        keys["collector"] = look.collector
+        yield from _comment("Collector that was named to `sharectl init`.")
+    powers = [node.hs06_per_core * node.cores for node in look.published]
+    span = f"{min(powers):.6g} to {max(powers):.6g} HS06" if powers else ""
+    silent, default = len(look.silent), look.default_node_hs06
+    if not silent:
+        yield from _comment(f"All nodes publish their power, t1_wn_hs06: {span}.")
+    elif default is not None:
+        keys["default_node_hs06"] = default
+        yield from _comment(
+            f"{silent} of {len(look.snapshot.nodes)} nodes publish no t1_wn_hs06. Each is the "
+            "median of their cores times the median HS06 per core of the others, which publish "
+            f"{span}."
+        )
+    else:
+        yield from _comment(
+            f"No node publishes its power, t1_wn_hs06: each counts as {DEFAULT_NODE_HS06:g} HS06. "
+            "Let nodes publish it (docs/getting-started.md), or write the power of a typical one:"
+        )
+        yield "# pool: {default_node_hs06: }"
+    if keys:
+        yield f"pool: {flow(keys)}"
+
+
+def _publish(look: FirstLook) -> Iterator[str]:
+    yield from _comment(
+        f"Way of targets to the nodes, once it steers: by default a file in {STATE_DIRECTORY}, "
+        "which nodes mount (docs/transports.md)."
+    )
+    yield f"# publish: {flow([{'file': str(TARGETS_FILE)}])}"
+    identity, method = look.publisher or ("", "")
+    if look.publisher is None or identity.endswith(f"@{UNMAPPED}"):
+        yield from _comment(
+            "Ads in the collector, without a shared folder, do not work from here yet: it lets the "
+            "user who ran `sharectl init` advertise nothing, or does not authenticate it."
+        )
+        return
+    yield from _comment(
+        f"Ads in the collector, without a shared folder, work from here: it takes them from the "
+        f"user who ran `sharectl init`, by {method}. If cycles run as the same identity:"
+    )
+    yield f"# publish: {flow([{'collector': {'identity': printable(identity)}}])}"

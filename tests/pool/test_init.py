@@ -1,0 +1,137 @@
+"""`sharectl init` on a pool: what it writes passes the check, and a cycle observes with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.config.load import parse
+from sharectl.ledger.ledger import PLACE
+from tests.pool.deployed import CHECKOUT, jobs, still
+from tests.pool.sharectl_command import DEADLINE_SECONDS
+
+ACCESS = "ap-1.example.org"
+SPEC = BoxSpec(
+    execute_points=(
+        ExecutePoint("wn-001.example.org", cores=16, power_hs06=160.0),
+        ExecutePoint("wn-002.example.org", cores=8, power_hs06=None),
+    ),
+    access_points=(ACCESS,),
+    groups={"cms": 0.5, "alice": 0.25},
+)
+HOSTILE = (
+    "evil: {x\\n- y",
+    "mode: steer",
+    "a#b",
+    "-",
+    "no\\x1b[31m",
+    "x" * 50_000,
+)
+"""Groups that users write, as ClassAd strings."""
+
+
+def sharectl(box: Box, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sharectl", *words],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(CHECKOUT / "central"),
+            **box.client_environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def fill(box: Box) -> None:
+    """Jobs that run and wait, of groups with a quota, without one, and with impossible names."""
+    for group, cores, count in (("cms", 8, 1), ("lhcb.user", 1, 3), ("no", 1, 1)):
+        box.submit(jobs(group, cores, count, 600), ACCESS)
+    still(box, 5)
+    never = "requirements = False"
+    box.submit(jobs("cms.prod", 8, 4, 600, never), ACCESS)
+    for name in HOSTILE:
+        box.submit(jobs("", 1, 1, 600, never, f'+AccountingGroup = "{name}"'), ACCESS)
+
+
+def observed(box: Box, path: Path, folder: Path) -> None:
+    """Check the configuration, and run a cycle with it; its state lies in ``folder``."""
+    own = folder / "own.yaml"
+    own.write_text(path.read_text() + f"state_directory: {folder}\n")
+    checked = sharectl(box, "check", "config", "--config", str(own))
+    assert checked.returncode == 0, checked.stderr
+    done = sharectl(box, "cycle", "--config", str(own))
+    assert done.returncode == 0, done.stderr
+    assert "observe" in done.stdout + done.stderr
+    assert (folder / PLACE).exists()
+    assert not (folder / "sharectl.txt").exists()
+
+
+def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
+    fill(box)
+    path = tmp_path / "first.yaml"
+    done = sharectl(box, "init", "-o", str(path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{path}: 2 groups; now: sharectl check config\n"
+    text = path.read_text()
+    data = yaml.safe_load(text)
+    # wn-002 has 8 cores, and those of wn-001 have 10 HS06.
+    assert data == {
+        "mode": "observe",
+        "groups": {"cms": {}, "alice": {}},
+        "pledges": {"from": "negotiator"},
+        "nodes": {"controlled": "50%"},
+        "control": {"multicore_cores": 8},
+        "pool": {"default_node_hs06": 80},
+    }
+    for line in (
+        "# The collector told of 2 nodes with 24 cores, 240 HS06. 1 of 1 schedd told of jobs.",
+        "  # 8 cores in use; 8-core jobs: 1 run, 4 wait; quota 12 of 24 cores",
+        "  # 0 cores in use; no jobs; quota 6 of 24 cores",
+        "  # lhcb: {pledge_hs06: }",
+        '  # "no": {pledge_hs06: }',
+    ):
+        assert line in text.splitlines(), text
+    others = f"no valid name: 0 cores in use, {len(HOSTILE)} wait. They count as"
+    assert f"# Jobs whose AccountingGroup begins with {others}" in text
+    assert not [name for name in HOSTILE if len(name) > 1 and name[:7] in text]
+    assert text.replace("\n", "").isprintable()
+    again = sharectl(box, "init", "-o", str(path))
+    assert (again.returncode, path.read_text()) == (74, text)
+    assert "is there already" in again.stderr
+    (state := tmp_path / "state").mkdir()
+    observed(box, path, state)
+
+
+def test_a_pool_without_quotas(box: Box, tmp_path: Path) -> None:
+    fill(box)
+    central = box.spec.central_point
+    box.write_config(central, "GROUP_NAMES =\n")
+    box.reconfig(central)
+    asked = ["condor_config_val", "-negotiator", "GROUP_NAMES"]
+    box.wait_until(lambda: "cms" not in box.run(asked, check=False).stdout, 60, "no groups")
+    try:
+        printed = sharectl(box, "init", "--collector", f"127.0.0.1:{box.port}")
+    finally:
+        box.write_config(central, "")
+        box.reconfig(central)
+        box.wait_until(lambda: "cms" in box.run(asked, check=False).stdout, 60, "groups again")
+    assert (printed.returncode, printed.stderr) == (0, "")
+    config = parse(printed.stdout, "printed")
+    # Equal parts of all nodes' power.
+    assert {name: group.pledge_hs06 for name, group in config.groups.items()} == {
+        "cms": 80.0,
+        "lhcb": 80.0,
+        "no": 80.0,
+    }
+    assert config.pool.collector == f"127.0.0.1:{box.port}"
+    path = tmp_path / "first.yaml"
+    path.write_text(printed.stdout)
+    observed(box, path, tmp_path)
