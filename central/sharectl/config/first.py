@@ -271,7 +271,7 @@ def _pool(look: FirstLook) -> Iterator[str]:
     elif default is not None:
         keys["default_node_hs06"] = default
         yield from _comment(
-            f"{silent} of {len(look.snapshot.nodes)} nodes publish no t1_wn_hs06. Each is the "
+            f"{silent} of {len(look.snapshot.nodes)} nodes publish no t1_wn_hs06 and count as the "
             "median of their cores times the median HS06 per core of the others, which publish "
             f"{span}."
         )

@@ -131,7 +131,7 @@ def test_without_a_sound_quota_the_reason_is_told(values: dict[str, str], why: s
         (
             (*NODES, node("wn-a", 8, 50.0, power_assumed=True)),
             {"default_node_hs06": 80},
-            "1 of 41 nodes publish no t1_wn_hs06.",
+            "1 of 41 nodes publish no t1_wn_hs06 and count as",
         ),
     ],
 )
