@@ -24,7 +24,7 @@ help:
 	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
 	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
-	@echo "make man    sharectl.1 and sharectl.yaml.5, in build/man"
+	@echo "make man    sharectl.1 and sharectl.yaml.5, in dist/man"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
 
@@ -68,7 +68,7 @@ bench: tools venv
 # The same commit gives the same bytes.
 man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 man: venv
-	$(PYTHON) packaging/man.py build/man
+	$(PYTHON) packaging/man.py dist/man
 
 venv: $(VENV)/.complete
 
