@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
 import sys
@@ -115,7 +116,9 @@ def test_without_a_terminal_nothing_is_written(
     assert (code, machine.files) == (1, before)
     assert "+# sharectl on an execute point" in out
     assert "nothing was written; --yes writes it" in err
-    # End of input at a terminal is no consent either.
+    # Nor are a pipe with an answer, and the end of input at a terminal, consent.
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert (machine.run("install")[0], machine.files) == (1, before)
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     assert (machine.run("install")[0], machine.files) == (1, before)
 
