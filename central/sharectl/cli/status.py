@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
@@ -32,6 +32,8 @@ from sharectl.words import counted, printable
 if TYPE_CHECKING:  # rich is for --watch alone
     from rich.text import Text
 
+Look = Callable[..., dict[str, Any]]
+"""Question such as `look_at_nodes`."""
 WATCH_SECONDS, MOST_WATCH_SECONDS = 10, 3600
 _EPILOG = f"""\
 Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
@@ -60,6 +62,9 @@ class Status(NamedTuple):
     status: dict[str, Any]
     off: Optional[Disabled]
     problems: list[str]
+    state: State
+    of_future: Optional[str]
+    """Problem of a state that a clock ahead has left; among ``problems`` too."""
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -81,13 +86,17 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _look(arguments: argparse.Namespace) -> Status:
-    config = options.config_of(arguments)
+    return look_with(options.config_of(arguments))
+
+
+def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
+    """Status now; ``ask`` asks the collector for the nodes."""
     now = int(time.time())
     off = in_force(wiring.switch_of(config).disabled(), now)
     store = wiring.state_of(config)
     state, of_future = of_now(store.load(), now)
     cycle, published = store.last_cycle(), places(config, now, state.sequence)
-    nodes = _nodes(config, now, _awaited(published, state, now))
+    nodes = _nodes(config, now, _awaited(published, state, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
         "now": now,
@@ -102,7 +111,8 @@ def _look(arguments: argparse.Namespace) -> Status:
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
     problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
-    return Status(status, off, [*problems, of_future] if of_future else problems)
+    problems += [of_future] if of_future else []
+    return Status(status, off, problems, state, of_future)
 
 
 def _trends(config: Config, cycle: dict[str, Any]) -> dict[str, float]:
@@ -135,9 +145,9 @@ def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited
     )
 
 
-def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
+def _nodes(config: Config, now: int, awaited: Awaited, ask: Look) -> dict[str, Any]:
     stale_seconds = config.nodes.job_ctl_stale_seconds
-    look = partial(look_at_nodes, now=now, stale_seconds=stale_seconds, awaited=awaited)
+    look = partial(ask, now=now, stale_seconds=stale_seconds, awaited=awaited)
     try:
         seen = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
     except PoolUnavailableError as error:

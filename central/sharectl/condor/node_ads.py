@@ -194,8 +194,13 @@ def status_of(
     Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
     that should find some. ``stale_seconds`` is for nodes that do not say; see `code_of`.
     """
-    # First: it sets the time of the last run as if the ad had just been sent.
-    codes = [_code(ad, now, stale_seconds, awaited) for ad in ads]
+    return counts_of(ads, codes_of(ads, now, stale_seconds, awaited), now, awaited)
+
+
+def counts_of(
+    ads: Sequence[Any], codes: Sequence[tuple[str, bool]], now: int, awaited: Awaited
+) -> dict[str, Any]:
+    """Counts of `status_of` for slots whose codes are known already, see `codes_of`."""
     grace = [ad for ad in ads if in_grace(ad, now)]
     switches = [switched_off(ad) for ad in ads]
     idle_cores: Counter[str] = Counter()
@@ -214,6 +219,17 @@ def status_of(
         "idle_cores": dict(idle_cores),
         "idle_grace_cores": sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
     }
+
+
+def codes_of(
+    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited
+) -> list[tuple[str, bool]]:
+    """Code of each slot, and whether it keeps a target away; parameters as of `status_of`.
+
+    It sets the time of the last run as if each ad had just been sent: ask once, and before
+    `has_target`.
+    """
+    return [_code(ad, now, stale_seconds, awaited) for ad in ads]
 
 
 def _names(ad: Any) -> tuple[str, str]:

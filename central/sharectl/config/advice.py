@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sharectl.config import laws
@@ -42,9 +42,9 @@ def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
 # ---- this machine
 
 
-def unit_of() -> Unit:
-    """Unit that is installed, with its drop-ins."""
-    command = ["systemctl", "show", SERVICE, f"--property={','.join(_SETTINGS)}"]
+def unit_of(name: str = SERVICE, settings: Sequence[str] = _SETTINGS) -> Unit:
+    """Unit that is installed, with its drop-ins; ``settings`` begin with LoadState."""
+    command = ["systemctl", "show", name, f"--property={','.join(settings)}"]
     try:
         shown = subprocess.run(
             command,
