@@ -54,8 +54,8 @@ _WORDS = {
     "SHARECTL_DISABLED_FILE": ("invalid path", r"/[A-Za-z0-9._/+@%-]+"),
 }
 _LEFT_OVER = re.compile(
-    r".*(\.(bak|backup|orig|old|save|saved|disabled|off|tmp|swp|swo|example|sample|dpkg-new"
-    r"|dpkg-bak|ucf-\w+)|_bak)",
+    r"(.*(\.(bak|backup|orig|old|save|saved|disabled|off|tmp|swp|swo|example|sample|dpkg-new"
+    r"|dpkg-bak|ucf-\w+)|_bak))|(?P<of>[^.].*)(~|\.(rpmsave|rpmnew|dpkg-old|dpkg-dist|cfsaved))",
     re.IGNORECASE,
 )
 _SOURCES = re.compile(
@@ -73,23 +73,31 @@ _SENSORS = ("t1_overheat",)
 
 @CHECKS.rule()
 def file_names(subject: SnippetSubject) -> Iterator[Finding]:
-    """Files that HTCondor reads though they look put aside, and folders without sharectl's."""
+    """Files whose names make HTCondor read what looks put aside, or ignore what looks in use."""
+    excluded = subject.configuration.excluded.search
     for path in _files(subject):
-        if _LEFT_OVER.fullmatch(path.name):
+        put_aside = _LEFT_OVER.fullmatch(path.name)
+        if put_aside and not excluded(path.name):
             yield finding("read though put aside", str(path))
+        elif put_aside and put_aside["of"] and not path.with_name(put_aside["of"]).exists():
+            level, name = Level.ADVICE, put_aside["of"]
+            yield finding("ignored", str(path), level=level, of=name)
+
+
+@CHECKS.rule()
+def none_of_ours(subject: SnippetSubject) -> Iterator[Finding]:
+    """Folders without files of sharectl's."""
     source = subject.configuration.source
     if not subject.our_files:
         yield finding("none of ours", str(source.directory or source.main_file))
 
 
 def _files(subject: SnippetSubject) -> Iterator[Path]:
-    """Files of the folders that HTCondor reads."""
+    """Files of the folders that HTCondor reads, and those that it ignores there."""
     configuration = subject.configuration
     directory = configuration.source.directory
     for folder in configuration.folders if directory is None else (directory,):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.is_file() and not configuration.excluded.search(path.name):
-                yield path
+        yield from (path for path in sorted(folder.glob("*")) if path.is_file())
 
 
 @CHECKS.rule()
