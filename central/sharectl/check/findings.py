@@ -29,6 +29,8 @@ class Level(str, Enum):
     """Starves jobs, ends a daemon or has no effect."""
     ADVICE = "advice"
     """Works, and could be safer."""
+    UNKNOWN = "unknown"
+    """Cannot be told from here."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,23 @@
-"""``sharectl check config`` and ``sharectl check snippets``, and the output of every check."""
+"""``sharectl check config``, ``snippets`` and ``pool``, and the output of every check."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
 from sharectl.cli import options
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, SharectlError
 from sharectl.words import counted, printable
+
+if TYPE_CHECKING:  # the other checks start without the pool's
+    from sharectl.check.pool import PoolReport
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)(?:=(.*\S.*))?", re.DOTALL)
 
@@ -103,6 +108,11 @@ def add_check_arguments(
         action="store_true",
         help=f"put {folders} on top of what this machine's HTCondor reads instead",
     )
+    list_checks(parser, checks)
+
+
+def list_checks(parser: argparse.ArgumentParser, checks: Sequence[Check]) -> None:
+    """Add the list of checks to the help."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(len(check.id) for check in checks)
     listed = "\n".join(f"  {check.id:{width}}  {check.holds}" for check in checks)
@@ -127,6 +137,117 @@ def show(
     return 1 if has_errors(findings) else 0
 
 
+# ---- pool
+
+_NAGIOS = {"fail": (2, "CRITICAL"), "warn": (1, "WARNING"), "unknown": (3, "UNKNOWN")}
+"""State of a check, the worst first -> exit code and word of monitoring plugins."""
+_STATES = ("ok", "warn", "fail", "unknown")
+_NAGIOS_CHARACTERS = 1000
+_SHOWN_CHARACTERS = 600
+"""Text of a finding: what daemons and ads say is bounded."""
+
+
+def _add_pool(parser: argparse.ArgumentParser) -> None:
+    from sharectl.check.pool_subject import CHECKS
+
+    output = parser.add_mutually_exclusive_group()
+    options.add(output, "--json")
+    output.add_argument(
+        "--nagios",
+        action="store_true",
+        help="print one line with perfdata; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN",
+    )
+    list_checks(parser, CHECKS)
+
+
+def _pool(arguments: argparse.Namespace) -> int:
+    """Print what each check of the pool found; 1 for more than advice, or as ``--nagios`` says."""
+    from sharectl.check.pool_subject import CHECKS
+
+    try:
+        report = _report_of(arguments)
+    except SharectlError as error:
+        if not arguments.nagios:
+            raise
+        print(_nagios_text(f"SHARECTL UNKNOWN - {error}"))
+        return 3
+    if arguments.nagios:
+        return _print_nagios(report)
+    seen = {"states": report.states, "evidence": dict(report.evidence)}
+    content = {**seen, **as_content(report.findings, CHECKS)}
+    options.show(arguments, "pool", content, partial(_print_pool, report))
+    return 1 if has_errors(report.findings) else 0
+
+
+def _report_of(arguments: argparse.Namespace) -> PoolReport:
+    from sharectl.check.pool import check, look_of, without_bindings
+    from sharectl.check.pool_subject import PoolSubject
+    from sharectl.cli.status import look_with, problems_of
+
+    config = options.config_of(arguments)
+    if report := without_bindings():
+        return report
+    seen = look_with(config, look_of(config))
+    status, now = seen.status, seen.status["now"]
+    look = status["nodes"].pop("look", None)
+    # Each part alone: nodes are the business of the checks.
+    quiet = {
+        "nodes": {**status["nodes"], "problem": None, "refusing": {}},
+        "blocks": {"free": [], "failing": []},
+        "last_cycle": {},
+    }
+    still = {**status, **quiet, "published": [], "disabled": None, "mode": None}
+    parts = {
+        "place": {**status, **quiet},
+        "cycle": {**still, "last_cycle": status["last_cycle"]},
+        "free": {**still, "blocks": status["blocks"]},
+    }
+    patience_seconds = config.nodes.job_ctl_stale_seconds
+    problems = {name: list(problems_of(part, patience_seconds)) for name, part in parts.items()}
+    problems["future"] = [seen.of_future] if seen.of_future else []
+    return check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
+
+
+def _print_pool(report: PoolReport, to: TextIO) -> None:
+    from sharectl.check.pool import STATES
+    from sharectl.report.tables import print_table
+
+    rows: list[tuple[str, str, str, str]] = []
+    states = report.states
+    for name, state in states.items():
+        rows.append((name, state, report.evidence.get(name, "-"), "-"))
+        rows += [
+            ("", STATES[finding.level], f"{finding.place}: {finding.fault}", finding.remedy)
+            for finding in report.findings
+            if finding.id == name
+        ]
+    cells = ([printable(cell, _SHOWN_CHARACTERS) for cell in row] for row in rows)
+    print_table("pool", ("check", "is", "seen", "do"), cells, to)
+    counts = Counter(states.values())
+    print(", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state]), file=to)
+
+
+def _print_nagios(report: PoolReport) -> int:
+    """Print a line as monitoring plugins do; returns the exit code."""
+    from sharectl.check.pool import STATES
+
+    counts = Counter(report.states.values())
+    code, word = next((row for state, row in _NAGIOS.items() if counts[state]), (0, "OK"))
+    worst_first = sorted(report.findings, key=lambda finding: list(STATES).index(finding.level))
+    text = "; ".join(f"{finding.id}: {finding.place}: {finding.fault}" for finding in worst_first)
+    data = [f"{state}={counts[state]}" for state in _STATES]
+    for name, value in report.figures.items():
+        data.append(f"{name}={value}{'s' if name.endswith('_seconds') else ''}")
+    summary = text or f"{counted(counts['ok'], 'check')} ok"
+    print(f"{_nagios_text(f'SHARECTL {word} - {summary}')} | {' '.join(data)}")
+    return code
+
+
+def _nagios_text(text: str) -> str:
+    """Text on one line without the sign that begins perfdata."""
+    return printable(" ".join(text.replace("|", "/").split()), _NAGIOS_CHARACTERS)
+
+
 _CHECKS = {
     "config": options.Verb(
         _config, summary="validate the YAML file and print it with the defaults filled in"
@@ -136,6 +257,12 @@ _CHECKS = {
         _add_snippets,
         ("--json",),
         "what files of config.d make of a node, in HTCondor's own parser",
+    ),
+    "pool": options.Verb(
+        _pool,
+        _add_pool,
+        ("--config",),
+        "look for what keeps a running pool from being steered, or its figures from being right",
     ),
 }
 VERBS = {"check": options.with_actions("check", _CHECKS)}

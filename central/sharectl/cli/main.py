@@ -37,7 +37,7 @@ VERBS = {
     "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
     "ledger": "what was recorded of every cycle: its size, export, import, check",
-    "check": "check the configuration or snippets before use (policies: `consumption check`)",
+    "check": "check the configuration, snippets, or a running pool (policies: `consumption check`)",
     "snippets": "put sharectl's HTCondor configuration in place on this machine, or take it away",
     "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",

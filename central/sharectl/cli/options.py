@@ -106,7 +106,7 @@ _SHARED: Mapping[str, dict[str, Any]] = {
 }
 
 
-def add(parser: argparse.ArgumentParser, *options: str, **changes: Any) -> None:
+def add(parser: argparse._ActionsContainer, *options: str, **changes: Any) -> None:
     """Add shared options; ``changes`` go before their keywords of argparse."""
     for option in options:
         parser.add_argument(option, **{**_SHARED[option], **changes})

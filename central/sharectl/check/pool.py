@@ -1,0 +1,169 @@
+"""Checks of a running pool: a table over its ads, its daemons, and the machine of the cycles."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl import __version__
+from sharectl.check.findings import Finding, Level, some
+from sharectl.check.pool_machine import CONFIGURATION
+from sharectl.check.pool_rules import OUR_CRON_KNOBS, daemons_of, to_ask
+from sharectl.check.pool_subject import CHECKS, MOST_SHOWN, PoolSubject, finding
+from sharectl.check.snippet_subject import CLAUSES, SnippetSubject, subject_of
+from sharectl.condor.configuration import source_of
+from sharectl.condor.daemons import bindings
+from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool, version_of
+from sharectl.config.advice import unit_of
+from sharectl.config.model import Config
+from sharectl.errors import InputError
+from sharectl.plan.nodes import ControlledConstraint
+from sharectl.times import span
+from sharectl.words import counted
+
+__all__ = ["CHECKS", "FAIL", "OK", "UNKNOWN", "WARN", "PoolReport", "check", "look_of"]
+
+OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
+STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
+"""Levels, the worst first -> state of a check."""
+OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "defrag")
+"""Checks that need the collector's answer."""
+
+_CONFIGURATIONS = Path("/etc/sharectl")
+
+
+@dataclass(frozen=True)
+class PoolReport:
+    """Findings, and what each check saw."""
+
+    findings: tuple[Finding, ...]
+    """By check, in the order of `CHECKS`."""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    """Check -> facts that hold whether or not something is found."""
+    figures: Mapping[str, int] = field(default_factory=dict)
+    """Name with a unit -> number, for monitoring."""
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Check -> `OK`, `WARN`, `FAIL` or `UNKNOWN`, whichever of its findings is worst."""
+        levels = {
+            check.id: {f.level for f in self.findings if f.id == check.id} for check in CHECKS
+        }
+        return {
+            check: next((state for level, state in STATES.items() if level in seen), OK)
+            for check, seen in levels.items()
+        }
+
+
+def look_of(config: Config) -> Callable[..., dict[str, Any]]:
+    """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
+    by = config.nodes.controlled
+    constraints = [by.expression] if isinstance(by, ControlledConstraint) else []
+    return partial(look_at_pool, clauses=CLAUSES, constraints=constraints)
+
+
+def without_bindings() -> Optional[PoolReport]:
+    """Report of a machine whose bindings of HTCondor cannot be loaded; None if they can."""
+    try:
+        bindings()
+    except ImportError as error:
+        why = "HTCondor's bindings cannot be loaded"
+        others = [Finding("-", why, "-", Level.UNKNOWN, check.id) for check in CHECKS[1:]]
+        return PoolReport((finding("no bindings", "htcondor2", why=error), *others))
+    return None
+
+
+def check(subject: PoolSubject) -> PoolReport:
+    """Findings about a pool; daemons are asked here, and HTCondor reads its configuration."""
+    look, answers = subject.look, {}
+    if look is not None:
+        answers = ask_daemons(look, to_ask(look.slots), OUR_CRON_KNOBS, subject.config.pool)
+    name = timer_of(subject.file)
+    timer = unit_of(name, ("LoadState", "ActiveState"))
+    with CondorProcess() as process:
+        local, refused = _local(process)
+        whole = replace(
+            subject, answers=answers, local=local, refused=refused, timer=timer, timer_name=name
+        )
+        findings = CHECKS.findings(whole)
+    if look is None:
+        order = [check.id for check in CHECKS]
+        silent = "the collector did not answer"
+        findings += [Finding("-", silent, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR]
+        findings.sort(key=lambda result: order.index(result.id))
+    return PoolReport(tuple(findings), dict(_evidence(whole)), _figures(whole))
+
+
+def timer_of(file: Path) -> str:
+    """Timer that runs cycles with the configuration in ``file``."""
+    is_one_of_several = file.parent == _CONFIGURATIONS and file.stem != "sharectl"
+    return f"sharectl@{file.stem}.timer" if is_one_of_several else "sharectl.timer"
+
+
+def _local(
+    process: CondorProcess,
+) -> tuple[Optional[SnippetSubject], Optional[UnreadableConfigurationError]]:
+    """HTCondor's configuration of this machine, or why it cannot be read; neither without one."""
+    try:
+        return subject_of(source_of(None, with_local=False), process, {}), None
+    except InputError:
+        return None, None
+    except UnreadableConfigurationError as error:
+        return None, error
+
+
+def _figures(subject: PoolSubject) -> dict[str, int]:
+    taken_at, nodes = subject.cycle.get("taken_at"), subject.status["nodes"]
+    age = {"last_cycle_age_seconds": subject.now - taken_at} if taken_at is not None else {}
+    counts = {name: nodes[name] for name in ("slots", "with_target") if name in nodes}
+    return {**age, **counts}
+
+
+def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
+    versions = Counter(
+        (kind, ".".join(map(str, daemon.version)) or "unknown")
+        for kind, daemons in daemons_of(subject).items()
+        for daemon in daemons
+    )
+    seen = [f"{counted(count, kind)} {version}" for (kind, version), count in versions.items()]
+    own = ".".join(map(str, version_of(bindings().version())))
+    here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
+    yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
+    if subject.local is None and subject.refused is None:
+        yield CONFIGURATION, "no configuration of HTCondor's daemons on this machine"
+    if "taken_at" in subject.cycle:
+        age, state = span(subject.now - subject.cycle["taken_at"]), subject.timer.get("ActiveState")
+        yield "timer", f"last cycle {age} ago; timer of systemd: {state or 'not installed'}"
+    if subject.look is not None:
+        yield from _evidence_of_pool(subject, subject.look)
+
+
+def _evidence_of_pool(subject: PoolSubject, look: PoolLook) -> Iterator[tuple[str, str]]:
+    answered = Counter(
+        name.split()[0] for name, answer in subject.answers.items() if answer.source.problem is None
+    )
+    others = (counted(answered[kind], kind) for kind in ("negotiator", "schedd", "startd"))
+    yield "reach", ", ".join(["collector", *others])
+    skews = [
+        abs(daemon.ahead_seconds or 0)
+        for kind, daemons in daemons_of(subject).items()
+        for daemon in daemons
+        if kind != "collector"
+    ]
+    most = max(skews, default=0)
+    yield "clocks", f"{len(skews)} daemons, at most {most} s from the collector's"
+    snippets, nodes = sum(slot.has_snippet for slot in look.slots), subject.status["nodes"]
+    yield "groups", f"asked {counted(answered['schedd'], 'access point')}"
+    yield "cron", f"asked {answered['startd']} of {counted(snippets, 'slot')} with the snippet"
+    yield "start", f"{snippets} of {counted(len(look.slots), 'slot')} have the snippet"
+    off = nodes["disabled"] + nodes["disabled_by_knob"]
+    controlled, acting = len(subject.controlled), nodes["with_target"]
+    yield "nodes", f"{controlled} under control, {acting} with a target, {off} switched off"
+    drain, daemons = sum(slot.is_draining for slot in look.slots), look.daemons["Defrag"]
+    yield "defrag", f"{counted(len(daemons), 'condor_defrag')}, {counted(drain, 'slot')} drained"

@@ -1,0 +1,316 @@
+"""Checks of a pool by the ads in its collector, and by what its daemons answer."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Callable, TypeVar
+
+from sharectl.check import snippet_rules
+from sharectl.check.findings import Finding, Level
+from sharectl.check.pool_subject import (
+    CHECKS,
+    PoolSubject,
+    divided,
+    finding,
+    named,
+    of_slots,
+)
+from sharectl.check.snippet_subject import CLAUSES, CRON_JOBS, CRON_KNOBS, SnippetSubject
+from sharectl.condor.configuration import ConfigSource, Configuration
+from sharectl.condor.deadline import Answer
+from sharectl.condor.library import CondorProcess
+from sharectl.condor.pool_look import (
+    CLOCKS_DIFFER_SECONDS,
+    MOST_ASKED,
+    DaemonLook,
+    SlotLook,
+    missing_clauses,
+    words_of,
+)
+from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.words import counted
+
+OLDEST = (23, 9, 6)
+"""Oldest version of HTCondor that pool tests run on."""
+JOB = "JOB_CTL"
+"""STARTD_CRON job that looks for targets."""
+OUR_JOBS = (JOB, "SHARECTL_OFF", "MC_GRACE")
+OUR_CRON_KNOBS = (
+    CRON_JOBS,
+    *(f"STARTD_CRON_{job}_{knob}" for job in OUR_JOBS for knob in CRON_KNOBS),
+    f"STARTD_CRON_{JOB}_PERIOD",
+)
+"""Knobs that some nodes are asked for."""
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_GROUP = re.compile(r"\b(AcctGroup|AccountingGroup)\b", re.IGNORECASE)
+_OWN = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
+_WITHOUT_DEADLINE = "see its log there: it is busy or hangs"
+Key = TypeVar("Key")
+
+
+def grouped(
+    slots: Sequence[SlotLook], key: Callable[[SlotLook], Key]
+) -> Iterator[tuple[Key, list[SlotLook]]]:
+    """Slots by a key that is not empty, the largest groups first."""
+    groups: defaultdict[Key, list[SlotLook]] = defaultdict(list)
+    for slot in slots:
+        if key(slot):
+            groups[key(slot)].append(slot)
+    yield from sorted(groups.items(), key=lambda row: -len(row[1]))
+
+
+def daemons_of(subject: PoolSubject) -> dict[str, list[DaemonLook]]:
+    """Kind for people -> daemons."""
+    if subject.look is None:
+        return {}
+    machines = {slot.machine: slot.daemon for slot in subject.slots}
+    others = {kind.lower(): list(daemons) for kind, daemons in subject.look.daemons.items()}
+    return {**others, "execute point": list(machines.values())}
+
+
+@CHECKS.rule()
+def too_old(subject: PoolSubject) -> Iterator[Finding]:
+    """Daemons that are older than what sharectl is tested with."""
+    for kind, daemons in daemons_of(subject).items():
+        old = [daemon for daemon in daemons if daemon.version and daemon.version < OLDEST]
+        if old:
+            place = named(daemon.name for daemon in old)
+            versions = sorted({".".join(map(str, daemon.version)) for daemon in old})
+            yield finding(
+                "too old",
+                place,
+                level=Level.ADVICE,
+                count=counted(len(old), kind),
+                versions=named(versions),
+                oldest=".".join(map(str, OLDEST)),
+            )
+
+
+def problems_of(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
+    """Problem -> daemons that have it; those that differ in numbers, as of ports, are one."""
+    alike: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for name, answer in answers.items():
+        if problem := answer.source.problem:
+            alike[re.sub(r"\d+", "", problem)][name] = problem
+    return {next(iter(names.values())): list(names) for names in alike.values()}
+
+
+@CHECKS.rule()
+def silent(subject: PoolSubject) -> Iterator[Finding]:
+    """Daemons that do not answer."""
+    if problem := subject.status["nodes"].get("problem"):
+        yield finding("silent", "collector", **divided(problem.removeprefix("collector: "), "-"))
+    pledges = subject.config.pledges.source
+    for kind, is_needed in (("schedd", True), ("negotiator", pledges == "negotiator")):
+        level = Level.ERROR if is_needed else Level.ADVICE
+        for problem, names in problems_of(subject.of(kind)).items():
+            words = divided(problem, _WITHOUT_DEADLINE)
+            yield finding("silent", named(names), level=level, **words)
+
+
+@CHECKS.rule()
+def absent(subject: PoolSubject) -> Iterator[Finding]:
+    """Daemons that the collector does not know."""
+    if subject.look is None:
+        return
+    present = {daemon.name.lower() for daemon in subject.look.daemons["Schedd"]}
+    for name in subject.config.pool.schedds:
+        if name.lower() not in present:
+            yield finding("absent", f"schedd {name}", knob="pool.schedds")
+    for kind in ("Schedd", "Negotiator"):
+        if not subject.look.daemons[kind]:
+            yield finding("absent", kind.lower(), knob="pool.collector")
+
+
+@CHECKS.rule()
+def clocks(subject: PoolSubject) -> Iterator[Finding]:
+    """Clocks that differ."""
+    for problem in subject.problems.get("future", ()):
+        yield finding("future", "this machine", **divided(problem, "-"))
+    ahead = subject.look.ahead_seconds if subject.look is not None else 0
+    if ahead:
+        way = "ahead of" if ahead > 0 else "behind"
+        yield finding("collector", "collector", seconds=abs(ahead), way=way)
+    for way, sign in (("ahead of", 1), ("behind", -1)):
+        for kind, daemons in daemons_of(subject).items():
+            # A collector renews its ad of itself in place, with the time of its last update.
+            wrong = {
+                daemon.name: seconds
+                for daemon in daemons
+                if kind != "collector"
+                and (seconds := sign * (daemon.ahead_seconds or 0)) > CLOCKS_DIFFER_SECONDS
+            }
+            if wrong:
+                yield finding(
+                    "nodes",
+                    named(wrong),
+                    count=counted(len(wrong), kind),
+                    seconds=CLOCKS_DIFFER_SECONDS,
+                    way=way,
+                    most=max(wrong.values()),
+                )
+
+
+# ---- access points
+
+
+@CHECKS.rule()
+def chosen_groups(subject: PoolSubject) -> Iterator[Finding]:
+    """Access points on which users choose their group."""
+    answers = subject.of("schedd")
+    yield from unknown("unknown groups", answers)
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for name, answer in answers.items():
+        if answer.value is not None and (why := why_chosen(answer.value)):
+            places[why].append(name)
+    for why, names in places.items():
+        yield finding("chosen", named(names), level=Level.ADVICE, why=why)
+
+
+def why_chosen(knobs: Mapping[str, str]) -> str:
+    """Way for users to choose their group; empty if the access point assigns or tests it."""
+    words = {name: words_of(text) for name, text in knobs.items()}
+    immutable = {word.lower() for word in words.get("immutable_job_attrs", ())}
+    if missing := [name for name in _OWN if name.lower() not in immutable]:
+        return f"IMMUTABLE_JOB_ATTRS has no {', '.join(missing)}"
+    rules = {name: text for name, text in knobs.items() if not name.endswith(("names", "attrs"))}
+    if not any(_GROUP.search(text) for text in rules.values()):
+        return "no job transform and no submit requirement is about groups"
+    return ""
+
+
+# ---- execute points
+
+
+def to_ask(slots: Sequence[SlotLook]) -> list[DaemonLook]:
+    """Execute points to ask for their knobs: with the snippet, of different kinds first."""
+    slots = [slot for slot in slots if slot.has_snippet]
+    kinds = {
+        (slot.daemon.version, slot.missing, slot.stale_seconds, slot.code): slot for slot in slots
+    }
+    chosen = {slot.machine: slot.daemon for slot in (*kinds.values(), *slots)}
+    return list(chosen.values())[:MOST_ASKED]
+
+
+def unknown(kind: str, answers: Mapping[str, Answer]) -> Iterator[Finding]:
+    """Findings about daemons that did not answer."""
+    for problem, names in problems_of(answers).items():
+        why = divided(problem, "")["fault"]
+        yield finding(kind, named(names), level=Level.UNKNOWN, why=why)
+
+
+@CHECKS.rule()
+def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
+    """STARTD_CRON jobs of the nodes that were asked, and of this machine."""
+    if subject.local is not None and subject.local.has_clauses:
+        yield from snippet_rules.cron_job(subject.local)
+    stale_seconds = {slot.daemon.name: slot.stale_seconds for slot in subject.slots}
+    answers = subject.of("startd")
+    yield from unknown("unknown knobs", answers)
+    places: defaultdict[Finding, list[str]] = defaultdict(list)
+    with CondorProcess() as process:
+        for name, answer in answers.items():
+            node = name.partition(" ")[2]
+            knobs = answer.value
+            if knobs is not None:
+                for result in cron_faults(knobs, stale_seconds.get(node, 0), process):
+                    places[result].append(node.rpartition("@")[2])
+    for result, names in places.items():
+        yield replace(result, place=f"{named(names)} {result.place}".rstrip())
+
+
+def cron_faults(
+    knobs: Mapping[str, str], stale_seconds: int, process: CondorProcess
+) -> Iterator[Finding]:
+    """Faults of a node by its knobs, with the knob as place."""
+    listed = [job for job in words_of(knobs.get(CRON_JOBS.lower(), "")) if job.upper() in OUR_JOBS]
+    values = {**knobs, CRON_JOBS.lower(): " ".join(listed)}
+    node = Configuration("node", ConfigSource(), values=values)
+    yield from snippet_rules.cron_job(SnippetSubject(node, process))
+    if JOB not in map(str.upper, listed):
+        yield finding("not listed", CRON_JOBS, job=JOB)
+    period = knobs.get(f"STARTD_CRON_{JOB}_PERIOD".lower(), "")
+    match = re.fullmatch(r"(\d{1,9})\s*([smh]?)\w*", period.strip(), re.IGNORECASE)
+    if match and stale_seconds and int(match[1]) * _SECONDS[match[2].lower()] > stale_seconds:
+        place = f"STARTD_CRON_{JOB}_PERIOD"
+        yield finding("too seldom", place, job=JOB, period=period, stale=stale_seconds)
+
+
+@CHECKS.rule()
+def clauses(subject: PoolSubject) -> Iterator[Finding]:
+    """Nodes with the snippet whose START is another one."""
+    # While a node drains, another expression stands in the place of START.
+    slots = [slot for slot in subject.slots if slot.has_snippet and not slot.is_draining]
+    for kind, rows in (
+        ("without clauses", grouped(slots, lambda slot: slot.missing)),
+        ("unpublished clauses", grouped(slots, lambda slot: slot.undefined)),
+    ):
+        for names, of_names in rows:
+            yield of_slots(kind, of_names, names=list(names))
+
+
+@CHECKS.rule()
+def stale(subject: PoolSubject) -> Iterator[Finding]:
+    """Nodes whose attributes are too old for START."""
+    for code, slots in grouped(subject.slots, lambda slot: slot.code):
+        if code in (STALE, NEVER_RAN):
+            yield of_slots("stale", slots, code=code, remedy=REMEDIES[code])
+    otherwise = subject.config.nodes.job_ctl_stale_seconds
+    old = [
+        slot for slot in subject.slots if slot.grace_age_seconds > (slot.stale_seconds or otherwise)
+    ]
+    if old:
+        age = max(slot.grace_age_seconds for slot in old)
+        yield of_slots("stale grace", old, age=age)
+
+
+@CHECKS.rule()
+def nodes(subject: PoolSubject) -> Iterator[Finding]:
+    """Nodes that refuse what is published, cannot get it, or do not act on it."""
+    for code, slots in grouped(subject.slots, lambda slot: slot.code if slot.refuses else ""):
+        if code not in (STALE, NEVER_RAN, NOT_PUBLISHED):
+            yield of_slots("refuses", slots, code=code, remedy=REMEDIES[code])
+    bare = [
+        slot
+        for slot in subject.slots
+        if not slot.has_snippet and slot.machine in subject.controlled
+    ]
+    if bare:
+        level = Level.ADVICE if subject.observes else Level.ERROR
+        remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
+        yield of_slots("without snippet", bare, level=level, remedy=remedy)
+    if names := sorted(subject.state.unheeding):
+        count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds
+        yield finding("unheeding", named(names), level=Level.ADVICE, count=count, seconds=seconds)
+
+
+# ---- condor_defrag
+
+
+@CHECKS.rule()
+def defrag(subject: PoolSubject) -> Iterator[Finding]:
+    """condor_defrag that drains nodes which sharectl steers."""
+    answers, steered = subject.of("defrag"), subject.steered
+    drained = [
+        slot
+        for slot in subject.slots
+        if slot.is_draining and steered & {slot.machine, slot.machine.partition(".")[0]}
+    ]
+    if answers and drained:
+        yield of_slots("draining", drained, level=Level.ADVICE)
+    yield from unknown("unknown defrag", answers)
+    for name, answer in answers.items():
+        if answer.value is None:
+            continue
+        knobs = answer.value
+        requirements = knobs.get("defrag_requirements", "PartitionableSlot")
+        if "t1_target" not in requirements.lower() and not subject.observes:
+            yield finding("may drain", name, level=Level.ADVICE, requirements=requirements)
+        start = knobs.get("defrag_draining_start_expr", "False")
+        missing = missing_clauses(start, CLAUSES)
+        if start.strip().lower() != "false" and missing:
+            yield finding("starts past", name, names=list(missing))

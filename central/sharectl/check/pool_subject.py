@@ -1,0 +1,109 @@
+"""A pool and this machine, as `sharectl check pool` looks at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Optional
+
+from sharectl.check.findings import Checks, Finding, Level, some
+from sharectl.check.snippet_subject import SnippetSubject
+from sharectl.condor.deadline import Answer
+from sharectl.condor.library import UnreadableConfigurationError
+from sharectl.condor.pool_look import PoolLook, SlotLook
+from sharectl.config.model import OBSERVE, Config
+from sharectl.plan.nodes import ControlledConstraint, controlled_machines
+from sharectl.plan.plan import State
+from sharectl.words import counted
+
+CHECKS = Checks("pool.txt")
+finding = CHECKS.finding
+
+MOST_SHOWN = 3
+"""Names in a finding; the others are counted."""
+_REMEDY = re.compile(r"; |: (?=write |see |`sharectl )|, or (?=`sharectl )")
+
+
+@dataclass(frozen=True)
+class PoolSubject:
+    """Everything that the checks judge."""
+
+    now: int
+    """Unix seconds."""
+    config: Config
+    file: Path
+    """File of ``config``."""
+    status: Mapping[str, Any]
+    """As ``sharectl status --json`` has it."""
+    problems: Mapping[str, Sequence[str]]
+    """Name of a finding -> problems that `sharectl status` names."""
+    look: Optional[PoolLook] = None
+    """Answer of the collector; None if it did not answer."""
+    state: State = field(default_factory=State)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """As of `sharectl.condor.pool_look.ask_daemons`."""
+    local: Optional[SnippetSubject] = None
+    """HTCondor's configuration of this machine; None if there is none."""
+    refused: Optional[UnreadableConfigurationError] = None
+    """Why HTCondor cannot read it."""
+    timer: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the timer's unit as systemd has them; empty without systemd or unit."""
+    timer_name: str = ""
+
+    @property
+    def slots(self) -> tuple[SlotLook, ...]:
+        """Partitionable slots."""
+        return self.look.slots if self.look is not None else ()
+
+    @property
+    def cycle(self) -> Mapping[str, Any]:
+        """Last cycle; empty if there was none."""
+        return self.status["last_cycle"] or {}
+
+    @property
+    def observes(self) -> bool:
+        """True if nothing is steered."""
+        return self.config.mode == OBSERVE
+
+    @cached_property
+    def controlled(self) -> frozenset[str]:
+        """Host names of the nodes under control."""
+        by, look = self.config.nodes.controlled, self.look
+        met = look.met if look is not None else {}
+        expression = by.expression if isinstance(by, ControlledConstraint) else ""
+        machines = {slot.machine for slot in self.slots}
+        return controlled_machines(by, machines, met.get(expression, frozenset()))
+
+    @property
+    def steered(self) -> frozenset[str]:
+        """Nodes, by short or full name, that may act on a target."""
+        standing = self.state.standing_at(self.now)
+        return frozenset(stood.target.node.lower() for stood in standing)
+
+    def of(self, kind: str) -> dict[str, Answer]:
+        """Answers of the daemons of a kind (``schedd``), by the names that they were asked by."""
+        return {name: answer for name, answer in self.answers.items() if name.split()[0] == kind}
+
+
+def named(names: Iterable[str]) -> str:
+    """First of these names, and the number of the others."""
+    return some(list(dict.fromkeys(names)), MOST_SHOWN, ", ")
+
+
+def of_slots(
+    kind: str, slots: Sequence[SlotLook], *, level: Level = Level.ERROR, **words: Any
+) -> Finding:
+    """Finding of that name about slots, with their number as ``count``."""
+    place, count = named(slot.machine for slot in slots), counted(len(slots), "slot")
+    return finding(kind, place, level=level, count=count, **words)
+
+
+def divided(problem: str, otherwise: str) -> dict[str, Any]:
+    """Fact and remedy of a problem that has both; ``otherwise`` is for one without a remedy."""
+    matches = list(_REMEDY.finditer(problem))
+    if not matches:
+        return {"fault": problem, "remedy": otherwise}
+    return {"fault": problem[: matches[-1].start()], "remedy": problem[matches[-1].end() :]}

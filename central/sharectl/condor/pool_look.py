@@ -1,0 +1,278 @@
+"""Look at a pool for `sharectl check pool`: slots, daemons, clocks, and knobs of daemons.
+
+One query has all slots; daemons are asked one by one, of the execute points only some.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, Callable, NamedTuple, Optional
+
+from sharectl.condor.ads import evaluated, text, whole
+from sharectl.condor.daemons import (
+    LOCATION,
+    Location,
+    bindings,
+    macros,
+    query,
+    schedd,
+    why_silent,
+)
+from sharectl.condor.deadline import Answer, Question, ask_all
+from sharectl.condor.expressions import split
+from sharectl.condor.node_ads import (
+    PROJECTION,
+    Awaited,
+    codes_of,
+    counts_of,
+    has_target,
+    is_draining,
+)
+from sharectl.model import PoolConfig
+from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED
+from sharectl.words import shown
+
+CLOCKS_DIFFER_SECONDS = 60
+"""t1_clocks_differ_seconds of the snippet: START ignores times that are further ahead."""
+MOST_ASKED = 8
+"""Execute points that are asked for their knobs."""
+MOST_NAMES = 50
+"""Job transforms and submit requirements of an access point that are read."""
+
+MOST_CHARACTERS = 65_536
+"""Text of a knob that is read."""
+
+_STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
+_VERSION = re.compile(r"\D*(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
+_UNSET = ("", "none", "not defined")
+
+GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
+"""Knobs of an access point that say who may choose a job's group."""
+DEFRAG_KNOBS = ("DEFRAG_REQUIREMENTS", "DEFRAG_DRAINING_START_EXPR")
+
+
+class DaemonLook(NamedTuple):
+    """A daemon as the collector has it."""
+
+    location: Location
+    version: tuple[int, ...]
+    """Empty if its ad has none."""
+    ahead_seconds: Optional[int]
+    """Its clock less the collector's when its ad arrived; None if the ad does not say."""
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return shown(self.location.get("Name", "without a name"))
+
+
+class SlotLook(NamedTuple):
+    """A partitionable slot as the collector has it."""
+
+    machine: str
+    """Host name, lower case, or what stands there instead, printable."""
+    daemon: DaemonLook
+    code: str
+    """Code of `sharectl.plan.nodes`."""
+    refuses: bool
+    """True if the code keeps a target away."""
+    missing: tuple[str, ...]
+    """Clauses of sharectl's that START has not."""
+    undefined: tuple[str, ...]
+    """Clauses that the slot does not publish."""
+    is_draining: bool
+    has_target: bool
+    grace_age_seconds: int
+    """Age of what mc_grace published when the ad was sent; 0 without it."""
+    stale_seconds: int
+    """t1_JobCtlStaleSeconds; 0 if the slot has none."""
+
+    @property
+    def has_snippet(self) -> bool:
+        """True for slots of nodes that have the execute point's snippet."""
+        return self.code != NOT_PUBLISHED
+
+
+class PoolLook(NamedTuple):
+    """Answer of a collector."""
+
+    slots: tuple[SlotLook, ...]
+    daemons: Mapping[str, tuple[DaemonLook, ...]]
+    """Kind of htcondor2.AdType -> daemons."""
+    ahead_seconds: int
+    """Least difference of the collector's clock from this machine's; 0 if it is small."""
+    met: Mapping[str, frozenset[str]]
+    """ClassAd constraint -> host names, lower case, of the nodes that meet it."""
+
+
+KINDS = ("Collector", "Negotiator", "Schedd", "Defrag")
+
+
+def look_at_pool(
+    collector: Any,
+    now: int,
+    stale_seconds: int,
+    awaited: Awaited,
+    *,
+    clauses: Sequence[str],
+    constraints: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Status of the nodes as of `status_of`, and ``look``, a `PoolLook`; asked once, in a child.
+
+    ``clauses`` are the attributes that START has to name.
+    """
+    # The collector adds whatever Start asks for: the clauses make the answer no longer.
+    own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining")
+    ads = query(collector, "Slot", "PartitionableSlot =?= True", (*PROJECTION, *own))
+    skewed = ahead_seconds(collector)
+    times = (*LOCATION, "MyCurrentTime", "LastHeardFrom")
+    daemons = {
+        kind: tuple(map(daemon_of, query(collector, kind, projection=times))) for kind in KINDS
+    }
+    met = {
+        constraint: frozenset(
+            (text(ad.get("Machine")) or "").lower()
+            for ad in query(collector, "Slot", constraint, ["Machine"])
+        )
+        for constraint in constraints
+    }
+    grace_ages = [_grace_age(ad) for ad in ads]
+    # It sets times in the ads as if these had just been sent: later looks want that.
+    daemons_of_slots = list(map(daemon_of, ads))
+    codes = codes_of(ads, now, stale_seconds, awaited)
+    slots = tuple(
+        SlotLook(
+            machine=_machine(ad),
+            daemon=daemon,
+            code=code,
+            refuses=refuses,
+            missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
+            undefined=tuple(name for name in clauses if name not in ad),
+            is_draining=is_draining(ad),
+            has_target=has_target(ad, now),
+            grace_age_seconds=grace_age,
+            stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
+        )
+        for ad, daemon, (code, refuses), grace_age in zip(ads, daemons_of_slots, codes, grace_ages)
+    )
+    return {
+        **counts_of(ads, codes, now, awaited),
+        "look": PoolLook(slots, daemons, skewed, met),
+    }
+
+
+def daemon_of(ad: Any) -> DaemonLook:
+    """Daemon of an ad."""
+    location = {name: value for name in LOCATION if (value := text(ad.get(name))) is not None}
+    sent, heard = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "LastHeardFrom"))
+    version = version_of(location.get("CondorVersion", ""))
+    return DaemonLook(location, version, sent - heard if sent and heard else None)
+
+
+def version_of(written: str) -> tuple[int, ...]:
+    """Version in a text such as ``$CondorVersion: 25.14.1 …``; empty if it has no version."""
+    match = _VERSION.match(written)
+    return tuple(map(int, match.groups())) if match else ()
+
+
+@lru_cache(maxsize=1024)
+def missing_clauses(start: str, clauses: tuple[str, ...]) -> tuple[str, ...]:
+    """Clauses that can be false while START, as HTCondor prints it, is true."""
+    parts = split(start)
+    return tuple(
+        name
+        for name in clauses
+        if not any(
+            re.fullmatch(rf"MY\.{name}\s*(=!=|isnt)\s*false", part, re.IGNORECASE) for part in parts
+        )
+    )
+
+
+def ahead_seconds(collector: Any) -> int:
+    """Seconds by which a collector's clock is ahead of this machine's, at least; 0 if few.
+
+    Its ad of itself is minutes old, so that the collector compares its clock by a constraint.
+    """
+    for sign in (1, -1):
+        least = 0
+        for seconds in _STEPS_SECONDS:
+            differs = f"{sign} * (time() - {int(time.time())}) > {seconds}"
+            if not query(collector, "Collector", differs, ["Name"]):
+                break
+            least = seconds
+        if least:
+            return sign * least
+    return 0
+
+
+def _grace_age(ad: Any) -> int:
+    ran_at = whole(evaluated(ad, "t1_McGraceTime"), 0)
+    return whole(evaluated(ad, "MyCurrentTime"), ran_at) - ran_at if ran_at else 0
+
+
+def _machine(ad: Any) -> str:
+    name = text(evaluated(ad, "Machine")) or ""
+    return name.lower() if HOST_NAME.fullmatch(name) else shown(name) or "without a name"
+
+
+# ---- daemons, asked themselves
+
+
+def ask_daemons(
+    look: PoolLook, startds: Iterable[DaemonLook], startd_knobs: Sequence[str], pool: PoolConfig
+) -> dict[str, Answer]:
+    """Knobs of daemons by kind and name, such as ``schedd ap-1.example.org``; all asked at once.
+
+    An answer is knob, lower case -> text. Negotiators answer between their cycles only.
+    """
+    bindings()
+    negotiators = ("NEGOTIATOR_INTERVAL",)
+    schedds, collector = pool.schedd_deadline_seconds, pool.collector_deadline_seconds
+    rows: list[tuple[str, Iterable[DaemonLook], float, Callable[[Location], Any]]] = [
+        ("schedd", look.daemons["Schedd"], schedds, _of_access_point),
+        ("negotiator", look.daemons["Negotiator"], collector, partial(knobs, names=negotiators)),
+        ("defrag", look.daemons["Defrag"], collector, partial(knobs, names=DEFRAG_KNOBS)),
+        ("startd", startds, collector, partial(knobs, names=startd_knobs)),
+    ]
+    questions = {
+        f"{kind} {daemon.name}": Question(
+            partial(ask, daemon.location),
+            seconds,
+            partial(why_silent, daemon.location.get("MyAddress", ""), kind.upper()),
+        )
+        for kind, daemons, seconds, ask in rows
+        for daemon in daemons
+    }
+    return ask_all(questions)
+
+
+def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
+    """Knobs of a running daemon that are set: name, lower case -> text."""
+    configuration = macros(location)
+    written = {name.lower(): name for name in configuration}
+    values = {
+        name.lower(): str(configuration.get(written[name.lower()]))[:MOST_CHARACTERS]
+        for name in names
+        if name.lower() in written
+    }
+    return {name: value for name, value in values.items() if value.lower() not in _UNSET}
+
+
+def _of_access_point(location: Location) -> dict[str, str]:
+    """Lists of `GROUP_LISTS`, and the rules that they name; READ of the queue is tried too."""
+    schedd(location).query(projection=["ClusterId"], limit=1)
+    lists = knobs(location, GROUP_LISTS)
+    rules = [
+        f"{kind}_{name}"
+        for kind in ("JOB_TRANSFORM", "SUBMIT_REQUIREMENT")
+        for name in words_of(lists.get(f"{kind}_NAMES".lower(), ""))[:MOST_NAMES]
+    ]
+    return {**lists, **knobs(location, rules)}
+
+
+def words_of(listed: str) -> list[str]:
+    """Items of a knob that is a list."""
+    return [word for word in re.split(r"[\s,]+", listed) if word]

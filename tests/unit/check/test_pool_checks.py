@@ -1,0 +1,375 @@
+"""Checks of a pool by ads and answers that are made here: each finds its fault, and no other."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Optional
+
+import classad2
+import htcondor2
+import pytest
+
+from sharectl.check.findings import Level
+from sharectl.check.pool import OF_COLLECTOR, PoolReport, timer_of
+from sharectl.check.pool_rules import OLDEST, to_ask, why_chosen
+from sharectl.check.pool_subject import CHECKS, PoolSubject, divided
+from sharectl.check.snippet_subject import CLAUSES
+from sharectl.condor.deadline import Answer
+from sharectl.condor.node_ads import Awaited
+from sharectl.condor.pool_look import (
+    MOST_ASKED,
+    PoolLook,
+    look_at_pool,
+    missing_clauses,
+    version_of,
+)
+from sharectl.config.load import parse
+from sharectl.model import Source, Standing, Target
+from sharectl.plan.plan import State
+
+NOW = int(time.time())
+OURS = " && ".join(f"MY.{name} isnt false" for name in CLAUSES)
+VERSION = "$CondorVersion: 25.14.1 2026-10-16 PackageID: 25.14.1 $"
+GOOD_GROUPS = {
+    "job_transform_names": "AssignAccountingGroup",
+    "immutable_job_attrs": "AcctGroup AcctGroupUser, AccountingGroup",
+    "job_transform_assignaccountinggroup": "COPY Owner = AcctGroupUser\nSET AcctGroup = x",
+}
+GOOD_CRON = {
+    "startd_cron_joblist": " SITE JOB_CTL SHARECTL_OFF",
+    "startd_cron_job_ctl_executable": "/usr/libexec/sharectl/job_ctl.py",
+    "startd_cron_job_ctl_kill": "True",
+    "startd_cron_job_ctl_period": "30s",
+    "startd_cron_sharectl_off_executable": "/bin/sh",
+    "startd_cron_sharectl_off_kill": "True",
+}
+GOOD_DEFRAG = {"defrag_requirements": "t1_TargetActive =!= True"}
+
+
+def slot(name: str = "wn-1", start: Optional[str] = None, **more: Any) -> dict[str, Any]:
+    machine = f"{name}.example.org"
+    return {
+        "Machine": machine,
+        "Name": f"slot1@{machine}",
+        "MyAddress": "<127.0.0.1:1>",
+        "CondorVersion": VERSION,
+        "MyCurrentTime": NOW,
+        "LastHeardFrom": NOW,
+        "Start": classad2.ExprTree(start or f"(true) && ({OURS})"),
+        "Cpus": 8,
+        "t1_Enabled": True,
+        "t1_JobCtlReason": "ok",
+        "t1_JobCtlTime": NOW - 10,
+        "t1_JobCtlStaleSeconds": 120,
+        **dict.fromkeys(CLAUSES, True),
+        **more,
+    }
+
+
+def without(ad: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in ad.items() if not name.startswith(names)}
+
+
+def daemon(name: str, **more: Any) -> dict[str, Any]:
+    times = {"MyCurrentTime": NOW, "LastHeardFrom": NOW}
+    return {"Name": name, "MyAddress": "<127.0.0.1:1>", "CondorVersion": VERSION, **times, **more}
+
+
+@dataclass
+class FakeCollector:
+    """A collector with these ads, whose clock is ahead."""
+
+    ads: Mapping[Any, Sequence[Mapping[str, Any]]]
+    ahead_seconds: int = 0
+
+    def query(self, ad_type: Any, constraint: Optional[str], projection: list[str]) -> list[Any]:
+        del projection
+        if constraint and "time()" in constraint:
+            clock = str(int(time.time()) + self.ahead_seconds)
+            met = classad2.ExprTree(constraint.replace("time()", clock)).eval()
+            return [classad2.ClassAd()] if met else []
+        return [classad2.ClassAd(dict(ad)) for ad in self.ads.get(ad_type, ())]
+
+
+def look_at(*slots: Mapping[str, Any], ahead_seconds: int = 0, **more: Any) -> PoolLook:
+    ads: dict[Any, Sequence[Mapping[str, Any]]] = {
+        htcondor2.AdType.Slot: slots,
+        htcondor2.AdType.Schedd: [daemon("ap-1")],
+        htcondor2.AdType.Negotiator: [daemon("cm")],
+        htcondor2.AdType.Defrag: [daemon("df")],
+        **{getattr(htcondor2.AdType, kind): rows for kind, rows in more.items()},
+    }
+    collector = FakeCollector(ads, ahead_seconds)
+    look: PoolLook = look_at_pool(collector, NOW, 120, Awaited(), clauses=CLAUSES)["look"]
+    return look
+
+
+def answered(name: str, knobs: Optional[Mapping[str, str]], problem: str = "") -> Answer:
+    return Answer(Source(name, 0.1, problem or None), knobs)
+
+
+def answers_of(**more: Optional[Mapping[str, str]]) -> dict[str, Answer]:
+    knobs: dict[str, Optional[Mapping[str, str]]] = {
+        "schedd": GOOD_GROUPS,
+        "negotiator": {},
+        "defrag": GOOD_DEFRAG,
+        "startd": GOOD_CRON,
+        **more,
+    }
+    names = {
+        "schedd": "ap-1",
+        "negotiator": "cm",
+        "defrag": "df",
+        "startd": "slot1@wn-1.example.org",
+    }
+    silent = "no answer within 3 s"
+    return {
+        f"{kind} {names[kind]}": answered(kind, own, "" if own is not None else silent)
+        for kind, own in knobs.items()
+    }
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> PoolSubject:
+    """A pool in order; its files are another test's business."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    text = f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\n"
+    config = parse(f"{text}publish: [{{collector: {{identity: 'a@b'}}}}]\n", "F")
+    status = {"last_cycle": {"taken_at": NOW}, "nodes": {"problem": None}}
+    return PoolSubject(
+        NOW, config, tmp_path / "F", status, {}, look_at(slot()), answers=answers_of()
+    )
+
+
+Change = Callable[[PoolSubject], PoolSubject]
+
+
+def with_slots(*slots: Mapping[str, Any], **more: Any) -> Change:
+    return lambda subject: replace(subject, look=look_at(*slots, **more))
+
+
+def with_answers(**more: Optional[Mapping[str, str]]) -> Change:
+    return lambda subject: replace(subject, answers=answers_of(**more))
+
+
+def with_target(subject: PoolSubject) -> PoolSubject:
+    stands = Standing(Target("wn-1", "alice", 0, "cms", 8), NOW)
+    state = State(standing=(stands,), standing_until=NOW + 99)
+    return replace(subject, state=state, look=look_at(slot(Draining=True, start="false")))
+
+
+OLD = VERSION.replace("25.14.1 2026", "10.0.9 2023")
+DRAINED = {"defrag_requirements": "true", "defrag_draining_start_expr": "TARGET.Short"}
+FAULTS: dict[str, tuple[Change, list[str]]] = {
+    "old": (
+        with_slots(slot(CondorVersion=OLD)),
+        ["versions advice 1 execute point: HTCondor 10.0.9"],
+    ),
+    "no version": (with_slots(slot(CondorVersion="\x1b[2J")), []),
+    "silent negotiator": (with_answers(negotiator=None), ["reach advice no answer within 3 s"]),
+    "silent access point": (
+        with_answers(schedd=None),
+        ["reach error no answer within 3 s", "groups unknown whether users can choose"],
+    ),
+    "unknown access points": (
+        with_slots(slot(), Schedd=[]),
+        ["reach error the collector does not"],
+    ),
+    "ahead": (
+        with_slots(slot(MyCurrentTime=NOW + 61)),
+        ["clocks error 1 execute point: the clock is"],
+    ),
+    "behind": (
+        with_slots(slot(), Schedd=[daemon("ap-1", MyCurrentTime=NOW - 99)]),
+        ["clocks error 1 schedd"],
+    ),
+    "collector ahead": (
+        with_slots(slot(), ahead_seconds=4000),
+        ["clocks error its clock is 3600 s ahead"],
+    ),
+    "collector behind": (
+        with_slots(slot(), ahead_seconds=-90),
+        ["clocks error its clock is 60 s behind"],
+    ),
+    "groups": (with_answers(schedd={}), ["groups advice users can choose their group"]),
+    "kill": (
+        with_answers(startd={**GOOD_CRON, "startd_cron_job_ctl_kill": "1"}),
+        ["cron error STARTD_CRON job JOB_CTL: a run that hangs"],
+    ),
+    "twice": (
+        with_answers(startd={**GOOD_CRON, "startd_cron_joblist": "JOB_CTL SHARECTL_OFF JOB_CTL"}),
+        ["cron error STARTD_CRON job JOB_CTL is listed more"],
+    ),
+    "not listed": (
+        with_answers(startd={**GOOD_CRON, "startd_cron_joblist": "SITE SHARECTL_OFF"}),
+        ["cron error STARTD_CRON_JOBLIST has no JOB_CTL"],
+    ),
+    "too seldom": (
+        with_answers(startd={**GOOD_CRON, "startd_cron_job_ctl_period": "13m"}),
+        ["cron error JOB_CTL runs every 13m"],
+    ),
+    "silent node": (with_answers(startd=None), ["cron unknown knobs of the node are not known"]),
+    "no clauses": (
+        with_slots(slot(start="true")),
+        ["start error 1 slot: START has no t1_GraceAdmits"],
+    ),
+    "a way past": (
+        with_slots(slot(start=f"TARGET.Vip || ({OURS})")),
+        ["start error 1 slot: START has no t1_GraceAdmits"],
+    ),
+    "not published": (
+        with_slots(without(slot(), "t1_CoolAdmits")),
+        ["start error 1 slot: the slot publishes no t1_CoolAdmits"],
+    ),
+    "drains": (with_slots(slot(start="false", Draining=True)), []),
+    "stale": (with_slots(slot(t1_JobCtlTime=NOW - 500)), ["fresh error 1 slot: stale"]),
+    "stale grace": (
+        with_slots(slot(t1_McGraceTime=NOW - 500)),
+        ["fresh error 1 slot: MC_GRACE was"],
+    ),
+    "never ran": (with_slots(without(slot(), "t1_JobCtlR")), ["fresh error 1 slot: never-ran"]),
+    "refuses": (with_slots(slot(t1_JobCtlReason="no-key")), ["nodes error 1 slot: no-key"]),
+    "strange code": (
+        with_slots(slot(t1_JobCtlReason="\x1b[2J")),
+        ["nodes error 1 slot: unknown-code"],
+    ),
+    "no snippet": (
+        with_slots(without(slot(start="true"), "t1_")),
+        ["nodes error 1 slot under control"],
+    ),
+    "does not obey": (
+        lambda subject: replace(subject, state=State(unheeding={"wn-1": NOW})),
+        ["nodes advice 1 node had a target"],
+    ),
+    "defrag": (
+        with_answers(defrag=DRAINED),
+        [
+            "defrag advice DEFRAG_REQUIREMENTS does not",
+            "defrag error DEFRAG_DRAINING_START_EXPR has",
+        ],
+    ),
+    "defrag silent": (with_answers(defrag=None), ["defrag unknown its knobs are not known"]),
+    "drained with a target": (with_target, ["defrag advice 1 slot under a target drain"]),
+    "a time to come": (
+        lambda subject: replace(subject, problems={"future": ["a state of tomorrow; mend it"]}),
+        ["clocks error a state of tomorrow"],
+    ),
+    "late": (
+        lambda subject: replace(subject, now=NOW + 2500),
+        ["timer advice the last cycle was 41 min 40 s ago"],
+    ),
+    "very late": (
+        lambda subject: replace(subject, now=NOW + 9999),
+        ["timer error the last cycle was"],
+    ),
+    "stopped": (
+        lambda subject: replace(subject, timer={"ActiveState": "inactive"}),
+        ["timer error systemd says that it is inactive"],
+    ),
+    "told by status": (
+        lambda subject: replace(
+            subject, problems={"place": ["x: expired 3 s ago: no node has it"]}
+        ),
+        ["targets error x: expired 3 s ago"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["in order", *FAULTS])
+def test_each_fault_is_found_and_nothing_else(subject: PoolSubject, name: str) -> None:
+    change, expected = FAULTS.get(name, (lambda same: same, []))
+    results = CHECKS.findings(change(subject))
+    lines = [f"{result.id} {result.level.value} {result.fault}" for result in results]
+    assert [line[: len(begin)] for line, begin in zip(lines, expected)] == expected
+    assert len(lines) == len(expected), lines
+    assert all("\x1b" not in str(result) for result in results)
+
+
+def test_states_are_those_of_the_worst_finding(subject: PoolSubject) -> None:
+    report = PoolReport(tuple(CHECKS.findings(with_answers(defrag=DRAINED)(subject))))
+    assert {name for name, state in report.states.items() if state != "ok"} == {"defrag"}
+    assert report.states["defrag"] == "fail"
+    assert set(OF_COLLECTOR) < set(report.states)
+
+
+def test_many_nodes_are_one_finding_with_the_first_names(subject: PoolSubject) -> None:
+    slots = [slot(f"wn-{number}", start="true") for number in range(500)]
+    (result,) = CHECKS.findings(with_slots(*slots)(subject))
+    names = "wn-0.example.org, wn-1.example.org, wn-2.example.org, and 497 more"
+    assert (result.place, result.fault[:10]) == (names, "500 slots:")
+
+
+def test_nodes_of_each_kind_are_asked_and_not_too_many() -> None:
+    alike = [slot(f"wn-{number}") for number in range(50)]
+    odd = slot("odd", start="true")
+    bare = without(slot("bare"), "t1_")
+    chosen = [daemon.name for daemon in to_ask(look_at(*alike, odd, bare).slots)]
+    assert len(chosen) == MOST_ASKED
+    assert "slot1@odd.example.org" in chosen
+    assert "slot1@bare.example.org" not in chosen
+
+
+def test_an_access_point_with_rules_of_its_own_is_in_order() -> None:
+    own = {**GOOD_GROUPS, "job_transform_names": "", "submit_requirement_ours": "AcctGroup is x"}
+    del own["job_transform_assignaccountinggroup"]
+    assert why_chosen(own) == ""
+    assert "no job transform" in why_chosen({**own, "submit_requirement_ours": "true"})
+    assert "AccountingGroup" in why_chosen({**own, "immutable_job_attrs": "AcctGroup"})
+
+
+@pytest.mark.parametrize(
+    ("start", "missing"),
+    [
+        (f"(true) && ({OURS})", ()),
+        (f"({OURS.replace('isnt', '=!=')}) && a", ()),
+        (f"({OURS}) || true", CLAUSES),
+        (f"!({OURS})", CLAUSES),
+        ("MY.t1_GraceAdmits && MY.t1_TargetAdmits isnt false", ("t1_GraceAdmits", "t1_CoolAdmits")),
+        ("(" * 70_000, CLAUSES),
+        ("", CLAUSES),
+    ],
+)
+def test_clauses_that_start_lacks(start: str, missing: tuple[str, ...]) -> None:
+    assert missing_clauses(start, CLAUSES) == missing
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [(VERSION, (25, 14, 1)), ("$CondorVersion: 23.9.6 x", OLDEST), ("", ()), ("9" * 99, ())],
+)
+def test_versions(text: str, version: tuple[int, ...]) -> None:
+    assert version_of(text) == version
+
+
+@pytest.mark.parametrize(
+    ("problem", "fault", "remedy"),
+    [
+        ("it hangs; see its log", "it hangs", "see its log"),
+        ("denied to x: write A = b, and c", "denied to x", "write A = b, and c"),
+        ("no answer", "no answer", "otherwise"),
+    ],
+)
+def test_a_problem_is_divided_into_fact_and_remedy(problem: str, fault: str, remedy: str) -> None:
+    assert divided(problem, "otherwise") == {"fault": fault, "remedy": remedy}
+
+
+def test_each_pool_has_its_timer() -> None:
+    names = {"sharectl": "sharectl.timer", "east": "sharectl@east.timer"}
+    assert {name: timer_of(Path(f"/etc/sharectl/{name}.yaml")) for name in names} == names
+    assert timer_of(Path("/srv/east.yaml")) == "sharectl.timer"
+
+
+def test_levels_have_states() -> None:
+    assert {Level.ERROR, Level.ADVICE, Level.UNKNOWN} == set(Level)
+
+
+def test_the_docs_have_the_table_of_checks() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Check the pool\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(.+?)` \| (.+) \|$", section, re.MULTILINE)
+    assert rows == [(check.id, check.holds) for check in CHECKS]

@@ -1,0 +1,89 @@
+"""``sharectl check pool`` where nothing answers: exit codes, the line for monitoring, bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from sharectl.check.pool_subject import CHECKS
+from sharectl.model import Disabled
+from sharectl.publish.disabled_file import DisabledFile, user_name
+from sharectl.publish.state import StateFile
+from tests.unit.cli.conftest import Run
+
+PERFDATA = re.compile(
+    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s)?\n"
+)
+
+
+def test_a_pool_that_does_not_answer_fails_and_is_one_line_for_monitoring(
+    run: Run, tmp_path: Path
+) -> None:
+    code, out, err = run("check", "pool")
+    assert (code, err) == (1, "")
+    assert out.splitlines()[-1].endswith(" 3 fail, 7 unknown")
+    hostile = {"problems": ["a|b\x1b[2J\nc" + "d" * 5000], "taken_at": 1, "seconds": 1}
+    StateFile(tmp_path / "state.json").note_cycle(hostile)
+    code, line, err = run("check", "pool", "--nagios")
+    assert (code, line.count("\n"), line.count("|"), err) == (2, 1, 1, "")
+    assert line.startswith("SHARECTL CRITICAL - reach: collector: 127.0.0.1:1: nobody listens")
+    assert PERFDATA.search(line)
+    assert "\x1b" not in line + run("check", "pool")[1]
+    assert len(line) < 1200
+
+
+def test_json_has_each_check_and_its_state(run: Run) -> None:
+    code, out, _ = run("check", "pool", "--json")
+    printed = json.loads(out)
+    assert (code, printed["kind"], list(printed["states"])) == (1, "pool", [c.id for c in CHECKS])
+    assert (printed["states"]["reach"], printed["states"]["nodes"]) == ("fail", "unknown")
+    assert {finding["level"] for finding in printed["findings"]} >= {"error", "unknown"}
+
+
+def test_usage_configuration_and_bindings(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("check", "pool", "--json", "--nagios")[0] == 2
+    monkeypatch.setitem(sys.modules, "htcondor2", None)
+    _, out, _ = run("check", "pool", "--json")
+    states = json.loads(out)["states"]
+    assert states.pop("versions") == "fail"
+    assert set(states.values()) == {"unknown"}
+    config.write_text("groups: 1\n")
+    assert run("check", "pool")[0] == 78
+    code, line, err = run("check", "pool", "--nagios")
+    assert (code, line.count("\n"), err) == (3, 1, "")
+    assert line.startswith("SHARECTL UNKNOWN - ")
+
+
+def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("/etc/passwd")
+    user = user_name(os.geteuid() or 4242)
+    os.chown(tmp_path, os.geteuid() or 4242, -1)
+    files = {f["place"]: f["fault"] for f in findings(run) if f["id"] == "files"}
+    assert f"belongs to root, and cycles run as {user}" in files[str(tmp_path / "lock")]
+
+
+def test_keys_that_cannot_be_used_are_named_as_check_config_names_them(
+    run: Run, config: Path
+) -> None:
+    keys = config.parent / "keys"
+    config.write_text(f"{config.read_text()}signing_key_file: {keys}\n")
+    (fault,) = [f["fault"] for f in findings(run) if f["place"] == "signing_key_file"]
+    assert fault == f"{keys}: cannot be read: No such file or directory"
+
+
+def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:
+    DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
+    (place,) = [f for f in findings(run) if f["id"] == "targets" and "withdrawn" in f["fault"]]
+    assert place["fault"].startswith("disabled, but targets are not withdrawn everywhere")
+
+
+def findings(run: Run) -> list[dict[str, str]]:
+    listed: list[dict[str, str]] = json.loads(run("check", "pool", "--json")[1])["findings"]
+    return listed
