@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.settings import setting
 
@@ -34,9 +34,11 @@ Kind = tuple[str, int]
 """Group, and cores that its jobs request."""
 
 
-@dataclass(frozen=True)
-class RunningJobs:
-    """Jobs of one group, node and size that run now; cores, seconds and memory of each."""
+class RunningJobs(NamedTuple):
+    """Jobs of one group, node and size that run now; cores, seconds and memory of each.
+
+    A tuple: a look at a large pool makes tens of thousands of them.
+    """
 
     node: str
     group: str

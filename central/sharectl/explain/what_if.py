@@ -356,7 +356,7 @@ def _with_power(group: str, used_hs06: float, case: Case, hs06: float) -> Case:
     else:
         ratio = hs06 / used_hs06
         running = tuple(
-            replace(jobs, hs06_per_core=jobs.hs06_per_core * ratio) if jobs.group == group else jobs
+            jobs._replace(hs06_per_core=jobs.hs06_per_core * ratio) if jobs.group == group else jobs
             for jobs in running
         )
     return _with(case, "snapshot.running", running)

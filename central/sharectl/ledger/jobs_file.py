@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Optional
@@ -135,7 +135,7 @@ def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs,
         hs06 = _number(power, _LEAST_POWER, _MOST_POWER, default=_DEFAULT_POWER)
         if not held.is_integer():
             raise ValueError
-        job = replace(job, cores=int(held), hs06_per_core=hs06)
+        job = job._replace(cores=int(held), hs06_per_core=hs06)
     return int(status), job, bool(_NO_VALUE & {cores, power})
 
 

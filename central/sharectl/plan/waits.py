@@ -114,7 +114,7 @@ def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
 
 def age_bin(age_seconds: float) -> int:
     """Number of the bin of an age; that of 0 for one below."""
-    return bisect_right(EDGES_SECONDS, max(0.0, age_seconds)) - 1
+    return bisect_right(EDGES_SECONDS, age_seconds, 1) - 1
 
 
 @dataclass(frozen=True)
@@ -253,12 +253,12 @@ class NodeCores:
         """Add up the jobs."""
         cores, held_mib, all_tell = _Counts(), _Counts(), True
         for jobs in self.running:
-            group, number, memory_mib = jobs.group, jobs.jobs, jobs.memory_mib
+            _, group, size, _, _, number, memory_mib = jobs
             if group in self.by_group:
                 self.by_group[group].append(jobs)
             else:
                 self.by_group[group] = [jobs]
-            cores[group] += jobs.cores * number
+            cores[group] += size * number
             held_mib[group] += memory_mib * number
             all_tell = all_tell and memory_mib > 0
         self.held_cores = cores
@@ -282,10 +282,10 @@ class NodeCores:
         if group is None:
             return [row for name in sorted(self.by_group) for row in self.leaving(name, run_times)]
         alike: dict[tuple[int, int], int] = {}
-        for jobs in self.by_group.get(group, ()):
+        for _, _, cores, _, age_seconds, jobs, _ in self.by_group.get(group, ()):
             # `age_bin`, a hundred thousand times.
-            kind = (jobs.cores, max(0, bisect_right(EDGES_SECONDS, jobs.seconds) - 1))
-            alike[kind] = alike.get(kind, 0) + jobs.jobs
+            kind = (cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
+            alike[kind] = alike.get(kind, 0) + jobs
         seconds = run_times.get(group, NOTHING_SEEN).by_bin
         return [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
 
@@ -294,6 +294,7 @@ def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
     """Node -> its jobs and cores."""
     running: dict[str, list[RunningJobs]] = {node.name: [] for node in snapshot.nodes}
     for jobs in snapshot.running:
-        if jobs.node in running:
-            running[jobs.node].append(jobs)
+        here = running.get(jobs.node)
+        if here is not None:
+            here.append(jobs)
     return {node.name: NodeCores(node, running[node.name]) for node in snapshot.nodes}

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
-from sharectl.model import GroupError, GroupUsage, PendingJobs, RunningJobs, Snapshot
+from sharectl.model import GroupError, GroupUsage, PendingJobs, Snapshot
 
 
 def group_errors(
@@ -47,24 +47,36 @@ def usage_by_group(snapshot: Snapshot, groups: Iterable[str]) -> dict[str, Group
 
     A job of one core is single, one of more is multicore.
     """
-    running: defaultdict[str, list[RunningJobs]] = defaultdict(list)
+    running: defaultdict[str, _Held] = defaultdict(_Held)
     pending: defaultdict[str, list[PendingJobs]] = defaultdict(list)
-    for held in snapshot.running:
-        running[held.group].append(held)
+    for _, group, cores, hs06_per_core, _, jobs, _ in snapshot.running:
+        held = running[group]
+        if cores == 1:
+            held.single_cores += jobs
+        else:
+            held.multi_cores += jobs * cores
+        held.powers_hs06.append(jobs * cores * hs06_per_core)
     for waiting in snapshot.pending:
         pending[waiting.group].append(waiting)
     return {group: _usage(running[group], pending[group]) for group in groups}
 
 
-def _usage(running: Sequence[RunningJobs], pending: Sequence[PendingJobs]) -> GroupUsage:
-    waiting, cores_by_size = _jobs_by_cores(pending), Counter[int]()
-    for held in running:
-        cores_by_size[held.cores] += held.jobs * held.cores
-    single_cores = cores_by_size[1]
+class _Held:
+    """Cores that a group holds, and the power of each row of its jobs."""
+
+    __slots__ = ("multi_cores", "powers_hs06", "single_cores")
+
+    def __init__(self) -> None:
+        self.single_cores = self.multi_cores = 0
+        self.powers_hs06: list[float] = []
+
+
+def _usage(held: _Held, pending: Sequence[PendingJobs]) -> GroupUsage:
+    waiting = _jobs_by_cores(pending)
     return GroupUsage(
-        single_cores=single_cores,
-        multi_cores=sum(cores_by_size.values()) - single_cores,
-        power_hs06=fsum([held.jobs * held.cores * held.hs06_per_core for held in running]),
+        single_cores=held.single_cores,
+        multi_cores=held.multi_cores,
+        power_hs06=fsum(held.powers_hs06),
         pending_single_jobs=waiting.get(1, 0),
         pending_multi_jobs=sum(jobs for cores, jobs in waiting.items() if cores > 1),
         pending_by_cores=waiting,

@@ -148,7 +148,7 @@ def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: 
         taken,
         # Blocks that multicore jobs would leave may be worth more than a core; jobs of a snapshot
         # here may hold more memory than their node has.
-        running=tuple(replace(row, cores=1, memory_mib=0) for row in taken.running),
+        running=tuple(row._replace(cores=1, memory_mib=0) for row in taken.running),
         pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending),
     )
     decision = decide(config, State(), single, NOW)

@@ -32,7 +32,7 @@ TWO_NODES = [
     running("wn-2", "cms", 1, 16),
 ]
 THREE_NODES = [*(running(f"wn-{n}", "alice", 1, 32) for n in (1, 2, 3))]
-THREE_NODES.append(replace(TWO_NODES[-1], node="wn-3"))
+THREE_NODES.append(TWO_NODES[-1]._replace(node="wn-3"))
 WAIT = {("cms", 8): 9}
 JOBS = "8-core jobs of cms that wait"
 THREE = snapshot(THREE_NODES, WAIT)

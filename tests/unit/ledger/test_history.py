@@ -71,7 +71,7 @@ def test_power_that_is_no_number_is_a_problem_and_no_traceback(
 ) -> None:
     publisher, nan = FakePublisher(), float("nan")
     cycle(histories, publisher)
-    jobs = tuple(replace(job, hs06_per_core=nan) for job in UNEVEN.running)
+    jobs = tuple(job._replace(hs06_per_core=nan) for job in UNEVEN.running)
     ports = replace(
         ports_of(histories, publisher, 1),
         pool=FakePool(replace(UNEVEN, running=jobs, taken_at=NOW + 1020)),

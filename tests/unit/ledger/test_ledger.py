@@ -25,7 +25,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 def record_aged(ledger: Ledger, number: int, later_seconds: int = 0) -> None:
     """Record `made`, later, with the seven jobs of cms, which have run since cycle 0."""
     record, seen = made(number)
-    jobs = (replace(jobs, seconds=60 + number * PERIOD_SECONDS) for jobs in seen.running)
+    jobs = (jobs._replace(seconds=60 + number * PERIOD_SECONDS) for jobs in seen.running)
     ledger.record(
         replace(record, taken_at=record.taken_at + later_seconds),
         replace(
@@ -68,7 +68,7 @@ def test_run_times_are_learnt_from_cycle_to_cycle_and_newer_days_weigh_more(ledg
     ledger.record(*made(0, held=40))
     assert ledger.run_times(["alice"]) == {}
     record, seen = made(1, held=10)
-    older = [replace(jobs, seconds=jobs.seconds + PERIOD_SECONDS) for jobs in seen.running]
+    older = [jobs._replace(seconds=jobs.seconds + PERIOD_SECONDS) for jobs in seen.running]
     ledger.record(record, replace(seen, running=tuple(older)))
     assert sum(ends for _, ends in ledger.run_times(["alice", "nobody"])["alice"].bins) == 155
     for number in (0, 1):

@@ -51,7 +51,7 @@ def one_node(
 
 
 def alice(cores: int, node: str = "wn-1", **others: Any) -> RunningJobs:
-    return replace(running(node, "alice", 1, cores), **others)
+    return running(node, "alice", 1, cores)._replace(**others)
 
 
 FULL = one_node(alice(64))
@@ -179,7 +179,7 @@ def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken()
     began = RunningJobs("wn-1", "cms", 1, 10.0, 30, 4)
     second = cycle(one_node(alice(60), began, size=1), first.state, 60)
     assert second.plan.targets == first.plan.targets
-    done = one_node(alice(56), replace(began, jobs=8), size=1, waiting=0)
+    done = one_node(alice(56), began._replace(jobs=8), size=1, waiting=0)
     third = cycle(done, second.state, 120)
     assert (third.plan.targets, reasons(third)["wn-1"]) == ((), "released")
 
