@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
@@ -156,58 +157,59 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes = sizes_of(budgets.waiting, budgets.deficit_hs06)
-    waits: dict[tuple[str, Optional[str]], tuple[WaitFor, float]] = {}
-    glances: dict[Place, tuple[float, int]] = {}
+    freed: dict[Place, int] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
-            freed = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
-            for size, cores in freed.items():
-                whose = whose_cores(group, size)
-                if (name, whose) not in waits:
-                    leaving = here.leaving(whose, run_times)
-                    pace = fsum([cores * jobs / seconds for cores, jobs, seconds in leaving])
-                    waits[name, whose] = (_remembered(leaving), pace)
-                glances[name, group, size] = (cores / waits[name, whose][1], cores)
+            most = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
+            for size, cores in most.items():
+                freed[name, group, size] = cores
+
+    # Jobs of several sizes often wait for the same cores.
+    @cache
+    def leaving(name: str, whose: Optional[str]) -> Sequence[Leaving]:
+        return nodes[name].leaving(whose, run_times)
+
+    @cache
+    def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:
+        return wait_for_cores(leaving(name, whose), needed_cores, idle_cores)
+
+    places: Iterable[Place] = freed
+    if len(freed) > MANY:
+        seconds = {
+            (name, group, size): cores / _pace(leaving(name, whose_cores(group, size)))
+            for (name, group, size), cores in freed.items()
+        }
+        places = _worth_a_look(seconds, nodes, budgets.excess_hs06, prices, block_cores)
     options = []
-    for place in sorted(_worth_a_look(glances, nodes, budgets.excess_hs06, prices, block_cores)):
-        (name, group, size), cores = place, glances[place][1]
+    for place in sorted(places):
+        (name, group, size), cores = place, freed[place]
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
-        wait_for, _ = waits[name, whose_cores(group, size)]
-        option = option_of(nodes[name], (group, cap, size), wait_for, prices, freed_cores=cores)
+        wait = partial(wait_for, name, whose_cores(group, size))
+        option = option_of(nodes[name], (group, cap, size), wait, prices, freed_cores=cores)
         if option.value > 0 and option.memory_mib >= sizes[size].least_mib:
             options.append(option)
     return options
 
 
-def _remembered(leaving: Sequence[Leaving]) -> WaitFor:
-    """Waits, each reckoned once: jobs of several sizes often wait for as many cores."""
-    waits: dict[tuple[int, int], Wait] = {}
-
-    def wait_for(needed_cores: int, idle_cores: int) -> Wait:
-        key = (needed_cores, idle_cores)
-        if key not in waits:
-            waits[key] = wait_for_cores(leaving, needed_cores, idle_cores)
-        return waits[key]
-
-    return wait_for
+def _pace(leaving: Iterable[Leaving]) -> float:
+    """Cores that come free in a second at first."""
+    return fsum([cores * jobs / seconds for cores, jobs, seconds in leaving])
 
 
 def _worth_a_look(
-    glances: Mapping[Place, tuple[float, int]],
+    glances: Mapping[Place, float],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
     prices: Assigning,
     block_cores: int,
 ) -> Iterable[Place]:
-    """Places to look at closely: all, or the quickest of each group and size, the best of a node.
+    """Places to look at closely: the quickest of each group and size, the best of a node.
 
-    Each has about the time until its cores come free, and their number.
+    Each has about the time until its cores come free.
     """
-    if len(glances) <= MANY:
-        return glances
     power = {name: here.node.hs06_per_core for name, here in nodes.items()}
     by_kind: defaultdict[Kind, list[tuple[float, str]]] = defaultdict(list)
-    for (name, group, request), (seconds, _) in glances.items():
+    for (name, group, request), seconds in glances.items():
         by_kind[group, request].append((seconds, name))
     places: set[Place] = set()
     on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)

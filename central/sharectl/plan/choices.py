@@ -218,6 +218,24 @@ def by_worth(exponent: float) -> Order:
 
 by_value, by_density, _between = by_worth(0.0), by_worth(1.0), by_worth(0.5)
 
+_Row = tuple[str, float, int, float, str, Option]
+"""Held-back group, power that it must have to give, cores that jobs request, power that their group
+must lack, node: most options of a large pool fail by these. Then the option."""
+
+
+def _in_order(options: Iterable[Option], order: Order) -> list[_Row]:
+    return [
+        (
+            option.held_back,
+            option.takes_hs06 - ROUNDING_HS06,
+            option.request_cores,
+            option.gives_hs06 - ROUNDING_HS06,
+            option.node,
+            option,
+        )
+        for option in sorted(options, key=order)
+    ]
+
 
 def total_worth(choices: Iterable[Choice]) -> float:
     """Sum of values and bonuses."""
@@ -236,8 +254,8 @@ def best(
 
     Tests hold the sum of values to a part of the best there is.
     """
-    by_order = {order: sorted(options, key=order) for order in (by_density, by_value, _between)}
-    first = sorted(standing, key=by_density)
+    by_order = {order: _in_order(options, order) for order in (by_density, by_value, _between)}
+    first = _in_order(standing, by_density)
     starts = (_filled(by_order[order], budgets.after(()), []) for order in (by_value, _between))
     choices = max(
         (_filled(by_order[by_density], budgets.after(()), [], first), *starts), key=total_worth
@@ -258,17 +276,14 @@ def best(
 def _without(
     choice: Choice,
     choices: Sequence[Choice],
-    by_order: Mapping[Order, Sequence[Option]],
+    by_order: Mapping[Order, Sequence[_Row]],
     budgets: Budgets,
 ) -> Iterable[list[Choice]]:
     """All other choices, filled up with other options in two orders."""
-    node, place = choice.option.node, choice.option.place
     others = [other for other in choices if other is not choice]
     rest = budgets.after(others)
     for order in (by_value, by_density):
-        # Most options are of another node.
-        options = [o for o in by_order[order] if o.node != node or o.place != place]
-        yield _filled(options, rest.copied(), [*others])
+        yield _filled(by_order[order], rest.copied(), [*others], without=choice.option.place)
 
 
 def filled(
@@ -282,39 +297,45 @@ def filled(
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
-    options, first = (sorted(rows, key=by_density) for rows in (options, first))
     choices = list(chosen)
-    return _filled(options, budgets.after(choices), choices, first)
+    rows, first_rows = _in_order(options, by_density), _in_order(first, by_density)
+    return _filled(rows, budgets.after(choices), choices, first_rows)
 
 
 def _filled(
-    options: Sequence[Option],
+    options: Sequence[_Row],
     rest: Budgets,
     choices: list[Choice],
-    first: Sequence[Option] = (),
+    first: Sequence[_Row] = (),
+    without: Optional[tuple[str, str, int]] = None,
 ) -> list[Choice]:
-    """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices."""
+    """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices.
+
+    Options of the place ``without`` are left out.
+    """
     nodes, excess_hs06, most_hs06 = rest.nodes, rest.excess_hs06, rest.most_hs06()
-    for option in (*first, *options):
+    for held_back, takes_hs06, cores, gives_hs06, node, option in (*first, *options):
         # Most options of a large pool stop here.
         if (
-            excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
-            or most_hs06.get(option.request_cores, -inf) < option.gives_hs06 - ROUNDING_HS06
-            or option.node in nodes
+            excess_hs06.get(held_back, 0.0) < takes_hs06
+            or most_hs06.get(cores, -inf) < gives_hs06
+            or node in nodes
         ):
             continue
-        choice = rest.fitting(option)
+        choice = rest.fitting(option) if option.place != without else None
         if choice is not None:
             rest.use(choice)
             choices.append(choice)
             most_hs06 = rest.most_hs06()
-    for option in options if 1 in most_hs06 else ():
+    for *_, cores, _, node, option in options if 1 in most_hs06 else ():
         # Many of these are left, and the errors seldom pay for a core of them.
         if (
-            (jobs := option.jobs) > 1
+            cores == 1
+            and (jobs := option.jobs) > 1
             and most_hs06.get(1, -inf) + ROUNDING_HS06 >= option.gives_hs06 / jobs
             and option.helped is None
-            and option.node not in nodes
+            and node not in nodes
+            and option.place != without
         ):
             choice = rest.fitting_part(option)
             if choice is not None:
