@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, floor, inf, log, sqrt
 from typing import NamedTuple, Optional
@@ -74,34 +74,39 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
         return NO_WAIT
     # Plain loops: a plan for a large pool asks this ten thousand times.
     number = cores = 0
-    for held, count, _ in jobs:
+    pace, parts = 0.0, []
+    for of_each, count, mean in jobs:
+        held, rate = of_each * count, 1 / mean
         number += count
-        cores += held * count
+        cores += held
+        pace += held * rate
+        parts.append((held, mean, rate))
     if cores < needed_cores:
         return Wait(inf, inf)
     whole_jobs = min(number, ceil(needed_cores * number / cores - 1e-9))
     due = whole_jobs * cores / (number + ORDER_CORRECTION)
-    seconds = _time_until(jobs, cores, due)
+    seconds = _time_until(parts, pace, cores, due)
     idle = 0.0
-    for held, count, mean in jobs:
-        idle += held * count * (seconds - mean * (1 - exp(-seconds / mean)))
+    for held, mean, _ in parts:
+        idle += held * (seconds - mean * (1 - exp(-seconds / mean)))
     return Wait(seconds, max(0.0, idle) + idle_cores * seconds)
 
 
-def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
-    """Time at which ``due_cores``, less than all ``cores``, are expected to be given back."""
-    first, rates, pace = jobs[0][2], [], 0.0
-    if all(mean == first for _, _, mean in jobs):
+def _time_until(
+    parts: Sequence[tuple[int, float, float]], pace: float, cores: int, due_cores: float
+) -> float:
+    """Time at which ``due_cores``, less than all ``cores``, are expected to be given back.
+
+    ``parts`` are cores, and the mean time and the rate of their jobs; ``pace`` cores a second.
+    """
+    first = parts[0][1]
+    if parts[-1][1] == first and all(mean == first for _, mean, _ in parts):
         return -first * log(1 - due_cores / cores)
-    for held, count, mean in jobs:
-        rate = 1 / mean
-        rates.append((held * count, rate))
-        pace += held * count * rate
     # The curve is concave, so Newton's steps come from below and never pass the answer.
     seconds = due_cores / pace
     for _ in range(NEWTON_STEPS - 1):
         staying_cores = pace = 0.0
-        for held, rate in rates:
+        for held, _, rate in parts:
             staying = held * exp(-rate * seconds)
             staying_cores += staying
             pace += staying * rate
@@ -233,38 +238,40 @@ class _Counts(dict[str, int]):
         return 0
 
 
-@dataclass
 class NodeCores:
-    """Jobs and cores of one node."""
+    """Jobs and cores of one node, added up when somebody wants them."""
 
-    node: Node
-    running: Sequence[RunningJobs] = ()
-    by_group: dict[str, list[RunningJobs]] = field(init=False, default_factory=dict)
-    """Group -> its jobs."""
-    held_cores: Mapping[str, int] = field(init=False)
-    """Group -> cores that its jobs hold; 0 of any other."""
-    idle_cores: int = field(init=False)
-    """Cores that no job holds."""
-    _held_mib: Mapping[str, int] = field(init=False)
-    """Group -> memory that its jobs hold; empty if some job does not tell."""
-    _free_mib: int = field(init=False)
+    def __init__(self, node: Node, running: Sequence[RunningJobs] = ()) -> None:
+        self.node = node
+        self.running = running
+        self.idle_cores = max(0, node.cores - sum([jobs.cores * jobs.jobs for jobs in running]))
+        """Cores that no job holds."""
 
-    def __post_init__(self) -> None:
-        """Add up the jobs."""
-        cores, held_mib, all_tell = _Counts(), _Counts(), True
+    @cached_property
+    def by_group(self) -> Mapping[str, list[RunningJobs]]:
+        """Group -> its jobs."""
+        by_group: dict[str, list[RunningJobs]] = {}
         for jobs in self.running:
-            _, group, size, _, _, number, memory_mib = jobs
-            if group in self.by_group:
-                self.by_group[group].append(jobs)
+            if jobs.group in by_group:
+                by_group[jobs.group].append(jobs)
             else:
-                self.by_group[group] = [jobs]
-            cores[group] += size * number
-            held_mib[group] += memory_mib * number
+                by_group[jobs.group] = [jobs]
+        return by_group
+
+    @cached_property
+    def _held(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Group -> cores that its jobs hold, and MiB: of none if some job does not tell."""
+        held_cores, held_mib, all_tell = _Counts(), _Counts(), True
+        for _, group, cores, _, _, jobs, memory_mib in self.running:
+            held_cores[group] += cores * jobs
+            held_mib[group] += memory_mib * jobs
             all_tell = all_tell and memory_mib > 0
-        self.held_cores = cores
-        self.idle_cores = max(0, self.node.cores - sum(cores.values()))
-        self._held_mib = held_mib if all_tell else {}
-        self._free_mib = self.node.memory_mib - sum(self._held_mib.values())
+        return held_cores, held_mib if all_tell else {}
+
+    @property
+    def held_cores(self) -> Mapping[str, int]:
+        """Group -> cores that its jobs hold; 0 of any other."""
+        return self._held[0]
 
     def memory_for(self, group: str, freed_cores: int) -> int:
         """MiB that a job may request once the group has given back so many cores.
@@ -273,21 +280,23 @@ class NodeCores:
         """
         if self.node.memory_mib <= 0:
             return NO_MEMORY_LIMIT
-        held_mib, held = self._held_mib, self.held_cores[group]
+        held_cores, held_mib = self._held
+        held, free_mib = held_cores[group], self.node.memory_mib - sum(held_mib.values())
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
-        return floor(self._free_mib + given_mib)
+        return floor(free_mib + given_mib)
 
     def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
         """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
-        if group is None:
-            return [row for name in sorted(self.by_group) for row in self.leaving(name, run_times)]
-        alike: dict[tuple[int, int], int] = {}
-        for _, _, cores, _, age_seconds, jobs, _ in self.by_group.get(group, ()):
-            # `age_bin`, a hundred thousand times.
-            kind = (cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
-            alike[kind] = alike.get(kind, 0) + jobs
-        seconds = run_times.get(group, NOTHING_SEEN).by_bin
-        return [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
+        leaving: list[Leaving] = []
+        for name in sorted(self.by_group) if group is None else (group,):
+            alike: dict[tuple[int, int], int] = {}
+            for _, _, cores, _, age_seconds, jobs, _ in self.by_group.get(name, ()):
+                # `age_bin`, a hundred thousand times.
+                kind = (cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
+                alike[kind] = alike.get(kind, 0) + jobs
+            seconds = run_times.get(name, NOTHING_SEEN).by_bin
+            leaving += [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
+        return leaving
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:

@@ -26,7 +26,7 @@ Meets = Callable[[SimSlot, ShapedKind], bool]
 """Tells if a slot meets the requirements of a job beside its requests."""
 
 _Sums = dict[tuple[str, int], list[int]]
-"""Group and bin of age -> jobs, and the sum of their ages."""
+"""Group and number of a bin of age, from 1 -> jobs, and the sum of their ages."""
 
 
 class TwinLook(NamedTuple):
@@ -94,7 +94,7 @@ class Looks:
             self._record(node, now, knobs, sequence) for node, sequence in zip(self._nodes, obeyed)
         )
         snapshot = Snapshot(taken_at, tuple(nodes), tuple(running), self._pending())
-        newest = edges.index(between)
+        newest = edges.index(between) + 1
         new = {key: row for key, row in sums.items() if key[1] < newest}
         return TwinLook(snapshot, _ages(sums, edges), _ages(new, edges))
 
@@ -177,18 +177,18 @@ def _rows(
     for (group, cores, memory_mib, number), (jobs, seconds) in alike.items():
         age = seconds // jobs
         rows.append(RunningJobs(name, group, cores, power, age, jobs, memory_mib))
-        bin_number = number - 1 if number > 0 else bisect_right(edges, age) - 1
-        total = sums.get((group, bin_number))
-        if total is None:
-            sums[group, bin_number] = [jobs, seconds]
-        else:
+        kind = (group, number if number > 0 else bisect_right(edges, age))
+        if kind in sums:
+            total = sums[kind]
             total[0] += jobs
             total[1] += seconds
+        else:
+            sums[kind] = [jobs, seconds]
     return rows
 
 
 def _ages(sums: _Sums, edges: Sequence[int]) -> dict[str, Ages]:
     ages: dict[str, Ages] = {}
     for (group, number), (jobs, seconds) in sums.items():
-        ages.setdefault(group, Ages()).add(age_bin(edges[number]), jobs, seconds)
+        ages.setdefault(group, Ages()).add(age_bin(edges[number - 1]), jobs, seconds)
     return ages
