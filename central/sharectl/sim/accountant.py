@@ -49,7 +49,9 @@ class Accountant:
 
     def charge(self, submitter: str, now: float, weight_delta: float) -> None:
         """Change a submitter's usage; it is never less than 0."""
-        self._priority[submitter] = (now, self.priority(submitter, now))
+        before = self._priority.get(submitter)
+        if before is None or before[0] < now:
+            self._priority[submitter] = (now, self.priority(submitter, now))
         usage = self._usage.get(submitter, 0.0) + weight_delta
         self._usage[submitter] = usage if usage > 0 else 0.0
 

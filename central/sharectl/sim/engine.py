@@ -178,27 +178,26 @@ class Twin:
 
     def _submit(self, kind: ShapedKind, run_seconds: float) -> None:
         kind.pending.append((self.now, run_seconds))
-        self._add_pending(kind)
+        self._add_pending(kind, 1)
 
-    def _add_pending(self, kind: ShapedKind) -> None:
-        self._shapes[kind.shape].pending += 1
-        self.pending += 1
-        self.groups_pending[kind.group] += 1
-        self.idle.want(self.now, kind.cores)
+    def _add_pending(self, kind: ShapedKind, jobs: int) -> None:
+        self._shapes[kind.shape].pending += jobs
+        self.pending += jobs
+        self.groups_pending[kind.group] += jobs
+        self.idle.want(self.now, kind.cores * jobs)
 
     def _pop(self, kind: ShapedKind) -> tuple[float, float]:
-        self._shapes[kind.shape].pending -= 1
-        self.pending -= 1
-        self.groups_pending[kind.group] -= 1
-        self.idle.want(self.now, -kind.cores)
+        self._add_pending(kind, -1)
         submitted, run_seconds = kind.pending.popleft()
         return submitted, run_seconds
 
     def _look_at_factory(self, factory: Any) -> None:
         kind = self.kinds[factory.kind]
-        if factory.is_active(self.now):
-            for _ in range(factory.keep_pending - len(kind.pending)):
-                self._submit(kind, factory.draw_seconds())
+        missing = factory.keep_pending - len(kind.pending)
+        if missing > 0 and factory.is_active(self.now):
+            now, draw_seconds = self.now, factory.draw_seconds
+            kind.pending.extend([(now, draw_seconds()) for _ in range(missing)])
+            self._add_pending(kind, missing)
         self._at(self.now + factory.period_seconds, self._look_at_factory, factory)
 
     # ---- claims
@@ -230,11 +229,14 @@ class Twin:
         target = slot.target
         if target is not None and is_within(claim.kind.account, target.held_back):
             slot.held_back_cores += cores
-        taken = slot.total_cores - slot.free_cores
-        slot.taken_since = max(0, taken - slot.counted_taken)
+        if self._in_cron_mode:
+            taken = slot.total_cores - slot.free_cores
+            slot.taken_since = max(0, taken - slot.counted_taken)
         idle = self.idle
-        idle.settle(now)
-        forget_cause(slot, idle)
+        if idle.since != now:
+            idle.settle(now)
+        if slot.idle_as:
+            forget_cause(slot, idle)
         idle.total -= cores
         hs06 = cores * slot.node.spec.hs06_per_core
         self.measures[claim.group].use(now, cores, hs06)
@@ -328,7 +330,7 @@ class Twin:
             call(claim, self.now)
         kind = claim.job
         kind.pending.appendleft((claim.submitted_at, claim.run_until - claim.started_at))
-        self._add_pending(kind)
+        self._add_pending(kind, 1)
         self.counts["evicted_jobs"] += 1
         self.counts["lost_core_seconds"] += claim.cores * max(0.0, self.now - claim.started_at)
         self._release(claim)

@@ -92,10 +92,12 @@ class Candidates:
         if shape.seen < 0 or len(best) > 2 * len(self.slots) + 1000:
             best.clear()
             changed = (slot for slot in self.slots if slot.logged_at < end)
-        kind = shape.example
+        kind, cores = shape.example, shape.example.cores
         for slot in changed:
+            # Most slots of a busy pool are full.
             if (
-                slot.fits(kind)
+                cores <= slot.free_cores
+                and slot.fits(kind)
                 and self._meets(slot, kind)
                 and self._refusal(slot, kind, now) is None
             ):
@@ -103,13 +105,10 @@ class Candidates:
                 heappush(best, row)
         shape.seen = end
 
-    def _changed(self, begin: int, end: int) -> Iterable[SimSlot]:
+    def _changed(self, begin: int, end: int) -> list[SimSlot]:
         """Slots whose last change is one of these."""
-        changes = self.changes
-        for place in range(begin, end):
-            slot = changes[place]
-            if slot.logged_at == place:
-                yield slot
+        changes = enumerate(self.changes[begin:end], begin)
+        return [slot for place, slot in changes if slot.logged_at == place]
 
     def classify(
         self,
