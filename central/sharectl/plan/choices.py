@@ -327,11 +327,12 @@ def _filled(
             rest.use(choice)
             choices.append(choice)
             most_hs06 = rest.most_hs06()
-    for *_, cores, _, node, option in options if 1 in most_hs06 else ():
+    for held_back, _, cores, _, node, option in options if 1 in most_hs06 else ():
         # Many of these are left, and the errors seldom pay for a core of them.
         if (
             cores == 1
             and (jobs := option.jobs) > 1
+            and excess_hs06.get(held_back, 0.0) + ROUNDING_HS06 >= option.takes_hs06 / jobs
             and most_hs06.get(1, -inf) + ROUNDING_HS06 >= option.gives_hs06 / jobs
             and option.helped is None
             and node not in nodes

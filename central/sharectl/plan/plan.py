@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
 from typing import Callable, Optional
 
@@ -218,13 +218,16 @@ def decide(
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
     )
-    reasons = {
-        **_node_reasons(situation, wanted, plan.targets),
-        **left_alone,
-        **dict.fromkeys(idle & free.keys(), "given-up"),
-        **{stood.target.node: "absent" for stood in standing if stood.target.node not in nodes},
-    }
-    records = partial(node_records, nodes, plan.targets, reasons, wanted.waits)
+
+    def records() -> tuple[NodeRecord, ...]:
+        reasons = {
+            **_node_reasons(situation, wanted, plan.targets),
+            **left_alone,
+            **dict.fromkeys(idle & free.keys(), "given-up"),
+            **{stood.target.node: "absent" for stood in standing if stood.target.node not in nodes},
+        }
+        return node_records(nodes, plan.targets, reasons, wanted.waits)
+
     return Decision(plan, after, groups, idle_cores(nodes.values(), standing), records)
 
 

@@ -287,16 +287,16 @@ class NodeCores:
 
     def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
         """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
-        leaving: list[Leaving] = []
-        for name in sorted(self.by_group) if group is None else (group,):
-            alike: dict[tuple[int, int], int] = {}
-            for _, _, cores, _, age_seconds, jobs, _ in self.by_group.get(name, ()):
-                # `age_bin`, a hundred thousand times.
-                kind = (cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
-                alike[kind] = alike.get(kind, 0) + jobs
-            seconds = run_times.get(name, NOTHING_SEEN).by_bin
-            leaving += [(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
-        return leaving
+        running = self.running if group is None else self.by_group.get(group, ())
+        alike: dict[tuple[str, int, int], int] = {}
+        for _, name, cores, _, age_seconds, jobs, _ in running:
+            # `age_bin`, a hundred thousand times.
+            kind = (name, cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
+            alike[kind] = alike.get(kind, 0) + jobs
+        return [
+            (cores, jobs, run_times.get(name, NOTHING_SEEN).by_bin[number])
+            for (name, cores, number), jobs in sorted(alike.items())
+        ]
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
