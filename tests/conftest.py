@@ -6,9 +6,12 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from sharectl.report import as_json
 
 settings.register_profile("dev", deadline=None, max_examples=50)
 # The same examples for the same commit: what is found by chance is found in everyday runs.
@@ -23,6 +26,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the golden tests see as what they expect",
     )
+
+
+@pytest.fixture(autouse=True)
+def documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold every document that a command prints in this process against its schema."""
+    dumps = as_json.dumps
+
+    def checked(kind: str, content: Any) -> str:
+        from tests.schemas import problems  # noqa: PLC0415 - few tests print JSON
+
+        text = dumps(kind, content)
+        wrong = problems(json.loads(text))
+        assert wrong == [], f"{kind}: {'; '.join(wrong)}: central/sharectl/cli/documents.py"
+        return text
+
+    monkeypatch.setattr(as_json, "dumps", checked)
 
 
 @pytest.fixture

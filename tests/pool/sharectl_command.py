@@ -17,6 +17,7 @@ import yaml
 from poolbox import Box
 from sharectl.model import Plan, Target
 from sharectl.report import as_json
+from tests import schemas
 
 CHECKOUT = Path(__file__).parents[2]
 GROUPS = {"cms": 300.0, "atlas": 200.0}
@@ -76,8 +77,9 @@ class Sharectl:
         return done
 
     def json(self, *arguments: str, **configuration: Any) -> dict[str, Any]:
-        """The JSON that a verb prints."""
+        """The JSON that a verb prints, which has to fit its schema."""
         printed: dict[str, Any] = json.loads(self.run(*arguments, "--json", **configuration).stdout)
+        assert schemas.problems(printed) == []
         return printed
 
     def publish(

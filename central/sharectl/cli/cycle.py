@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl import __version__
 from sharectl.cli import options, wiring
@@ -23,12 +23,16 @@ from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.files import files, packed
+from sharectl.files.documents import Content
 from sharectl.plan.plan import OBSERVED, REASONS, State, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
 from sharectl.words import counted
+
+if TYPE_CHECKING:
+    from sharectl.cli import documents
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 """Parts of the configuration that decide."""
@@ -53,7 +57,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
             pledges=pledged if config.pledges.source != "yaml" else None,
         )
         result = run_cycle(wiring.plan_config(config, pledged), ports, now, how)
-        record = {"mode": config.mode, **_record(result, time.monotonic() - began)}
+        record = _record(config.mode, result, time.monotonic() - began)
         if not dry_run:
             _tell_monitoring(config, record, result)
     done = result.publication
@@ -85,10 +89,10 @@ def digest_of(config: Config) -> str:
     return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult) -> None:
+def _tell_monitoring(config: Config, record: documents.CycleDocument, result: CycleResult) -> None:
     """Write the metrics, and keep the record for ``status``; failures are printed, no more."""
     store, failures = wiring.state_of(config), Failures()
-    state, before = State(), dict[str, Any]()
+    state, before = State(), Content()
     with failures:
         state, before = store.load(), store.last_cycle()
     succeeded_at = before.get("succeeded_at") if result.problems else result.snapshot.taken_at
@@ -97,17 +101,22 @@ def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult
         try:
             _write_metrics(config.metrics.textfile, config, record, result, state.standing_until)
         except (StateError, ValueError, ImportError) as error:
-            record["metrics_problem"] = f"metrics.textfile: {error}"
-            options.say_warnings([record["metrics_problem"]])
+            problem = f"metrics.textfile: {error}"
+            record["metrics_problem"] = problem
+            options.say_warnings([problem])
     if config.report.file is not None:
         record["report_problem"] = _report_problem(config, result.snapshot.taken_at)
     with failures:
-        store.note_cycle(record)
+        store.note_cycle(dict(record))
     options.say(message for message in failures.messages if message not in result.problems)
 
 
 def _write_metrics(
-    path: Path, config: Config, record: dict[str, Any], result: CycleResult, valid_until: int
+    path: Path,
+    config: Config,
+    record: documents.CycleDocument,
+    result: CycleResult,
+    valid_until: int,
 ) -> None:
     from sharectl.report.metrics import CycleFacts, metrics_text
 
@@ -143,10 +152,10 @@ def _report_problem(config: Config, now: int) -> Optional[str]:
     return None
 
 
-def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
+def _record(mode: str, result: CycleResult, seconds: float) -> documents.CycleDocument:
     """JSON of the cycle, which is printed, and kept for ``status``."""
     snapshot, done, record = result.snapshot, result.publication, result.record
-    idle = None
+    idle: Optional[documents.IdleCoresRow] = None
     if record is not None and record.idle_target_cores is not None:
         idle = {
             "all": record.idle_cores,
@@ -154,6 +163,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
             "grace": record.idle_grace_cores,
         }
     return {
+        "mode": mode,
         "taken_at": snapshot.taken_at,
         "seconds": round(seconds, 3),
         "complete": snapshot.complete,
@@ -186,7 +196,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
     }
 
 
-def _nodes(record: CycleRecord) -> dict[str, int]:
+def _nodes(record: CycleRecord) -> documents.NodeCounts:
     """Numbers of nodes by what they did about targets."""
     reasons = [node.reason for node in record.nodes]
     return {
@@ -197,7 +207,7 @@ def _nodes(record: CycleRecord) -> dict[str, int]:
     }
 
 
-def _line(result: CycleResult, record: dict[str, Any]) -> str:
+def _line(result: CycleResult, record: documents.CycleDocument) -> str:
     """One line of key=value for the journal."""
     done = result.publication
     plan = done.plan
@@ -282,7 +292,10 @@ def _publish(arguments: argparse.Namespace) -> int:
     if done.disabled is not None:
         words = disabled_words(done.disabled)
         raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
-    report = {"published": done.places, "sequence": plan.sequence}
+    report: documents.PublishedDocument = {
+        "published": list(done.places),
+        "sequence": plan.sequence,
+    }
     options.show(arguments, "published", report, done.places)
     options.say(
         f"no targets any more at {place}, which publish: names no more" for place in done.emptied

@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 from dataclasses import asdict, replace
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
@@ -20,6 +20,9 @@ from sharectl.publish.audit import who_runs
 from sharectl.publish.disabled_file import MAX_REASON
 from sharectl.report.pool import disabled_words
 from sharectl.times import parse_span
+
+if TYPE_CHECKING:
+    from sharectl.cli import documents
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
@@ -72,7 +75,8 @@ def _enable(arguments: argparse.Namespace) -> int:
         if config.mode == OBSERVE:
             effect = "no cycle publishes targets yet: mode: observe"
         reply = f"enabled: {effect}; was disabled {disabled_words(was)}"
-    options.show(arguments, "enabled", {"was": asdict(was) if was else None}, [reply])
+    content: documents.SwitchedOnDocument = {"was": asdict(was) if was else None}
+    options.show(arguments, "enabled", content, [reply])
     failures.raise_any()
     return 0
 
@@ -104,7 +108,7 @@ def _disable(arguments: argparse.Namespace) -> int:
     if not is_set:
         problems.append(f"{unset}; {_STOP}")
     places = [*done.places, *done.emptied]
-    content = {
+    content: documents.SwitchedOffDocument = {
         "disabled": asdict(off) if is_set else None,
         "was": asdict(was) if was else None,
         "published": places,

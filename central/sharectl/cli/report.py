@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_output
@@ -19,6 +19,9 @@ from sharectl.files import files
 from sharectl.report import page
 from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
+
+if TYPE_CHECKING:
+    from sharectl.report.tool_documents import ReportDocument
 
 INDEX = "index.html"
 
@@ -92,7 +95,7 @@ def renew(config: Config, now: int) -> None:
     _write(config, path, [(max(0, now - period_seconds), now + 1)])
 
 
-def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> ReportDocument:
     """Write the page of one period, or two side by side; returns its numbers."""
     ledger = wiring.ledger_of(config)
     recorded = ledger.span()

@@ -13,6 +13,7 @@ from sharectl.shares.errors import usage_by_group
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.records import CycleRecord
+    from sharectl.report import documents
 
 
 def dumps(kind: str, content: Mapping[str, Any]) -> str:
@@ -20,12 +21,8 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
     return json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, indent=2)
 
 
-def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
-    """Jobs and nodes; sums of an incomplete look are null, and so are lists without a row.
-
-    Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending,
-    waits, unplaceable, untried, sources.
-    """
+def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> documents.SnapshotDocument:
+    """Jobs and nodes; sums of an incomplete look are null, and so are lists without a row."""
     cores: defaultdict[str, Counter[str]] = defaultdict(Counter)
     memory_mib: Counter[str] = Counter()
     for job in taken.running:
@@ -58,8 +55,8 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
-    """Keys: taken_at, groups (a list in the order of the rows, unrounded)."""
+def errors(taken_at: int, rows: tuple[GroupError, ...]) -> documents.ErrorsDocument:
+    """Errors in the order of the rows, unrounded."""
     groups = []
     for row in rows:
         group = asdict(row)
@@ -73,8 +70,8 @@ def plan(decided: Plan) -> dict[str, Any]:
     return asdict(decided)
 
 
-def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
-    """Keys: group, code, says, closed_nodes, other_sizes_closed_nodes; of groups with a reason."""
+def group_reasons(record: CycleRecord) -> list[documents.GroupReasonRow]:
+    """Reasons of the groups that have one."""
     from sharectl.plan.records import GROUP_REASONS
 
     return [

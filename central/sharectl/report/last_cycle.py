@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
@@ -13,13 +13,12 @@ from sharectl.plan.records import GROUP_REASONS, CycleRecord, NodeRecord
 from sharectl.report.tables import NONE
 from sharectl.times import span
 
+if TYPE_CHECKING:
+    from sharectl.report import tool_documents
 
-def as_content(record: CycleRecord) -> dict[str, Any]:
-    """Numbers and reasons of a cycle that was read with its nodes.
 
-    Keys: taken_at, sequence, reason, says, limits, groups, targets, node_classes, idle_cores,
-    waits.
-    """
+def as_content(record: CycleRecord) -> tool_documents.LastCycle:
+    """Numbers and reasons of a cycle that was read with its nodes."""
     return {
         "taken_at": record.taken_at,
         "sequence": record.sequence,
@@ -37,8 +36,8 @@ def as_content(record: CycleRecord) -> dict[str, Any]:
     }
 
 
-def _groups(record: CycleRecord) -> list[dict[str, Any]]:
-    rows = []
+def _groups(record: CycleRecord) -> list[tool_documents.GroupDecision]:
+    rows: list[tool_documents.GroupDecision] = []
     for control in record.groups:
         reason = record.group_reasons.get(control.group)
         rows.append(
@@ -54,25 +53,26 @@ def _groups(record: CycleRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _targets(record: CycleRecord) -> list[dict[str, Any]]:
+def _targets(record: CycleRecord) -> list[tool_documents.PairOfGroups]:
     """Pairs of groups, with the nodes on which one gives cores to the other, the most first."""
     pairs = Counter(
         (target.held_back, target.helped, target.request_cores)
         for target in (node.target for node in record.nodes)
         if target is not None
     )
-    keys = ("held_back", "helped", "request_cores", "nodes")
-    rows = sorted(pairs.items(), key=lambda row: (-row[1], row[0]))
-    return [dict(zip(keys, (*pair, nodes))) for pair, nodes in rows]
+    return [
+        {"held_back": over, "helped": under, "request_cores": cores, "nodes": nodes}
+        for (over, under, cores), nodes in sorted(pairs.items(), key=lambda row: (-row[1], row[0]))
+    ]
 
 
-def _node_classes(record: CycleRecord) -> list[dict[str, Any]]:
+def _node_classes(record: CycleRecord) -> list[tool_documents.NodeClass]:
     """Nodes that have the same cores and power a core, the class with the most power first."""
     classes: defaultdict[tuple[int, float], list[NodeRecord]] = defaultdict(list)
     for node in record.nodes:
         if node.cores:
             classes[node.cores, round(node.hs06_per_core, 2)].append(node)
-    rows = [
+    rows: list[tool_documents.NodeClass] = [
         {
             "cores": cores,
             "hs06_per_core": power,
@@ -89,7 +89,7 @@ def _node_classes(record: CycleRecord) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["hs06"], -row["cores"]))
 
 
-def _idle_cores(record: CycleRecord) -> list[dict[str, Any]]:
+def _idle_cores(record: CycleRecord) -> list[tool_documents.IdleCause]:
     """Cores that no job holds, by cause; those of draining nodes take no job at all."""
     target, grace = record.idle_target_cores, record.idle_grace_cores
     if target is None or grace is None:

@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from sharectl.ledger.series import Series
 from sharectl.plan.records import CycleRecord
@@ -25,6 +25,9 @@ from sharectl.report.scale import minute
 from sharectl.report.series import layers_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
 from sharectl.times import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from sharectl.report import tool_documents
 
 BEGIN = """<!DOCTYPE html>
 <html lang="en">
@@ -100,12 +103,8 @@ def _title(period: Mapping[str, Any]) -> list[str]:
     return [minute(since)[:length], minute(until)[:length]]
 
 
-def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
-    """Numbers of the page, for the same periods.
-
-    Keys: made_at, deadband_hs06, periods (of `series.summary`), last_cycle (of
-    `last_cycle.as_content`, or null).
-    """
+def as_content(periods: Sequence[Series], subject: Subject) -> tool_documents.ReportDocument:
+    """Numbers of the page, for the same periods."""
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,

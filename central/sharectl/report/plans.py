@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Optional, TextIO
+from typing import TYPE_CHECKING, Any, Optional, TextIO
 
 from sharectl.explain.replay import ReplayedCycle, summed
 from sharectl.model import Plan, Target
@@ -13,6 +13,9 @@ from sharectl.plan.plan import REASONS
 from sharectl.report.tables import UNKNOWN, print_paragraph, print_table
 from sharectl.times import shown
 from sharectl.words import counted
+
+if TYPE_CHECKING:
+    from sharectl.report import documents
 
 ROWS = 14
 """Changes that one screen has room for."""
@@ -30,14 +33,18 @@ MAY_DIFFER = (
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
-def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
-    """Keys: beside (the other plan), sequence, reason, counts by kind, changes, effect."""
-    plan = {"beside": beside, "sequence": decided.sequence, "reason": decided.reason}
-    return {**plan, **changes_data(diff)}
+def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> documents.PlanDiffDocument:
+    """Changes by a plan, ``beside`` the other one."""
+    return {
+        "beside": beside,
+        "sequence": decided.sequence,
+        "reason": decided.reason,
+        **changes_data(diff),
+    }
 
 
-def changes_data(diff: PlanDiff) -> dict[str, Any]:
-    """Keys: counts by kind, changes, effect."""
+def changes_data(diff: PlanDiff) -> documents.Changes:
+    """Changes, their number by kind, and their effect."""
     return {
         "counts": {kind: diff.count(kind) for kind in KINDS},
         "changes": [

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
 from operator import attrgetter
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl.ledger.series import (
     HOUR_SECONDS,
@@ -14,9 +14,13 @@ from sharectl.ledger.series import (
     UNKNOWN_SIZE,
     Bucket,
     GroupPoint,
+    PoolPoint,
     Series,
 )
 from sharectl.report.svg import LAYERS, Reading
+
+if TYPE_CHECKING:
+    from sharectl.report import tool_documents
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
@@ -24,9 +28,6 @@ OfBucket = Callable[[Bucket], Values]
 Layers = Mapping[str, Sequence[int]]
 """Layer -> job sizes in it, the same throughout a page."""
 
-_GROUP_MEANS = ("output_hs06", "unplaceable_jobs", "held_back_nodes", "helped_nodes")
-_POOL_MEANS = ("idle_cores", "idle_target_cores", "idle_grace_cores", "targets")
-_POOL_SUMS = ("cycles", "complete_cycles", "covered_seconds")
 _LAYER_NAMES = {UNKNOWN_SIZE: "multicore", 1: "1 core"}
 
 
@@ -118,8 +119,8 @@ def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
     return summed
 
 
-def summary(series: Series, deadband_hs06: float = 0.0) -> dict[str, Any]:
-    """Numbers of a period: since, until, bucket_seconds, pool, groups by falling pledge."""
+def summary(series: Series, deadband_hs06: float = 0.0) -> tool_documents.PeriodSummary:
+    """Numbers of a period, groups by falling pledge."""
     groups = [
         group_summary(group, points_of([series], group), deadband_hs06) for group in series.groups
     ]
@@ -134,11 +135,8 @@ def summary(series: Series, deadband_hs06: float = 0.0) -> dict[str, Any]:
 
 def group_summary(
     group: str, points: Sequence[GroupPoint], deadband_hs06: float = 0.0
-) -> dict[str, Any]:
-    """Numbers of one group: sums, and means over complete cycles; None where no cycle knows.
-
-    over_ratio and under_ratio are parts of the time with an error beyond the deadband.
-    """
+) -> tool_documents.GroupSummary:
+    """Numbers of one group: sums, and means over complete cycles; None where no cycle knows."""
 
     def mean(value: Callable[[GroupPoint], Optional[float]]) -> Optional[float]:
         return mean_of_known((value(point), point.cycles) for point in points)
@@ -161,22 +159,34 @@ def group_summary(
         "under_ratio": mean_or_0(lambda point: point.error_hs06 < -deadband_hs06),
         "running_cores": mean_or_0(lambda point: fsum(point.cores_by_size.values())),
         "pending_jobs": mean_or_0(lambda point: fsum(point.pending_by_size.values())),
-        **{name: mean(attrgetter(name)) for name in _GROUP_MEANS},
+        "output_hs06": mean(attrgetter("output_hs06")),
+        "unplaceable_jobs": mean(attrgetter("unplaceable_jobs")),
+        "held_back_nodes": mean(attrgetter("held_back_nodes")),
+        "helped_nodes": mean(attrgetter("helped_nodes")),
         "work_ratio": ratio(work, pledge),
         "error_ratio": ratio(error, power - error),
     }
 
 
-def _pool_summary(series: Series) -> dict[str, Any]:
+def _pool_summary(series: Series) -> tool_documents.PoolSummary:
     """Sums, and means; None where no cycle knows."""
     points = [bucket.pool for bucket in series.buckets]
-    numbers: dict[str, Any] = {name: sum(getattr(p, name) for p in points) for name in _POOL_SUMS}
-    for name in _POOL_MEANS:
-        numbers[name] = mean_of_known((getattr(p, name), p.complete_cycles) for p in points)
+
+    def mean(value: Callable[[PoolPoint], Optional[float]]) -> Optional[float]:
+        return mean_of_known((value(point), point.complete_cycles) for point in points)
+
     idle = [p.idle_cores * p.covered_seconds for p in points if p.idle_cores is not None]
-    numbers["idle_core_hours"] = fsum(idle) / HOUR_SECONDS if idle else None
-    numbers["cycle_seconds"] = mean_of_known((p.seconds, p.cycles) for p in points)
-    return numbers
+    return {
+        "cycles": sum(point.cycles for point in points),
+        "complete_cycles": sum(point.complete_cycles for point in points),
+        "covered_seconds": sum(point.covered_seconds for point in points),
+        "idle_cores": mean(attrgetter("idle_cores")),
+        "idle_target_cores": mean(attrgetter("idle_target_cores")),
+        "idle_grace_cores": mean(attrgetter("idle_grace_cores")),
+        "targets": mean(attrgetter("targets")),
+        "idle_core_hours": fsum(idle) / HOUR_SECONDS if idle else None,
+        "cycle_seconds": mean_of_known((point.seconds, point.cycles) for point in points),
+    }
 
 
 def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -35,7 +35,7 @@ def changed(made: Series, last: int = 10**6, **fields: object) -> Series:
     return replace(made, buckets=(*buckets, *made.buckets[last:]))
 
 
-def of_group(period: dict[str, Any], name: str) -> dict[str, Any]:
+def of_group(period: Mapping[str, Any], name: str) -> dict[str, Any]:
     (group,) = (dict(group) for group in period["groups"] if group["group"] == name)
     return group
 
@@ -134,7 +134,7 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     assert (atlas["over_ratio"], atlas["under_ratio"]) == (0, 0)
     alone = curves.summary(changed(made, power_hs06=5.0, error_hs06=5.0))
     assert of_group(alone, "atlas")["error_ratio"] is None
-    period = curves.summary(series(1, imported=True))
+    period: Mapping[str, Any] = curves.summary(series(1, imported=True))
     known = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds")
     assert [period["pool"][key] for key in known] == [None] * 4
     known = ("held_back_nodes", "helped_nodes", "output_hs06", "unplaceable_jobs")

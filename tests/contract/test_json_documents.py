@@ -1,0 +1,93 @@
+"""Every ``--json`` has a schema, and docs/json.md and docs/schemas are made of the schemas.
+
+That documents fit their schemas is held by `documents` in tests/conftest.py, for all that any test
+prints in its own process.
+"""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sharectl.cli.documents import DOCUMENTS, VERBS
+from sharectl.model import SCHEMA_VERSION
+from tests import schemas
+from tests.verbs import all_verbs
+
+
+def test_every_verb_with_json_has_its_documents() -> None:
+    printing = [
+        str(verb)
+        for verb in all_verbs()
+        if any("--json" in action.option_strings for action in verb.actions)
+    ]
+    assert sorted(printing) == sorted(VERBS)
+    assert {kind for kinds in VERBS.values() for kind in kinds} == set(DOCUMENTS)
+
+
+def test_docs_have_the_schemas(request: pytest.FixtureRequest) -> None:
+    files = {
+        schemas.FOLDER / f"{kind}.json": f"{json.dumps(schema, indent=1)}\n"
+        for kind, schema in schemas.schemas().items()
+    }
+    text = schemas.PAGE.read_text(encoding="utf-8")
+    files[schemas.PAGE] = text[: text.index(schemas.BEGIN)] + schemas.page()
+    if request.config.getoption("--update-golden"):
+        for path in schemas.FOLDER.glob("*.json"):
+            path.unlink()
+        for path, content in files.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    assert {*schemas.FOLDER.glob("*.json")} == {*files} - {schemas.PAGE}
+    differ = [path.name for path, made in files.items() if path.read_text(encoding="utf-8") != made]
+    assert differ == [], "run pytest --update-golden, read the diff"
+
+
+def test_a_document_with_another_key_or_type_is_noticed() -> None:
+    head = {"schema_version": SCHEMA_VERSION, "kind": "published"}
+    right = {**head, "published": ["/srv/sharectl.txt"], "sequence": 5}
+    assert schemas.problems(right) == []
+    for wrong, words in (
+        ({**right, "more": 1}, "'more' was unexpected"),
+        ({**head, "sequence": 5}, "'published' is a required property"),
+        ({**right, "sequence": "5"}, "$.sequence: '5' is not of type 'integer'"),
+        ({**right, "kind": "news"}, "the kind news has no schema"),
+    ):
+        (problem,) = schemas.problems(wrong)
+        assert words in problem
+
+
+def change(schema: dict[str, Any], kind: str) -> None:
+    """Change the schema of `cycle` in one way."""
+    keys = schema["properties"]
+    if kind == "gone":
+        del keys["seconds"]
+    elif kind == "absent":
+        schema["required"].remove("seconds")
+    elif kind == "null":
+        keys["seconds"]["type"] = ["number", "null"]
+    elif kind == "type":
+        schema["$defs"]["Target"]["properties"]["cap_cores"]["type"] = "string"
+    else:
+        keys["more"] = {"type": "string"}
+        schema["required"].append("more")
+
+
+@pytest.mark.parametrize(
+    ("kind", "problems"),
+    [
+        ("gone", [".seconds is gone"]),
+        ("absent", [".seconds may be absent"]),
+        ("null", [".seconds may be null"]),
+        ("type", [".plan.targets[].cap_cores may be string"]),
+        ("more", []),
+    ],
+)
+def test_a_breaking_change_is_noticed(kind: str, problems: list[str]) -> None:
+    before = schemas.schemas()["cycle"]
+    after = deepcopy(before)
+    change(after, kind)
+    assert schemas.broken(before, after) == problems
