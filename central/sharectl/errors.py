@@ -77,6 +77,8 @@ class StateError(SharectlError):
     """A file of sharectl's own cannot be read or written."""
 
     exit_code = 74
+    sequence = 0
+    """Highest sequence that it may have; later plans are above it."""
 
     def __init__(self, message: str, supersedes: str = "") -> None:
         super().__init__(message)
@@ -91,12 +93,24 @@ class NoLedgerError(StateError):
 
 
 class BrokenStateError(StateError):
-    """The state of the last cycle is invalid: ``fact``; later plans are above ``sequence``."""
+    """The state of the last cycle is invalid: ``fact``."""
 
     def __init__(self, fact: str, remedy: str, sequence: int) -> None:
         super().__init__(f"{fact}; {remedy}")
         self.fact = fact
         self.sequence = sequence
+
+
+class NewerFileError(StateError):
+    """A file is of a newer sharectl, and stays as it is."""
+
+    def __init__(self, place: object, version: int, reads: int, sequence: int = 0) -> None:
+        super().__init__(
+            f"{place}: schema_version {version} is of a newer sharectl, and this one reads "
+            f"{reads}: left as it is; install that sharectl again, or move the file away to begin "
+            "a new one"
+        )
+        self.version, self.reads, self.sequence = version, reads, sequence
 
 
 class PublishError(StateError):

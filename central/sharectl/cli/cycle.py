@@ -20,7 +20,7 @@ from sharectl.config.load import steering_of
 from sharectl.config.model import OBSERVE, Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
+from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state, refuse_newer
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
@@ -282,6 +282,7 @@ def _publish(arguments: argparse.Namespace) -> int:
     with wiring.lock_of(config):
         now = int(time.time())
         before, errors = load_state(outlets.state, now)
+        refuse_newer(errors)
         if plan.sequence <= before.sequence:
             problem = f"{name}: a plan as new as this was published already; plan again"
             raise InputError([problem])

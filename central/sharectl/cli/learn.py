@@ -90,6 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
     # Before hours of work.
     files.refuse_unwritable(arguments.output)
     files.refuse_foreign(arguments.output, "{", "policy")
+    document = Document(arguments.output, MAX_BYTES)
+    document.refuse_newer()
     seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
     size = Evolution(arguments.generations, arguments.population)
     processes = arguments.jobs or many.cores()
@@ -103,7 +105,6 @@ def _run(arguments: argparse.Namespace) -> int:
         method="",
     )
     policy = trained(size, arguments.seed, evaluate, training, _note)
-    document = Document(arguments.output, MAX_BYTES)
     content = asdict(policy)
     document.replace(content)
     words = f"score {policy.training.score:.5f}, latest {policy.training.score_before:.5f}"

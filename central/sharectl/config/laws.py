@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 from sharectl.config.groups import place_of
 from sharectl.control.laws import LAWS, LEARNED, LOADED, Control, LawStep, Reading
 from sharectl.control.steering import SteeringConfig
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, NewerFileError
 from sharectl.words import printable
 
 if TYPE_CHECKING:
@@ -143,6 +143,9 @@ def _learned(path: Optional[Path]) -> LawStep:
     except OSError as error:
         why = error.strerror or error
         raise ConfigError([f"policy: {path}: cannot be read: {why}; {remedy}"]) from error
+    except NewerFileError as error:
+        fault = f"schema_version {error.version} is of a newer sharectl"
+        raise ConfigError(_of_policy(path, [fault], remedy)) from error
     if policy is None:
         raise ConfigError([f"policy: there is no {path} on this machine; {remedy}"])
     if wrong := faults(policy):

@@ -16,6 +16,7 @@ from sharectl.cycle.publication import (
     Publishing,
     in_force,
     load_state,
+    refuse_newer,
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupControl, GroupError, Plan, Snapshot
@@ -68,8 +69,10 @@ class Circumstances:
 def run_cycle(
     config: PlanConfig, ports: Ports, now: int, how: Circumstances = Circumstances()
 ) -> CycleResult:
-    """Run a whole cycle at Unix time ``now``."""
+    """Run a whole cycle at Unix time ``now``. Raises NewerFileError for a state of that kind."""
     loaded, errors = load_state(ports.state, now)
+    if not how.dry_run:
+        refuse_newer(errors)
     before, failures = loaded, Failures(errors)
     snapshot = with_restart(ports.pool.snapshot(now), before)
     warnings: tuple[str, ...] = ()

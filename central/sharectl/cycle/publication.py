@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from sharectl.cycle.ports import Outlets, Publisher, StateStore
-from sharectl.errors import BrokenStateError, StateError, UnsignedError
+from sharectl.errors import NewerFileError, StateError, UnsignedError
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import PlanConfig, State, withdrawal
@@ -232,9 +232,16 @@ def load_state(store: StateStore, now: int) -> tuple[State, list[StateError]]:
         state = store.load()
     except StateError as error:
         errors.append(error)
-        state = State(error.sequence if isinstance(error, BrokenStateError) else 0)
+        state = State(error.sequence)
     state, problem = of_now(state, now)
     return state, errors if problem is None else [*errors, StateError(problem)]
+
+
+def refuse_newer(errors: Iterable[StateError]) -> None:
+    """Raise the error of a state of a newer sharectl: without its limits no targets may follow."""
+    for error in errors:
+        if isinstance(error, NewerFileError):
+            raise error
 
 
 def of_now(state: State, now: int) -> tuple[State, Optional[str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
-from sharectl.errors import StateError
+from sharectl.errors import NewerFileError, StateError
 from sharectl.files import files
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ T = TypeVar("T")
 Content = dict[str, Any]
 
 _MOST_DIGITS = 18
+_VERSION = re.compile(rb'\s*\{\s*"schema_version":\s*([0-9]{1,9})\b')
+"""Begin of every document that `Document.replace` writes, in this release and in later ones."""
+_BEGIN_BYTES = 4096
 _REPORT = "the file stays as it was; please report this line"
 
 
@@ -30,6 +34,14 @@ class DocumentError(ValueError):
         self.problems = problems
 
 
+class NewerError(DocumentError):
+    """Document of a newer sharectl."""
+
+    def __init__(self, version: int, reads: int) -> None:
+        super().__init__(f"schema_version {version} is of a newer sharectl; this one reads {reads}")
+        self.version = version
+
+
 @dataclass(frozen=True)
 class Document:
     """A document of sharectl in its file."""
@@ -37,11 +49,14 @@ class Document:
     path: Path
     max_bytes: int
     schema_version: int = 1
+    replaces_newer: bool = False
+    """A new one may take the place of one of a newer sharectl."""
 
     def read(self, parse: Callable[[Content], T]) -> Optional[T]:
         """Value that ``parse`` makes of the content; None if there is no file.
 
-        Raises OSError, and DocumentError if the content is invalid or of another schema version.
+        Raises OSError, NewerFileError if the file is of a newer sharectl, and DocumentError if its
+        content is invalid.
         """
         try:
             text, _ = files.read_regular(self.path, self.max_bytes + 1)
@@ -49,13 +64,28 @@ class Document:
             return None
         if text is None or len(text) > self.max_bytes:
             raise DocumentError(f"no regular file of at most {self.max_bytes} bytes")
-        return parsed(text, parse, self.schema_version)
+        try:
+            return parsed(text, parse, self.schema_version)
+        except NewerError as error:
+            raise NewerFileError(self.path, error.version, self.schema_version) from error
+
+    def refuse_newer(self) -> None:
+        """Raise NewerFileError if the file there is of a newer sharectl."""
+        try:
+            text, _ = files.read_regular(self.path, _BEGIN_BYTES)
+        except OSError:
+            return
+        begin = _VERSION.match(text or b"")
+        if begin is not None and int(begin[1]) > self.schema_version:
+            raise NewerFileError(self.path, int(begin[1]), self.schema_version)
 
     def replace(self, content: Mapping[str, Any]) -> None:
         """Put a new file in the place of the old one, which stays if `read` would refuse the new.
 
-        Raises StateError, also as `files.replace`.
+        Raises StateError, also as `files.replace`, and NewerFileError as `refuse_newer`.
         """
+        if not self.replaces_newer:
+            self.refuse_newer()
         try:
             version = {"schema_version": self.schema_version}
             text = json.dumps({**version, **content}, indent=2, allow_nan=False)
@@ -90,9 +120,7 @@ def _content(text: Union[str, bytes], schema_version: int) -> Content:
         raise DocumentError("not a JSON object")
     version = content.pop("schema_version", None)
     if type(version) is int and version > schema_version:
-        raise DocumentError(
-            f"schema_version {version} is of a newer sharectl; this one reads {schema_version}"
-        )
+        raise NewerError(version, schema_version)
     if version != schema_version:
         raise DocumentError(f"schema_version is not {schema_version}")
     return content

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.config.groups import overpromised
-from sharectl.errors import InputError, PoolUnavailableError, StateError
+from sharectl.errors import InputError, NewerFileError, PoolUnavailableError, StateError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Source
 from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
@@ -118,6 +118,9 @@ def copy_in(path: Path, kind: type[T], warnings: list[str]) -> Optional[T]:
     except (OSError, DocumentError) as error:
         fact = f"{path}: cannot be read: {shown(str(error))}"
         warnings.append(f"{fact}; it is written again when the source answers")
+        return None
+    except NewerFileError as error:
+        warnings.append(str(error))
         return None
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Optional
 
-from sharectl.errors import LockedError, StateError
+from sharectl.errors import LockedError, NewerFileError, StateError
 from sharectl.files.documents import Content, Document, DocumentError, record
 from sharectl.files.files import only_one
 from sharectl.model import Disabled
@@ -32,7 +32,7 @@ class DisabledFile:
 
     def __init__(self, state_directory: Path, wait_seconds: float = 5.0) -> None:
         self.path = state_directory / "disabled"
-        self.document = Document(self.path, _MAX_BYTES)
+        self.document = Document(self.path, _MAX_BYTES, replaces_newer=True)
         self.wait_seconds = wait_seconds
 
     def disabled(self) -> Optional[Disabled]:
@@ -43,11 +43,13 @@ class DisabledFile:
             return None
         except OSError as error:
             return Disabled(f"{self.path}: {error.strerror}, so nobody knows", "nobody", 0)
+        off, reason = None, "made by hand"
         with contextlib.suppress(OSError, DocumentError):
-            off = self.document.read(_parsed)
-            if off is not None:
-                return off
-        return Disabled("made by hand", user_name(facts.st_uid), int(facts.st_mtime))
+            try:
+                off = self.document.read(_parsed)
+            except NewerFileError:
+                reason = "by a newer sharectl"
+        return off or Disabled(reason, user_name(facts.st_uid), int(facts.st_mtime))
 
     def disable(self, off: Disabled) -> None:
         """Switch off, in the place of an earlier reason.

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Callable
 
-from sharectl.errors import BrokenStateError, StateError
+from sharectl.errors import BrokenStateError, NewerFileError, StateError
 from sharectl.files import files
 from sharectl.files.documents import Content, Document, DocumentError, record
 from sharectl.plan.plan import State
@@ -63,6 +63,9 @@ class StateFile:
     def _read(self) -> tuple[State, Content]:
         try:
             return self.document.read(_parsed) or (State(), {})
+        except NewerFileError as error:
+            sequence = self._sequence_before()
+            raise NewerFileError(self.path, error.version, error.reads, sequence) from error
         except DocumentError as error:
             raise BrokenStateError(
                 f"{self.path}: cannot be read: {error}",
@@ -80,7 +83,7 @@ class StateFile:
         self.document.replace({**asdict(state), _LAST_CYCLE: last_cycle})
 
     def _sequence_before(self) -> int:
-        """Highest sequence that a broken file may have had."""
+        """Highest sequence that a file may have had that cannot be read."""
         try:
             text, facts = files.read_regular(self.path, _SEARCHED_BYTES)
         except OSError:

@@ -328,7 +328,7 @@ def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
     assert "the copy of the pledges is not kept" in pledged.warnings[0]
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"schema_version": 2}', {"asked_at": "x"}])
+@pytest.mark.parametrize("damage", [b"", b'{"schema_version": 0}', {"asked_at": "x"}])
 def test_a_broken_copy_is_reported_and_replaced(source: Source, damage: Any) -> None:
     source.look()
     content = json.loads(source.copy_file.read_bytes())

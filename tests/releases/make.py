@@ -1,0 +1,150 @@
+"""Write the files that this release leaves behind, so that the next one shows that it reads them.
+
+    .venv/bin/python -m tests.releases.make tests/releases/0.1
+
+Run it once, on the commit that is released; from then on the files stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from sharectl.cli.cycle import _record
+from sharectl.condor.negotiator import QuotaKnob
+from sharectl.config.laws import MAX_BYTES
+from sharectl.control.laws import Control
+from sharectl.control.learned import Policy, Training
+from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.cycle import run_cycle
+from sharectl.cycle.ports import Ports
+from sharectl.files.documents import Document
+from sharectl.ledger.ledger import PLACE, Histories, Ledger
+from sharectl.model import Disabled, Plan, PlanLimits
+from sharectl.plan.plan import PlanConfig
+from sharectl.plan.settings import GiveUp
+from sharectl.pledges.cric import Copy
+from sharectl.pledges.join import keep_copy
+from sharectl.pledges.negotiator import KnobsCopy
+from sharectl.publish.audit import AuditFile, Who
+from sharectl.publish.disabled_file import DisabledFile
+from sharectl.publish.former_places import FormerPlacesFile
+from sharectl.publish.signing import SigningKey
+from sharectl.publish.state import StateFile
+from sharectl.publish.text import Seal, render
+from sharectl.report import as_json
+from sharectl.shares.pledges import Pledge
+from sharectl.sim.journal import Journal
+from sharectl.sim.tuning import Score, Take, Task
+from tests.fakes import NOW, FakePool, FakePublisher
+from tests.ledgers import PLEDGES, busy
+from tests.schemas import schemas
+
+CYCLES = 3
+KEY = SigningKey("2026", bytes(range(32)))
+SUBJECT = {"scenario": "small-site", "strategy": "live"}
+"""Simulations that the journal of `sharectl tune` has scores of."""
+VALIDITY_SECONDS = 10**9
+"""So long that targets of the fixtures stand at whatever time a test reads them."""
+_CONFIG = """\
+groups:
+  alice: {pledge_hs06: 71400}
+  atlas: {pledge_hs06: 105300}
+  cms: {pledge_hs06: 87100}
+control: {law: ewma, strategy: many, max_nodes: 40, max_target_share: "10%"}
+nodes: {controlled: "50%"}
+pool: {name: farm}
+publish: [{file: /srv/sharectl/sharectl.txt}]
+state_directory: /var/lib/sharectl
+"""
+
+
+def make(folder: Path) -> None:
+    """Write every kind of file into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sharectl.yaml").write_text(_CONFIG, encoding="utf-8")
+    plan = _cycles(folder)
+    texts = {
+        "sharectl.txt": render(plan, Seal("farm")),
+        "signed.txt": render(plan, Seal("farm", KEY)),
+        "plan.json": as_json.dumps("plan", {**as_json.plan(plan), "warnings": []}) + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="ascii")
+    DisabledFile(folder).disable(Disabled("cooling", "ops@cm", NOW, None))
+    _copies_of_pledges(folder)
+    training = Training(("small-site",), (1, 2), "2026-01-01", -1.5, -2.0, "by hand")
+    policy = Policy(("error", "error_idle"), (1.0, -0.5), 7200.0, training)
+    Document(folder / "policy.json", MAX_BYTES).replace(asdict(policy))
+    _scores(folder)
+    (folder / "schemas").mkdir(exist_ok=True)
+    for kind, schema in schemas().items():
+        text = json.dumps(schema, separators=(",", ":"))
+        (folder / "schemas" / f"{kind}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _cycles(folder: Path) -> Plan:
+    """Run cycles that leave state, places, ledger and audit; returns the last plan."""
+    who = Who("sharectl", None, "cm.example.org", "cycle")
+    name = "file:/srv/sharectl/sharectl.txt"
+    law = PlanConfig(
+        PLEDGES,
+        PlanLimits(max_nodes=4),
+        validity_seconds=VALIDITY_SECONDS,
+        strategy="pair",
+        steering=SteeringConfig(Control(law="ewma")),
+        give_up=GiveUp(seconds=604_800, blocks=1000),
+    )
+    state = StateFile(folder / "state.json")
+    history = Histories(
+        folder / "AcctGroup_hs06.txt", folder / "shares_Error.log", 2**20, 1, Ledger(folder / PLACE)
+    )
+    for number in range(CYCLES):
+        taken = busy(number)
+        ports = Ports(
+            publishers=[FakePublisher()],
+            state=state,
+            switch=DisabledFile(folder),
+            audit=AuditFile(folder, who, 2**20, 2),
+            former=FormerPlacesFile(folder / "places.json", (name,), lambda _name: FakePublisher()),
+            pool=FakePool(taken),
+            history=history,
+        )
+        result = run_cycle(law, ports, taken.taken_at)
+        state.note_cycle(dict(_record("steer", result, 1.25)))
+    plan = result.publication.plan
+    if plan is None or not plan.targets or result.problems:
+        raise RuntimeError(f"no targets, or problems: {result.problems}")
+    return plan
+
+
+def _copies_of_pledges(folder: Path) -> None:
+    pledge = Pledge("cms", 87100.0, "cric", "IT-INFN-CNAF 2026 Q1", NOW)
+    answer = '{"IT-INFN-CNAF": {"pledges": {"2026": {"Q1": {"cms": {"CPU": 87100}}}}}}'
+    server = "https://cric.example.org"
+    cric = Copy(f"{server}/{{year}}", f"{server}/2026", NOW, answer, "tag", {"cms": pledge})
+    knobs = KnobsCopy(None, NOW, (QuotaKnob("negotiator", "GROUP_QUOTA_cms", "100"),))
+    warnings: list[str] = []
+    keep_copy(folder / "pledges-cric.json", cric, warnings)
+    keep_copy(folder / "pledges-negotiator.json", knobs, warnings)
+    if warnings:
+        raise RuntimeError(warnings)
+
+
+def _scores(folder: Path) -> None:
+    task = Task((("control.give_up_seconds", 600),), 1)
+
+    def evaluate(tasks: Sequence[Task], take: Take) -> None:
+        for asked in tasks:
+            take(asked, Score(5.0, 1.0, 20.0))
+
+    Journal(folder, SUBJECT).with_new(evaluate)([task], lambda _task, _result: None)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    make(parser.parse_args().folder)

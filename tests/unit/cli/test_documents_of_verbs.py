@@ -1,0 +1,227 @@
+"""What every verb prints with ``--json`` fits the schema of its kind.
+
+The state directory is that of the last release, and no pool answers; documents of a pool that
+answers are made by the same functions on ads made by hand, and seen whole by the pool tests.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import classad2
+import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
+import pytest
+
+from sharectl.cli.documents import DOCUMENTS, VERBS
+from sharectl.cli.main import main
+from sharectl.condor.node_ads import status_of
+from sharectl.explain.job import verdict
+from sharectl.explain.job_ads import facts_of, findings
+from sharectl.publish.state import StateFile
+from sharectl.report import as_json
+from sharectl.report.explain import job_page
+from tests import schemas
+from tests.fakes import NOW
+from tests.ledgers import busy
+
+CHECKOUT = Path(__file__).parents[3]
+RELEASE = max((CHECKOUT / "tests" / "releases").glob("[0-9]*"))
+SCENARIO = """\
+nodes: [{name: wn, count: 2, cores: 16}]
+groups: {alice: {pledge_hs06: 200}, cms: {pledge_hs06: 120}}
+jobs:
+  - {group: alice, run_time: "exponential:900", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 2}
+warmup_hours: 0
+days: 0.05
+"""
+SLOT = """\
+Name = "slot1@wn-1"
+Machine = "wn-1.example.org"
+MyType = "Machine"
+SlotType = "Partitionable"
+PartitionableSlot = true
+MachineResources = "Cpus Memory Disk"
+State = "Unclaimed"
+Cpus = 4
+Memory = 4000
+Disk = 100000
+TotalSlotCpus = 8
+SlotWeight = Cpus
+Start = true
+WithinResourceLimits = MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus
+Requirements = START && (WithinResourceLimits)
+"""
+POLICIES = """\
+SLOT_TYPE_1 = 100%
+NUM_SLOTS_TYPE_1 = 1
+SLOT_TYPE_1_PARTITIONABLE = True
+CONSUMPTION_POLICY = True
+CONSUMPTION_MEMORY = "many"
+"""
+JOB = """\
+ClusterId = 7
+ProcId = 0
+JobStatus = 1
+JobUniverse = 5
+RequestCpus = 8
+RequestMemory = 100
+RequestDisk = 10
+AccountingGroup = "cms.bob"
+Requirements = true
+"""
+
+
+class Case(NamedTuple):
+    """A command; words with a dot are files of the folder."""
+
+    verb: str
+    more: str
+    kind: str
+    code: int = 0
+
+
+CASES = [
+    Case("snapshot", "", "snapshot", 75),
+    Case("errors", "--jobs AcctGroup_hs06.txt", "errors"),
+    Case("plan", "--jobs AcctGroup_hs06.txt", "plan"),
+    Case("plan", "--diff --jobs AcctGroup_hs06.txt", "plan_diff"),
+    Case("publish", "--plan plan.json", "published"),
+    Case("publish", "--plan plan.json --dry-run", "plan"),
+    Case("cycle", "", "cycle", 75),
+    Case("disable", "--reason cooling", "disabled"),
+    Case("enable", "", "enabled"),
+    Case("status", "", "status", 1),
+    Case("pledges", "", "pledges"),
+    Case("explain group", "cms", "explain_group"),
+    Case("explain group", "cms --jobs AcctGroup_hs06.txt", "explain_group"),
+    Case("explain node", "cn-00", "explain_node"),
+    Case("explain cycle", "", "explain_cycle"),
+    Case("explain codes", "", "codes"),
+    Case("replay", "--set control.law=pid", "replay"),
+    Case("report", "--from 2023-11-14 --to 2023-11-16 -o out", "report"),
+    Case("ledger info", "", "ledger"),
+    Case("ledger export", "-o ../out.csv", "ledger-export"),
+    Case("ledger import", "shares_Error.log", "ledger-import", 1),
+    Case("ledger forget", "--imported", "ledger-forget"),
+    Case("ledger check", "", "ledger-check"),
+    Case("check config", "", "config"),
+    Case("check snippets", "snippets.d", "snippets", 1),
+    Case("check pool", "", "pool", 1),
+    Case("consumption check", "policies.conf", "consumption_check", 1),
+    Case("consumption cost", "--slots slots.ads --jobs jobs.ads --group", "consumption-cost"),
+    Case("consumption capacity", "--slots slots.ads --request cpus=2", "consumption-capacity"),
+    Case("simulate", "small.yaml --jobs 1 -o simulated", "simulation"),
+    Case("simulate", "--list", "simulation_names"),
+    Case(
+        "learn",
+        "small.yaml -o new.json --hours 1 --seeds 1 --generations 1 --population 2 --jobs 1",
+        "policy",
+    ),
+    Case(
+        "tune",
+        "small.yaml --over control.law --trials 2 --batch 2 --seeds 1 --confirm 1 --cores 1",
+        "tune",
+    ),
+    Case("cadence", "--run-time constant:255 --cycle-duration 5 --cores 100", "cadence"),
+    Case("cadence", "--run-time constant:255 --cores 100 --matches 10", "cadence"),
+]
+WITHOUT_CONFIG = (
+    "explain codes",
+    "check snippets",
+    "consumption",
+    "simulate",
+    "learn",
+    "tune",
+    "cadence",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Working directory with files of the last release, and with slots, jobs and a scenario."""
+    place = tmp_path / "here"
+    shutil.copytree(RELEASE, place)
+    (place / "disabled").unlink()
+    text = (place / "sharectl.yaml").read_text(encoding="utf-8")
+    text = text.replace("/var/lib/sharectl", str(place)).replace("/srv/sharectl", str(place))
+    text = text.replace("{name: farm}", "{name: farm, collector: '127.0.0.1:1'}")
+    (place / "sharectl.yaml").write_text(f"{text}\nlock_wait_seconds: 0\n", encoding="utf-8")
+    for name, content in {
+        "slots.ads": SLOT,
+        "jobs.ads": JOB,
+        "small.yaml": SCENARIO,
+        "policies.conf": POLICIES,
+        "snippets.d/50.conf": "START = (Warm =?= True)\n",
+    }.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(place)
+    return place
+
+
+def printed(case: Case, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Document that the command prints."""
+    needs_config = not case.verb.startswith(WITHOUT_CONFIG)
+    config = ["--config", "sharectl.yaml"] if needs_config else []
+    code = main([*case.verb.split(), *case.more.split(), "--json", *config])
+    out, err = capsys.readouterr()
+    assert code == case.code, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.verb} {case.more}")
+def test_a_document_fits_its_schema(
+    folder: Path, capsys: pytest.CaptureFixture[str], case: Case
+) -> None:
+    if case.verb == "publish":
+        (folder / "state.json").unlink()
+    document = printed(case, capsys)
+    assert document["kind"] == case.kind
+    assert case.kind in VERBS[case.verb]
+    assert schemas.problems(document) == []
+    if case.kind == "simulation":
+        assert schemas.problems(json.loads((folder / "simulated/outcome.json").read_bytes())) == []
+
+
+def ad_of(text: str) -> Any:
+    return classad2.ClassAd(f"[{text.replace(chr(10), ';')}]")
+
+
+def of_a_pool(folder: Path, status: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Kind -> content that a verb would print of a pool that answers."""
+    job, slot = ad_of(JOB), ad_of(SLOT)
+    match = verdict(findings(job, [slot], NOW))
+    assert match["obstacles"]
+    page = job_page("7.0", NOW, match["code"], facts_of(job, "ap-1"), match, "cms")
+    nodes = {**status_of([slot], NOW, 120), "problem": None}
+    assert nodes["slots"] == 1
+    return {
+        "snapshot": as_json.snapshot(busy(1), ("alice", "atlas", "cms")),
+        "cycle": StateFile(folder / "state.json").last_cycle(),
+        "status": {**status, "nodes": nodes},
+        "explain_job": page.data,
+    }
+
+
+def test_documents_of_a_pool_fit_their_schemas(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contents = of_a_pool(folder, printed(Case("status", "", "status", 1), capsys))
+    for kind, content in contents.items():
+        assert schemas.problems(json.loads(as_json.dumps(kind, content))) == []
+    assert {case.kind for case in CASES} | set(contents) == set(DOCUMENTS)
+    assert {case.verb for case in CASES} | {"explain job"} == set(VERBS)
+
+
+def test_a_configuration_that_is_refused_is_a_document(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "sharectl.yaml").write_text("groups: 5\n", encoding="utf-8")
+    document = printed(Case("check config", "", "config", 78), capsys)
+    assert (document["valid"], schemas.problems(document)) == (False, [])
