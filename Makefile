@@ -12,7 +12,7 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check docs unit coverage pool bench man venv tools clean
+.PHONY: help demo test test-all check docs unit coverage pool bench man release venv tools clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
@@ -25,6 +25,7 @@ help:
 	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
 	@echo "make man    sharectl.1 and sharectl.yaml.5, in dist/man"
+	@echo "make release  checks before a release; builds it, publishes nothing"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
 
@@ -69,6 +70,9 @@ bench: tools venv
 man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 man: venv
 	$(PYTHON) packaging/man.py dist/man
+
+release: venv
+	MAKE=$(MAKE) .ci/release
 
 venv: $(VENV)/.complete
 

@@ -1,0 +1,158 @@
+"""`make release` on clones of this tree, each with another mistake."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+GIT = ("git", "-c", "user.name=ops", "-c", "user.email=ops@example.org", "-c", "core.hooksPath=")
+PARTS = (".ci/release", "CHANGELOG.md", "pyproject.toml", "central/sharectl/__init__.py")
+MAKE = '#!/bin/sh\necho "made $*"\nmkdir -p dist\ntouch dist/sharectl_0.1.0_all.deb\n'
+SECTION = "## 0.1.0 - 2026-12-01\n"
+
+
+def git(tree: Path, *words: str) -> None:
+    subprocess.run([*GIT, *words], cwd=tree, check=True, capture_output=True, timeout=60)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Repository with the parts of this one that the script reads, ready for 0.1.0."""
+    place = tmp_path / "tree"
+    for part in PARTS:
+        (place / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / part, place / part)
+    change(place, "pyproject.toml", '\nversion = "', '\nversion = "0.1.0"\nwas = "')
+    change(
+        place, "central/sharectl/__init__.py", '__version__ = "', '__version__ = "0.1.0"\nWAS = "'
+    )
+    change(place, "CHANGELOG.md", "## ", f"{SECTION}\n### Before\n\n### ")
+    (place / "tests/releases/0.1").mkdir(parents=True)
+    (place / "tests/releases/0.1/state.json").touch()
+    (place / ".gitignore").write_text("/dist/\n")
+    git(place, "init", "--quiet")
+    commit(place)
+    return place
+
+
+def change(tree: Path, name: str, old: str, new: str) -> None:
+    """Write another text in the place of the first one of this kind."""
+    text = (tree / name).read_text(encoding="utf-8")
+    assert old in text
+    (tree / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def commit(tree: Path) -> None:
+    git(tree, "add", "--all")
+    git(tree, "commit", "--quiet", "--message", "Change", "--allow-empty")
+
+
+def release(tree: Path, make: str = MAKE) -> subprocess.CompletedProcess[str]:
+    """Run the script, with a make that builds an empty package."""
+    program = tree.parent / "make"
+    program.write_text(make)
+    program.chmod(0o755)
+    return subprocess.run(
+        [tree / ".ci/release"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "MAKE": str(program)},
+    )
+
+
+def test_a_tree_without_a_mistake_is_built_and_the_commands_are_printed(tree: Path) -> None:
+    done = release(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        "made docs packages\n",
+        "0.1.0 can be released. Nothing is published yet.",
+        "git tag --sign v0.1.0 ",
+        "dist/sharectl_0.1.0_all.deb\n",
+    ):
+        assert words in done.stdout
+    tags = subprocess.run(["git", "tag"], cwd=tree, check=True, capture_output=True, timeout=60)
+    assert tags.stdout == b""
+
+
+def another_version(tree: Path) -> None:
+    change(tree, "central/sharectl/__init__.py", '"0.1.0"', '"0.2.0"')
+
+
+def unreleased(tree: Path) -> None:
+    change(tree, "CHANGELOG.md", SECTION, "## Unreleased\n")
+
+
+def undated(tree: Path) -> None:
+    change(tree, "CHANGELOG.md", SECTION, "## 0.1.0\n")
+
+
+def another_section(tree: Path) -> None:
+    change(tree, "CHANGELOG.md", SECTION, f"## 0.1.1 - 2026-12-01\n\n{SECTION}")
+
+
+def no_files_of_the_release_before(tree: Path) -> None:
+    change(tree, "CHANGELOG.md", SECTION, f"{SECTION}\n## 0.0.9 - 2026-11-01\n")
+
+
+def no_files_of_this_release(tree: Path) -> None:
+    (tree / "tests/releases/0.1/state.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (another_version, "version: pyproject.toml has '0.1.0', central/sharectl/__init__.py '0.2"),
+        (unreleased, "CHANGELOG.md: its first section is 'Unreleased': write '## 0.1.0 - 20"),
+        (undated, "CHANGELOG.md: its first section is '0.1.0': write '## 0.1.0 - 20"),
+        (
+            another_section,
+            "CHANGELOG.md: its first section is '0.1.1 - 2026-12-01': write '## 0.1.",
+        ),
+        (no_files_of_the_release_before, "python -m tests.releases.make tests/releases/0.0"),
+        (no_files_of_this_release, "python -m tests.releases.make tests/releases/0.1"),
+    ],
+)
+def test_a_mistake_is_named_and_nothing_is_built(
+    tree: Path, mistake: Callable[[Path], None], words: str
+) -> None:
+    mistake(tree)
+    commit(tree)
+    done = release(tree)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("release: ")
+    assert words in line
+    assert done.stdout == ""
+
+
+def test_all_mistakes_are_named_at_once(tree: Path) -> None:
+    git(tree, "tag", "v0.1.0")
+    (tree / "new").touch()
+    undated(tree)
+    lines = release(tree).stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["CHANGELOG.md", "git", "git"]
+    assert lines[1].endswith("commit or remove them: git status")
+    assert "there is a tag v0.1.0 already" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "words"),
+    [
+        ("#!/bin/sh\n", 1, "release: dist: make packages has built nothing\n"),
+        ("#!/bin/sh\necho broken link >&2\nexit 2\n", 2, "broken link\n"),
+        (f"{MAKE}touch new\n", 1, "release: git: the build changed files: git status\n"),
+    ],
+)
+def test_a_build_that_fails_or_changes_the_tree_is_a_failure(
+    tree: Path, make: str, code: int, words: str
+) -> None:
+    done = release(tree, make)
+    assert (done.returncode, done.stderr) == (code, words)
+    assert "git tag" not in done.stdout
