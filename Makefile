@@ -12,7 +12,11 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check docs unit coverage pool bench man release venv tools clean
+# Pythons of the packages with their own environment: Debian 13's; python3.12 of EL 8.10, 9.4 and 10.
+DEB_PYTHON := 3.13
+RPM_PYTHON := 3.12
+
+.PHONY: help demo test test-all check docs unit coverage pool bench man packages release venv tools clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
@@ -26,6 +30,7 @@ help:
 	@echo "make bench  measurements, printed as ratios"
 	@echo "make man    sharectl.1 and sharectl.yaml.5, in dist/man"
 	@echo "make release  checks before a release; builds it, publishes nothing"
+	@echo "make packages  debs, RPMs, wheel and sdist, in dist/; DEB_PYTHON=$(DEB_PYTHON) RPM_PYTHON=$(RPM_PYTHON)"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
 
@@ -73,6 +78,9 @@ man: venv
 
 release: venv
 	MAKE=$(MAKE) .ci/release
+
+packages: tools venv
+	$(PYTHON) packaging/build_packages.py --deb-python $(DEB_PYTHON) --rpm-python $(RPM_PYTHON)
 
 venv: $(VENV)/.complete
 

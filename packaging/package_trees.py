@@ -1,0 +1,221 @@
+"""What the packages are: their names and words, and the trees of files that deb and RPM share."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Optional
+
+PROJECT = Path(__file__).parents[1]
+SCRIPTS = Path(__file__).with_name("scripts")
+LICENSE = PROJECT / "LICENSE"
+SUMMARY = "measures and steers group shares of an HTCondor pool"
+PURPOSE = """\
+sharectl keeps the groups of an HTCondor pool at the shares that they were
+promised."""
+HOMEPAGE = "https://github.com/sharectl/sharectl"
+MAINTAINER = "sharectl maintainers <sharectl@example.org>"
+VENV = Path("usr/lib/sharectl")
+COMMAND = f"""\
+#!/{VENV}/bin/python -I
+import sys
+
+from sharectl.cli.main import command
+
+sys.exit(command())
+"""
+WHEELS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+"""Kinds of wheels that run with the C library of Debian 12 and of EL 8, or a later one."""
+NOT_NEEDED = ("bin", "libexec", "certifi/tests", "share/sharectl/systemd")
+"""Below site-packages."""
+FOR_COMPILERS = (".c", ".pyi")
+"""Files of libraries that nothing reads when they run."""
+COMPLETIONS = {
+    "sharectl.bash": "usr/share/bash-completion/completions/sharectl",
+    "_sharectl": "usr/share/zsh/vendor-completions/_sharectl",
+    "sharectl.fish": "usr/share/fish/vendor_completions.d/sharectl.fish",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """One package: what is said of it, what it needs, and its files in ``tree``."""
+
+    name: str
+    version: str
+    release: str
+    summary: str
+    description: str
+    tree: Path
+    python: Optional[str] = None
+    """Python whose libraries are in it, such as 3.13; None for a package of any machine."""
+    deb_depends: str = ""
+    deb_recommends: str = ""
+    rpm_requires: tuple[str, ...] = ()
+    rpm_recommends: tuple[str, ...] = ()
+
+    def script(self, moment: str) -> str:
+        """Lines of shell that run when the package is ``installed``, ``removing``, …; or none."""
+        path = SCRIPTS / f"{self.name}.{moment}"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        return text.replace("@python@", f"python{self.python}")
+
+
+def node_package(version: str, work: Path, epoch: int) -> Package:
+    """``sharectl-node``: node jobs and snippets, nothing of it switched on."""
+    tree = work / "sharectl-node"
+    copy(PROJECT / "startd_cron", tree / "usr/libexec/sharectl", "*.py")
+    copy(PROJECT / "config.d", tree / "usr/share/sharectl/config.d")
+    _common(tree, "sharectl-node", epoch)
+    return Package(
+        name="sharectl-node",
+        version=version,
+        release="1",
+        summary=f"{SUMMARY} (nodes)",
+        description=f"""{PURPOSE}
+This package is for execute points and access points. It has the node jobs
+in /usr/libexec/sharectl and the HTCondor configuration in
+/usr/share/sharectl/config.d, and switches none of it on.""",
+        tree=tree,
+        deb_depends="python3, condor",
+        rpm_requires=("python3 >= 3.6", "condor"),
+    )
+
+
+def central_package(version: str, wheel: Path, python: str, work: Path, epoch: int) -> Package:
+    """``sharectl``: the command with its own virtual environment for that Python, and its units."""
+    tree = work / f"sharectl-python{python}"
+    environment = tree / VENV
+    site = environment / f"lib/python{python}/site-packages"
+    install(wheel, python, site)
+    for name in NOT_NEEDED:
+        shutil.rmtree(site / name)
+    (site / "share").rename(environment / "share")
+    for path in site.rglob("*"):
+        if path.suffix in FOR_COMPILERS:
+            path.unlink()
+        elif path.suffix == ".py" and (text := path.read_bytes()).startswith(b"#!"):
+            path.write_bytes(text.partition(b"\n")[2])  # they are modules, not commands
+    for info in site.glob("*.dist-info"):
+        for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):  # paths of the build
+            (info / name).unlink(missing_ok=True)
+    programs = environment / "bin"
+    programs.mkdir()
+    (programs / "python").symlink_to(f"../../../bin/python{python}")
+    (programs / "sharectl").write_text(COMMAND, encoding="utf-8")
+    (environment / "pyvenv.cfg").write_text(
+        f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {python}\n",
+        encoding="utf-8",
+    )
+    (tree / "usr/bin").mkdir()
+    (tree / "usr/bin/sharectl").symlink_to("../lib/sharectl/bin/sharectl")
+    for pattern in ("*.service", "*.timer"):
+        copy(PROJECT / "systemd", tree / "usr/lib/systemd/system", pattern)
+    for kind in ("sysusers", "tmpfiles"):
+        folder = tree / f"usr/lib/{kind}.d"
+        folder.mkdir()
+        shutil.copyfile(PROJECT / f"systemd/sharectl.{kind}.conf", folder / "sharectl.conf")
+    documentation = tree / "usr/share/doc/sharectl"
+    copy(PROJECT / "docs", documentation / "docs")
+    shutil.copyfile(PROJECT / "README.md", documentation / "README.md")
+    _common(tree, "sharectl", epoch)
+    return Package(
+        name="sharectl",
+        version=version,
+        release=f"1.py{python}",
+        summary=SUMMARY,
+        description=f"""{PURPOSE}
+It measures each group's error and steers nodes by START expressions; it
+kills nothing. This package is for the central manager, or for any machine
+that may query the pool. It has its own libraries, for Python {python}. Its
+timer is not enabled.""",
+        tree=tree,
+        python=python,
+        deb_depends=f"python{python}, python3, libc6 (>= 2.28), libgcc-s1, libstdc++6, zlib1g, "
+        "systemd | systemd-standalone-sysusers | passwd",
+        deb_recommends="condor",
+        rpm_requires=(
+            f"/usr/bin/python{python}",
+            "glibc >= 2.28",
+            "libgcc",
+            "libstdc++",
+            "zlib",
+            "(systemd or shadow-utils)",
+        ),
+        rpm_recommends=("condor",),
+    )
+
+
+def install(wheel: Path, python: str, site: Path) -> None:
+    """Fill ``site`` for a Python that need not be on this machine."""
+    platforms = [f"--platform={kind}_{os.uname().machine}" for kind in WHEELS]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"),
+            *("--implementation=cp", f"--python-version={python}", *platforms),
+            *("--only-binary=:all:", "--constraint", str(PROJECT / "constraints.txt")),
+            *("--target", str(site), str(wheel)),
+        ],
+        check=True,
+    )
+
+
+def add_pages(tree: Path, pages: Path) -> None:
+    """Take in what other targets made in ``pages``: ``man/``, ``completions/``, ``html/``."""
+    for page in sorted((pages / "man").glob("*.[1-8]")):
+        folder = tree / f"usr/share/man/man{page.suffix[1:]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        compress(page, folder / f"{page.name}.gz")
+    for name, place in COMPLETIONS.items():
+        if (pages / "completions" / name).exists():
+            (tree / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(pages / "completions" / name, tree / place)
+    if (pages / "html").is_dir():
+        shutil.copytree(pages / "html", tree / "usr/share/doc/sharectl/html")
+
+
+def copy(source: Path, target: Path, pattern: str = "*") -> None:
+    """Copy a folder's files of that name, and those below it."""
+    for path in sorted(source.rglob(pattern)):
+        if path.is_file() and "__pycache__" not in path.parts:
+            place = target / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+
+
+def compress(source: Path, target: Path) -> None:
+    """Write a file as gzip, without its name and time."""
+    target.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
+
+
+def settle(tree: Path, epoch: int) -> None:
+    """Give every file the mode of its kind, whatever the umask of the build, and one time."""
+    for path in entries(tree):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or _is_program(path) else 0o644)
+        os.utime(path, (epoch, epoch), follow_symlinks=False)
+
+
+def entries(tree: Path) -> Iterator[Path]:
+    """Everything below a tree, in one order."""
+    return iter(sorted(tree.rglob("*")))
+
+
+def _is_program(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(2) == b"#!" and "site-packages" not in path.parts
+
+
+def _common(tree: Path, name: str, epoch: int) -> None:
+    """What both packages have: the folder of the site's configuration, changes, modes."""
+    (tree / "etc/sharectl").mkdir(parents=True)
+    documentation = tree / "usr/share/doc" / name
+    documentation.mkdir(parents=True, exist_ok=True)
+    compress(PROJECT / "CHANGELOG.md", documentation / "changelog.gz")
+    settle(tree, epoch)
