@@ -29,11 +29,15 @@ PACKAGED_MASTER = Path("/usr/sbin/condor_master")
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """A file system with HTCondor in it; ``path`` is ``/`` for this machine's own."""
+    """A file system with HTCondor in it; ``path`` is ``/`` for this machine's own.
+
+    ``writable`` are folders of it, such as ``/var/lib/sharectl``, that a box may write to.
+    """
 
     path: Path
     installation: Installation
     interpreter: Path
+    writable: tuple[Path, ...] = ()
 
 
 def find_root(suite: str) -> Root:
@@ -43,8 +47,13 @@ def find_root(suite: str) -> Root:
         return Root(
             Path("/"), installation_around(Path("/"), Path(own).resolve()), Path(sys.executable)
         )
-    path = cached_root(suite)
-    return Root(path, installation_around(path, PACKAGED_MASTER), Path("/usr/bin/python3"))
+    return packaged_root(cached_root(suite))
+
+
+def packaged_root(path: Path, writable: tuple[Path, ...] = ()) -> Root:
+    """The root in ``path``, which has HTCondor as Debian packages it."""
+    installation = installation_around(path, PACKAGED_MASTER)
+    return Root(path, installation, Path("/usr/bin/python3"), writable)
 
 
 def installation_around(root: Path, master: Path) -> Installation:

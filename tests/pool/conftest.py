@@ -14,18 +14,18 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pytest
 
 from poolbox import Box, BoxSpec, CannotBuildError
-from poolbox.root import htcondor_version
+from poolbox.root import Root, htcondor_version
 from poolbox.spec import SUITES
 from tests.pool.deployed import publish
 from tests.pool.sharectl_command import Sharectl
 
 HERE = Path(__file__).parent
-OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
+OpenBox = Callable[..., AbstractContextManager[Box]]
 LONGEST = (
     "test_twin",
     "test_faults_of_delivery",
@@ -140,11 +140,11 @@ def pool_suite(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def open_box(pool_suite: str) -> OpenBox:
-    """Opens the box of a `BoxSpec` on the session's suite, for fixtures of any scope."""
+    """Opens the box of a `BoxSpec` on the session's suite or another root, for any scope."""
 
     @contextlib.contextmanager
-    def opened(spec: BoxSpec) -> Iterator[Box]:
-        box = Box(dataclasses.replace(spec, suite=pool_suite))
+    def opened(spec: BoxSpec, root: Optional[Root] = None) -> Iterator[Box]:
+        box = Box(dataclasses.replace(spec, suite=pool_suite), root=root)
         try:
             box.start()
         except CannotBuildError as reason:

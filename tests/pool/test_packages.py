@@ -1,0 +1,334 @@
+"""Debs in a fresh Debian, turned on, at work and removed as docs/packages.md has it; the RPMs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from poolbox import Box, BoxSpec, CannotBuildError, ExecutePoint
+from poolbox.root import cached_root, packaged_root
+from poolbox.root_copy import root_copy, run_as_root
+from poolbox.spec import SUITES
+from sharectl import __version__
+from tests.pool.conftest import OpenBox
+from tests.pool.deployed import SHORT_SECONDS, jobs, list_idle_jobs_again, partitionable
+from tests.pool.sharectl_command import CHECKOUT
+
+NODE, ACCESS, CENTRAL = "wn-001.example.org", "ap-1.example.org", "cm-1.example.org"
+SPEC = BoxSpec(
+    execute_points=(ExecutePoint(NODE, cores=16, power_hs06=160.0),),
+    access_points=(ACCESS,),
+    groups={"cms": 0.5, "alice": 0.5},
+)
+CONFIGURATION = """\
+groups:
+  cms:   {pledge_hs06: 800}
+  alice: {pledge_hs06: 200}
+"""
+HURRIED = "SHARECTL_JOB_CTL_PERIOD_SECONDS = 3\nSHARECTL_GRACE_SECONDS = 3\n"
+DOCUMENT = CHECKOUT / "docs" / "packages.md"
+STATE, SETTINGS = Path("/var/lib/sharectl"), Path("/etc/sharectl")
+TIMER_LINK = "etc/systemd/system/timers.target.wants/sharectl.timer"
+BUILD = "packaging/build_packages.py"
+BUILD_SECONDS = 900
+OF_EVERY_INSTALLATION = re.compile(
+    r"var/(cache|log|lib/(apt|dpkg|systemd))/|etc/(\.pwd\.lock|.*-)$|etc/apt/apt\.conf\.d/99box$"
+)
+"""Files that any package leaves, and the one of this test."""
+OF_ONE_KIND = re.compile(
+    r"usr/share/(doc/[a-z-]+/(copyright|changelog\.Debian\.gz)|lintian/.*|licenses/.*)"
+)
+"""Files of debs alone or of RPMs alone."""
+
+
+def documented(heading: str) -> list[str]:
+    """Commands of the page below a heading."""
+    _, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    blocks = re.findall(r"```sh\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert lines, heading
+    return lines
+
+
+def build(project: Path, output: Path, python: str) -> dict[str, Path]:
+    """Everything that `make packages` makes, by name."""
+    subprocess.run(
+        [
+            *(sys.executable, str(project / BUILD), "--output", str(output)),
+            *("--deb-python", python, "--rpm-python", python),
+        ],
+        check=True,
+        timeout=BUILD_SECONDS,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"},
+    )
+    return {path.name: path for path in output.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def python(pool_suite: str) -> str:
+    """Version of the suite's Python, such as 3.13."""
+    try:
+        link = cached_root(pool_suite) / "usr/bin/python3"
+    except CannotBuildError as reason:
+        (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
+    return str(link.readlink()).removeprefix("python")
+
+
+@pytest.fixture(scope="module")
+def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build(CHECKOUT, tmp_path_factory.mktemp("dist"), python)
+
+
+def one(built: dict[str, Path], pattern: str) -> Path:
+    (path,) = (path for name, path in built.items() if re.fullmatch(pattern, name))
+    return path
+
+
+def debs(built: dict[str, Path]) -> list[Path]:
+    return [one(built, r"sharectl_.*\.deb"), one(built, r"sharectl-node_.*\.deb")]
+
+
+def rpms(built: dict[str, Path]) -> list[Path]:
+    return [one(built, r"sharectl-\d.*\.rpm"), one(built, r"sharectl-node-.*\.rpm")]
+
+
+def output_of(*argv: object) -> str:
+    done = subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert not done.returncode, f"{argv}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+# ---- the files
+
+
+def test_a_build_elsewhere_and_later_has_the_same_bytes(
+    built: dict[str, Path], python: str, tmp_path: Path
+) -> None:
+    names = output_of("git", "-C", CHECKOUT, "ls-files", "-z", "--cached", "--others")
+    project = tmp_path / "elsewhere" / "project"
+    for name in filter(None, names.split("\0")):
+        if not name.startswith(("tests/", "dist/", ".venv/")) and (CHECKOUT / name).is_file():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_bytes((CHECKOUT / name).read_bytes())  # at another time
+    again = build(project, tmp_path / "dist", python)
+    assert set(again) == set(built)
+    assert len(built) == 6
+    different = [name for name in built if again[name].read_bytes() != built[name].read_bytes()]
+    assert different == []
+
+
+def test_every_file_names_the_one_version(built: dict[str, Path]) -> None:
+    assert [name for name in built if f"-{__version__}" not in name.replace("_", "-")] == []
+
+
+def files_of_deb(deb: Path) -> dict[str, str]:
+    """Path -> mode, link; folders that others may have too are left out."""
+    rows = (line.split(None, 5) for line in output_of("dpkg-deb", "--contents", deb).splitlines())
+    return {
+        name.partition(" -> ")[0].removeprefix("./").rstrip("/"): mode + name.partition(" -> ")[2]
+        for mode, owner, _size, _day, _time, name in rows
+        if owner == "root/root" and not (mode[0] == "d" and "sharectl" not in name)
+    }
+
+
+def files_of_rpm(rpm: Path) -> dict[str, str]:
+    layout = "[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES} %{FILELINKTOS}\n]"
+    rows = (line.split(" ") for line in output_of("rpm", "-qp", "--qf", layout, rpm).splitlines())
+    return {
+        name.removeprefix("/"): mode + link
+        for mode, owner, name, link in rows
+        if owner == "root/root"
+    }
+
+
+def shared(files: dict[str, str]) -> dict[str, str]:
+    return {path: kind for path, kind in files.items() if not OF_ONE_KIND.match(path)}
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["sharectl", "sharectl-node"])
+def test_the_rpm_has_the_files_and_scripts_of_the_deb(
+    built: dict[str, Path], number: int, tmp_path: Path
+) -> None:
+    deb, rpm = debs(built)[number], rpms(built)[number]
+    assert len(files_of_deb(deb)) > 20
+    assert shared(files_of_rpm(rpm)) == shared(files_of_deb(deb))
+    output_of("dpkg-deb", "--control", deb, tmp_path)
+    scripts = output_of("rpm", "-qp", "--scripts", rpm)
+    moments = {"postinst": "postinstall", "prerm": "preuninstall", "postrm": "postuninstall"}
+    compared = 0
+    for script, scriptlet in moments.items():
+        path = tmp_path / script
+        text = path.read_text() if path.exists() else ""
+        _, _, of_rpm = scripts.partition(f"{scriptlet} scriptlet (using /bin/sh):\n")
+        body = [line.strip() for line in of_rpm.partition(" scriptlet ")[0].splitlines()][1:]
+        case = re.search(
+            r'"\$1" = (?:configure|remove) \]; then\n(.*?)\nfi$', text, re.DOTALL | re.MULTILINE
+        )
+        lines = [line.strip() for line in case[1].splitlines()] if case else []
+        assert body[: len(lines)] == lines, script
+        assert bool(lines) == bool(of_rpm), script
+        compared += len(lines)
+    assert compared
+
+
+def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(built: dict[str, Path]) -> None:
+    for deb in debs(built):
+        names = [name for name, kind in files_of_deb(deb).items() if kind[0] != "d"]
+        assert [name for name in names if name.startswith(("etc/", "usr/share/condor"))] == []
+        assert "etc/sharectl" in files_of_deb(deb)
+
+
+def test_lintian_and_rpmlint_find_nothing_that_is_not_explained(built: dict[str, Path]) -> None:
+    output_of("lintian", "--fail-on", "error,warning", "--allow-root", *debs(built))
+    output_of("rpmlint", "--strict", "--config", CHECKOUT / "packaging/rpmlint.toml", *rpms(built))
+
+
+# ---- on a machine
+
+
+def test_a_machine_with_another_python_refuses_the_package(
+    built: dict[str, Path], python: str, pool_suite: str
+) -> None:
+    (other,) = set(SUITES) - {pool_suite}
+    deb = debs(built)[0]
+    with root_copy(other) as path:
+        done = run_as_root(path, f"apt-get install --simulate {deb}", (deb.parent,), check=False)
+    assert done.returncode
+    assert f"Depends: python{python} but it is not installable" in done.stdout
+
+
+def listing(root: Path) -> set[str]:
+    """Paths of a root, but for those that any package leaves."""
+    paths = {
+        str(Path(folder, name).relative_to(root))
+        for folder, folders, files in os.walk(root)
+        for name in (*folders, *files)
+    }
+    return {path for path in paths if not OF_EVERY_INSTALLATION.search(path)}
+
+
+class Machine:
+    """A Debian in a folder, and the pool that runs on its programs."""
+
+    def __init__(self, root: Path, packages: Path) -> None:
+        self.root, self.packages = root, packages
+        (root / "etc/apt/apt.conf.d/99box").write_text(
+            'APT::Get::Assume-Yes "true";\nAPT::Sandbox::User "root";\n'
+        )
+
+    def as_root(self, command: str) -> str:
+        """Output of a command of the page, in the folder of the packages."""
+        return run_as_root(self.root, f"cd {self.packages} && {command}", (self.packages,)).stdout
+
+    def turn_on(self, box: Box, commands: list[str], host: str) -> None:
+        """Run the page's commands on a host of the pool, but for those of apt and systemd."""
+        folder = str(box.local_directory(host) / "config.d")
+        for command in commands:
+            if command.split()[0] not in ("apt", "systemctl"):
+                box.run(["sh", "-c", command.replace("/etc/condor/config.d", folder)], host=host)
+
+
+def published(box: Box) -> set[str]:
+    """Attributes of sharectl in the ads of the node's slots, but for its power."""
+    names = {name for name in partitionable(box, NODE) if name.startswith(("t1_", "MC_GRACE"))}
+    return names - {"t1_wn_hs06"}
+
+
+def start_of(box: Box) -> str:
+    return box.run(["condor_config_val", "START"], host=NODE).stdout.strip()
+
+
+def status(box: Box) -> dict[str, Any]:
+    """``sharectl status --json``, whatever its exit code."""
+    printed = box.run(["sharectl", "status", "--json"], host=CENTRAL, check=False).stdout
+    content: dict[str, Any] = json.loads(printed)
+    return content
+
+
+@contextlib.contextmanager
+def working(open_box: OpenBox, machine: Machine) -> Iterator[Box]:
+    root = packaged_root(machine.root, (STATE, SETTINGS))
+    with open_box(SPEC, root) as box:
+        yield box
+
+
+def test_installed_turned_on_seen_at_work_and_removed(
+    built: dict[str, Path], pool_suite: str, open_box: OpenBox
+) -> None:
+    central, node = documented("Central manager"), documented("Execute point")
+    removal = documented("Remove")
+    with root_copy(pool_suite) as root:
+        before = listing(root)
+        machine = Machine(root, debs(built)[0].parent)
+        for command in (*central, *node):
+            if command.startswith("apt "):
+                machine.as_root(command)
+        assert "sharectl:" in (root / "etc/passwd").read_text()
+        assert not (root / TIMER_LINK).exists()
+        with working(open_box, machine) as box:
+            site = start_of(box)
+            assert published(box) == set()
+
+            (root / "etc/sharectl/sharectl.yaml").write_text(CONFIGURATION)
+            machine.turn_on(box, central, CENTRAL)
+            box.write_config(NODE, HURRIED, "99-local.conf")
+            machine.turn_on(box, node, NODE)
+            assert start_of(box) != site
+            see_the_loop(box)
+
+            link = root / TIMER_LINK
+            link.parent.mkdir(parents=True, exist_ok=True)  # as systemctl enable does
+            link.symlink_to("/usr/lib/systemd/system/sharectl.timer")
+            machine.as_root(f"dpkg --install {' '.join(deb.name for deb in debs(built))}")
+            assert link.is_symlink()
+            assert (root / "etc/sharectl/sharectl.yaml").read_text() == CONFIGURATION
+
+            machine.turn_on(box, [removal[0]], CENTRAL)
+            box.wait_until(lambda: not status(box)["nodes"]["with_target"], 60, "no target is left")
+            for command in removal:
+                if command.startswith("apt "):
+                    machine.as_root(command)
+            assert not link.is_symlink()
+            machine.turn_on(box, ["condor_reconfig"], NODE)
+            box.wait_until(lambda: published(box) == set(), 60, "nothing of sharectl is published")
+            assert start_of(box) == site
+            machine.turn_on(box, removal[2:], NODE)
+            assert start_of(box) == site
+            box.remove_jobs()
+        left = {path for path in listing(root) - before if not path.startswith("etc/systemd")}
+        folders = ("etc/sharectl", "var/lib/sharectl")
+        assert [path for path in left if not path.startswith(folders)] == []
+        assert {"etc/sharectl/sharectl.yaml", "var/lib/sharectl/sharectl.txt"} <= left
+        machine.as_root("apt purge sharectl sharectl-node")
+        left = {path for path in listing(root) - before if not path.startswith("etc/systemd")}
+        assert left == set()
+
+
+def see_the_loop(box: Box) -> None:
+    """A cycle helps jobs that would wait for ever, and the node acts on its target."""
+    box.submit(jobs("alice", 1, 400, SHORT_SECONDS), ACCESS)
+    box.submit(jobs("cms", 8, 2, 600), ACCESS)
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 16, 120, "the node is full")
+    box.run(["sharectl", "cycle"], host=CENTRAL)
+
+    def acts() -> bool:
+        return bool(status(box)["nodes"]["with_target"])
+
+    box.wait_until(acts, 90, "the node acts on its target")
+
+    def helped() -> bool:
+        list_idle_jobs_again(box, ACCESS)
+        return bool(box.jobs('JobStatus == 2 && AccountingGroup == "cms.bob"'))
+
+    box.wait_until(helped, 180, "a multicore job runs")
