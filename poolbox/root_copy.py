@@ -26,6 +26,7 @@ def root_copy(suite: str) -> Iterator[Path]:
         for entry in sorted(cached.iterdir()):
             link = () if entry.name in CHANGED_IN_PLACE else ("--link",)
             subprocess.run(["cp", "--archive", *link, str(entry), str(path)], check=True)
+        (path / "dev").mkdir(exist_ok=True)  # where bubblewrap mounts its own
         yield path
     finally:
         remove_tree(path)

@@ -320,7 +320,13 @@ def see_the_loop(box: Box) -> None:
     box.submit(jobs("alice", 1, 400, SHORT_SECONDS), ACCESS)
     box.submit(jobs("cms", 8, 2, 600), ACCESS)
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 16, 120, "the node is full")
-    box.run(["sharectl", "cycle"], host=CENTRAL)
+
+    def planned() -> bool:
+        box.run(["sharectl", "cycle"], host=CENTRAL)
+        plan = status(box)["last_cycle"]["plan"]
+        return [target["node"] for target in plan["targets"]] == [NODE.partition(".")[0]]
+
+    box.wait_until(planned, 60, "the node gets a target")
 
     def acts() -> bool:
         return bool(status(box)["nodes"]["with_target"])
