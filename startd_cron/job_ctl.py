@@ -18,6 +18,7 @@ Every run publishes all of these attributes:
   t1_MulticorePendingUntil  end of that, Unix seconds
   t1_JobCtlReason           ok, or a code below: why there is no target
   t1_JobCtlTime             time of this run, Unix seconds
+  t1_SharectlVersion        version of these files, as `sharectl --version` has it
 
 A group is the longest name, of --groups and of the plan, that AccountingGroup begins with; if there
 are no names its first part; else "other". The valid source with the highest sequence decides,
@@ -29,6 +30,7 @@ import select
 import sys
 import time
 
+VERSION = "0.1.0"
 HANDED_ON = "--host --max-age-seconds --key-file --pool --identity --ca-file"
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "sources, with commas: see below"),
@@ -61,6 +63,7 @@ t1_MulticorePending = %s
 t1_MulticorePendingUntil = %d
 t1_JobCtlReason = "%s"
 t1_JobCtlTime = %d
+t1_SharectlVersion = "%s"
 """
 TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
 HELD = (
@@ -158,7 +161,7 @@ def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str
 
 
 def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":
-    """Exit status, sequence, and values of the `AD` but for its time. Raises JobError."""
+    """Exit status, sequence, and values of the `AD` up to its code. Raises JobError."""
     named = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
     if not all(map(is_group, named)) or not 0 < len(sources) <= MAX_SOURCES:
@@ -337,7 +340,7 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     if sequence > accepted and not written:
         status, code, values = REASONS["no-state"][0], "no-state", [values[0], *NOTHING]
     news = "- update:true\n" if written and last != before else ""
-    return status, AD % (*values, code, now) + news
+    return status, AD % (*values, code, now, VERSION) + news
 
 
 def main(argv: "list[str]") -> int:

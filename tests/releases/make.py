@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -63,8 +64,9 @@ state_directory: /var/lib/sharectl
 
 
 def make(folder: Path) -> None:
-    """Write every kind of file into ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write every kind of file into ``folder``, in the place of what was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     (folder / "sharectl.yaml").write_text(_CONFIG, encoding="utf-8")
     plan = _cycles(folder)
     texts = {

@@ -55,7 +55,7 @@ PUBLISHED = {
     "job_ctl.py": (
         *("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"),
         *("t1_TargetSequence", "t1_MulticorePending", "t1_MulticorePendingUntil"),
-        *("t1_JobCtlReason", "t1_JobCtlTime"),
+        *("t1_JobCtlReason", "t1_JobCtlTime", "t1_SharectlVersion"),
     ),
     "mc_grace.py": ("MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"),
     "SHARECTL_OFF": ("t1_Disabled",),

@@ -169,6 +169,10 @@ class NodesNow(_NodesProblem, total=False):
     """t1_JobCtlReason -> slots."""
     refusing: dict[str, int]
     """Those reasons that keep targets from nodes."""
+    versions: dict[str, int]
+    """Version of sharectl on nodes (t1_SharectlVersion) -> slots."""
+    node_of_version: dict[str, str]
+    """Version -> one of its nodes."""
     idle_cores: dict[str, int]
     """Node with a block that stood free -> idle cores now."""
     idle_grace_cores: int
@@ -211,6 +215,8 @@ class BlocksNow(TypedDict):
 class StatusDocument(TypedDict):
     """The last cycle, what is published, and what nodes make of it."""
 
+    version: str
+    """Of sharectl here."""
     now: int
     """Unix seconds."""
     mode: str

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
+from sharectl import __version__
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.node_ads import Awaited, look_at_nodes
@@ -22,6 +23,7 @@ from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError, StateError
 from sharectl.model import Disabled
 from sharectl.plan.nodes import problems as refusals
+from sharectl.plan.nodes import version_problems
 from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
 from sharectl.report.pool import block_problems, blocks_data
@@ -45,7 +47,8 @@ problem or could not write metrics.textfile or report.file; a place of targets t
 has run out, is unsigned, is for another pool, or holds an older plan or ads of somebody else; a
 collector that does not answer; nodes that refuse targets or cannot get them, by code of
 t1_JobCtlReason (not-published: without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only
-where a node should find a target by now); cores that stand free under a target for longer than
+where a node should find a target by now); nodes of a version that does not fit this one (the same
+0.x, later the same first number); cores that stand free under a target for longer than
 control.give_up_seconds; targets that stay after `sharectl disable`; a clock that was more than
 {MAX_AHEAD_SECONDS} s ahead.
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
@@ -99,6 +102,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     nodes = _nodes(config, now, _awaited(published, state, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
+        "version": __version__,
         "now": now,
         "mode": config.mode,
         "disabled": asdict(off) if off else None,
@@ -183,6 +187,8 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
         )
     yield from block_problems(status["blocks"])
     yield from refusals(nodes.get("refusing", {}), nodes.get("slots", 0))
+    versions, examples = nodes.get("versions", {}), nodes.get("node_of_version", {})
+    yield from version_problems(versions, examples, __version__)
     if cycle is None:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
     else:

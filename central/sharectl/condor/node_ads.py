@@ -17,7 +17,7 @@ _NAMES = """
     t1_TargetActive t1_TargetGroups t1_Targetcores t1_TargetUntil PartitionableSlot Cpus
     Childt1_HeldBackCores ChildCpus TotalSlotCpus t1_CurrentJobs
     MC_GRACE t1_GraceActive t1_McGraceTime SlotID t1_McRoomValue t1_McRoomTime
-    t1_WatchedTime t1_MulticorePending t1_MulticorePendingUntil t1_MulticoreOnly
+    t1_WatchedTime t1_MulticorePending t1_MulticorePendingUntil t1_MulticoreOnly t1_SharectlVersion
 """
 PROJECTION = tuple(_NAMES.split())
 """Attributes that t1_TargetActive, MC_GRACE and t1_GraceActive are made of, and what jobs report.
@@ -201,6 +201,11 @@ def counts_of(
     ads: Sequence[Any], codes: Sequence[tuple[str, bool]], now: int, awaited: Awaited
 ) -> dict[str, Any]:
     """Counts of `status_of` for slots whose codes are known already, see `codes_of`."""
+    versions = [
+        (nodes.version_of(text(evaluated(ad, "t1_SharectlVersion"))), _names(ad)[0])
+        for ad in ads
+        if text(evaluated(ad, "t1_JobCtlReason")) is not None
+    ]
     grace = [ad for ad in ads if in_grace(ad, now)]
     switches = [switched_off(ad) for ad in ads]
     idle_cores: Counter[str] = Counter()
@@ -216,6 +221,8 @@ def counts_of(
         "multicore_only": sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
         "reasons": dict(Counter(code for code, _ in codes).most_common()),
         "refusing": dict(Counter(code for code, refuses in codes if refuses).most_common()),
+        "versions": dict(Counter(version for version, _ in versions).most_common()),
+        "node_of_version": dict(reversed(versions)),
         "idle_cores": dict(idle_cores),
         "idle_grace_cores": sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
     }

@@ -12,6 +12,7 @@ from typing import Optional, Union
 
 from sharectl.model import Node, Snapshot, Standing
 from sharectl.settings import setting
+from sharectl.words import counted
 
 NOT_PUBLISHED, NEVER_RAN = "not-published", "never-ran"
 """Of a node that publishes no code; the second has the snippet that should run job_ctl."""
@@ -102,6 +103,43 @@ def problems(refusing: Mapping[str, int], slots: int) -> list[str]:
         f"{count} of {slots} partitionable slots: {code}: {REMEDIES[code]}"
         for code, count in refusing.items()
     ]
+
+
+NO_VERSION = "unknown"
+"""Version of a node whose job_ctl publishes none, or nonsense."""
+
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
+
+
+def version_of(text: Optional[str]) -> str:
+    """Version that a node publishes, or `NO_VERSION`."""
+    return text if text and _VERSION.fullmatch(text) else NO_VERSION
+
+
+def version_problems(
+    versions: Mapping[str, int], examples: Mapping[str, str], central: str
+) -> list[str]:
+    """A line for each version of nodes that does not fit ``central``, with one of its nodes.
+
+    Versions fit if they have the same first part, and below 1.0 the same second one.
+    """
+    lines = []
+    for version, count in versions.items():
+        series = _series(version)
+        if series != _series(central):
+            newer = series > _series(central)
+            remedy = "install that version here" if newer else f"install {central} there"
+            lines.append(
+                f"{counted(count, 'partitionable slot')}, such as {examples[version]}: sharectl "
+                f"{version} is too {'new' if newer else 'old'} for {central} here: {remedy}"
+            )
+    return lines
+
+
+def _series(version: str) -> tuple[int, ...]:
+    """Parts of a version that both halves must share."""
+    parts = tuple(int(part) for part in version.split(".")) if version != NO_VERSION else (-1,)
+    return parts[:1] if parts[0] else parts[:2]
 
 
 SWITCHES = {

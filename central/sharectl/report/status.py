@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional, TextIO
 
+from sharectl import __version__
 from sharectl.model import Disabled
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import CycleRecord
@@ -113,7 +114,8 @@ def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
         words += [f"{nodes[key]} {label}"] if nodes[key] else []
     yield "nodes now", ", ".join(words)
     reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
-    yield "job_ctl says", reasons or NONE
+    versions = " ".join(f"{version}:{count}" for version, count in nodes["versions"].items())
+    yield "job_ctl says", f"{reasons or NONE}, version {versions or NONE}, here {__version__}"
 
 
 def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[object, ...]]:

@@ -16,7 +16,15 @@ from sharectl.condor.node_ads import (
     status_of,
     words_of,
 )
-from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, STALE, UNKNOWN_CODE, NodeWords
+from sharectl.plan.nodes import (
+    NEVER_RAN,
+    NO_VERSION,
+    NOT_PUBLISHED,
+    STALE,
+    UNKNOWN_CODE,
+    NodeWords,
+    version_problems,
+)
 from tests.fakes import NOW
 
 STALE_SECONDS = 90
@@ -117,6 +125,42 @@ def test_slots_are_counted_by_what_they_do() -> None:
     switched_off = [status[key] for key in ("disabled", "disabled_by_knob", "multicore_only")]
     assert switched_off == [1, 2, 1]
     assert (status["reasons"], status["refusing"]) == ({"ok": 5, "no-line": 1}, {})
+
+
+def test_versions_are_counted_with_a_node_of_each_where_job_ctl_runs() -> None:
+    slots = [
+        slot(Machine="a.example.org", t1_SharectlVersion="0.1.0"),
+        slot(Machine="b.example.org", t1_SharectlVersion="0.1.0"),
+        slot(Machine="c.example.org", t1_SharectlVersion="\x1b[2J"),
+        slot(Machine="d.example.org"),
+        slot(None, Machine="e.example.org", t1_SharectlVersion="0.9"),
+    ]
+    status = status_of(slots, NOW, STALE_SECONDS)
+    assert status["versions"] == {"0.1.0": 2, NO_VERSION: 2}
+    assert status["node_of_version"] == {"0.1.0": "a.example.org", NO_VERSION: "c.example.org"}
+
+
+@pytest.mark.parametrize(
+    ("version", "central", "verdict"),
+    [
+        ("0.1.0", "0.1.9", None),
+        ("0.1.7", "0.1.0", None),
+        ("0.1.0", "0.2.0", "old"),
+        ("0.10.0", "0.9.0", "new"),
+        ("1.0.0", "0.9.0", "new"),
+        ("1.4.0", "1.5.0", None),
+        ("1.4.0", "2.0.0", "old"),
+        (NO_VERSION, "0.1.0", "old"),
+    ],
+)
+def test_a_version_fits_within_its_series(
+    version: str, central: str, verdict: Optional[str]
+) -> None:
+    problems = version_problems({central: 5, version: 3}, {version: "wn-1"}, central)
+    assert len(problems) == (verdict is not None)
+    if verdict:
+        assert f"too {verdict} for {central} here" in problems[0]
+        assert "wn-1" in problems[0]
 
 
 def test_a_target_counts_by_what_start_goes_by() -> None:

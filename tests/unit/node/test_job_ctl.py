@@ -14,6 +14,7 @@ import classad2
 import pytest
 
 import job_ctl
+from sharectl import __version__
 from tests.node_fakes import MACHINE, document, held, job_of, shell_tool, tool_that_prints, words_of
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
@@ -184,6 +185,7 @@ class TestSources:
             "t1_MulticorePendingUntil": node.now - 60 + 1800,
             "t1_JobCtlReason": "ok",
             "t1_JobCtlTime": node.now,
+            "t1_SharectlVersion": __version__,
         }
 
     def test_which_of_several_decides(self, node: Node) -> None:
