@@ -15,12 +15,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Optional
 
 import debian_package
 import rpm_package
 from package_trees import PROJECT, add_pages, central_package, node_package, settle
 
 VERSION = re.compile(r'^__version__ = "([0-9.]+)"$', re.MULTILINE)
+SHELLS = {"bash": "sharectl.bash", "zsh": "_sharectl", "fish": "sharectl.fish"}
+NOT_NEEDED_PAGES = ("sitemap.xml*", "css/fonts/*.[ets][otv][tfg]", "css/fonts/*.woff")
+"""For web servers, and for browsers of the past: fonts are there as woff2 too."""
 TOOLS = {"dpkg-deb": "dpkg", "rpmbuild": "rpm"}
 
 
@@ -50,11 +54,12 @@ def main() -> int:
         work = Path(folder)
         wheel, sdist = python_distributions(work, epoch)
         version = version_of_source()
+        written = pages(work / "pages", epoch)
         node = node_package(version, work, epoch)
         central = {}
         for python in {arguments.deb_python, arguments.rpm_python}:
             central[python] = central_package(version, wheel, python, work, epoch)
-            add_pages(central[python].tree, output)
+            add_pages(central[python].tree, written)
             settle(central[python].tree, epoch)
         debs = (node, central[arguments.deb_python])
         rpms = (node, central[arguments.rpm_python])
@@ -104,6 +109,38 @@ def python_distributions(work: Path, epoch: int) -> tuple[Path, Path]:
     )
     (wheel,), (sdist,) = work.glob("*.whl"), work.glob("*.tar.gz")
     return wheel, sdist
+
+
+def pages(folder: Path, epoch: int) -> Path:
+    """Folder with ``man``, ``completions`` and ``html``, made from the sources."""
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": str(epoch),
+        "PYTHONPATH": str(PROJECT / "central"),
+    }
+
+    def run(*words: object, output: Optional[Path] = None) -> None:
+        done = subprocess.run(
+            [sys.executable, *map(str, words)],
+            cwd=PROJECT,
+            check=True,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        if output:
+            output.write_bytes(done.stdout)
+
+    run("-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder / "html")
+    for pattern in NOT_NEEDED_PAGES:
+        for path in (folder / "html").glob(pattern):
+            path.unlink()
+    if (PROJECT / "packaging/man.py").exists():
+        run("packaging/man.py", folder / "man")
+    (folder / "completions").mkdir()
+    if (PROJECT / "central/sharectl/cli/completion.py").exists():
+        for shell, name in SHELLS.items():
+            run("-m", "sharectl", "completion", shell, output=folder / "completions" / name)
+    return folder
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ sys.exit(command())
 """
 WHEELS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 """Kinds of wheels that run with the C library of Debian 12 and of EL 8, or a later one."""
-NOT_NEEDED = ("bin", "libexec", "certifi/tests", "share/sharectl/systemd")
-"""Below site-packages."""
+NOT_NEEDED = ("bin", "libexec", "share", "certifi/tests")
+"""Below site-packages; node jobs and snippets are for `sharectl-node`, units are elsewhere."""
 FOR_COMPILERS = (".c", ".pyi")
 """Files of libraries that nothing reads when they run."""
 COMPLETIONS = {
@@ -96,7 +96,6 @@ def central_package(version: str, wheel: Path, python: str, work: Path, epoch: i
     install(wheel, python, site)
     for name in NOT_NEEDED:
         shutil.rmtree(site / name)
-    (site / "share").rename(environment / "share")
     for path in site.rglob("*"):
         if path.suffix in FOR_COMPILERS:
             path.unlink()
@@ -122,7 +121,7 @@ def central_package(version: str, wheel: Path, python: str, work: Path, epoch: i
         folder.mkdir()
         shutil.copyfile(PROJECT / f"systemd/sharectl.{kind}.conf", folder / "sharectl.conf")
     documentation = tree / "usr/share/doc/sharectl"
-    copy(PROJECT / "docs", documentation / "docs")
+    documentation.mkdir(parents=True)
     shutil.copyfile(PROJECT / "README.md", documentation / "README.md")
     _common(tree, "sharectl", epoch)
     return Package(
@@ -137,7 +136,7 @@ that may query the pool. It has its own libraries, for Python {python}. Its
 timer is not enabled.""",
         tree=tree,
         python=python,
-        deb_depends=f"python{python}, python3, libc6 (>= 2.28), libgcc-s1, libstdc++6, zlib1g, "
+        deb_depends=f"python{python}, libc6 (>= 2.28), libgcc-s1, libstdc++6, zlib1g, "
         "systemd | systemd-standalone-sysusers | passwd",
         deb_recommends="condor",
         rpm_requires=(
@@ -167,7 +166,7 @@ def install(wheel: Path, python: str, site: Path) -> None:
 
 
 def add_pages(tree: Path, pages: Path) -> None:
-    """Take in what other targets made in ``pages``: ``man/``, ``completions/``, ``html/``."""
+    """Take in the folders of ``pages``: ``man``, ``completions`` and ``html``."""
     for page in sorted((pages / "man").glob("*.[1-8]")):
         folder = tree / f"usr/share/man/man{page.suffix[1:]}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,8 +175,7 @@ def add_pages(tree: Path, pages: Path) -> None:
         if (pages / "completions" / name).exists():
             (tree / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(pages / "completions" / name, tree / place)
-    if (pages / "html").is_dir():
-        shutil.copytree(pages / "html", tree / "usr/share/doc/sharectl/html")
+    shutil.copytree(pages / "html", tree / "usr/share/doc/sharectl/html")
 
 
 def copy(source: Path, target: Path, pattern: str = "*") -> None:

@@ -115,7 +115,9 @@ def output_of(*argv: object) -> str:
 def test_a_build_elsewhere_and_later_has_the_same_bytes(
     built: dict[str, Path], python: str, tmp_path: Path
 ) -> None:
-    names = output_of("git", "-C", CHECKOUT, "ls-files", "-z", "--cached", "--others")
+    names = output_of(
+        "git", "-C", CHECKOUT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+    )
     project = tmp_path / "elsewhere" / "project"
     for name in filter(None, names.split("\0")):
         if not name.startswith(("tests/", "dist/", ".venv/")) and (CHECKOUT / name).is_file():
