@@ -40,15 +40,7 @@ def run_as_root(
     It knows one user id, as a container without subordinate ids: nothing can belong to another.
     """
     done = subprocess.run(
-        [
-            *("bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--cap-add", "ALL"),
-            *("--unshare-pid", "--die-with-parent", "--bind", str(path), "/"),
-            *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"),  # noqa: S108
-            *(word for folder in shown for word in ("--ro-bind", str(folder), str(folder))),
-            *("--clearenv", "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
-            *("--setenv", "DEBIAN_FRONTEND", "noninteractive", "--setenv", "LANG", "C.UTF-8"),
-            *("--chdir", "/", "--", "sh", "-c", command),
-        ],
+        [*as_root(path, shown), command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -59,3 +51,16 @@ def run_as_root(
     if check and done.returncode:
         raise CommandError(["sh", "-c", command], done.returncode, done.stdout, "")
     return done
+
+
+def as_root(path: Path, shown: tuple[Path, ...] = ()) -> list[str]:
+    """Argv, but for its last word, that runs a shell command as `run_as_root` does."""
+    return [
+        *("bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--cap-add", "ALL"),
+        *("--unshare-pid", "--die-with-parent", "--bind", str(path), "/"),
+        *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"),  # noqa: S108
+        *(word for folder in shown for word in ("--ro-bind", str(folder), str(folder))),
+        *("--clearenv", "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        *("--setenv", "DEBIAN_FRONTEND", "noninteractive", "--setenv", "LANG", "C.UTF-8"),
+        *("--chdir", "/", "--", "sh", "-c"),
+    ]

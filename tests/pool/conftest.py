@@ -21,6 +21,7 @@ import pytest
 from poolbox import Box, BoxSpec, CannotBuildError
 from poolbox.root import Root, htcondor_version
 from poolbox.spec import SUITES
+from tests.pool.built_packages import Packages, packages_of
 from tests.pool.deployed import publish
 from tests.pool.sharectl_command import Sharectl
 
@@ -136,6 +137,17 @@ def pool_suite(request: pytest.FixtureRequest) -> str:
     """Debian suite whose HTCondor the pools run."""
     suite: str = getattr(request, "param", None) or chosen_suite(request.config)
     return suite
+
+
+@pytest.fixture(scope="session")
+def packages(pool_suite: str, tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    """Debs, RPMs, wheel and sdist for the suite's Python."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    try:
+        return packages_of(pool_suite, shared)
+    except CannotBuildError as reason:
+        (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
 
 
 @pytest.fixture(scope="session")

@@ -7,18 +7,18 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, CannotBuildError, ExecutePoint
-from poolbox.root import cached_root, packaged_root
+from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.root import packaged_root
 from poolbox.root_copy import root_copy, run_as_root
 from poolbox.spec import SUITES
 from sharectl import __version__
+from tests.pool.built_packages import Packages, build
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import SHORT_SECONDS, jobs, list_idle_jobs_again, partitionable
 from tests.pool.sharectl_command import CHECKOUT
@@ -38,8 +38,6 @@ HURRIED = "SHARECTL_JOB_CTL_PERIOD_SECONDS = 3\nSHARECTL_GRACE_SECONDS = 3\n"
 DOCUMENT = CHECKOUT / "docs" / "packages.md"
 STATE, SETTINGS = Path("/var/lib/sharectl"), Path("/etc/sharectl")
 TIMER_LINK = "etc/systemd/system/timers.target.wants/sharectl.timer"
-BUILD = "packaging/build_packages.py"
-BUILD_SECONDS = 900
 OF_EVERY_INSTALLATION = re.compile(
     r"var/(cache|log|lib/(apt|dpkg|systemd))/|etc/(\.pwd\.lock|.*-)$|etc/apt/apt\.conf\.d/99box$"
 )
@@ -59,48 +57,6 @@ def documented(heading: str) -> list[str]:
     return lines
 
 
-def build(project: Path, output: Path, python: str) -> dict[str, Path]:
-    """Everything that `make packages` makes, by name."""
-    subprocess.run(
-        [
-            *(sys.executable, str(project / BUILD), "--output", str(output)),
-            *("--deb-python", python, "--rpm-python", python),
-        ],
-        check=True,
-        timeout=BUILD_SECONDS,
-        env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"},
-    )
-    return {path.name: path for path in output.iterdir()}
-
-
-@pytest.fixture(scope="module")
-def python(pool_suite: str) -> str:
-    """Version of the suite's Python, such as 3.13."""
-    try:
-        link = cached_root(pool_suite) / "usr/bin/python3"
-    except CannotBuildError as reason:
-        (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
-    return str(link.readlink()).removeprefix("python")
-
-
-@pytest.fixture(scope="module")
-def built(python: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return build(CHECKOUT, tmp_path_factory.mktemp("dist"), python)
-
-
-def one(built: dict[str, Path], pattern: str) -> Path:
-    (path,) = (path for name, path in built.items() if re.fullmatch(pattern, name))
-    return path
-
-
-def debs(built: dict[str, Path]) -> list[Path]:
-    return [one(built, r"sharectl_.*\.deb"), one(built, r"sharectl-node_.*\.deb")]
-
-
-def rpms(built: dict[str, Path]) -> list[Path]:
-    return [one(built, r"sharectl-\d.*\.rpm"), one(built, r"sharectl-node-.*\.rpm")]
-
-
 def output_of(*argv: object) -> str:
     done = subprocess.run(
         [str(word) for word in argv], capture_output=True, text=True, check=False, timeout=300
@@ -112,9 +68,7 @@ def output_of(*argv: object) -> str:
 # ---- the files
 
 
-def test_a_build_elsewhere_and_later_has_the_same_bytes(
-    built: dict[str, Path], python: str, tmp_path: Path
-) -> None:
+def test_a_build_elsewhere_and_later_has_the_same_bytes(packages: Packages, tmp_path: Path) -> None:
     names = output_of(
         "git", "-C", CHECKOUT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
     )
@@ -123,15 +77,20 @@ def test_a_build_elsewhere_and_later_has_the_same_bytes(
         if not name.startswith(("tests/", "dist/", ".venv/")) and (CHECKOUT / name).is_file():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_bytes((CHECKOUT / name).read_bytes())  # at another time
-    again = build(project, tmp_path / "dist", python)
-    assert set(again) == set(built)
-    assert len(built) == 6
-    different = [name for name in built if again[name].read_bytes() != built[name].read_bytes()]
-    assert different == []
+    again = build(project, tmp_path / "dist", packages.python)
+    assert again.names == packages.names
+    assert len(again.names) == 6
+    bytes_of = [
+        {name: (made.folder / name).read_bytes() for name in made.names}
+        for made in (packages, again)
+    ]
+    assert [name for name in again.names if bytes_of[0][name] != bytes_of[1][name]] == []
 
 
-def test_every_file_names_the_one_version(built: dict[str, Path]) -> None:
-    assert [name for name in built if f"-{__version__}" not in name.replace("_", "-")] == []
+def test_every_file_names_the_one_version(packages: Packages) -> None:
+    assert [
+        name for name in packages.names if f"-{__version__}" not in name.replace("_", "-")
+    ] == []
 
 
 def files_of_deb(deb: Path) -> dict[str, str]:
@@ -160,9 +119,9 @@ def shared(files: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [0, 1], ids=["sharectl", "sharectl-node"])
 def test_the_rpm_has_the_files_and_scripts_of_the_deb(
-    built: dict[str, Path], number: int, tmp_path: Path
+    packages: Packages, number: int, tmp_path: Path
 ) -> None:
-    deb, rpm = debs(built)[number], rpms(built)[number]
+    deb, rpm = packages.debs[number], packages.rpms[number]
     assert len(files_of_deb(deb)) > 20
     assert shared(files_of_rpm(rpm)) == shared(files_of_deb(deb))
     output_of("dpkg-deb", "--control", deb, tmp_path)
@@ -184,30 +143,32 @@ def test_the_rpm_has_the_files_and_scripts_of_the_deb(
     assert compared
 
 
-def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(built: dict[str, Path]) -> None:
-    for deb in debs(built):
+def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(packages: Packages) -> None:
+    for deb in packages.debs:
         names = [name for name, kind in files_of_deb(deb).items() if kind[0] != "d"]
         assert [name for name in names if name.startswith(("etc/", "usr/share/condor"))] == []
         assert "etc/sharectl" in files_of_deb(deb)
 
 
-def test_lintian_and_rpmlint_find_nothing_that_is_not_explained(built: dict[str, Path]) -> None:
-    output_of("lintian", "--fail-on", "error,warning", "--allow-root", *debs(built))
-    output_of("rpmlint", "--strict", "--config", CHECKOUT / "packaging/rpmlint.toml", *rpms(built))
+def test_lintian_and_rpmlint_find_nothing_that_is_not_explained(packages: Packages) -> None:
+    output_of("lintian", "--fail-on", "error,warning", "--allow-root", *packages.debs)
+    output_of(
+        "rpmlint", "--strict", "--config", CHECKOUT / "packaging/rpmlint.toml", *packages.rpms
+    )
 
 
 # ---- on a machine
 
 
 def test_a_machine_with_another_python_refuses_the_package(
-    built: dict[str, Path], python: str, pool_suite: str
+    packages: Packages, pool_suite: str
 ) -> None:
     (other,) = set(SUITES) - {pool_suite}
-    deb = debs(built)[0]
+    deb = packages.debs[0]
     with root_copy(other) as path:
         done = run_as_root(path, f"apt-get install --simulate {deb}", (deb.parent,), check=False)
     assert done.returncode
-    assert f"Depends: python{python} but it is not installable" in done.stdout
+    assert f"Depends: python{packages.python} but it is not installable" in done.stdout
 
 
 def listing(root: Path) -> set[str]:
@@ -266,13 +227,13 @@ def working(open_box: OpenBox, machine: Machine) -> Iterator[Box]:
 
 
 def test_installed_turned_on_seen_at_work_and_removed(
-    built: dict[str, Path], pool_suite: str, open_box: OpenBox
+    packages: Packages, pool_suite: str, open_box: OpenBox
 ) -> None:
     central, node = documented("Central manager"), documented("Execute point")
     removal = documented("Remove")
     with root_copy(pool_suite) as root:
         before = listing(root)
-        machine = Machine(root, debs(built)[0].parent)
+        machine = Machine(root, packages.debs[0].parent)
         for command in (*central, *node):
             if command.startswith("apt "):
                 machine.as_root(command)
@@ -292,7 +253,7 @@ def test_installed_turned_on_seen_at_work_and_removed(
             link = root / TIMER_LINK
             link.parent.mkdir(parents=True, exist_ok=True)  # as systemctl enable does
             link.symlink_to("/usr/lib/systemd/system/sharectl.timer")
-            machine.as_root(f"dpkg --install {' '.join(deb.name for deb in debs(built))}")
+            machine.as_root(f"dpkg --install {' '.join(deb.name for deb in packages.debs)}")
             assert link.is_symlink()
             assert (root / "etc/sharectl/sharectl.yaml").read_text() == CONFIGURATION
 
