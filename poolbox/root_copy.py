@@ -61,6 +61,7 @@ def as_root(path: Path, shown: tuple[Path, ...] = ()) -> list[str]:
         *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"),  # noqa: S108
         *(word for folder in shown for word in ("--ro-bind", str(folder), str(folder))),
         *("--clearenv", "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        *("--setenv", "HOME", "/root"),
         *("--setenv", "DEBIAN_FRONTEND", "noninteractive", "--setenv", "LANG", "C.UTF-8"),
         *("--chdir", "/", "--", "sh", "-c"),
     ]

@@ -29,19 +29,20 @@ RECONFIG = "#!/bin/sh\necho reconfig >> /var/log/reconfigs\n"
 """In the place of condor_reconfig: no daemon runs in this root."""
 
 
-def publish_debs(debs: list[Path]) -> str:
-    """Make their folder a repository; returns the line of sources.list."""
+def publish_debs(debs: list[Path], folder: Path) -> str:
+    """Make a folder a repository of the debs; returns the line of sources.list."""
+    folder.mkdir()
     stanzas = []
     for deb in debs:
         control = subprocess.run(
             ["dpkg-deb", "--field", str(deb)], check=True, capture_output=True, text=True
         )
         content = deb.read_bytes()
+        (folder / deb.name).write_bytes(content)
         stanzas.append(
             f"{control.stdout}Filename: ./{deb.name}\nSize: {len(content)}\n"
             f"SHA256: {hashlib.sha256(content).hexdigest()}\n"
         )
-    folder = debs[0].parent
     (folder / "Packages").write_text("\n".join(stanzas))
     return OFFLINE.format(folder=folder)
 
@@ -49,10 +50,10 @@ def publish_debs(debs: list[Path]) -> str:
 class Host:
     """A Debian that Ansible reaches by a program in the place of ssh."""
 
-    def __init__(self, root: Path, folder: Path, packages: Path) -> None:
+    def __init__(self, root: Path, folder: Path, repository: Path) -> None:
         self.root, self.folder = root, folder
         ssh = folder / "ssh"
-        argv = shlex.join(as_root(root, (packages,)))
+        argv = shlex.join(as_root(root, (repository,)))
         ssh.write_text(f'#!/bin/sh\nfor command; do :; done\nexec {argv} "$command"\n')
         ssh.chmod(0o755)
 
@@ -97,7 +98,8 @@ def host(pool_suite: str, packages: Packages, tmp_path: Path) -> Iterator[Host]:
     required = os.environ.get("POOL_REQUIRED") == "1"
     if not PLAYBOOK.exists():
         (pytest.fail if required else pytest.skip)("ansible-core needs Python 3.11")
-    line = publish_debs(packages.debs)
+    repository = tmp_path / "repository"
+    line = publish_debs(packages.debs, repository)
     with contextlib.ExitStack() as stack:
         try:
             root = stack.enter_context(root_copy(pool_suite))
@@ -105,13 +107,12 @@ def host(pool_suite: str, packages: Packages, tmp_path: Path) -> Iterator[Host]:
             (pytest.fail if required else pytest.skip)(str(reason))
         (root / "etc/apt/apt.conf.d/99box").write_text(APT)
         (root / "etc/apt/sources.list.d/sharectl.list").write_text(line)
-        shown = (packages.folder,)
         # Ansible's module of apt wants it, and installs it itself where it may.
-        run_as_root(root, "apt-get update && apt-get install --yes python3-apt", shown)
+        run_as_root(root, "apt-get update && apt-get install --yes python3-apt", (repository,))
         (root / "usr/sbin/condor_reconfig").unlink()  # a link to the cache's
         (root / "usr/sbin/condor_reconfig").write_text(RECONFIG)
         (root / "usr/sbin/condor_reconfig").chmod(0o755)
-        yield Host(root, tmp_path, packages.folder)
+        yield Host(root, tmp_path, repository)
 
 
 def test_the_role_installs_both_halves_and_checks_the_configuration(host: Host) -> None:
