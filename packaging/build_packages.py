@@ -134,12 +134,10 @@ def pages(folder: Path, epoch: int) -> Path:
     for pattern in NOT_NEEDED_PAGES:
         for path in (folder / "html").glob(pattern):
             path.unlink()
-    if (PROJECT / "packaging/man.py").exists():
-        run("packaging/man.py", folder / "man")
+    run("packaging/man.py", folder / "man")
     (folder / "completions").mkdir()
-    if (PROJECT / "central/sharectl/cli/completion.py").exists():
-        for shell, name in SHELLS.items():
-            run("-m", "sharectl", "completion", shell, output=folder / "completions" / name)
+    for shell, name in SHELLS.items():
+        run("-m", "sharectl", "completion", shell, output=folder / "completions" / name)
     return folder
 
 

@@ -120,6 +120,7 @@ def central_package(version: str, wheel: Path, python: str, work: Path, epoch: i
         folder = tree / f"usr/lib/{kind}.d"
         folder.mkdir()
         shutil.copyfile(PROJECT / f"systemd/sharectl.{kind}.conf", folder / "sharectl.conf")
+    copy(PROJECT / "docs/monitoring", tree / "usr/share/sharectl/monitoring")
     documentation = tree / "usr/share/doc/sharectl"
     documentation.mkdir(parents=True)
     shutil.copyfile(PROJECT / "README.md", documentation / "README.md")
@@ -172,9 +173,8 @@ def add_pages(tree: Path, pages: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         compress(page, folder / f"{page.name}.gz")
     for name, place in COMPLETIONS.items():
-        if (pages / "completions" / name).exists():
-            (tree / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(pages / "completions" / name, tree / place)
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(pages / "completions" / name, tree / place)
     shutil.copytree(pages / "html", tree / "usr/share/doc/sharectl/html")
 
 
