@@ -20,7 +20,7 @@ from sharectl.cycle.publication import (
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupControl, GroupError, Plan, Snapshot
-from sharectl.plan.plan import OBSERVED, Decision, PlanConfig, decide, withdrawal
+from sharectl.plan.plan import OBSERVED, Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
@@ -74,12 +74,8 @@ def run_cycle(
     if not how.dry_run:
         refuse_newer(errors)
     before, failures = loaded, Failures(errors)
-    snapshot = with_restart(ports.pool.snapshot(now), before)
-    warnings: tuple[str, ...] = ()
-    if how.pledges is not None:
-        # Pledges that cannot be had are like a schedd that does not answer.
-        snapshot = replace(snapshot, sources=(*snapshot.sources, how.pledges.source))
-        warnings = how.pledges.warnings
+    snapshot = _with_pledges(with_restart(ports.pool.snapshot(now), before), how.pledges)
+    warnings = how.pledges.warnings if how.pledges is not None else ()
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
     if snapshot.complete:
@@ -93,9 +89,7 @@ def run_cycle(
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
-        # No block of cores counts as free meanwhile.
-        blocks = tuple(replace(block, free_since=None) for block in before.blocks.open)
-        before = replace(before, blocks=replace(before.blocks, open=blocks))
+        before = _without_free_blocks(before)
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
@@ -130,6 +124,19 @@ def run_cycle(
     problems = (*silent, *failures.messages)
     planned = decision.plan if decision else None
     return CycleResult(snapshot, group_errors, done, problems, warnings, record, planned)
+
+
+def _with_pledges(snapshot: Snapshot, pledges: Optional[Pledged]) -> Snapshot:
+    """Snapshot with the pledges' source: if it is silent, that is as if a schedd were."""
+    if pledges is None:
+        return snapshot
+    return replace(snapshot, sources=(*snapshot.sources, pledges.source))
+
+
+def _without_free_blocks(state: State) -> State:
+    """State after an incomplete look: no block of cores counts as free meanwhile."""
+    blocks = tuple(replace(block, free_since=None) for block in state.blocks.open)
+    return replace(state, blocks=replace(state.blocks, open=blocks))
 
 
 def _of_shadows(groups: Iterable[GroupControl]) -> tuple[str, ...]:
