@@ -19,6 +19,8 @@ from sharectl.config.model import TARGETS_FILE
 
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
+SERVICES = (SERVICE, "sharectl@.service")
+FOLDERS = "sharectl.tmpfiles.conf"
 MOST_EXPOSURE = 1.5
 
 # Takes from itself and its successor memory that is writable and executable (prctl PR_SET_MDWE),
@@ -63,7 +65,7 @@ def systemd(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """The units, with a program that is there on this machine."""
-    for unit in (SERVICE, TIMER):
+    for unit in (*SERVICES, TIMER):
         text = (UNITS / unit).read_text()
         (tmp_path / unit).write_text(text.replace("=/usr/bin/sharectl", "=/bin/true"))
     return tmp_path
@@ -82,10 +84,10 @@ def settings(unit: str, section: str) -> dict[str, list[str]]:
     return values
 
 
-def exposure(folder: Path) -> float:
-    """Systemd's measure of the service's rights beyond its task, 0 to 10."""
+def exposure(unit: Path) -> float:
+    """Systemd's measure of a service's rights beyond its task, 0 to 10."""
     command = ("systemd-analyze", "security", "--offline=true", "--no-pager")
-    done = systemd(*command, str(folder / SERVICE))
+    done = systemd(*command, str(unit))
     match = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert match is not None, done.stdout + done.stderr
     return float(match[1])
@@ -100,10 +102,12 @@ def test_verify_is_silent_but_of_a_misspelt_setting(installed: Path) -> None:
     assert "OnUnitActivSec" in systemd(*command).stderr
 
 
-def test_the_service_is_hardened(installed: Path) -> None:
-    assert exposure(installed) <= MOST_EXPOSURE
-    (installed / SERVICE).write_text("[Service]\nType=oneshot\nExecStart=/bin/true\n")
-    assert exposure(installed) > MOST_EXPOSURE, "without its settings"
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_service_is_hardened(installed: Path, service: str) -> None:
+    unit = (installed / service).rename(installed / service.replace("@", "@siteA"))
+    assert exposure(unit) <= MOST_EXPOSURE
+    unit.write_text("[Service]\nType=oneshot\nExecStart=/bin/true\n")
+    assert exposure(unit) > MOST_EXPOSURE, "without its settings"
 
 
 def test_the_units_of_several_pools_differ_from_the_one_only_in_their_names() -> None:
@@ -111,6 +115,7 @@ def test_the_units_of_several_pools_differ_from_the_one_only_in_their_names() ->
     own = {name: value for name, value in several.items() if value != one.get(name)}
     assert own == {
         "ExecStart": ["/usr/bin/sharectl cycle --config /etc/sharectl/%i.yaml"],
+        "LoadCredential": ["pool.token:/etc/sharectl/%i.token"],
         "StateDirectory": ["sharectl/%i"],
         "SyslogIdentifier": ["sharectl-%i"],
     }
@@ -129,6 +134,32 @@ def test_the_service_runs_as_a_user_of_sysusers_and_all_read_its_files(tmp_path:
     assert int(number) < 1000, "a system user"
     assert shell.endswith("nologin")
     assert (service["UMask"], service["StateDirectoryMode"]) == (["0022"], ["0755"])
+
+
+def test_tmpfiles_makes_folders_that_all_may_enter(tmp_path: Path) -> None:
+    words = [line.split() for line in (UNITS / FOLDERS).read_text().splitlines() if line[0] != "#"]
+    state = f"/var/lib/{settings(SERVICE, 'Service')['StateDirectory'][0]}"
+    assert words == [
+        ["d", "/etc/sharectl", "0755", "root", "root"],
+        ["d", state, "0755", "sharectl", "sharectl"],
+    ]
+    (tmp_path / "etc").mkdir()
+    systemd("systemd-sysusers", f"--root={tmp_path}", str(UNITS / USERS))
+    if os.geteuid() == 0:  # others cannot give folders away
+        command = ("systemd-tmpfiles", "--create", f"--root={tmp_path}", str(UNITS / FOLDERS))
+        done = systemd(*command)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        owner = (tmp_path / "etc" / "passwd").read_text().split("sharectl:x:")[1].split(":")[0]
+        assert (tmp_path / state[1:]).stat().st_uid == int(owner) > 0
+
+
+def test_the_token_is_a_credential_that_may_be_absent() -> None:
+    service = settings(SERVICE, "Service")
+    name, _, path = service["LoadCredential"][0].partition(":")
+    assert path == "/etc/sharectl/pool.token"
+    stand_in = service["SetCredential"][0]
+    assert stand_in == f"{name}:#", "a comment; systemd takes no empty one"
+    assert "_CONDOR_SEC_TOKEN_DIRECTORY=%d" in service["Environment"]
 
 
 def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to() -> None:
