@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from poolbox.configuration import Installation
@@ -22,6 +22,7 @@ from poolbox.machine import check_can_build
 PACKAGES = ("condor", "procps", "python3")
 RECIPE = 1  # part of the cache's key: raise it when what is made of the packages changes
 BUILD_SECONDS = 900
+ARCHIVE = "root.tar"
 # Debian testing is not a release: between two of its updates its index may be past its date.
 SUITE_OPTIONS = {"forky": ('--aptopt=Acquire::Check-Valid-Until "false"',)}
 PACKAGED_MASTER = Path("/usr/sbin/condor_master")
@@ -69,14 +70,14 @@ def installation_around(root: Path, master: Path) -> Installation:
     )
 
 
-def cache_path(suite: str) -> Path:
+def cache_path(suite: str, packages: Sequence[str] = PACKAGES) -> Path:
     """Path of the root of that suite in the cache (XDG_CACHE_HOME, or ~/.cache)."""
     cache = (
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
         / "sharectl"
         / "poolbox"
     )
-    key = " ".join((str(RECIPE), os.uname().machine, *PACKAGES))
+    key = " ".join((str(RECIPE), os.uname().machine, *packages))
     return cache / f"{suite}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
@@ -86,7 +87,25 @@ def cached_root(suite: str, check: Callable[[], None] = check_can_build) -> Path
     It gets its name by one rename when it is whole. What a killed builder left is deleted by the
     next. ``check`` raises when nothing can be built here.
     """
-    path = cache_path(suite)
+    return _cached(cache_path(suite), suite, _unpack, check)
+
+
+def cached_archive(suite: str, packages: Sequence[str]) -> Path:
+    """Tar of a root of that suite with these packages, in which files have their owners.
+
+    It is built as `cached_root` is.
+    """
+
+    def build(suite: str, folder: Path, lock: int) -> None:
+        _run_all(suite, [[*_maker(suite, packages), str(folder / ARCHIVE)]], lock)
+
+    return _cached(cache_path(suite, packages), suite, build, check_can_build) / ARCHIVE
+
+
+def _cached(
+    path: Path, suite: str, build: Callable[[str, Path, int], None], check: Callable[[], None]
+) -> Path:
+    """Folder in the cache, filled by ``build`` if it is absent."""
     if path.is_dir():
         return path
     check()
@@ -96,13 +115,14 @@ def cached_root(suite: str, check: Callable[[], None] = check_can_build) -> Path
             remove_tree(abandoned)
         if not path.is_dir():
             _say(f"building the {suite} root with HTCondor, once, in {path}")
-            unpacked = Path(tempfile.mkdtemp(prefix=f".building-{path.name}-", dir=path.parent))
+            fresh = Path(tempfile.mkdtemp(prefix=f".building-{path.name}-", dir=path.parent))
             try:
-                _build(suite, unpacked, lock)
+                build(suite, fresh, lock)
             except BaseException:
-                remove_tree(unpacked)
+                remove_tree(fresh)
                 raise
-            unpacked.rename(path)
+            fresh.chmod(0o755)
+            fresh.rename(path)
     return path
 
 
@@ -141,19 +161,21 @@ def locked(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _build(suite: str, target: Path, lock: int) -> None:
-    """Fill ``target`` with the suite's root, everything in it owned by this user.
-
-    The lock goes to both programs: while they outlive a killed builder, the next one waits for them
-    to end.
-    """
-    make = [
+def _maker(suite: str, packages: Sequence[str]) -> list[str]:
+    """Command that writes the tar of a root; its next word is the file."""
+    return [
         "mmdebstrap",
         "--mode=unshare",
         "--variant=apt",
-        f"--include={','.join(PACKAGES)}",
+        f"--include={','.join(packages)}",
         "--format=tar",
+        *SUITE_OPTIONS.get(suite, ()),
+        suite,
     ]
+
+
+def _unpack(suite: str, target: Path, lock: int) -> None:
+    """Fill ``target`` with the suite's root, everything in it owned by this user."""
     unpack = [
         "tar",
         "--extract",
@@ -162,30 +184,32 @@ def _build(suite: str, target: Path, lock: int) -> None:
         "--no-same-permissions",
         "--delay-directory-restore",
     ]
-    with tempfile.TemporaryFile() as errors:
-        with (
-            subprocess.Popen(
-                [*make, *SUITE_OPTIONS.get(suite, ()), suite, "-"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                pass_fds=(lock,),
-            ) as maker,
-            subprocess.Popen(
-                [*unpack, "--directory", str(target)],
-                stdin=maker.stdout,
-                stderr=errors,
-                pass_fds=(lock,),
-            ) as unpacker,
-        ):
-            if maker.stdout is not None:
-                maker.stdout.close()  # tar alone reads it: mmdebstrap must notice its end
-            failed = _failed((maker, unpacker))
+    commands = [[*_maker(suite, PACKAGES), "-"], [*unpack, "--directory", str(target)]]
+    _run_all(suite, commands, lock)
+
+
+def _run_all(suite: str, pipeline: Sequence[Sequence[str]], lock: int) -> None:
+    """Run commands, each with the output of the one before.
+
+    The lock goes to all of them: while they outlive a killed builder, the next one waits for them
+    to end.
+    """
+    with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack:
+        programs: list[subprocess.Popen[bytes]] = []
+        for command in pipeline:
+            source = programs[-1].stdout if programs else subprocess.DEVNULL
+            target = subprocess.DEVNULL if command is pipeline[-1] else subprocess.PIPE
+            program = subprocess.Popen(
+                command, stdin=source, stdout=target, stderr=errors, pass_fds=(lock,)
+            )
+            programs.append(stack.enter_context(program))
+            if programs[:-1] and programs[-2].stdout is not None:
+                programs[-2].stdout.close()  # its reader alone has it: it must notice its end
+        failed = _failed(tuple(programs))
         if failed:
             errors.seek(0)
             text = errors.read().decode(errors="replace").strip()
             raise PoolboxError(f"the {suite} root could not be built: {failed}\n{text[-3000:]}")
-    target.chmod(0o755)
 
 
 def _failed(pipeline: tuple[subprocess.Popen[bytes], ...]) -> str:
@@ -202,7 +226,7 @@ def _failed(pipeline: tuple[subprocess.Popen[bytes], ...]) -> str:
         if isinstance(interruption, subprocess.TimeoutExpired):
             return f"it took longer than {BUILD_SECONDS} s"
         raise
-    return "" if not any(codes) else f"mmdebstrap and tar exited with {codes}"
+    return "" if not any(codes) else f"its programs exited with {codes}"
 
 
 def _say(text: str) -> None:

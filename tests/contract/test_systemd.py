@@ -115,7 +115,10 @@ def test_the_units_of_several_pools_differ_from_the_one_only_in_their_names() ->
     own = {name: value for name, value in several.items() if value != one.get(name)}
     assert own == {
         "ExecStart": ["/usr/bin/sharectl cycle --config /etc/sharectl/%i.yaml"],
+        "ExecStartPre": ["/usr/bin/install -m 0600 %d/pool.token %t/sharectl-%i/pool.token"],
         "LoadCredential": ["pool.token:/etc/sharectl/%i.token"],
+        "RuntimeDirectory": ["sharectl-%i"],
+        "Environment": ["_CONDOR_SEC_TOKEN_DIRECTORY=%t/sharectl-%i"],
         "StateDirectory": ["sharectl/%i"],
         "SyslogIdentifier": ["sharectl-%i"],
     }
@@ -159,7 +162,10 @@ def test_the_token_is_a_credential_that_may_be_absent() -> None:
     assert path == "/etc/sharectl/pool.token"
     stand_in = service["SetCredential"][0]
     assert stand_in == f"{name}:#", "a comment; systemd takes no empty one"
-    assert "_CONDOR_SEC_TOKEN_DIRECTORY=%d" in service["Environment"]
+    copy = service["ExecStartPre"][0].split()
+    assert copy[:4] == ["/usr/bin/install", "-m", "0600", f"%d/{name}"]
+    assert service["Environment"] == [f"_CONDOR_SEC_TOKEN_DIRECTORY={Path(copy[4]).parent}"]
+    assert Path(copy[4]).parent == Path("%t", service["RuntimeDirectory"][0])
 
 
 def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to() -> None:

@@ -1,0 +1,161 @@
+"""The units under a systemd that is PID 1, with a pool that wants a token for READ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from poolbox.errors import DeadlineError
+from poolbox.waiting import wait_for
+from tests.pool.booted import SOURCE, Machine, booted
+
+CYCLE_SECONDS = 120.0
+# What the package does.
+INSTALL = f"""
+cd {SOURCE}/systemd
+cp sharectl.service sharectl.timer sharectl@.service sharectl@.timer /usr/lib/systemd/system/
+install -D -m 0644 sharectl.sysusers.conf /usr/lib/sysusers.d/sharectl.conf
+install -D -m 0644 sharectl.tmpfiles.conf /usr/lib/tmpfiles.d/sharectl.conf
+systemd-sysusers sharectl.conf
+systemd-tmpfiles --create sharectl.conf
+systemctl daemon-reload
+"""
+YAML = """\
+groups:
+  cms: {pledge_hs06: 300}
+  atlas: {pledge_hs06: 200}
+"""
+SIGNED = "signing_key_file: /etc/sharectl/keys\n"
+OFTEN = """\
+[Timer]
+OnUnitActiveSec=
+OnBootSec=1s
+OnUnitActiveSec=2s
+AccuracySec=1s
+"""
+MINT = "umask 077; condor_token_create -identity reader@example.org -authz READ"
+MOST_EXPOSURE = "15"
+"""Threshold of `systemd-analyze security`, in tenths."""
+
+
+@pytest.fixture(scope="module")
+def machine(pool_suite: str) -> Iterator[Machine]:
+    """A machine on which sharectl is installed; nothing is switched on."""
+    with booted(pool_suite) as running:
+        running.run("sh", "-ec", INSTALL)
+        running.write("/etc/sharectl/sharectl.yaml", YAML + SIGNED)
+        running.write("/etc/sharectl/keys", f"2026a {'ab' * 32}\n")
+        running.run("sh", "-c", "chgrp sharectl /etc/sharectl/keys; chmod 0640 /etc/sharectl/keys")
+        wait_for(lambda: "box" in collectors(running), CYCLE_SECONDS, "the collector answers")
+        yield running
+
+
+def collectors(machine: Machine) -> str:
+    return machine.run("condor_status", "-collector", "-af", "Name", check=False).stdout
+
+
+def ended_well(machine: Machine, service: str) -> bool:
+    """Run of a service now, to its end."""
+    machine.run("systemctl", "start", service, check=False)
+    return machine.shown(service, "Result") == "success"
+
+
+def wait_for_result(machine: Machine, service: str, result: str) -> None:
+    """Wait until a run of the service has ended so."""
+
+    def ended() -> bool:
+        exited = machine.shown(service, "ExecMainExitTimestampMonotonic")
+        return exited not in ("", "0") and machine.shown(service, "Result") == result
+
+    try:
+        wait_for(ended, CYCLE_SECONDS, f"{service}: {result}")
+    except DeadlineError as error:
+        raise AssertionError(machine.journal(service)) from error
+
+
+def test_a_cycle_works_within_the_rights_of_the_service_once_it_has_the_token(
+    machine: Machine,
+) -> None:
+    assert not ended_well(machine, "sharectl.service"), "the pool wants a token"
+    journal = machine.journal("sharectl.service")
+    assert "status=75/TEMPFAIL" in journal, "it asked the pool: no credential is missing"
+    assert re.search("READ is denied|does not know this user by any method", journal), journal
+
+    machine.run("sh", "-c", f"{MINT} > /etc/sharectl/pool.token")
+    assert ended_well(machine, "sharectl.service"), machine.journal("sharectl.service")
+    assert re.search('complete=true .* reason="', machine.journal("sharectl.service"))
+    assert machine.shown("sharectl.service", "MemoryDenyWriteExecute") == "yes"
+    facts = machine.run("stat", "-c", "%n %U %a", *("/var/lib/sharectl", "/etc/sharectl")).stdout
+    assert facts.splitlines() == ["/var/lib/sharectl sharectl 755", "/etc/sharectl root 755"]
+    owners = machine.run("sh", "-c", "stat -c %U /var/lib/sharectl/*").stdout.split()
+    assert len(owners) > 3
+    assert set(owners) == {"sharectl"}
+    as_condor = ("setpriv", "--reuid=condor", "--regid=condor", "--clear-groups")
+    targets = machine.run(*as_condor, "cat", "/var/lib/sharectl/sharectl.txt").stdout
+    assert targets.splitlines()[-1].startswith("# signature: hmac-sha256 2026a ")
+    assert machine.run(*as_condor, "cat", "/etc/sharectl/pool.token", check=False).returncode
+
+
+def test_exposure_is_small_for_the_systemd_that_runs(machine: Machine) -> None:
+    for service in ("sharectl.service", "sharectl@siteA.service"):
+        analyze = ("systemd-analyze", "security", "--no-pager", f"--threshold={MOST_EXPOSURE}")
+        machine.run(*analyze, service)
+    assert machine.run(*analyze, "condor.service", check=False).returncode, "it has no limits"
+
+
+def test_a_cycle_that_fails_shows_as_failed_and_the_timer_goes_on(machine: Machine) -> None:
+    machine.run("sh", "-c", f"{MINT} > /etc/sharectl/pool.token")
+    machine.write("/etc/systemd/system/sharectl.timer.d/often.conf", OFTEN)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", "sharectl.timer")
+
+    def result() -> str:
+        return machine.shown("sharectl.service", "Result")
+
+    published = ("stat", "-c", "%y", "/var/lib/sharectl/sharectl.txt")
+
+    def publishes_again() -> None:
+        before = machine.run(*published, check=False).stdout
+        wait_for(
+            lambda: machine.run(*published, check=False).stdout != before and result() == "success",
+            CYCLE_SECONDS,
+            "the timer starts a cycle that publishes",
+        )
+
+    publishes_again()
+    machine.run("mv", "/etc/sharectl/pool.token", "/etc/sharectl/away")
+    wait_for_result(machine, "sharectl.service", "exit-code")
+    machine.run("mv", "/etc/sharectl/away", "/etc/sharectl/pool.token")
+    publishes_again()
+
+    machine.run("systemctl", "disable", "--now", "sharectl.timer")
+    wait_for(
+        lambda: machine.shown("sharectl.service", "ActiveState") in ("inactive", "failed"),
+        CYCLE_SECONDS,
+        "the last cycle ends",
+    )
+    assert machine.run("pgrep", "-u", "sharectl", check=False).stdout == ""
+    assert "sharectl" not in machine.run("systemctl", "list-timers", "--all", "--no-pager").stdout
+    assert "sharectl" not in machine.run("ls", "/run", "/run/credentials").stdout
+
+
+def test_pools_have_a_timer_a_token_and_a_state_each(machine: Machine) -> None:
+    machine.write("/etc/systemd/system/sharectl@.timer.d/often.conf", OFTEN)
+    for pool in ("siteA", "siteB"):
+        own = f"state_directory: /var/lib/sharectl/{pool}\npool: {{name: {pool}}}\n"
+        own += f"publish: [{{file: /var/lib/sharectl/{pool}/targets.txt}}]\n"
+        machine.write(f"/etc/sharectl/{pool}.yaml", YAML + own)
+        machine.run("sh", "-c", f"{MINT} > /etc/sharectl/{pool}.token")
+    machine.run("rm", "/etc/sharectl/siteB.token")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", "sharectl@siteA.timer", "sharectl@siteB.timer")
+
+    for pool, result in (("siteA", "success"), ("siteB", "exit-code")):
+        wait_for_result(machine, f"sharectl@{pool}.service", result)
+    for pool, is_there in (("siteA", True), ("siteB", False)):
+        path = f"/var/lib/sharectl/{pool}/targets.txt"
+        done = machine.run("grep", f"# pool: {pool}", path, check=False)
+        assert (done.returncode == 0) == is_there
+    machine.run("systemctl", "disable", "--now", "sharectl@siteA.timer", "sharectl@siteB.timer")
