@@ -116,6 +116,7 @@ def central_package(version: str, wheel: Path, python: str, work: Path, epoch: i
     (tree / "usr/bin/sharectl").symlink_to("../lib/sharectl/bin/sharectl")
     for pattern in ("*.service", "*.timer"):
         copy(PROJECT / "systemd", tree / "usr/lib/systemd/system", pattern)
+    copy(PROJECT / "systemd", tree / "usr/share/sharectl/systemd", "*.negotiator.conf")
     for kind in ("sysusers", "tmpfiles"):
         folder = tree / f"usr/lib/{kind}.d"
         folder.mkdir()

@@ -117,6 +117,14 @@ class PublishError(StateError):
     """Targets did not arrive where nodes look for them."""
 
 
+class PartlyPublishedError(PublishError):
+    """A plan has arrived at ``place``, and not at all other places of the same transport."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
 class UnsignedError(PublishError):
     """A plan without targets has arrived at ``place``, unsigned although it should be signed."""
 

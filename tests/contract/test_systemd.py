@@ -168,6 +168,10 @@ def test_the_token_is_a_credential_that_may_be_absent() -> None:
     assert Path(copy[4]).parent == Path("%t", service["RuntimeDirectory"][0])
 
 
+def test_the_drop_in_of_two_central_managers_has_one_condition() -> None:
+    assert settings("sharectl.negotiator.conf", "Service").keys() == {"ExecCondition"}
+
+
 def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to() -> None:
     unit = {name: " ".join(values) for name, values in settings(SERVICE, "Service").items()}
     assert Path("/var/lib", unit["StateDirectory"]) == TARGETS_FILE.parent

@@ -46,8 +46,8 @@ class Publisher(Protocol):
     def publish(self, plan: Plan) -> str:
         """Replace the last plan by ``plan``, whole or not at all; returns the place.
 
-        Raises StateError if the last plan still stands, and UnsignedError if ``plan``, a
-        withdrawal, stands there unsigned.
+        Raises StateError if the last plan still stands, UnsignedError if ``plan``, a withdrawal,
+        stands there unsigned, and PartlyPublishedError if the last plan still stands in a part.
         """
 
 

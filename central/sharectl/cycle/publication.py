@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from sharectl.cycle.ports import Outlets, Publisher, StateStore
-from sharectl.errors import NewerFileError, StateError, UnsignedError
+from sharectl.errors import NewerFileError, PartlyPublishedError, StateError, UnsignedError
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import PlanConfig, State, withdrawal
@@ -167,11 +167,11 @@ class Publishing:
         if plan.targets:
             # Former places first: one may be a place of the configuration under another name.
             emptied, all_emptied = self._emptied(plan)
-            places = self._taken(plan, self._while_on())
+            places, partly = self._taken(plan, self._while_on())
         else:
-            places = self._taken(plan, self.outlets.publishers)
+            places, partly = self._taken(plan, self.outlets.publishers)
             emptied, all_emptied = self._emptied(plan)
-        everywhere = all_emptied and len(places) == len(self.outlets.publishers)
+        everywhere = all_emptied and not partly and len(places) == len(self.outlets.publishers)
         return Publication(plan, places, emptied, everywhere)
 
     def _while_on(self) -> Iterator[Publisher]:
@@ -184,13 +184,13 @@ class Publishing:
         """Former places that were emptied, and true if these are all of them."""
         with self._failures:
             former = self.outlets.former.publishers()
-            emptied = self._taken(replace(plan, targets=()), former)
-            return emptied, len(emptied) == len(former)
+            emptied, partly = self._taken(replace(plan, targets=()), former)
+            return emptied, len(emptied) == len(former) and not partly
         return (), False
 
-    def _taken(self, plan: Plan, publishers: Iterable[Publisher]) -> tuple[str, ...]:
-        """Places of the publishers that took the plan."""
-        places = []
+    def _taken(self, plan: Plan, publishers: Iterable[Publisher]) -> tuple[tuple[str, ...], bool]:
+        """Places of the publishers that took the plan; true if one has it at some of its own."""
+        places, partly = [], False
         for publisher in publishers:
             with self._failures:
                 try:
@@ -198,7 +198,11 @@ class Publishing:
                 except UnsignedError as error:
                     places.append(error.place)
                     raise
-        return tuple(places)
+                except PartlyPublishedError as error:
+                    places.append(error.place)
+                    partly = True
+                    raise
+        return tuple(places), partly
 
     def _audit(self, proposal: Proposal, before: State) -> None:
         """Record the end of targets that ran out, then the changes that the plan made."""

@@ -21,7 +21,7 @@ from sharectl.condor.ads import evaluated, quoted, text, whole
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.condor.deadline import Answer, ask_all
 from sharectl.cycle.ports import PlacedTargets
-from sharectl.errors import PublishError
+from sharectl.errors import PartlyPublishedError, PublishError
 from sharectl.model import CollectorWay, Plan
 
 TARGET_TYPE, PLAN_TYPE = "SharectlTarget", "SharectlPlan"
@@ -81,14 +81,20 @@ class CollectorPublisher:
         return f"collector:{self.collector or ''}"
 
     def publish(self, plan: Plan) -> str:
-        """Replace the ads by those of ``plan``; returns the collectors."""
+        """Replace the ads by those of ``plan``; returns the collectors.
+
+        Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
+        """
         deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, way=self.way)
         places, problems = [], []
         for address, answer in self._ask(deliver).items():
             identity, problem = answer.value or (None, answer.source.problem)
-            places.append(f"collector:{address}({identity})")
             if problem:
                 problems.append(f"collector {address}: {problem}")
+            else:
+                places.append(f"collector:{address}({identity})")
+        if problems and places:
+            raise PartlyPublishedError(",".join(places), "; ".join(problems))
         if problems:
             raise PublishError("; ".join(problems))
         return ",".join(places)

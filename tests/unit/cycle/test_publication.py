@@ -10,6 +10,7 @@ import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.cycle.publication import Publishing
+from sharectl.errors import PartlyPublishedError
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
 from sharectl.plan.plan import PlanConfig, State
@@ -247,6 +248,29 @@ def test_whenever_it_is_switched_off_beside_a_cycle_no_target_is_left(
             assert has_targets == sorted(has_targets, reverse=True), "none after the withdrawal"
         sequences = [plan.sequence for plan in publisher.plans]
         assert not waits or sequences == sorted(sequences)
+
+
+class OneOfTwo(FakePublisher):
+    """Reaches one of its two collectors."""
+
+    def publish(self, plan: Plan) -> str:
+        super().publish(plan)
+        raise PartlyPublishedError("cm-1", "cm-2: no connection")
+
+
+def test_a_plan_that_one_of_two_collectors_took_is_out_and_a_withdrawal_is_not_over() -> None:
+    world = Cycles(publishers=[OneOfTwo()])
+    result = world.cycle(0)
+    assert result.problems == ("cm-2: no connection",)
+    assert result.publication.places == ("cm-1",)
+    assert {node for _, node, _ in world.told()} == world.stands() != set()
+    assert world.state.state.uncertain_nodes == 0
+    world.switch = FakeSwitch(OFF)
+    for number in (1, 2):
+        world.cycle(number)
+        assert world.stands() == set()
+        assert not world.state.state.withdrawn, "targets may still stand in the other one"
+    assert len(world.publishers[0].plans) == 3, "each cycle withdraws again"
 
 
 # ---- audit and state
