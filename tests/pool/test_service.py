@@ -179,7 +179,7 @@ def test_a_cycle_is_skipped_where_the_negotiator_does_not_run(machine: Machine) 
     machine.write(f"{folder}/other-host.conf", other)
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "start", "sharectl.service")
-    assert machine.shown("sharectl.service", "Result") == "exec-condition"
+    assert "exec-condition" in machine.journal("sharectl.service")
     assert machine.shown("sharectl.service", "ActiveState") == "inactive", "it is no failure"
     assert machine.run(*published).stdout == before
 
