@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_a_build_elsewhere_and_later_has_the_same_bytes(packages: Packages, tmp_
     for name in filter(None, names.split("\0")):
         if not name.startswith(("tests/", "dist/", ".venv/")) and (CHECKOUT / name).is_file():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
-            (project / name).write_bytes((CHECKOUT / name).read_bytes())  # at another time
+            shutil.copy(CHECKOUT / name, project / name, follow_symlinks=False)  # at another time
     again = build(project, tmp_path / "dist", packages.python)
     assert again.names == packages.names
     assert len(again.names) == 6
@@ -141,6 +142,19 @@ def test_the_rpm_has_the_files_and_scripts_of_the_deb(
         assert bool(lines) == bool(of_rpm), script
         compared += len(lines)
     assert compared
+
+
+def test_the_central_half_has_pages_and_completion(packages: Packages) -> None:
+    expected = {
+        *("usr/share/man/man1/sharectl.1.gz", "usr/share/man/man5/sharectl.yaml.5.gz"),
+        *(
+            "usr/share/bash-completion/completions/sharectl",
+            "usr/share/doc/sharectl/html/index.html",
+        ),
+        *("usr/share/zsh/vendor-completions/_sharectl", "usr/lib/systemd/system/sharectl@.timer"),
+        *("usr/lib/sysusers.d/sharectl.conf", "usr/lib/tmpfiles.d/sharectl.conf"),
+    }
+    assert expected - set(files_of_deb(packages.debs[0])) == set()
 
 
 def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(packages: Packages) -> None:
