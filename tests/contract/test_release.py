@@ -11,7 +11,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 GIT = ("git", "-c", "user.name=ops", "-c", "user.email=ops@example.org", "-c", "core.hooksPath=")
-PARTS = (".ci/release", "CHANGELOG.md", "pyproject.toml", "central/sharectl/__init__.py")
+PARTS = (".ci/release", "CHANGELOG.md", "startd_cron/job_ctl.py", "central/sharectl/__init__.py")
 MAKE = '#!/bin/sh\necho "made $*"\nmkdir -p dist\ntouch dist/sharectl_0.1.0_all.deb\n'
 SECTION = "## 0.1.0 - 2026-12-01\n"
 
@@ -27,7 +27,7 @@ def tree(tmp_path: Path) -> Path:
     for part in PARTS:
         (place / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CHECKOUT / part, place / part)
-    change(place, "pyproject.toml", '\nversion = "', '\nversion = "0.1.0"\nwas = "')
+    change(place, "startd_cron/job_ctl.py", '\nVERSION = "', '\nVERSION = "0.1.0"\nWAS = "')
     change(
         place, "central/sharectl/__init__.py", '__version__ = "', '__version__ = "0.1.0"\nWAS = "'
     )
@@ -82,7 +82,7 @@ def test_a_tree_without_a_mistake_is_built_and_the_commands_are_printed(tree: Pa
 
 
 def another_version(tree: Path) -> None:
-    change(tree, "central/sharectl/__init__.py", '"0.1.0"', '"0.2.0"')
+    change(tree, "startd_cron/job_ctl.py", '"0.1.0"', '"0.2.0"')
 
 
 def unreleased(tree: Path) -> None:
@@ -108,7 +108,7 @@ def no_files_of_this_release(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
-        (another_version, "version: pyproject.toml has '0.1.0', central/sharectl/__init__.py '0.2"),
+        (another_version, "central/sharectl/__init__.py has '0.1.0', startd_cron/job_ctl.py '0.2"),
         (unreleased, "CHANGELOG.md: its first section is 'Unreleased': write '## 0.1.0 - 20"),
         (undated, "CHANGELOG.md: its first section is '0.1.0': write '## 0.1.0 - 20"),
         (
