@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Optional, TypeVar
 
-from sharectl.condor.ads import ad_of, expression, text
+from sharectl.condor.ads import ad_of, expression, quoted, text
 from sharectl.condor.deadline import Answer, Question, ask_all, words
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
@@ -34,6 +34,7 @@ UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
 COLLECTOR_PORT = 9618
 CONNECT_SECONDS = 3.0
+PART_MACHINES = 1000
 
 _ADDRESS = re.compile(
     r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
@@ -149,6 +150,21 @@ def slots(
     """Ads of partitionable and static slots that a collector has; parameters as for `query`."""
     both = f"({NOT_DYNAMIC}) && ({constraint})" if constraint else NOT_DYNAMIC
     return query(collector, "Slot", both, projection)
+
+
+def slots_in_parts(
+    collector: Any, machines: Sequence[str], projection: Sequence[str]
+) -> Iterator[list[Any]]:
+    """Ads of `slots` of these machines, lower case and sorted, of some `PART_MACHINES` at a time.
+
+    Who drops each part before the next one needs memory for one: an ad takes 25 KiB.
+    """
+    for first in range(0, len(machines), PART_MACHINES):
+        part = machines[first : first + PART_MACHINES]
+        within = None
+        if len(part) < len(machines):
+            within = f"Machine >= {quoted(part[0])} && Machine <= {quoted(part[-1])}"
+        yield slots(collector, within, projection)
 
 
 def locations(collector: Any, kind: str) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import re
 import signal
+import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -322,7 +323,11 @@ class Machines:
         requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
         own = filter(_ATTRIBUTE.fullmatch, self.attributes)
-        rows = [row_of(ad) for ad in look([*_OF_ANY_SLOT, *totals, *own])]
+        # Nodes have most texts in common, and one string is enough for all.
+        rows = [
+            {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
+            for ad in look([*_OF_ANY_SLOT, *totals, *own])
+        ]
         texts: dict[str, set[str]] = {}
         for row in rows:
             for name, text in row.items():

@@ -5,15 +5,16 @@ Jobs are counted by the daemons (mode ``counted``), or one by one (``jobs``).
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import node_ads
-from sharectl.condor.ads import evaluated, number, sequence, text, whole
+from sharectl.condor.ads import MAX_TEXT, evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import (
     collector,
     collector_answer,
@@ -21,6 +22,7 @@ from sharectl.condor.daemons import (
     query,
     schedd_questions,
     slots,
+    slots_in_parts,
 )
 from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, shapes_of, tried
 from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs
@@ -89,18 +91,28 @@ class CollectorAnswer(NamedTuple):
 
 def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
-    ads = [ad for ad in slots(collector, projection=_PROJECTION) if _machine(ad)]
+    ads = slots(collector, projection=["Machine"])
     met = {
         by.expression: {_machine(ad) for ad in slots(collector, by.expression, ["Machine"])}
         for by in (access.nodes.controlled, access.nodes.reserved)
         if isinstance(by, ControlledConstraint)
     }
     itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    nodes = nodes_of(ads, access, met, now)
+    machines = machines_of(map(_machine, ads), access, met)
+    nodes: list[Node] = []
+    running: list[Job] = []
+    most_cores = 1
+    for ads in slots_in_parts(collector, sorted(machines.names), _PROJECTION):
+        nodes += nodes_of(ads, access, machines, now)
+        running += (job for ad in ads for job in _jobs_in(ad))
+        most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
+        ads.clear()
+    if not (access.true_sizes and nodes):
+        most_cores = max(MOST_PENDING_CORES, access.multicore_cores)
     return CollectorAnswer(
-        nodes=nodes,
-        running=tuple(job for ad in ads for job in _jobs_in(ad)),
-        most_cores=_most_cores(ads, access),
+        nodes=tuple(nodes),
+        running=tuple(running),
+        most_cores=most_cores,
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
     )
@@ -115,25 +127,41 @@ def started_at(ad: Any) -> int:
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
 
-def nodes_of(
-    ads: Iterable[Any], access: CondorPool, met: Mapping[str, Collection[str]], now: int
-) -> tuple[Node, ...]:
-    """Execute points that have these slots, by host name.
+class PoolMachines(NamedTuple):
+    """All machines of a pool, by host name."""
 
-    ``met`` are host names of the machines that meet each constraint.
-    """
-    by_machine: dict[str, list[Any]] = {}
-    for ad in ads:
-        by_machine.setdefault(_machine(ad), []).append(ad)
-    names = node_names(by_machine)
+    names: Mapping[str, str]
+    """Host name -> name of the node."""
+    controlled: Collection[str]
+    reserved: Collection[str]
+
+
+def machines_of(
+    machines: Iterable[str], access: CondorPool, met: Mapping[str, Collection[str]]
+) -> PoolMachines:
+    """PoolMachines of these host names; ``met`` are those that meet each constraint."""
+    names = node_names(filter(None, machines))
     controlled, reserved = (
         frozenset()
         if by is None
-        else controlled_machines(by, by_machine, met.get(getattr(by, "expression", ""), ()))
+        else controlled_machines(by, names, met.get(getattr(by, "expression", ""), ()))
         for by in (access.nodes.controlled, access.nodes.reserved)
     )
+    return PoolMachines(names, controlled, reserved)
+
+
+def nodes_of(
+    ads: Iterable[Any], access: CondorPool, machines: PoolMachines, now: int
+) -> tuple[Node, ...]:
+    """Execute points that have these slots, by host name; those of other machines are left out."""
+    by_machine: dict[str, list[Any]] = {}
+    for ad in ads:
+        by_machine.setdefault(_machine(ad), []).append(ad)
+    names, controlled, reserved = machines
     nodes = []
     for machine, slot_ads in sorted(by_machine.items()):
+        if machine not in names:
+            continue
         # First: it sets the time of the last run as if the ad had just been sent.
         obeyed, refusal = node_ads.obedience_of_all(
             slot_ads, now, access.nodes.job_ctl_stale_seconds
@@ -201,17 +229,12 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
         rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
     elif evaluated(ad, "State") == "Claimed":
         rows = [[evaluated(ad, name) for name in names]]
+    machine, power = _machine(ad), _power(ad)
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
-        held = (text(group), whole(cores, 1, 1), since, whole(memory, 0))
-        yield Job(_machine(ad), *held, *_power(ad))
-
-
-def _most_cores(ads: Sequence[Any], access: CondorPool) -> int:
-    """Cores as which larger requests count: by true sizes those of the largest node."""
-    if not (access.true_sizes and ads):
-        return max(MOST_PENDING_CORES, access.multicore_cores)
-    return max(1, *(_amount(ad, "TotalSlotCpus") for ad in ads))
+        # One string for the jobs of a group, of which there are a hundred thousand.
+        account = sys.intern(group[:MAX_TEXT]) if isinstance(group, str) else None
+        yield Job(machine, account, whole(cores, 1, 1), since, whole(memory, 0), *power)
 
 
 # ---- pool
@@ -280,7 +303,10 @@ class CondorPool:
         answers, shapes = ask_both(plain, shaped if pool.demand == "placeable" else {})
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
-            return slots(collector(pool.collector), projection=projection)
+            machines = [node.machine for node in answered.nodes]
+            return chain.from_iterable(
+                slots_in_parts(collector(pool.collector), machines, projection)
+            )
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
         trial = tried(look_again, shapes, seconds)

@@ -8,7 +8,7 @@ and weeks are learnt alike.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,42 +193,49 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
         return {}
     there = {node.name for node in current.nodes}
     later = _starts(current)
-    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    tables: defaultdict[str, tuple[list[float], list[float]]] = defaultdict(
+        lambda: ([0.0] * len(EDGES_SECONDS), [0.0] * len(EDGES_SECONDS))
+    )
     for (node, group, cores), starts in _starts(previous).items():
         if node in there:
-            for start, stays in _matched(starts, later.get((node, group, cores), Counter())):
+            at_risk_seconds, ends = tables[group]
+            for start, stays in _matched(starts, later.get((node, group, cores), [])):
                 age = max(0, previous.taken_at - start)
-                rows[group] += _watched(age, age + (between if stays else between / 2))
+                for number, seconds in _watched(age, age + (between if stays else between / 2)):
+                    at_risk_seconds[number] += seconds
                 if not stays:
-                    rows[group].append((age + between // 2, 0.0, 1.0))
-    return {group: RemainingTimes.from_rows(watched) for group, watched in rows.items()}
+                    ends[age_bin(age + between // 2)] += 1
+    return {group: RemainingTimes(tuple(zip(*table))) for group, table in tables.items()}
 
 
-def _starts(taken: Snapshot) -> dict[tuple[str, str, int], Counter[int]]:
-    """Number of running jobs by start, for each node, group and cores."""
-    starts: defaultdict[tuple[str, str, int], Counter[int]] = defaultdict(Counter)
+def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
+    """Starts of running jobs, the earliest first, for each node, group and cores."""
+    starts: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
     for held in taken.running:
-        starts[held.node, held.group, held.cores][taken.taken_at - held.seconds] += held.jobs
+        start = taken.taken_at - held.seconds
+        starts[held.node, held.group, held.cores] += [start] * held.jobs
+    for alike in starts.values():
+        alike.sort()
     return starts
 
 
-def _matched(before: Counter[int], after: Counter[int]) -> Iterable[tuple[int, bool]]:
-    """Each start of before, earliest first, and whether a job of after is the same."""
-    later = Counter(after)
-    for start in sorted(before.elements()):
-        near = range(start - START_TOLERANCE_SECONDS, start + START_TOLERANCE_SECONDS + 1)
-        same = next((candidate for candidate in near if later[candidate] > 0), None)
-        if same is not None:
-            later[same] -= 1
-        yield start, same is not None
+def _matched(before: Sequence[int], after: Sequence[int]) -> Iterable[tuple[int, bool]]:
+    """Each start of before, in order, and whether a job of after, in order too, is the same."""
+    place = 0
+    for start in before:
+        # A later start of before is as far from these, or farther.
+        while place < len(after) and after[place] < start - START_TOLERANCE_SECONDS:
+            place += 1
+        same = place < len(after) and after[place] <= start + START_TOLERANCE_SECONDS
+        place += same
+        yield start, same
 
 
-def _watched(begin: float, end: float) -> Iterable[Row]:
-    """Rows of a job that was watched from one age to another."""
+def _watched(begin: float, end: float) -> Iterable[tuple[int, float]]:
+    """Bins in which a job was watched from one age to another, and seconds in each."""
     for number in range(age_bin(begin), age_bin(end) + 1):
-        start = EDGES_SECONDS[number]
         upper = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else end
-        yield start, min(end, upper) - max(begin, start), 0.0
+        yield number, min(end, upper) - max(begin, EDGES_SECONDS[number])
 
 
 class _Counts(dict[str, int]):

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Callable
 
@@ -80,7 +79,7 @@ class StateFile:
             ) from error
 
     def _write(self, state: State, last_cycle: Content) -> None:
-        self.document.replace({**asdict(state), _LAST_CYCLE: last_cycle})
+        self.document.replace({**vars(state), _LAST_CYCLE: last_cycle})
 
     def _sequence_before(self) -> int:
         """Highest sequence that a file may have had that cannot be read."""

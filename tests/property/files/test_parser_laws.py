@@ -234,10 +234,13 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     )
     machine = pool._machine(ad)  # noqa: SLF001
     assert not machine or HOST_NAME.fullmatch(machine)
-    (node,) = pool.nodes_of([ad], access, {}, 1_700_000_000)
-    assert 0 < node.hs06_per_core < float("inf")
-    assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
-    assert node.refusal is None or node.refusal in nodes.REMEDIES
+    machines = pool.machines_of([machine], access, {})
+    nodes_there = pool.nodes_of([ad], access, machines, 1_700_000_000)
+    assert len(nodes_there) == bool(machine)
+    for node in nodes_there:
+        assert 0 < node.hs06_per_core < float("inf")
+        assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
+        assert node.refusal is None or node.refusal in nodes.REMEDIES
     for job in pool._jobs_in(ad):  # noqa: SLF001
         assert job.memory_mib >= 0
         assert job.cores >= 1

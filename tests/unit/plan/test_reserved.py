@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.pool import CondorPool, nodes_of
+from sharectl.condor.pool import CondorPool, machines_of, nodes_of
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.model import Node, PlanLimits, PoolConfig
 from sharectl.plan.nodes import (
@@ -28,7 +28,8 @@ def slot(machine: str, **attributes: Any) -> dict[str, Any]:
 
 def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
     access = CondorPool(("cms",), NodesConfig(reserved=reserved), PoolConfig())
-    return nodes_of(slots, access, {"GPU": {"wn-2.x"}}, NOW)
+    machines = machines_of((ad["Machine"].lower() for ad in slots), access, {"GPU": {"wn-2.x"}})
+    return nodes_of(slots, access, machines, NOW)
 
 
 @pytest.mark.parametrize(
