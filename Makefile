@@ -59,7 +59,7 @@ coverage: tools venv
 
 POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
 # Minutes each, and one of them loads both cores: in test-all alone.
-LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool)
+LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool test_long_run)
 
 pool: tools venv
 	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)

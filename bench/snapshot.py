@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
@@ -189,6 +190,19 @@ def known(group: str) -> str:
 
 def run_sharectl(command: list[str], environment: dict[str, str]) -> tuple[Cost, Waiting]:
     """Cost of sharectl and all its processes, and the jobs that it counted."""
+    cost, printed = cost_of(command, environment)
+    waiting = Counter(
+        {
+            (group, int(cores)): jobs
+            for group, used in printed["groups"].items()
+            for cores, jobs in used["pending_by_cores"].items()
+        }
+    )
+    return cost, waiting
+
+
+def cost_of(command: list[str], environment: dict[str, str]) -> tuple[Cost, Any]:
+    """Cost of a command and all its processes, and the JSON that it printed."""
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()
         started = subprocess.Popen(command, env=environment, stdout=output)
@@ -198,15 +212,8 @@ def run_sharectl(command: list[str], environment: dict[str, str]) -> tuple[Cost,
         if started.returncode:
             raise SystemExit(f"sharectl left with {started.returncode}")
         output.seek(0)
-        groups = json.load(output)["groups"]
-    waiting = Counter(
-        {
-            (group, int(cores)): jobs
-            for group, used in groups.items()
-            for cores, jobs in used["pending_by_cores"].items()
-        }
-    )
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MB_PER_KIB), waiting
+        printed = json.load(output)
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MB_PER_KIB), printed
 
 
 def memory_mb(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
