@@ -50,7 +50,7 @@ MOST_AFTER = {
     "cycle killed": 1,
 }
 """Fault that is over at once -> cycles until all is as before."""
-PAST_CYCLES = 60
+PAST_CYCLES = 90
 LEDGER_BYTES, LOG_BYTES, LOG_KEEP = 2**20, 4096, 2
 DISK_KIB = 16 * 1024
 FREE_PAGES = 2
