@@ -189,7 +189,7 @@ class Publishing:
         return (), False
 
     def _taken(self, plan: Plan, publishers: Iterable[Publisher]) -> tuple[tuple[str, ...], bool]:
-        """Places of the publishers that took the plan; true if one has it at some of its own."""
+        """Places of the publishers that took the plan; true if one has it in part."""
         places, partly = [], False
         for publisher in publishers:
             with self._failures:
