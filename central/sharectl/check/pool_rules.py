@@ -124,6 +124,8 @@ def absent(subject: PoolSubject) -> Iterator[Finding]:
     for kind in ("Schedd", "Negotiator"):
         if not subject.look.daemons[kind]:
             yield finding("absent", kind.lower(), knob="pool.collector")
+    if not subject.slots:
+        yield finding("no nodes", "collector")
 
 
 @CHECKS.rule()
@@ -283,6 +285,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
         level = Level.ADVICE if subject.observes else Level.ERROR
         remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
         yield of_slots("without snippet", bare, level=level, remedy=remedy)
+    if subject.slots and not subject.controlled and not subject.only_measures:
+        yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)
     if names := sorted(subject.state.unheeding):
         count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds
         yield finding("unheeding", named(names), level=Level.ADVICE, count=count, seconds=seconds)

@@ -15,7 +15,7 @@ from sharectl.condor.deadline import Answer
 from sharectl.condor.library import UnreadableConfigurationError
 from sharectl.condor.pool_look import PoolLook, SlotLook
 from sharectl.config.model import OBSERVE, Config
-from sharectl.plan.nodes import ControlledConstraint, controlled_machines
+from sharectl.plan.nodes import ControlledConstraint, ControlledShare, controlled_machines
 from sharectl.plan.plan import State
 from sharectl.words import counted
 
@@ -76,6 +76,12 @@ class PoolSubject:
         expression = by.expression if isinstance(by, ControlledConstraint) else ""
         machines = {slot.machine for slot in self.slots}
         return controlled_machines(by, machines, met.get(expression, frozenset()))
+
+    @property
+    def only_measures(self) -> bool:
+        """True if the configuration wants no node under control."""
+        by = self.config.nodes.controlled
+        return isinstance(by, ControlledShare) and by.ratio == 0
 
     @property
     def steered(self) -> frozenset[str]:

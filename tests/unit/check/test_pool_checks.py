@@ -153,6 +153,12 @@ def with_slots(*slots: Mapping[str, Any], **more: Any) -> Change:
     return lambda subject: replace(subject, look=look_at(*slots, **more))
 
 
+def with_controlled(nodes: str) -> Change:
+    text = f"groups: {{cms: {{pledge_hs06: 1}}}}\nnodes: {{controlled: {nodes}}}\n"
+    controlled = parse(text, "F").nodes
+    return lambda subject: replace(subject, config=replace(subject.config, nodes=controlled))
+
+
 def with_answers(**more: Optional[Mapping[str, str]]) -> Change:
     return lambda subject: replace(subject, answers=answers_of(**more))
 
@@ -180,6 +186,12 @@ FAULTS: dict[str, tuple[Change, list[str]]] = {
         with_slots(slot(), Schedd=[]),
         ["reach error the collector does not"],
     ),
+    "no nodes": (with_slots(), ["reach error the collector knows no partitionable slot"]),
+    "none controlled": (
+        with_controlled("[nope-*]"),
+        ["nodes advice nodes.controlled matches no node"],
+    ),
+    "none wanted": (with_controlled('"0%"'), []),
     "ahead": (
         with_slots(slot(MyCurrentTime=NOW + 61)),
         ["clocks error 1 execute point: the clock is"],
