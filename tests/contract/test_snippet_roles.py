@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -104,6 +105,24 @@ def test_a_person_is_asked(
     assert (ended[0], machine.files == before) == (code, code == 1)
     verb = "Write" if action == "install" else "Remove"
     assert f"{verb} {machine.folder / EXECUTE.file}? [y/N] " in ended[1]
+
+
+@pytest.mark.parametrize("action", ["install", "remove"])
+def test_what_somebody_writes_while_a_person_is_asked_stays(
+    action: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if action == "remove":
+        machine.write(EXECUTE.file, EXECUTE.content)
+
+    class Slow(Terminal):
+        def readline(self, size: Optional[int] = -1, /) -> str:
+            machine.write(EXECUTE.file, "SITE = 1\n")
+            return super().readline(size)
+
+    monkeypatch.setattr(sys, "stdin", Slow("y\n"))
+    code, _, err = machine.run(action)
+    assert (code, machine.files[EXECUTE.file]) == (1, b"SITE = 1\n")
+    assert "changed it meanwhile" in err
 
 
 def test_without_a_terminal_nothing_is_written(

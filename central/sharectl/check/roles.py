@@ -102,7 +102,7 @@ def place_of(role: Role, folder: Optional[Path]) -> Place:
         fact = "HTCondor would not read it: LOCAL_CONFIG_DIR_EXCLUDE_REGEXP matches its name"
         raise InputError([f"{path}: {fact}; correct that"])
     has_daemon = role.daemon in map(str.upper, configuration.words("DAEMON_LIST"))
-    return Place(path, _content(path), source, folders, has_daemon)
+    return Place(path, content_of(path), source, folders, has_daemon)
 
 
 def trial(place: Place, content: Optional[str], published: Mapping[str, str]) -> list[Finding]:
@@ -143,7 +143,8 @@ def _moved(part: Finding, folder: str, to: str) -> Finding:
     return replace(part, place=place, fault=fault, remedy=remedy)
 
 
-def _content(path: Path) -> Optional[str]:
+def content_of(path: Path) -> Optional[str]:
+    """Content of a snippet's place, None without a file; InputError if no file of its own."""
     if path.is_symlink():
         raise InputError([f"{path}: is a link, and not of this command; remove it first"])
     try:

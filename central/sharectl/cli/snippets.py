@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.check.findings import has_errors
-from sharectl.check.roles import ROLES, place_of, trial
+from sharectl.check.roles import ROLES, content_of, place_of, trial
 from sharectl.cli import options
 from sharectl.cli.check import add_published
 from sharectl.files import files
@@ -68,6 +68,11 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
     files.refuse_unwritable(path)
     if not (arguments.yes or _agreed(path, after)):
         options.say([f"{path}: nothing was written; --yes writes it without asking"])
+        return 1
+    if content_of(path) != before:
+        options.say(
+            [f"{path}: somebody changed it meanwhile, and nothing was written; run it again"]
+        )
         return 1
     if after is None:
         path.unlink()
