@@ -8,7 +8,6 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -115,9 +114,9 @@ def test_what_somebody_writes_while_a_person_is_asked_stays(
         machine.write(EXECUTE.file, EXECUTE.content)
 
     class Slow(Terminal):
-        def readline(self, size: Optional[int] = -1, /) -> str:
+        def isatty(self) -> bool:
             machine.write(EXECUTE.file, "SITE = 1\n")
-            return super().readline(size)
+            return True
 
     monkeypatch.setattr(sys, "stdin", Slow("y\n"))
     code, _, err = machine.run(action)

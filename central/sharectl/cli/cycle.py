@@ -118,7 +118,7 @@ def _write_metrics(
     result: CycleResult,
     valid_until: int,
 ) -> None:
-    from sharectl.report.metrics import CycleFacts, metrics_text
+    from sharectl.report.metrics import BEGIN, CycleFacts, metrics_text
 
     done = result.publication
     if result.record is None:
@@ -136,6 +136,7 @@ def _write_metrics(
         valid_until=valid_until,
         succeeded_at=record["succeeded_at"],
     )
+    files.refuse_foreign(path, BEGIN, "file of sharectl's metrics")
     files.replace(path, [metrics_text(facts)])
 
 

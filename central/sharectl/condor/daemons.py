@@ -18,6 +18,7 @@ from sharectl.condor.ads import ad_of, expression, quoted, text
 from sharectl.condor.deadline import Answer, Question, ask_all, words
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
+from sharectl.words import printable
 
 T = TypeVar("T")
 Location = Mapping[str, str]
@@ -33,6 +34,8 @@ ACCOUNTING_GROUP = "IsAccountingGroup"
 UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
 COLLECTOR_PORT = 9618
+MOST_NAME_CHARACTERS = 255
+"""Part of a daemon's name that names it in messages and metrics."""
 CONNECT_SECONDS = 3.0
 PART_MACHINES = 1000
 
@@ -64,7 +67,11 @@ def schedd_questions(
         why = partial(why_silent, location.get("MyAddress", ""), "SCHEDD")
         return Question(lambda: ask(schedd(location), location["Name"]), deadline_seconds, why)
 
-    return {f"{SCHEDD_SOURCE}{location['Name']}": question(location) for location in locations}
+    # An ad's name may be a megabyte, or forge lines of a log.
+    def source(location: Location) -> str:
+        return f"{SCHEDD_SOURCE}{printable(location['Name'], MOST_NAME_CHARACTERS)}"
+
+    return {source(location): question(location) for location in locations}
 
 
 def collector_answer(

@@ -19,6 +19,8 @@ from sharectl.words import printable
 
 PREFIX = "sharectl_"
 """Beginning of every name."""
+BEGIN = f"# HELP {PREFIX}"
+"""Beginning of the text."""
 
 
 @dataclass(frozen=True)

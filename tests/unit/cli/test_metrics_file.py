@@ -57,6 +57,19 @@ def test_metrics_that_cannot_be_written_are_a_problem_of_status_alone(
     assert "metrics.textfile" not in run("status")[2]
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_somebody_elses_file_stays(run: Run, textfile: Path, tmp_path: Path, kind: str) -> None:
+    textfile.parent.mkdir()
+    other = textfile if kind == "file" else tmp_path / "other.prom"
+    other.write_text("node_boot_time_seconds 1\n", encoding="utf-8")
+    if kind == "link":
+        textfile.symlink_to(other)
+    _, _, err = run("cycle")
+    assert "not replaced: it is no file of sharectl's metrics" in err
+    assert textfile.read_text(encoding="utf-8") == "node_boot_time_seconds 1\n"
+    assert textfile.is_symlink() == (kind == "link")
+
+
 def test_a_dry_run_writes_no_metrics(run: Run, textfile: Path) -> None:
     textfile.parent.mkdir()
     run("cycle", "--dry-run")

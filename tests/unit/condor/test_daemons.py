@@ -6,7 +6,7 @@ import socket
 
 import htcondor2
 
-from sharectl.condor.daemons import why_silent
+from sharectl.condor.daemons import schedd_questions, why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
 
@@ -28,3 +28,12 @@ def test_what_is_no_failure_of_a_query_is_told_as_it_is() -> None:
         why_silent("127.0.0.1:1", "COLLECTOR", ValueError("no number")) == "ValueError: no number"
     )
     assert why_silent("", "SCHEDD", FAILED) == "Failed communication with collector"
+
+
+def test_a_name_forges_no_line_and_has_an_end() -> None:
+    names = ["ap-1.example.org", "x\nsharectl: all is well\x1b[2J", "y" * 10**6]
+    questions = schedd_questions([{"Name": name} for name in names], 1, lambda *_: None)
+    good, forged, long = questions
+    assert good == "schedd ap-1.example.org"
+    assert forged == r"schedd x\nsharectl: all is well\x1b[2J"
+    assert len(long) < 300
