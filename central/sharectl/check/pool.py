@@ -87,9 +87,15 @@ def check(subject: PoolSubject) -> PoolReport:
     name = timer_of(subject.file)
     timer = unit_of(name, ("LoadState", "ActiveState"))
     with CondorProcess() as process:
-        local, refused = _local(process)
+        local, refused, unread = _local(process)
         whole = replace(
-            subject, answers=answers, local=local, refused=refused, timer=timer, timer_name=name
+            subject,
+            answers=answers,
+            local=local,
+            refused=refused,
+            unread=unread,
+            timer=timer,
+            timer_name=name,
         )
         findings = CHECKS.findings(whole)
     if look is None:
@@ -108,14 +114,19 @@ def timer_of(file: Path) -> str:
 
 def _local(
     process: CondorProcess,
-) -> tuple[Optional[SnippetSubject], Optional[UnreadableConfigurationError]]:
-    """HTCondor's configuration of this machine, or why it cannot be read; neither without one."""
+) -> tuple[Optional[SnippetSubject], Optional[UnreadableConfigurationError], Optional[OSError]]:
+    """HTCondor's configuration of this machine, or why HTCondor or this user cannot read it.
+
+    None of them where there is no configuration.
+    """
     try:
-        return subject_of(source_of(None, with_local=False), process, {}), None
+        return subject_of(source_of(None, with_local=False), process, {}), None, None
     except InputError:
-        return None, None
+        return None, None, None
     except UnreadableConfigurationError as error:
-        return None, error
+        return None, error, None
+    except OSError as error:
+        return None, None, error
 
 
 def _figures(subject: PoolSubject) -> dict[str, int]:
@@ -135,7 +146,7 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     own = ".".join(map(str, version_of(bindings().version())))
     here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
     yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
-    if subject.local is None and subject.refused is None:
+    if subject.local is None and subject.refused is None and subject.unread is None:
         yield CONFIGURATION, "no configuration of HTCondor's daemons on this machine"
     if "taken_at" in subject.cycle:
         age, state = span(subject.now - subject.cycle["taken_at"]), subject.timer.get("ActiveState")

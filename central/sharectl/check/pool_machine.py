@@ -22,9 +22,13 @@ _SEE = "`sharectl check config` tells more"
 @CHECKS.rule()
 def configuration(subject: PoolSubject) -> Iterator[Finding]:
     """Files that HTCondor reads or ignores against what their names say."""
+    name = "HTCondor's configuration"
     results = list(snippet_rules.file_names(subject.local)) if subject.local is not None else []
     if subject.refused is not None:
-        results.append(refusal(subject.refused, "HTCondor's configuration"))
+        results.append(refusal(subject.refused, name))
+    if subject.unread is not None:
+        place, why = str(subject.unread.filename or name), subject.unread.strerror
+        results.append(finding("not looked at", place, level=Level.UNKNOWN, why=why))
     for result in results:
         yield Finding(result.place, result.fault, result.remedy, result.level, CONFIGURATION)
 

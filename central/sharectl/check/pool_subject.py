@@ -49,6 +49,8 @@ class PoolSubject:
     """HTCondor's configuration of this machine; None if there is none."""
     refused: Optional[UnreadableConfigurationError] = None
     """Why HTCondor cannot read it."""
+    unread: Optional[OSError] = None
+    """Why this user cannot."""
     timer: Mapping[str, str] = field(default_factory=dict)
     """Settings of the timer's unit as systemd has them; empty without systemd or unit."""
     timer_name: str = ""

@@ -166,7 +166,7 @@ def _pool(arguments: argparse.Namespace) -> int:
 
     try:
         report = _report_of(arguments)
-    except SharectlError as error:
+    except (SharectlError, OSError) as error:
         if not arguments.nagios:
             raise
         print(_nagios_text(f"SHARECTL UNKNOWN - {error}"))

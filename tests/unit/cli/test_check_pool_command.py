@@ -61,6 +61,17 @@ def test_usage_configuration_and_bindings(
     assert line.startswith("SHARECTL UNKNOWN - ")
 
 
+def test_a_configuration_of_htcondor_that_this_user_cannot_read_is_unknown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not even root reads its first byte.
+    monkeypatch.setenv("CONDOR_CONFIG", "/proc/self/mem")
+    found = [f for f in findings(run) if f["place"] == "HTCondor's configuration"]
+    assert [(f["id"], f["level"]) for f in found] == [("configuration", "unknown")]
+    code, line, err = run("check", "pool", "--nagios")
+    assert (code, line.count("\n"), err) == (2, 1, "")
+
+
 def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "lock").symlink_to("/etc/passwd")
     user = user_name(os.geteuid() or 4242)
