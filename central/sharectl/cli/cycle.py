@@ -66,7 +66,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
         options.say_limits(done.plan)
         if config.mode == OBSERVE:
             options.say(["a cycle would not publish this: mode: observe"])
-        if done.disabled is not None and config.mode != OBSERVE:
+        if done.disabled is not None:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
     else:
         options.show(arguments, "cycle", record, [_line(result, record)])
@@ -130,7 +130,7 @@ def _write_metrics(
         version=__version__,
         pool=config.pool.name,
         observes=config.mode == OBSERVE,
-        disabled=done.disabled is not None and config.mode != OBSERVE,
+        disabled=done.disabled is not None,
         places=len(done.places),
         failed_places=len(config.publish) - len(done.places) if done.plan else 0,
         valid_until=valid_until,

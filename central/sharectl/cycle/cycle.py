@@ -97,7 +97,8 @@ def run_cycle(
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None
-        done = Publication(plan, disabled=in_force(ports.switch.disabled(), now))
+        disabled = None if how.observe else in_force(ports.switch.disabled(), now)
+        done = Publication(plan, disabled=disabled)
         # Problems with sharectl's own files are warnings: the user may lack the right.
         warnings += failures.messages
         return CycleResult(snapshot, group_errors, done, silent, warnings, planned=plan)
@@ -112,6 +113,8 @@ def run_cycle(
         publishing = Publishing(config, ports, now + ceil(how.elapsed()), reason)
         done = publishing.publish_unless_disabled(proposal, before)
     failures.errors += done.errors
+    if how.observe:  # the switch is off so that nothing is published; nobody has disabled it
+        done = replace(done, disabled=None)
     off = OBSERVED if how.observe else "disabled" if done.disabled is not None else None
     record = replace(
         record_of(config, snapshot, decision, done.plan, done.places, off=off),

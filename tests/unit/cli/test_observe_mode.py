@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sharectl.publish import text
 from sharectl.publish.disabled_file import OBSERVES, DisabledFile, Observing
 from sharectl.publish.state import StateFile
@@ -45,3 +47,15 @@ def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:
         file.write("mode: observe\n")
     code, out, _ = run("enable")
     assert (code, "no cycle publishes targets yet: mode: observe" in out) == (0, True)
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], []])
+def test_a_cycle_that_observes_is_not_disabled(
+    run: Run, config: Path, tmp_path: Path, option: list[str]
+) -> None:
+    assert publish_targets(run, tmp_path)[0] == 0
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    _, line, _ = run("cycle", *option)
+    assert " disabled=false " in line
+    assert "1970" not in line
