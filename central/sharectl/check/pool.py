@@ -149,8 +149,9 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     if subject.local is None and subject.refused is None and subject.unread is None:
         yield CONFIGURATION, "no configuration of HTCondor's daemons on this machine"
     if "taken_at" in subject.cycle:
-        age, state = span(subject.now - subject.cycle["taken_at"]), subject.timer.get("ActiveState")
-        yield "timer", f"last cycle {age} ago; timer of systemd: {state or 'not installed'}"
+        age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")
+        when = f"{span(age)} ago" if age >= 0 else f"{span(-age)} in the future"
+        yield "timer", f"last cycle {when}; timer of systemd: {state or 'not installed'}"
     if subject.look is not None:
         yield from _evidence_of_pool(subject, subject.look)
 

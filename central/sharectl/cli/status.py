@@ -28,7 +28,7 @@ from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
 from sharectl.report.pool import block_problems, blocks_data
 from sharectl.report.status import TREND_SECONDS, status_tables, trends
-from sharectl.times import shown
+from sharectl.times import shown, span
 from sharectl.words import counted, printable
 
 if TYPE_CHECKING:  # rich is for --watch alone
@@ -99,6 +99,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     store = wiring.state_of(config)
     state, of_future = of_now(store.load(), now)
     cycle, published = store.last_cycle(), places(config, now, state.sequence)
+    of_future = of_future or _of_future(cycle, now)
     nodes = _nodes(config, now, _awaited(published, state, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
@@ -117,6 +118,17 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
     problems += [of_future] if of_future else []
     return Status(status, off, problems, state, of_future)
+
+
+def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
+    """Problem of a last cycle that is still to come; one that observes leaves no sequence."""
+    ahead_seconds = cycle.get("taken_at", now) - now
+    if ahead_seconds <= MAX_AHEAD_SECONDS:
+        return None
+    return (
+        f"the last cycle ran {span(ahead_seconds)} in the future: the clock of this machine was "
+        "ahead then, or is behind now; set it by NTP, then `sharectl cycle`"
+    )
 
 
 def _trends(config: Config, cycle: dict[str, Any]) -> dict[str, float]:

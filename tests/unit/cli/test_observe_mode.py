@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,20 @@ def test_a_cycle_that_observes_is_not_disabled(
     _, line, _ = run("cycle", *option)
     assert " disabled=false " in line
     assert "1970" not in line
+
+
+def test_a_last_cycle_that_is_still_to_come_is_a_problem(
+    run: Run, config: Path, tmp_path: Path
+) -> None:
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    run("cycle")
+    store = StateFile(tmp_path / "state.json")
+    cycle = store.last_cycle()
+    store.note_cycle({**cycle, "taken_at": cycle["taken_at"] + 90_000})
+    assert "the last cycle ran 1 d" in run("status")[2]
+    _, out, _ = run("check", "pool", "--json")
+    report = json.loads(out)
+    faults = [f["fault"] for f in report["findings"] if f["id"] == "clocks"]
+    assert "the last cycle ran 1 d" in "".join(faults)
+    assert "in the future" in report["evidence"]["timer"]
