@@ -144,7 +144,7 @@ def _moved(part: Finding, folder: str, to: str) -> Finding:
 
 
 def content_of(path: Path) -> Optional[str]:
-    """Content of a snippet's place, None without a file; InputError if no file of its own."""
+    """Content of a snippet's place, None without a file; InputError if it is no regular file."""
     if path.is_symlink():
         raise InputError([f"{path}: is a link, and not of this command; remove it first"])
     try:
