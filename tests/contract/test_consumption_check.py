@@ -14,6 +14,7 @@ import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Check, Level
+from sharectl.check.pool_subject import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 
@@ -241,7 +242,7 @@ def test_the_help_lists_each_check(
 def test_each_finding_has_words_and_all_words_are_used() -> None:
     folder = TESTS.parent / "central" / "sharectl" / "check"
     source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
-    words = {*CHECKS.words, *SNIPPET_CHECKS.words}
+    words = {*CHECKS.words, *SNIPPET_CHECKS.words, *POOL_CHECKS.words}
     assert set(re.findall(r'finding\(\s*"([^"]+)"', source)) - words == set()
     assert [name for name in words if f'"{name}"' not in source] == []
 

@@ -150,9 +150,9 @@ def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -
     answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
     code, sequence, until, (held_back, cap, helped, request, pending) = answer[1:5]
     target_shown = (held_back, helped, int(cap), int(request), until, sequence)
-    ad_text = job_ctl.AD % ("none:0", *target_shown, pending, until, code, NOW)
+    ad_text = job_ctl.AD % ("none:0", *target_shown, pending, until, code, NOW, job_ctl.VERSION)
     ad = classad2.parseOne(ad_text)
-    assert len(ad_text.splitlines()) == len(ad) == 9
+    assert len(ad_text.splitlines()) == len(ad) == 10
     assert [ad["t1_JobCtlReason"], *ad["t1_TargetGroups"]] == [code, held_back, helped]
     assert (code == "ok") == (list(ad["t1_TargetGroups"]) != ["none", "none"])
 

@@ -124,8 +124,10 @@ class Watched:
         self.seen = ""
         words = [sys.executable, "-m", "sharectl", "status", "--watch", "1", "--config"]
         self.pid, self.terminal = pty.fork()
+        # These would stand for the terminal's size, whoever runs the tests.
+        inherited = {name: os.environ[name] for name in os.environ.keys() - {"COLUMNS", "LINES"}}
         if self.pid == 0:
-            os.execvpe(words[0], [*words, str(config)], {**os.environ, **environment})  # noqa: S606
+            os.execvpe(words[0], [*words, str(config)], {**inherited, **environment})  # noqa: S606
         self.resize(lines, columns)
 
     def resize(self, lines: int, columns: int) -> None:
