@@ -1,4 +1,4 @@
-"""What the packages are: their names and words, and the trees of files that deb and RPM share."""
+"""Names, texts and file trees of the packages, which deb and RPM share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMPLETIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Package:
-    """One package: what is said of it, what it needs, and its files in ``tree``."""
+    """Package with its texts, its dependencies, and its files in ``tree``."""
 
     name: str
     version: str
@@ -212,7 +212,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _common(tree: Path, name: str, epoch: int) -> None:
-    """What both packages have: the folder of the site's configuration, changes, modes."""
+    """Add the folder of the site's configuration, the changelog and the modes."""
     (tree / "etc/sharectl").mkdir(parents=True)
     documentation = tree / "usr/share/doc" / name
     documentation.mkdir(parents=True, exist_ok=True)

@@ -77,7 +77,7 @@ def test_the_snippet_of_each_role_is_put_in_place_and_taken_away(
     path = machine.folder / role.file
     assert (code, out.splitlines()[-2:]) == (
         0,
-        [f"{path}: in place; to switch it, run:", "  condor_reconfig"],
+        [f"{path}: in place; to apply it, run:", "  condor_reconfig"],
     )
     assert f"+{shipped.splitlines()[0]}" in out
     assert ("DAEMON_LIST has no DEFRAG" in err) == (name == "central")
@@ -173,7 +173,7 @@ def test_an_edited_snippet_is_shown_and_left_alone(action: str, machine: Machine
     code, out, err = machine.run(action, "execute", "--yes")
     assert (code, machine.files) == (1, before)
     assert "-SHARECTL_GRACE_SECONDS = 60\\x1b[31m\n" in out
-    assert "somebody edited it" in err
+    assert "the file was edited" in err
     assert "99-local.conf" in err
 
 

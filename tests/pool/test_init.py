@@ -92,7 +92,7 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
         "pool": {"default_node_hs06": 80},
     }
     for line in (
-        "# The collector told of 2 nodes with 24 cores, 240 HS06. 1 of 1 schedd told of jobs.",
+        "# The collector knows 2 nodes with 24 cores, 240 HS06. 1 of 1 schedd answered.",
         "  # 8 cores in use; 8-core jobs: 1 run, 4 wait; quota 12 of 24 cores",
         "  # 0 cores in use; no jobs; quota 6 of 24 cores",
         "  # lhcb: {pledge_hs06: }",

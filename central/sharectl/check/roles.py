@@ -146,13 +146,13 @@ def _moved(part: Finding, folder: str, to: str) -> Finding:
 def content_of(path: Path) -> Optional[str]:
     """Content of a snippet's place, None without a file; InputError if it is no regular file."""
     if path.is_symlink():
-        raise InputError([f"{path}: is a link, and not of this command; remove it first"])
+        raise InputError([f"{path}: is a link that this command did not make; remove it first"])
     try:
         content = read_regular(path, MAX_BYTES)[0]
     except FileNotFoundError:
         return None
     if content is None:
-        raise InputError([f"{path}: is no regular file; move it away"])
+        raise InputError([f"{path}: is not a regular file; move it away"])
     return content.decode("utf-8", "replace")
 
 

@@ -65,7 +65,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
         print(text.render(done.plan, wiring.seal_of(config)), end="")
         options.say_limits(done.plan)
         if config.mode == OBSERVE:
-            options.say(["a cycle would not publish this: mode: observe"])
+            options.say(["a cycle would not publish this, because of mode: observe"])
         if done.disabled is not None:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
     else:

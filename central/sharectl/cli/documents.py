@@ -41,9 +41,9 @@ class IdleCoresRow(TypedDict):
 
     all: int
     target: int
-    """Those that targets kept from jobs."""
+    """Idle cores that targets kept from jobs."""
     grace: Optional[int]
-    """Those that grace kept from single-core jobs."""
+    """Idle cores that grace kept from single-core jobs."""
 
 
 class NodeCounts(TypedDict):
@@ -68,7 +68,7 @@ class CycleDocument(TypedDict):
     seconds: float
     """Duration."""
     complete: bool
-    """Whether every daemon answered."""
+    """True if every daemon answered."""
     unanswered: list[str]
     """Daemons that did not answer."""
     problems: list[str]
@@ -134,7 +134,7 @@ class PlaceRow(_KeyPlace, total=False):
     way: str
     """file, https or collector."""
     older: bool
-    """Whether an older plan stands there than was published last."""
+    """True if an older plan stands there than was published last."""
     targets: int
     sequence: Optional[int]
     valid_for_seconds: Optional[int]
@@ -142,9 +142,9 @@ class PlaceRow(_KeyPlace, total=False):
     signed_by: Optional[str]
     """Id of the key; of file and https."""
     verified: bool
-    """Whether the signature was verified; of file and https."""
+    """True if the signature was verified; of file and https."""
     served: bool
-    """Whether the server serves the file; of https."""
+    """True if the server serves the file; of https."""
     identity: Optional[str]
     """Identity of the publisher; of collector."""
 
@@ -168,7 +168,7 @@ class NodesNow(_NodesProblem, total=False):
     reasons: dict[str, int]
     """t1_JobCtlReason -> slots."""
     refusing: dict[str, int]
-    """Those reasons that keep targets from nodes."""
+    """Reasons among them that keep targets from nodes."""
     versions: dict[str, int]
     """Version of sharectl on nodes (t1_SharectlVersion) -> slots."""
     node_of_version: dict[str, str]
@@ -224,9 +224,9 @@ class StatusDocument(TypedDict):
     disabled: Optional[DisabledRow]
     """Null while it is on."""
     to_withdraw: bool
-    """Whether targets may stand."""
+    """True if targets may stand."""
     withdrawn: bool
-    """Whether all targets were withdrawn, everywhere."""
+    """True if all targets were withdrawn, everywhere."""
     last_cycle: Optional[dict[str, Any]]
     """Keys of the document `cycle`; one of an earlier release may lack some. Null: none has run."""
     trends: dict[str, float]

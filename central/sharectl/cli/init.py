@@ -25,14 +25,14 @@ from sharectl.publish.collector import who_may_publish
 from sharectl.words import counted
 
 _EPILOG = """\
-It asks the collector, the negotiator and all schedds, and writes a configuration that observes:
-groups of running and pending jobs, quotas, job sizes, nodes and their power, each with its origin
-as a comment. Nothing is ever overwritten.
+It asks the collector, the negotiator and all schedds, and writes a configuration with
+mode: observe: groups of running and pending jobs, quotas, job sizes, nodes and their power. A
+comment gives the origin of each. No file is overwritten.
 
   sharectl init                                  print it
   sharectl init -o /etc/sharectl/sharectl.yaml   write it
 
-exit codes: 0 ok, 1 no group is known, 74 the file is there already or cannot be written, 75 the
+exit codes: 0 ok, 1 no group is known, 74 the file exists already or cannot be written, 75 the
 collector did not answer"""
 
 
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         remedy = "name another file with -o, or move it away"
-        raise StateError(f"{path}: is there already, and init overwrites nothing; {remedy}")
+        raise StateError(f"{path}: exists already, and init overwrites nothing; {remedy}")
 
 
 def _look(address: Optional[str]) -> FirstLook:

@@ -21,10 +21,10 @@ roles: execute, START and STARTD_CRON jobs of an execute point; access, groups a
 an access point; central, for condor_defrag where it runs.
 
 The file goes into LOCAL_CONFIG_DIR. It is tried on this machine's whole configuration first, as by
-`sharectl check snippets`: if that has a new fault, nothing is written. HTCondor reads it at the
+`sharectl check snippets`: if it makes a new fault, nothing is written. HTCondor reads it at the
 next condor_reconfig, which this command leaves to you.
 
-exit codes: 0 done, or nothing to do; 1 nothing was written, the output tells why; 65 HTCondor's
+exit codes: 0 done, or nothing to do; 1 nothing was written, the output says why; 65 HTCondor's
 configuration cannot be read; 74 the folder cannot be written"""
 
 
@@ -54,12 +54,12 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
         return 0
     _print(_diff(path, before, after))
     if before is not None and not role.is_ours(before):
-        fact = "somebody edited it, and nothing was written; the lines above would be lost"
+        fact = "the file was edited, so nothing was written; the lines above would be lost"
         remedy = "move your knobs to a later file, such as 99-local.conf, and this one away"
         options.say([f"{path}: {fact}; {remedy}"])
         return 1
     if after is not None and not place.has_daemon:
-        options.say([f"note: DAEMON_LIST has no {role.daemon} here: the file does nothing then"])
+        options.say([f"note: DAEMON_LIST has no {role.daemon} here: the file has no effect"])
     findings = trial(place, after, dict(arguments.published))
     _print(map(str, findings))
     if has_errors(findings):
@@ -78,7 +78,7 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
         path.unlink()
     else:
         files.replace(path, [after])
-    print(f"{path}: {'removed' if after is None else 'in place'}; to switch it, run:")
+    print(f"{path}: {'removed' if after is None else 'in place'}; to apply it, run:")
     print(f"  {_SWITCH_ON}")
     return 0
 

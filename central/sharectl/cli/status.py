@@ -54,7 +54,7 @@ control.give_up_seconds; targets that stay after `sharectl disable`; a clock tha
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 
-As a monitoring check all codes but 0 want somebody to look.
+As a monitoring check: every code but 0 needs attention.
 exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file cannot be read; 78
 configuration"""
 
@@ -180,7 +180,7 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
     quiet = withdrawn or (observes and not status["to_withdraw"])
     published = [place for place in status["published"] if not quiet or place.get("older")]
     if observes and status["to_withdraw"]:
-        yield "mode: observe, but targets of before may stand: the next cycle withdraws them"
+        yield "mode: observe, but older targets may be in force: the next cycle withdraws them"
     yield from (part["problem"] for part in (*published, nodes) if part["problem"])
     if off and not withdrawn:
         yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"

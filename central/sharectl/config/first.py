@@ -137,8 +137,8 @@ def _head(look: FirstLook) -> Iterator[str]:
         f"Written by `sharectl init` at {shown(snapshot.taken_at)} from the answers of the pool."
     )
     yield from _comment(
-        f"The collector told of {counted(len(snapshot.nodes), 'node')} with {look.cores} cores, "
-        f"{look.hs06:.6g} HS06. {answered} of {counted(snapshot.schedds, 'schedd')} told of jobs."
+        f"The collector knows {counted(len(snapshot.nodes), 'node')} with {look.cores} cores, "
+        f"{look.hs06:.6g} HS06. {answered} of {counted(snapshot.schedds, 'schedd')} answered."
     )
     for source in snapshot.problems:
         fact = "so its jobs are in none of these numbers; run `sharectl init` again"
@@ -214,7 +214,7 @@ def _others(look: FirstLook, more: int) -> Iterator[str]:
 
 def _pledges(look: FirstLook) -> Iterator[str]:
     if not look.valid_quotas:
-        yield from _comment(f"No quotas, because {look.without_quotas}. Once there are some:")
+        yield from _comment(f"No quotas, because {look.without_quotas}. With quotas write:")
         yield "# pledges: {from: negotiator}"
         return
     nested = sorted(name for name in look.quotas if "." in name)
@@ -224,8 +224,8 @@ def _pledges(look: FirstLook) -> Iterator[str]:
     )
     if nested:
         yield from _comment(
-            f"It has {counted(len(nested), 'quota')} of groups within these too; "
-            "docs/nested-groups.md tells how to steer them."
+            f"It also has {counted(len(nested), 'quota')} of groups within these; "
+            "docs/nested-groups.md says how to steer them."
         )
     yield "pledges: {from: negotiator}"
 
@@ -262,7 +262,7 @@ def _pool(look: FirstLook) -> Iterator[str]:
     keys: dict[str, object] = {}
     if look.collector is not None:
         keys["collector"] = look.collector
-        yield from _comment("Collector that was named to `sharectl init`.")
+        yield from _comment("From --collector of `sharectl init`.")
     powers = [node.hs06_per_core * node.cores for node in look.published]
     span = f"{min(powers):.6g} to {max(powers):.6g} HS06" if powers else ""
     silent, default = len(look.silent), look.default_node_hs06
@@ -287,19 +287,20 @@ def _pool(look: FirstLook) -> Iterator[str]:
 
 def _publish(look: FirstLook) -> Iterator[str]:
     yield from _comment(
-        f"Way of targets to the nodes, once it steers: by default a file in {STATE_DIRECTORY}, "
+        f"How targets reach the nodes with `mode: steer`. Default: a file in {STATE_DIRECTORY}, "
         "which nodes mount (docs/transports.md)."
     )
     yield f"# publish: {flow([{'file': str(TARGETS_FILE)}])}"
     identity, method = look.publisher or ("", "")
     if look.publisher is None or identity.endswith(f"@{UNMAPPED}"):
         yield from _comment(
-            "Ads in the collector, without a shared folder, do not work from here yet: it lets the "
-            "user who ran `sharectl init` advertise nothing, or does not authenticate it."
+            "Ads in the collector need no shared folder. They do not work from here yet: the "
+            "collector does not authenticate the user who ran `sharectl init`, or does not let "
+            "this user advertise."
         )
         return
     yield from _comment(
-        f"Ads in the collector, without a shared folder, work from here: it takes them from the "
-        f"user who ran `sharectl init`, by {method}. If cycles run as the same identity:"
+        f"Ads in the collector need no shared folder. They work from here: the collector accepts "
+        f"the user who ran `sharectl init`, by {method}. If cycles have the same identity, write:"
     )
     yield f"# publish: {flow([{'collector': {'identity': printable(identity)}}])}"

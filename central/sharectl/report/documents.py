@@ -117,7 +117,7 @@ class SnapshotDocument(TypedDict):
     taken_at: int
     """Unix seconds."""
     complete: bool
-    """Whether every daemon answered."""
+    """True if every daemon answered."""
     groups: dict[str, UsageRow]
     """Group, ``other`` last -> what it uses."""
     others: Optional[list[Annotated[Data, fields(OtherJobs)]]]
@@ -218,7 +218,7 @@ class _Again(TypedDict):
     """Outcome when it is decided again with the configuration of now; null without a plan."""
     would_change: Optional[list[WouldChangeRow]]
     tried_all: Optional[bool]
-    """Whether all things were tried."""
+    """True if all things were tried."""
 
 
 class _Decided(_Again):
@@ -231,7 +231,7 @@ class _Decided(_Again):
     sequence: Optional[int]
     """Of the plan that was published; null if none was."""
     agrees: Optional[bool]
-    """Whether deciding again gives the recorded targets; null if nothing is recorded."""
+    """True if deciding again gives the recorded targets; null if nothing is recorded."""
     limits: list[LimitRow]
 
 
@@ -329,7 +329,7 @@ class ExplainCycleDocument(_Again):
     """Duration; null of an imported cycle."""
     complete: bool
     imported: bool
-    """Whether it comes from a shares_Error.log."""
+    """True if it comes from a shares_Error.log."""
     sources: list[SourceRow]
     problems: list[str]
     configuration: str
@@ -352,14 +352,14 @@ class ExplainCycleDocument(_Again):
     idle_cores: Optional[int]
     """Cores that no job holds; null if unknown."""
     idle_target_cores: Optional[int]
-    """Those that targets kept from jobs."""
+    """Idle cores that targets kept from jobs."""
     idle_grace_cores: Optional[int]
-    """Those that grace kept from single-core jobs."""
+    """Idle cores that grace kept from single-core jobs."""
     before: Optional[CycleBefore]
     changes: Optional[Changes]
     """Changes since the cycle before."""
     agrees: Optional[bool]
-    """Whether deciding again gives the recorded targets."""
+    """True if deciding again gives the recorded targets."""
 
 
 class JobFacts(TypedDict):
@@ -396,7 +396,7 @@ class _ObstacleRow(TypedDict):
     nodes: int
     """Nodes where it keeps the job out."""
     alone: int
-    """Those without another obstacle."""
+    """Nodes without another obstacle."""
     says: str
     remedy: str
 

@@ -268,11 +268,11 @@ class _MatchRow(TypedDict):
 class _GroupCost(TypedDict):
     jobs: int
     jobs_without_slot: int
-    """Those that no slot takes."""
+    """Jobs that no slot takes."""
     cost: Optional[float]
     """Of all others, each where it costs least; null if unknown."""
     cost_differs: bool
-    """Whether one costs more on another slot."""
+    """True if one costs more on another slot."""
 
 
 class _Capacity(TypedDict):
@@ -291,7 +291,7 @@ JobsRow = Annotated[Data, fields(PricedJobs, _JobsRow, name="JobsRow")]
 class _PricedEnd(TypedDict):
     notes: list[str]
     empty: bool
-    """Whether slots and groups are as when nothing runs."""
+    """True if slots and groups are as when nothing runs."""
     missing: list[str]
     """Problems of daemons that did not answer."""
 
@@ -348,7 +348,7 @@ class SimulationDocument(_Outcomes):
     """Time that was to be simulated of each, after the warm-up."""
     seeds: list[int]
     complete: bool
-    """Whether each run ended."""
+    """True if each run ended."""
     pool_cores: Optional[int]
     pool_hs06: Optional[float]
     strategies: list[Annotated[Data, Spreads((Figures, _StrategyRow), name="StrategyRow")]]
@@ -379,7 +379,7 @@ class TuneDocument(TuneHeading):
     """Outcome of a search for settings."""
 
     complete: bool
-    """Whether it was not interrupted."""
+    """True if it was not interrupted."""
     objective: Annotated[Data, fields(Objective)]
     parameters: list[str]
     """As --over takes them."""

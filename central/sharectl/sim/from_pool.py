@@ -75,8 +75,8 @@ def assumed(site: Scenario, run_times: RunTimes) -> list[str]:
     """Sentences on what a site's ledger and pool do not tell."""
     groups = {stream.group or OTHER for stream in site.jobs}
     unseen = sorted(name for name in groups if run_times.get(name, NOTHING_SEEN) == NOTHING_SEEN)
-    lines = [f"run times of {', '.join(unseen)} are assumed: no job of theirs was seen to end"]
-    defaults = "the negotiator, access points and START are assumed to be HTCondor's by default"
+    lines = [f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"]
+    defaults = "the negotiator, access points and START are assumed to have HTCondor's defaults"
     remedy = "--set negotiator.KEY=VALUE, or name a SCENARIO that has the site's"
     return [*(lines if unseen else ()), f"{defaults}; {remedy}"]
 

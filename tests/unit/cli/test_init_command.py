@@ -25,7 +25,7 @@ def test_what_is_there_stays_and_the_pool_is_not_asked(
     assert main(["init", "-o", str(path), *NOBODY_LISTENS]) == 74
     err = capsys.readouterr().err
     assert err == (
-        f"sharectl: {path}: is there already, and init overwrites nothing; name another file with "
+        f"sharectl: {path}: exists already, and init overwrites nothing; name another file with "
         "-o, or move it away\n"
     )
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]

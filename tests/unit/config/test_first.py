@@ -69,7 +69,7 @@ def test_groups_by_use_with_equal_parts_where_no_quota_is_known() -> None:
         "control": {"multicore_cores": 8},
     }
     text = comments(LOOK)
-    assert "40 nodes with 640 cores, 6400 HS06. 1 of 1 schedd told of jobs." in text
+    assert "40 nodes with 640 cores, 6400 HS06. 1 of 1 schedd answered." in text
     assert "20 cores in use; 4-core jobs: 1 run, 0 wait; 8-core jobs: 2 run, 3 wait" in text
     assert "Write what each group was promised." in text
     assert "No quotas, because GROUP_NAMES of the negotiator is empty." in text
@@ -98,7 +98,7 @@ def test_quotas_are_pledges_and_other_groups_are_shown() -> None:
     assert "quota 320 of 640 cores" in text
     assert "atlas" not in text
     assert "lhcb: {pledge_hs06: }" in text
-    assert "It has 1 quota of groups within these too" in text
+    assert "It also has 1 quota of groups within these" in text
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_silent_schedd_is_named() -> None:
     silent = Source("schedd ap-2\n\x1b[31m: {", 60.0, "no answer\nwithin 60 s")
     look = with_(sources=(*SOURCES, silent))
     seen(look)
-    assert "1 of 2 schedds told of jobs" in comments(look)
+    assert "1 of 2 schedds answered" in comments(look)
     assert "schedd ap-2\\n\\x1b[31m: { did not answer (no answer\\nwithin 60 s)" in comments(look)
 
 
