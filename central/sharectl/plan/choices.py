@@ -8,7 +8,7 @@ targets; the sum of values is to be large.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
@@ -106,6 +106,8 @@ class Budgets:
     """Cores that jobs request -> groups of such jobs."""
     _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
     """Cores that jobs request -> such groups, the neediest first; kept until a choice is used."""
+    _most_hs06: Optional[dict[int, float]] = field(default=None, init=False)
+    """Cores that jobs request -> most power that a group of such jobs lacks; kept as long."""
 
     def __post_init__(self) -> None:
         """Find the groups of each size."""
@@ -134,6 +136,7 @@ class Budgets:
         option, helped, memory_mib = choice
         self.nodes.add(option.node)
         self._lacking.clear()
+        self._most_hs06 = None
         self.room -= 1
         excess, deficit = self.excess_hs06, self.deficit_hs06
         excess[option.held_back] = excess.get(option.held_back, 0.0) - option.takes_hs06
@@ -147,12 +150,18 @@ class Budgets:
             if not jobs:
                 del self.waiting[kind]
 
-    def most_hs06(self) -> dict[int, float]:
-        """Cores that jobs request -> most power that a group of such jobs lacks."""
-        most: dict[int, float] = {}
-        for group, cores in self.waiting if self.room >= 1 else ():
-            most[cores] = max(most.get(cores, -inf), self.deficit_hs06.get(group, 0.0))
-        return most
+    def pays_for(self, demand: _Demand) -> bool:
+        """True if the groups still have and lack so much power, and jobs wait."""
+        held_back, takes_hs06, cores, gives_hs06 = demand
+        if self._most_hs06 is None:
+            most: dict[int, float] = {}
+            for group, size in self.waiting if self.room >= 1 else ():
+                most[size] = max(most.get(size, -inf), self.deficit_hs06.get(group, 0.0))
+            self._most_hs06 = most
+        return (
+            self.excess_hs06.get(held_back, 0.0) >= takes_hs06
+            and self._most_hs06.get(cores, -inf) >= gives_hs06
+        )
 
     def fitting(self, option: Option) -> Optional[Choice]:
         """Choice of an option for the group that lacks most, if it fits."""
@@ -218,23 +227,65 @@ def by_worth(exponent: float) -> Order:
 
 by_value, by_density, _between = by_worth(0.0), by_worth(1.0), by_worth(0.5)
 
-_Row = tuple[str, float, int, float, str, Option]
+_Demand = tuple[str, float, int, float]
 """Held-back group, power that it must have to give, cores that jobs request, power that their group
-must lack, node: most options of a large pool fail by these. Then the option."""
+must lack."""
 
 
-def _in_order(options: Iterable[Option], order: Order) -> list[_Row]:
-    return [
-        (
-            option.held_back,
-            option.takes_hs06 - ROUNDING_HS06,
-            option.request_cores,
-            option.gives_hs06 - ROUNDING_HS06,
-            option.node,
-            option,
-        )
-        for option in sorted(options, key=order)
+class _Rows(NamedTuple):
+    """Options in an order. Many have the same demand, because few kinds of nodes make a pool."""
+
+    demands: Sequence[_Demand]
+    options: Sequence[tuple[int, Option]]
+    """Number of its demand, and the option."""
+
+    def payable(self, rest: Budgets, without: Optional[tuple[str, str, int]]) -> Iterator[Option]:
+        """Options on free nodes that ``rest`` pays for when it is their turn.
+
+        Budgets only fall: a demand that they do not pay for is not looked at again.
+        """
+        pays = [rest.pays_for(demand) for demand in self.demands]
+        for number, option in [row for row in self.options if pays[row[0]]]:
+            if pays[number] and option.node not in rest.nodes and option.place != without:
+                pays[number] = rest.pays_for(self.demands[number])
+                if pays[number]:
+                    yield option
+
+
+_InOrder = tuple[_Rows, _Rows]
+"""Options as they are, and those of which a part may be chosen, with the demand of one job."""
+
+
+def _in_order(options: Iterable[Option], order: Order, rest: Optional[Budgets] = None) -> _InOrder:
+    """Options in an order, of ``rest`` only those that it pays for."""
+    whole = [(_demand(option, 1), option) for option in options]
+    parts = [
+        (_demand(option, option.jobs), option)
+        for _, option in whole
+        if option.jobs > 1 and option.helped is None
     ]
+    return _rows(whole, order, rest), _rows(parts, order, rest)
+
+
+def _demand(option: Option, parts: int) -> _Demand:
+    takes_hs06, gives_hs06 = option.takes_hs06 / parts, option.gives_hs06 / parts
+    return (
+        option.held_back,
+        takes_hs06 - ROUNDING_HS06,
+        option.request_cores,
+        gives_hs06 - ROUNDING_HS06,
+    )
+
+
+def _rows(
+    options: Iterable[tuple[_Demand, Option]], order: Order, rest: Optional[Budgets]
+) -> _Rows:
+    numbers: dict[_Demand, int] = {}
+    rows = [(numbers.setdefault(demand, len(numbers)), option) for demand, option in options]
+    if rest is not None:
+        pays = [rest.pays_for(demand) for demand in numbers]
+        rows = [row for row in rows if pays[row[0]]]
+    return _Rows(tuple(numbers), sorted(rows, key=lambda row: order(row[1])))
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -276,7 +327,7 @@ def best(
 def _without(
     choice: Choice,
     choices: Sequence[Choice],
-    by_order: Mapping[Order, Sequence[_Row]],
+    by_order: Mapping[Order, _InOrder],
     budgets: Budgets,
 ) -> Iterable[list[Choice]]:
     """All other choices, filled up with other options in two orders."""
@@ -298,51 +349,32 @@ def filled(
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
     choices = list(chosen)
-    rows, first_rows = _in_order(options, by_density), _in_order(first, by_density)
-    return _filled(rows, budgets.after(choices), choices, first_rows)
+    rest = budgets.after(choices)
+    in_order = (_in_order(some, by_density, rest) for some in (options, first))
+    return _filled(next(in_order), rest, choices, next(in_order))
 
 
 def _filled(
-    options: Sequence[_Row],
+    options: _InOrder,
     rest: Budgets,
     choices: list[Choice],
-    first: Sequence[_Row] = (),
+    first: Optional[_InOrder] = None,
     without: Optional[tuple[str, str, int]] = None,
 ) -> list[Choice]:
     """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices.
 
     Options of the place ``without`` are left out.
     """
-    nodes, excess_hs06, most_hs06 = rest.nodes, rest.excess_hs06, rest.most_hs06()
-    for held_back, takes_hs06, cores, gives_hs06, node, option in (*first, *options):
-        # Most options of a large pool stop here.
-        if (
-            excess_hs06.get(held_back, 0.0) < takes_hs06
-            or most_hs06.get(cores, -inf) < gives_hs06
-            or node in nodes
-        ):
-            continue
-        choice = rest.fitting(option) if option.place != without else None
-        if choice is not None:
-            rest.use(choice)
-            choices.append(choice)
-            most_hs06 = rest.most_hs06()
-    for held_back, _, cores, _, node, option in options if 1 in most_hs06 else ():
-        # Many of these are left, and the errors seldom pay for a core of them.
-        if (
-            cores == 1
-            and (jobs := option.jobs) > 1
-            and excess_hs06.get(held_back, 0.0) + ROUNDING_HS06 >= option.takes_hs06 / jobs
-            and most_hs06.get(1, -inf) + ROUNDING_HS06 >= option.gives_hs06 / jobs
-            and option.helped is None
-            and node not in nodes
-            and option.place != without
-        ):
-            choice = rest.fitting_part(option)
+    whole, parts = options
+    turns = [(whole, rest.fitting), (parts, rest.fitting_part)]
+    if first is not None:
+        turns.insert(0, (first[0], rest.fitting))
+    for rows, fitting in turns:
+        for option in rows.payable(rest, without):
+            choice = fitting(option)
             if choice is not None:
                 rest.use(choice)
                 choices.append(choice)
-                most_hs06 = rest.most_hs06()
     return choices
 
 
