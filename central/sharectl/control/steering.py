@@ -60,7 +60,8 @@ def steer(
         fsum(setpoint.setpoint_hs06 for setpoint in entitled.values()),
     )
     pool_cores = sum(node.cores for node in snapshot.nodes)
-    idle_cores = max(0, pool_cores - sum([held.jobs * held.cores for held in snapshot.running]))
+    held_cores = sum([jobs * cores for _, _, cores, _, _, jobs, _ in snapshot.running])
+    idle_cores = max(0, pool_cores - held_cores)
     controls = []
     for error in group_errors(usage, pledge_hs06):
         group, power_hs06 = error.group, error.usage.power_hs06

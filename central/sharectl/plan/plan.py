@@ -284,7 +284,8 @@ def _node_reasons(
     called = {target.node: target for target in wanted.targets}
     reasons = dict.fromkeys(situation.nodes, "not-needed" if called else "no-call")
     reasons.update(dict.fromkeys(stands, "target"))
-    reasons.update((name, wanted.reasons[name]) for name in reasons.keys() & wanted.reasons.keys())
+    own = wanted.reasons()
+    reasons.update((name, own[name]) for name in reasons.keys() & own.keys())
     for name, reason in reasons.items():
         if stands.get(name) != called.get(name):
             reasons[name] = "dwell" if name in situation.young and name in stands else "limit"

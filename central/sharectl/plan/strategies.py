@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from math import ceil, fsum, inf
-from typing import Optional
+from typing import Callable, Optional
 
 from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
 from sharectl.plan.candidates import (
@@ -83,8 +83,9 @@ class Wanted:
     """What kept the strategy from doing better."""
     waits: Mapping[Target, Wait] = field(default_factory=dict)
     """Costs of targets that are called for or stand, where the strategy estimates them."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
+    reasons: Callable[[], Mapping[str, str]] = dict
+    """Makes, when somebody wants them: node -> one of `sharectl.plan.plan.NODE_REASONS`, where the
+    strategy has one."""
 
 
 def one_pair(situation: Situation) -> Wanted:
@@ -140,7 +141,7 @@ def one_pair(situation: Situation) -> Wanted:
         ),
         pair,
         (LimitNote("probing", len(later)),) if later else (),
-        reasons=dict.fromkeys(later, "probing"),
+        reasons=lambda: dict.fromkeys(later, "probing"),
     )
 
 
@@ -188,7 +189,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
     before = Wanted(
         reason,
-        reasons={target.node: "released" for target in stood},
+        reasons=lambda: {target.node: "released" for target in stood},
         waits={target: option.wait for target, option in stood.items()},
     )
     if not waiting or not (excess or stood):
@@ -216,9 +217,13 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         later = [choice.option.node for choice in filled(options, unbounded, choices)]
         later = later[len(choices) :]
     sizes = sizes_of(waiting, dict.fromkeys(deficit, inf))
-    fits = {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
+
+    @cache
+    def fits() -> dict[str, str]:
+        return {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
+
     if not (fixed or choices) and excess:
-        reason = _why_none(fits, free, budgets, situation.groups)
+        reason = _why_none(fits(), free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     return _wanted(before, reason, (fixed, choices), fits, later)
 
@@ -317,7 +322,7 @@ def _wanted(
     before: Wanted,
     reason: str,
     chosen: tuple[Sequence[Choice], Sequence[Choice]],
-    fits: Mapping[str, str],
+    fits: Callable[[], Mapping[str, str]],
     later: Collection[str],
 ) -> Wanted:
     """All that follows from the choices on young nodes and on all others."""
@@ -325,21 +330,24 @@ def _wanted(
     waits = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     targets = tuple(waits)
     pairs = {(target.held_back, target.helped) for target in targets}
-    spare = "not-needed" if targets else "no-call"
-    codes = {FITS: spare, HELD: "no-fit", SMALL: "no-fit"}
+    codes = {FITS: "not-needed" if targets else "no-call", HELD: "no-fit", SMALL: "no-fit"}
+
+    def reasons() -> dict[str, str]:
+        return {
+            **{name: codes.get(fit, fit) for name, fit in fits().items()},
+            **before.reasons(),
+            **{t.node: "kept" if t in before.waits else "target" for t in targets},
+            **{choice.option.node: "dwell" for choice in fixed},
+            **dict.fromkeys(later, "probing"),
+        }
+
     return Wanted(
         "targets" if targets else reason,
         targets,
         pairs.pop() if len(pairs) == 1 else None,
         (LimitNote("probing", len(later)),) if later else (),
         {**before.waits, **waits},
-        {
-            **{name: codes.get(fit, fit) for name, fit in fits.items()},
-            **before.reasons,
-            **{t.node: "kept" if t in before.waits else "target" for t in targets},
-            **{choice.option.node: "dwell" for choice in fixed},
-            **dict.fromkeys(later, "probing"),
-        },
+        reasons,
     )
 
 
