@@ -176,10 +176,12 @@ def _rows(
     rows = []
     for (group, cores, memory_mib, number), (jobs, seconds) in alike.items():
         age = seconds // jobs
-        rows.append(RunningJobs(name, group, cores, power, age, jobs, memory_mib))
+        # In half the time of `RunningJobs(*fields)`.
+        fields = (name, group, cores, power, age, jobs, memory_mib)
+        rows.append(tuple.__new__(RunningJobs, fields))
         kind = (group, number if number > 0 else bisect_right(edges, age))
-        if kind in sums:
-            total = sums[kind]
+        total = sums.get(kind)
+        if total is not None:
             total[0] += jobs
             total[1] += seconds
         else:
