@@ -12,8 +12,8 @@ POOLS := 5
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Pythons of the packages with their own environment: Debian 13's; python3.12 of EL 8.10, 9.4 and 10.
-DEB_PYTHON := 3.13
+# Pythons of the packages with their own environment: this machine's for the deb; python3.12 of EL 8.10, 9.4 and 10.
+DEB_PYTHON = $(shell /usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 RPM_PYTHON := 3.12
 
 .PHONY: help demo test test-all check docs unit coverage pool bench man packages release venv tools clean

@@ -26,6 +26,8 @@ SHELLS = {"bash": "sharectl.bash", "zsh": "_sharectl", "fish": "sharectl.fish"}
 NOT_NEEDED_PAGES = ("sitemap.xml*", "css/fonts/*.[ets][otv][tfg]", "css/fonts/*.woff")
 """For web servers, and for browsers of the past: fonts are there as woff2 too."""
 TOOLS = {"dpkg-deb": "dpkg", "rpmbuild": "rpm"}
+BUILT = ("sharectl*.deb", "sharectl*.rpm", "sharectl-*.whl", "sharectl-*.tar.gz")
+"""Files of an earlier build."""
 
 
 def main() -> int:
@@ -66,6 +68,10 @@ def main() -> int:
         made = [wheel, sdist]
         made += [debian_package.build(package, work, work, epoch) for package in debs]
         made += [rpm_package.build(package, work, work, epoch) for package in rpms]
+        # `apt install ./sharectl_*.deb` must find one.
+        for pattern in BUILT:
+            for earlier in output.glob(pattern):
+                earlier.unlink()
         for path in made:
             shutil.copyfile(path, output / path.name)
             print(output / path.name)
