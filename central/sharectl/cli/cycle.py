@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
 import time
 from collections import Counter
@@ -40,7 +41,19 @@ _DIGEST_DIGITS = 12
 
 
 def _cycle(arguments: argparse.Namespace) -> int:
-    """Run one cycle; 0 only if the whole pool answered and everything was written."""
+    """Run one cycle; 0 only if the whole pool answered and everything was written.
+
+    The million objects of a large pool last until the end: to look for rings of garbage among them
+    takes a sixth of the time.
+    """
+    gc.disable()
+    try:
+        return _run(arguments)
+    finally:
+        gc.enable()
+
+
+def _run(arguments: argparse.Namespace) -> int:
     config, dry_run = options.config_of(arguments), arguments.dry_run
     if not dry_run:
         refuse_clashes(config, arguments.config)

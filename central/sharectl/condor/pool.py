@@ -79,8 +79,10 @@ class CollectorAnswer(NamedTuple):
     """Answer of a collector to all questions of a cycle."""
 
     nodes: tuple[Node, ...]
-    running: tuple[Job, ...]
-    """Jobs in slots."""
+    running: tuple[tuple[Any, ...], ...]
+    """Jobs in slots by field of `RunningJobs`; to send them as rows takes twice the memory."""
+    held_cores: Counter[Optional[str]]
+    """AccountingGroup -> cores that its jobs in slots hold."""
     most_cores: int
     """Larger requests count as this."""
     schedds: tuple[dict[str, str], ...]
@@ -100,18 +102,22 @@ def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
     machines = machines_of(map(_machine, ads), access, met)
     nodes: list[Node] = []
-    running: list[Job] = []
+    running: list[RunningJobs] = []
+    held_cores: Counter[Optional[str]] = Counter()
     most_cores = 1
     for ads in slots_in_parts(collector, sorted(machines.names), _PROJECTION):
         nodes += nodes_of(ads, access, machines, now)
-        running += (job for ad in ads for job in _jobs_in(ad))
+        jobs = [job for ad in ads for job in _jobs_in(ad)]
+        running += access.running(jobs, machines.names, now)
+        held_cores += cores_by_account(jobs)
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
         ads.clear()
     if not (access.true_sizes and nodes):
         most_cores = max(MOST_PENDING_CORES, access.multicore_cores)
     return CollectorAnswer(
         nodes=tuple(nodes),
-        running=tuple(running),
+        running=tuple(zip(*running)),
+        held_cores=held_cores,
         most_cores=most_cores,
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
@@ -268,9 +274,13 @@ class CondorPool:
             source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial = self._ask_schedds(answered)
-        running: Sequence[Job] = answered.running
+        running = tuple(map(RunningJobs._make, zip(*answered.running)))
+        held_cores = answered.held_cores
         if pool.mode != "counted":
-            running = [job for schedd in jobs for job in schedd.running]
+            listed = [job for schedd in jobs for job in schedd.running]
+            names = {node.machine: node.name for node in answered.nodes}
+            running = tuple(self.running(listed, names, now))
+            held_cores = cores_by_account(listed)
         pending = self._pending(jobs, trial)
         waits = (
             job._replace(group=self._group(job.group)) for schedd in jobs for job in schedd.waits
@@ -282,11 +292,11 @@ class CondorPool:
         return Snapshot(
             now,
             answered.nodes,
-            tuple(self._running(running, answered.nodes, now)),
+            running,
             pending,
             (answer.source, *sources),
             answered.started_at,
-            others(self.groups, running, jobs),
+            others(self.groups, held_cores, jobs),
             waits=job_waits(waits),
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
@@ -319,10 +329,10 @@ class CondorPool:
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         return jobs, [*(answer.source for answer in answers.values()), *absent], trial
 
-    def _running(
-        self, jobs: Iterable[Job], nodes: Iterable[Node], now: int
+    def running(
+        self, jobs: Iterable[Job], names: Mapping[str, str], now: int
     ) -> Iterable[RunningJobs]:
-        names = {node.machine: node.name for node in nodes}
+        """Jobs of groups on nodes at Unix time ``now``; host name -> name of the node."""
         for job in jobs:
             yield RunningJobs(
                 node=names.get(job.machine, job.machine.partition(".")[0]),
@@ -348,14 +358,21 @@ class CondorPool:
         return pending_rows(counted, unplaceable)
 
 
-def others(
-    groups: Container[str], running: Iterable[Job], answers: Iterable[ScheddJobs]
-) -> tuple[OtherJobs, ...]:
-    """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
+def cores_by_account(running: Iterable[Job]) -> Counter[Optional[str]]:
+    """AccountingGroup -> cores that its jobs hold."""
     cores: Counter[Optional[str]] = Counter()
-    jobs: Counter[Optional[str]] = Counter()
     for job in running:
         cores[job.accounting_group] += job.cores
+    return cores
+
+
+def others(
+    groups: Container[str],
+    cores: Counter[Optional[str]],
+    answers: Iterable[ScheddJobs],
+) -> tuple[OtherJobs, ...]:
+    """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` as of `cores_by_account`."""
+    jobs: Counter[Optional[str]] = Counter()
     for answer in answers:
         for (account, _, _), count in answer.pending.items():
             jobs[account] += count

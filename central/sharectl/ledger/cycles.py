@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
@@ -90,9 +90,8 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
 
 def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
     """Add the ends of jobs since the last look; keep the jobs of ``current`` for the next one."""
-    previous = _last(connection)
     day = current.taken_at // DAY_SECONDS
-    for name, table in (observed(previous, current) if previous else {}).items():
+    for name, table in _observed(connection, current).items():
         connection.executemany(
             "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT (day, name, bin) "
             "DO UPDATE SET at_risk_seconds = at_risk_seconds + excluded.at_risk_seconds, "
@@ -105,12 +104,28 @@ def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
     )
 
 
-def _kinds(snapshot: Snapshot) -> list[tuple[object, ...]]:
-    """Jobs of a snapshot; those alike in node, group, cores and start are one row."""
+def _observed(connection: sqlite3.Connection, current: Snapshot) -> Mapping[str, RemainingTimes]:
+    """Life tables since the last look, which takes tens of MiB for as long as it is compared."""
+    previous = _last(connection)
+    return observed(previous, current) if previous else {}
+
+
+def _kinds(snapshot: Snapshot) -> list[Sequence[object]]:
+    """Jobs of a snapshot: all names, then five columns, of which the first two are places of names.
+
+    Those alike in node, group, cores and start are one row. As rows with names, a hundred thousand
+    take three times the memory to read.
+    """
     jobs: Counter[tuple[str, str, int, int]] = Counter()
     for held in snapshot.running:
         jobs[held.node, held.group, held.cores, held.seconds] += held.jobs
-    return [(*kind, count) for kind, count in jobs.items()]
+    names = list(dict.fromkeys(name for kind in jobs for name in kind[:2]))
+    place = {name: number for number, name in enumerate(names)}
+    rows = (
+        (place[node], place[group], cores, seconds, count)
+        for (node, group, cores, seconds), count in jobs.items()
+    )
+    return [names, *zip(*rows)]
 
 
 def _last(connection: sqlite3.Connection) -> Optional[Snapshot]:
@@ -118,11 +133,12 @@ def _last(connection: sqlite3.Connection) -> Optional[Snapshot]:
     if row is None:
         return None
     try:
+        names, *columns = json.loads(unpacked(row[1]))
         running = tuple(
-            RunningJobs(node, group, cores, 1.0, seconds, jobs)
-            for node, group, cores, seconds, jobs in json.loads(unpacked(row[1]))
+            RunningJobs(names[node], names[group], cores, 1.0, seconds, jobs)
+            for node, group, cores, seconds, jobs in zip(*columns)
         )
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, LookupError):
         # Without it the next look learns nothing, and the one after it does again.
         return None
     nodes = {jobs.node: Node(jobs.node, jobs.node, 0, 1.0, controlled=False) for jobs in running}

@@ -15,7 +15,7 @@ from functools import cached_property
 from math import ceil, exp, floor, inf, log, sqrt
 from typing import NamedTuple, Optional
 
-from sharectl.model import Node, RunningJobs, Snapshot
+from sharectl.model import Kind, Node, RunningJobs, Snapshot
 
 NO_MEMORY_LIMIT = 2**62
 
@@ -192,14 +192,17 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
     if not 0 < between <= LONGEST_GAP_SECONDS:
         return {}
     there = {node.name for node in current.nodes}
-    later = _starts(current)
+    later = _by_node(current)
     tables: defaultdict[str, tuple[list[float], list[float]]] = defaultdict(
         lambda: ([0.0] * len(EDGES_SECONDS), [0.0] * len(EDGES_SECONDS))
     )
-    for (node, group, cores), starts in _starts(previous).items():
-        if node in there:
-            at_risk_seconds, ends = tables[group]
-            for start, stays in _matched(starts, later.get((node, group, cores), [])):
+    for node, jobs in _by_node(previous).items():
+        if node not in there:
+            continue
+        starts_now = _starts(later.get(node, ()), current.taken_at)
+        for kind, starts in _starts(jobs, previous.taken_at).items():
+            at_risk_seconds, ends = tables[kind[0]]
+            for start, stays in _matched(starts, starts_now.get(kind, [])):
                 age = max(0, previous.taken_at - start)
                 for number, seconds in _watched(age, age + (between if stays else between / 2)):
                     at_risk_seconds[number] += seconds
@@ -208,12 +211,18 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
     return {group: RemainingTimes(tuple(zip(*table))) for group, table in tables.items()}
 
 
-def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
-    """Starts of running jobs, the earliest first, for each node, group and cores."""
-    starts: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
-    for held in taken.running:
-        start = taken.taken_at - held.seconds
-        starts[held.node, held.group, held.cores] += [start] * held.jobs
+def _by_node(taken: Snapshot) -> dict[str, list[RunningJobs]]:
+    running: defaultdict[str, list[RunningJobs]] = defaultdict(list)
+    for jobs in taken.running:
+        running[jobs.node].append(jobs)
+    return running
+
+
+def _starts(running: Iterable[RunningJobs], taken_at: int) -> dict[Kind, list[int]]:
+    """Starts of a node's jobs, the earliest first, for each group and cores."""
+    starts: defaultdict[Kind, list[int]] = defaultdict(list)
+    for held in running:
+        starts[held.group, held.cores] += [taken_at - held.seconds] * held.jobs
     for alike in starts.values():
         alike.sort()
     return starts

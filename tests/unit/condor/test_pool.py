@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sharectl.condor.pool import MOST_OTHERS, others, started_at
+from sharectl.condor.pool import MOST_OTHERS, cores_by_account, others, started_at
 from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs
 from sharectl.model import OtherJobs
 from tests.fakes import NOW
@@ -20,12 +20,12 @@ def test_what_is_in_other_has_its_names() -> None:
     ]
     waiting = ScheddJobs({("lhcb", 1, 0): 5, ("cms", 1, 0): 7, ("belle.mc", 8, 0): 1})
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
-    assert others(("cms",), held, [waiting]) == expected
+    assert others(("cms",), cores_by_account(held), [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
     waiting: dict[Kind, int] = {(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)}
-    named = others(("cms",), [], [ScheddJobs(waiting)])
+    named = others(("cms",), cores_by_account([]), [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
 
