@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Optional
 
 from sharectl.files.documents import record_of
-from sharectl.ledger.database import packed, unpacked
+from sharectl.ledger.database import packed, packed_rows, unpacked
 from sharectl.ledger.retention import HALF_LIFE_DAYS, WINDOW_DAYS
 from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.records import CycleRecord, NodeRecord, rounded
@@ -40,7 +40,7 @@ def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
     )
     number = connection.execute(query, values).lastrowid or 0
     if record.nodes:
-        detail = packed([_kept(node) for node in record.nodes])
+        detail = packed_rows(map(_kept, record.nodes))
         query = "INSERT INTO nodes VALUES (?, ?, ?)"
         connection.execute(query, (number, record.taken_at, detail))
     return number
@@ -100,7 +100,7 @@ def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
         )
     connection.execute(
         "INSERT OR REPLACE INTO last_jobs VALUES (1, ?, ?)",
-        (current.taken_at, packed(_kinds(current))),
+        (current.taken_at, packed_rows(_kinds(current))),
     )
 
 

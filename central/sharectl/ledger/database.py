@@ -8,7 +8,7 @@ import os
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -168,6 +168,16 @@ def packed(content: object) -> bytes:
     """Document of plain data, records and tuples. Raises ValueError for what is no number."""
     text = json.dumps(content, default=vars, allow_nan=False, separators=(",", ":"))
     return zlib.compress(text.encode("ascii"))
+
+
+def packed_rows(rows: Iterable[object]) -> bytes:
+    """Document of a list, as of `packed`; no more than a row of it is in memory at a time."""
+    press, parts, mark = zlib.compressobj(), list[bytes](), "["
+    for row in rows:
+        text = json.dumps(row, default=vars, allow_nan=False, separators=(",", ":"))
+        parts.append(press.compress(f"{mark}{text}".encode("ascii")))
+        mark = ","
+    return b"".join([*parts, press.compress(b"]" if mark == "," else b"[]"), press.flush()])
 
 
 def unpacked(document: bytes) -> bytes:
