@@ -127,6 +127,8 @@ class Watched:
         # These would stand for the terminal's size, whoever runs the tests.
         inherited = {name: os.environ[name] for name in os.environ.keys() - {"COLUMNS", "LINES"}}
         if self.pid == 0:
+            # A shell ignores it for what runs in the background, and so would this.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvpe(words[0], [*words, str(config)], {**inherited, **environment})  # noqa: S606
         self.resize(lines, columns)
 
