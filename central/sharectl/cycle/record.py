@@ -9,8 +9,15 @@ from typing import Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import UNKNOWN_CODE
-from sharectl.plan.plan import Decision, PlanConfig
-from sharectl.plan.records import OF_NODE, CycleRecord, NodeRecord, TargetNodes, group_reasons
+from sharectl.plan.plan import OBSERVED, Decision, PlanConfig
+from sharectl.plan.records import (
+    OF_NODE,
+    CycleRecord,
+    GroupReason,
+    NodeRecord,
+    TargetNodes,
+    group_reasons,
+)
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
 
@@ -38,7 +45,8 @@ def record_of(
     places
         Places that took it; empty if it arrived nowhere.
     off
-        Reason for no targets, ``disabled`` or ``observe``; None if sharectl steers.
+        Reason for no targets, ``disabled`` or ``observe``; None if sharectl steers. Groups of a
+        cycle that observes have the reasons of its decision.
     """
     plan = published or (decision.plan if decision and off is None else None)
     record = CycleRecord(
@@ -61,6 +69,10 @@ def record_of(
             replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0) for node in nodes
         )
     groups = [control.group for control in decision.groups]
+    decided, among = (decision.plan, decision.nodes) if off == OBSERVED else (plan, nodes)
+    reasons = group_reasons(decision.groups, decided, config.strategy, among, snapshot.pending)
+    if off == OBSERVED:  # targets that do not stand close no node
+        reasons = {group: GroupReason(reason.code, 0, 0) for group, reason in reasons.items()}
     return replace(
         record,
         groups=decision.groups,
@@ -73,9 +85,7 @@ def record_of(
         idle_grace_cores=decision.idle.grace,
         blocks=decision.state.blocks,
         target_nodes=target_nodes(groups, nodes),
-        group_reasons=group_reasons(
-            decision.groups, plan, config.strategy, nodes, snapshot.pending
-        ),
+        group_reasons=reasons,
     )
 
 

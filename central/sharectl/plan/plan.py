@@ -53,7 +53,7 @@ REASONS = {
 """Why a plan has targets, or has none."""
 
 NODE_REASONS = {
-    "target": "it has the target that the errors call for",
+    "target": "the errors call for its target",
     "kept": "moving its target would gain too little",
     "dwell": "its target is younger than control.dwell_seconds",
     "limit": "a limit keeps it from what the errors call for",

@@ -125,7 +125,7 @@ class CycleRecord:
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
     """Group -> nodes with a target for it after the cycle, where known."""
     group_reasons: Mapping[str, GroupReason] = field(default_factory=dict)
-    """Group -> why it is helped, held back or neither, where known."""
+    """Group -> why it is helped, held back or neither; with mode: observe, why it would be."""
     blocks: BlockMemory = NO_BLOCKS
     """Blocks of cores that stood free at its look, and those that no job took."""
     imported: bool = False
@@ -222,7 +222,6 @@ GROUP_REASONS: Mapping[str, str] = {
 _BY_PLAN = {
     "withdrawn": "no-plan",
     "disabled": "no-plan",
-    "observe": "no-plan",
     "no-fit": "no-fit",
     "no-node": "no-fit",
     "error-below-node": "too-small",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO
 
 from sharectl.explain.codes import says
 from sharectl.explain.decisions import (
+    OVERRULED,
     Explained,
     Otherwise,
     diff_of,
@@ -19,7 +20,7 @@ from sharectl.explain.decisions import (
     targets_of,
 )
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
-from sharectl.explain.what_if import control_of
+from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
@@ -120,6 +121,7 @@ def node_page(
         explained,
         otherwise,
         data,
+        would_be=target_on(explained.decision, node.node) if otherwise.note == OVERRULED else None,
         held=sorted(node.held, key=lambda held: (-held.jobs * held.cores, held)),
     )
 
