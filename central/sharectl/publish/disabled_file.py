@@ -15,7 +15,7 @@ from typing import Optional
 
 from sharectl.errors import LockedError, NewerFileError, StateError
 from sharectl.files.documents import Content, Document, DocumentError, record
-from sharectl.files.files import only_one
+from sharectl.files.files import make_state_folder, only_one
 from sharectl.model import Disabled
 from sharectl.words import printable
 
@@ -57,6 +57,8 @@ class DisabledFile:
         Off comes first: a process that holds the folder for long keeps nobody from it. Raises
         StateError if the file cannot be written: sharectl is not switched off then.
         """
+        with contextlib.suppress(OSError):  # writing names what is wrong with it
+            make_state_folder(self.path.parent)
         with self.alone():
             self.document.replace(asdict(off))
 

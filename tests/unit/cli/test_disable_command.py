@@ -77,6 +77,18 @@ def test_targets_go_from_every_place_and_none_is_published_until_enable(
     ]
 
 
+def test_the_switch_is_set_before_any_cycle_made_its_folder(run: Run, config: Path) -> None:
+    folder = config.parent / "state"
+    text = config.read_text(encoding="utf-8")
+    state = f"state_directory: {config.parent}"
+    config.write_text(text.replace(state, f"state_directory: {folder}"), encoding="utf-8")
+    code, out, err = run(*DISABLE)
+    assert (code, err) == (0, "")
+    assert out.startswith("disabled ")
+    assert (folder / "disabled").is_file()
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
 def test_one_place_that_fails_does_not_keep_the_other_and_the_next_cycle_tries_again(
     run: Run, tmp_path: Path
 ) -> None:

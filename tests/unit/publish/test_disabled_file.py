@@ -70,7 +70,7 @@ def test_a_process_that_holds_the_folder_keeps_nobody_from_switching_off(tmp_pat
 
 def test_a_missing_folder_and_a_folder_in_its_place_are_named(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="nowhere"):
-        DisabledFile(tmp_path / "nowhere").disable(OFF)
+        DisabledFile(tmp_path / "nowhere" / "state").disable(OFF)
     assert DisabledFile(tmp_path / "nowhere").disabled() is None
     (tmp_path / "disabled").mkdir()
     with pytest.raises(StateError, match=f"{tmp_path}/disabled"):
