@@ -32,7 +32,7 @@ __all__ = ["CHECKS", "FAIL", "OK", "UNKNOWN", "WARN", "PoolReport", "check", "lo
 OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
 STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
 """Levels, the worst first -> state of a check."""
-OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "defrag")
+OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
 
 _CONFIGURATIONS = Path("/etc/sharectl")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,10 +62,11 @@ def readers(subject: PoolSubject) -> Iterator[Finding]:
         for path in (file, *file.parents):
             try:
                 mode = stat.S_IMODE(path.stat().st_mode)
+            except FileNotFoundError:
+                continue  # a cycle makes it, or `own_files` names it
             except OSError as error:
-                if path != file or error.errno != errno.ENOENT:
-                    why = error.strerror or error
-                    yield finding("not looked at", str(path), level=Level.UNKNOWN, why=why)
+                why = error.strerror or error
+                yield finding("not looked at", str(path), level=Level.UNKNOWN, why=why)
                 continue
             needed, right = (stat.S_IROTH, "o+r") if path == file else (stat.S_IXOTH, "o+x")
             if not mode & needed:
@@ -103,6 +103,9 @@ def strangers(subject: PoolSubject) -> Iterator[Finding]:
         facts = {path: path.stat() for path in names if path.is_file()}
     except OSError as error:
         place, why = str(error.filename or folder), error.strerror or error
+        if isinstance(error, FileNotFoundError) and place == str(folder):
+            yield finding("no state", place, level=Level.ADVICE)
+            return
         yield finding("not looked at", place, level=Level.UNKNOWN, why=why)
         return
     for path, seen in facts.items():
@@ -144,4 +147,6 @@ def told_by_status(subject: PoolSubject) -> Iterator[Finding]:
     for kind, place in places.items():
         for problem in subject.problems.get(kind, ()):
             words = divided(problem.removeprefix("last cycle: "), "`sharectl status` tells more")
-            yield finding(kind, place, **words)
+            is_first = kind == "cycle" and not subject.cycle
+            level = Level.ADVICE if is_first else Level.ERROR
+            yield finding(kind, place, level=level, **words)

@@ -26,7 +26,7 @@ def test_a_pool_that_does_not_answer_fails_and_is_one_line_for_monitoring(
 ) -> None:
     code, out, err = run("check", "pool")
     assert (code, err) == (1, "")
-    assert out.splitlines()[-1].endswith(" 3 fail, 7 unknown")
+    assert out.splitlines()[-1].endswith(" 2 fail, 8 unknown")
     hostile = {"problems": ["a|b\x1b[2J\nc" + "d" * 5000], "taken_at": 1, "seconds": 1}
     StateFile(tmp_path / "state.json").note_cycle(hostile)
     code, line, err = run("check", "pool", "--nagios")
@@ -78,6 +78,22 @@ def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> N
     os.chown(tmp_path, os.geteuid() or 4242, -1)
     files = {f["place"]: f["fault"] for f in findings(run) if f["id"] == "files"}
     assert f"belongs to root, and cycles run as {user}" in files[str(tmp_path / "lock")]
+
+
+def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
+    run: Run, config: Path
+) -> None:
+    folder = config.parent / "state"
+    text = config.read_text(encoding="utf-8")
+    state = f"state_directory: {config.parent}"
+    config.write_text(text.replace(state, f"state_directory: {folder}"), encoding="utf-8")
+    report = json.loads(run("check", "pool", "--json")[1])
+    states = {name: report["states"][name] for name in ("files", "cycles", "cores")}
+    assert states == {"files": "warn", "cycles": "warn", "cores": "unknown"}
+    assert [f for f in report["findings"] if "run this as root" in f["remedy"]] == []
+    remedies = {f["id"]: f["remedy"] for f in report["findings"] if f["level"] == "advice"}
+    assert remedies["cycles"] == "`sharectl cycle`, or enable sharectl.timer"
+    assert remedies["files"] == "`sharectl cycle` makes it, or enable sharectl.timer"
 
 
 def test_keys_that_cannot_be_used_are_named_as_check_config_names_them(
