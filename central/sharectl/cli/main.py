@@ -133,8 +133,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
     parser = build_parser(*([verb] if verb else []))
-    if verb and arguments[0].startswith("-") and arguments[0] not in _WITHOUT_VERB:
-        parser.error(f"options are written behind the verb: sharectl {verb} {arguments[0]} ...")
     parsed = parser.parse_args(arguments)
     code: int = parsed.run(parsed)
     return code
@@ -149,6 +147,7 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does; an unknown option is an error of the verb, with its usage."""
+        self._refuse_early_option(args or ())
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             word = unknown[0].partition("=")[0]
@@ -156,6 +155,15 @@ class _Parser(argparse.ArgumentParser):
             remedy = did_you_mean(word, self._option_string_actions, otherwise)
             self.error(f"unrecognized arguments: {' '.join(unknown)}; {remedy}")
         return parsed, unknown
+
+    def _refuse_early_option(self, words: Sequence[str]) -> None:
+        """End with an error for an option before the verb, or before the second word of one."""
+        for verbs in self._get_positional_actions():
+            choices = verbs.choices if isinstance(verbs.choices, dict) else {}
+            name = next((word for word in words if word in choices), None)
+            if name and words[0].startswith("-") and words[0] not in _WITHOUT_VERB:
+                place = f"{self.prog} {name} {words[0]} ..."
+                self.error(f"options are written behind the {str(verbs.metavar).lower()}: {place}")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print, as Python 3.11 and later do: a full standard error changes no exit code."""

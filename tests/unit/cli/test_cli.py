@@ -140,7 +140,9 @@ SLIPS = {
     "": "VERB",
     "erors": "invalid choice: 'erors'",
     "--config x errors": "options are written behind the verb: sharectl errors --config ...",
-    "ledger --config=x info": "unrecognized arguments: --config=x",
+    "ledger --config=x info": "options are written behind the action: sharectl ledger info --co",
+    "explain --config x group cms": "behind the subject: sharectl explain group --config ...",
+    "check --json pool": "options are written behind the check: sharectl check pool --json ...",
     "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; did you mean --jobs?",
     "errors --taken-at=-5": "--taken-at: '-5': write whole seconds since 1970",
 }
