@@ -134,7 +134,7 @@ def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl)
 
 def test_without_a_collector_that_is_said_and_all_else_is_unknown(sharectl: Sharectl) -> None:
     nowhere = {"collector": "127.0.0.1:1"}
-    of_pool = ("clocks", "groups", "cron", "start", "fresh", "nodes", "defrag")
+    of_pool = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
     expected = {"reach": "fail", **dict.fromkeys(of_pool, "unknown")}
     assert "nobody listens at 127.0.0.1:1" in becomes(sharectl, expected, pool=nowhere)
     settings = configured(sharectl, pool=nowhere)
