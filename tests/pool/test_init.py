@@ -79,7 +79,7 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     path = tmp_path / "first.yaml"
     done = sharectl(box, "init", "-o", str(path))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{path}: 2 groups; now: sharectl check config\n"
+    assert done.stdout == f"{path}: 2 groups; now: sharectl check config --config {path}\n"
     text = path.read_text()
     data = yaml.safe_load(text)
     # wn-002 has 8 cores, and those of wn-001 have 10 HS06.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -57,9 +58,15 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         _refuse_existing(path)
         files.replace(path, [text], is_new=True)
-        print(f"{path}: {counted(len(config.groups), 'group')}; now: sharectl check config")
+        print(f"{path}: {counted(len(config.groups), 'group')}; now: {check_of(path)}")
     options.say(f"{source.name}: {source.problem}" for source in look.snapshot.problems)
     return 0
+
+
+def check_of(path: Path) -> str:
+    """Command that checks the configuration in a file."""
+    named = [] if path == Path(options.DEFAULT_CONFIG) else ["--config", str(path)]
+    return shlex.join(["sharectl", "check", "config", *named])
 
 
 def _refuse_existing(path: Path) -> None:
