@@ -39,7 +39,8 @@ def load(path: Path) -> Config:
     Raises ConfigError if it cannot be read, or is wrong: ``problems`` has all of it, in the order
     of the lines, each as ``FILE:LINE: place: fact; remedy``.
     """
-    return parse(text_of(path, _LEAST, " with --config"), str(path))
+    first = f"`sharectl init -o {path}` writes a first one, which only observes"
+    return parse(text_of(path, first, " with --config"), str(path))
 
 
 def parse(text: str, name: str) -> Config:
