@@ -11,9 +11,10 @@ from sharectl.config import laws
 from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.control.laws import LAWS, Control
 from sharectl.errors import ConfigError
+from sharectl.plan.nodes import ALL_NODES
 from sharectl.publish import signing
 from sharectl.shares.pledges import SOURCES
 
@@ -35,7 +36,7 @@ def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
     problems, unknown = unusable(config, file)
     return (
         [*problems, *protected(config, unit)],
-        [*unknown, *absent(config, unit), *advice(config), *idle(config)],
+        [*unknown, *absent(config, unit), *advice(config), *unlimited(config), *idle(config)],
     )
 
 
@@ -158,6 +159,21 @@ def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
             why = signing.why_untrusted(way.file, mounts, owners)
             if why is not None:
                 yield f"{at}.file", f"{way.file}: {why}"
+
+
+# ---- nodes
+
+
+def unlimited(config: Config) -> Iterator[str]:
+    """Advice where the first cycle may steer all nodes."""
+    limits = config.control.limits
+    bounds = (limits.max_nodes, limits.max_target_ratio, limits.max_changed_nodes)
+    all_nodes = config.nodes.controlled == ALL_NODES
+    if config.mode != OBSERVE and all_nodes and bounds == (None, None, None):
+        yield (
+            "nodes.controlled: all nodes, and no limit: the first cycle may steer the whole pool; "
+            'write a share such as "5%" first, control.max_nodes, or mode: observe'
+        )
 
 
 # ---- settings without effect

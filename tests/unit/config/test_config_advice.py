@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, advice, idle, protected, unit_of, unusable
+from sharectl.config.advice import absent, advice, idle, protected, unit_of, unlimited, unusable
 from sharectl.config.load import parse
 from sharectl.config.model import Config
 from sharectl.config.text import render
@@ -123,7 +123,7 @@ def test_folders_and_files_that_are_absent_or_in_the_way_are_named(
     assert main(["check", "config", "--config", str(path)]) == 0
     captured = capsys.readouterr()
     assert "state_directory, publish[0].file: " in captured.err
-    assert captured.out.endswith("# ok, 1 recommended\n")
+    assert captured.out.endswith("# ok, 2 recommended\n")
 
 
 UNIT = {
@@ -162,3 +162,16 @@ def test_settings_without_effect_are_named_and_others_are_not(listing: Listing) 
 
 def test_defaults_that_are_written_out_are_not_idle() -> None:
     assert list(idle(parse(render(parse(GROUPS, "F")), "F"))) == []
+
+
+def test_a_whole_pool_that_is_steered_at_once_is_named() -> None:
+    (line,) = unlimited(parse(GROUPS, "F"))
+    assert line.startswith("nodes.controlled: all nodes, and no limit: ")
+    for more in (
+        "mode: observe",
+        'nodes: {controlled: "5%"}',
+        "control: {max_nodes: 5}",
+        'control: {max_target_share: "5%"}',
+        "control: {max_changed_nodes: 5}",
+    ):
+        assert list(unlimited(parse(f"{GROUPS}{more}\n", "F"))) == [], more
