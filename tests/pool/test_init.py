@@ -26,7 +26,7 @@ SPEC = BoxSpec(
 )
 HOSTILE = (
     "evil: {x\\n- y",
-    "mode: steer",
+    "lock_wait_seconds: 1",
     "a#b",
     "-",
     "no\\x1b[31m",
@@ -105,7 +105,7 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     assert text.replace("\n", "").isprintable()
     again = sharectl(box, "init", "-o", str(path))
     assert (again.returncode, path.read_text()) == (74, text)
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     (state := tmp_path / "state").mkdir()
     observed(box, path, state)
 
