@@ -188,6 +188,8 @@ def test_observing_takes_targets_away_once_and_tells_what_it_would_publish(
 
     node = sharectl.json("explain", "node", NODE, **observed)
     assert (node["target"], node["agrees"]) == (None, False)
+    assert "none (would be: " in sharectl.run("explain", "node", NODE, **observed).stdout
+    assert "would be helped" in sharectl.run("explain", "group", HELPED, **observed).stdout
     cycle = sharectl.json("explain", "cycle", "latest", **observed)
     assert (cycle["reason"]["code"], cycle["decided_again"]) == ("observe", "1 target")
     last = sharectl.json("replay", **observed)["cycles"][-1]
