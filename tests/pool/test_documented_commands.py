@@ -35,8 +35,9 @@ SHORT = {
     "simulate": ["--set", "warmup_hours=1", "--days", "0.1", "--seeds", "1", "--jobs", "1"],
     "tune": ["--trials", "2", "--batch", "2", "--seeds", "1", "--confirm", "1", "--days", "0.1"],
     "learn": [],
+    "init": [],
 }
-"""Verb of the twin, which needs no configuration either -> options that end it sooner."""
+"""Verb that needs no configuration -> options that end it sooner."""
 WRAPPER = f"""\
 #!{sys.executable}
 # The command as its page has it; its configuration is the site's.
@@ -44,7 +45,9 @@ import os, sys
 words = sys.argv[1:]
 offline = {OFFLINE!r} & set(words) or words[:2] == ["consumption", "check"]
 words += {SHORT!r}.get(words[0], [] if offline else ["--config", "CONFIG"])
-words = ["CONFIG" if word == "/etc/sharectl/sharectl.yaml" else word for word in words]
+# A first configuration stands where there is none yet.
+site = "first.yaml" if words[0] == "init" else "CONFIG"
+words = [site if word == "/etc/sharectl/sharectl.yaml" else word for word in words]
 os.execv(sys.executable, [sys.executable, "-m", "sharectl", *words])
 """
 FAILURES = {"status": {1}, "check": {1}, "consumption": {1}}
