@@ -14,18 +14,11 @@ from package_trees import HOMEPAGE, LICENSE, MAINTAINER, Package, entries, settl
 
 OVERRIDES = Path(__file__).with_name("lintian")
 COPYRIGHT = """\
-Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-Upstream-Name: sharectl
-
-Files: *
-Copyright: 2026 the sharectl maintainers
-License: Apache-2.0
+sharectl: Copyright 2026 the sharectl maintainers. Apache-2.0.
 """
 BUNDLED = """
-Files: usr/lib/sharectl/lib/*
-Copyright: 2001-2026 their authors
-License: as-bundled
- Each library has its licence in its folder NAME-VERSION.dist-info.
+Libraries in /usr/lib/sharectl/lib: Copyright of their authors. Each has its
+licence in its folder NAME-VERSION.dist-info.
 """
 SCRIPTS = {
     "postinst": {"configure": "installed"},

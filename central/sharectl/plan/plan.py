@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -188,10 +188,8 @@ def decide(
     free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
-        for stood in standing
-        if stood.target.node in free
-        and {stood.target.held_back, stood.target.helped} <= config.pledge_hs06.keys()
-        and stood.target not in look.given_back
+        for stood in _of_groups(standing, config.pledge_hs06)
+        if stood.target.node in free and stood.target not in look.given_back
     ]
     situation = Situation(
         groups=groups,
@@ -229,6 +227,15 @@ def decide(
         return node_records(nodes, plan.targets, reasons, wanted.waits)
 
     return Decision(plan, after, groups, idle_cores(nodes.values(), standing), records)
+
+
+def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:
+    """Targets of configured groups."""
+    return [
+        stood
+        for stood in standing
+        if stood.target.held_back in groups and stood.target.helped in groups
+    ]
 
 
 def _controls(
