@@ -13,7 +13,8 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -163,13 +164,35 @@ class Watched:
     def ended(self) -> int:
         """Exit code once the terminal is put back."""
         self.until(re.escape(LEAVE))
+        return self.waited()
+
+    def waited(self) -> int:
+        """Exit code once it has ended."""
         _, status = os.waitpid(self.pid, 0)
-        os.close(self.terminal)
+        self.pid = 0
         return os.waitstatus_to_exitcode(status)
 
+    def close(self) -> None:
+        """End it if a test has failed before that."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            self.waited()
+        os.close(self.terminal)
 
-def test_a_watch_redraws_survives_and_ends(config: Path) -> None:
-    watched = Watched(config, 24, 80)
+
+Watch = Callable[..., Watched]
+
+
+@pytest.fixture
+def watch(config: Path) -> Iterator[Watch]:
+    with ExitStack() as stack:
+        yield lambda **environment: stack.enter_context(
+            closing(Watched(config, 24, 80, **environment))
+        )
+
+
+def test_a_watch_redraws_survives_and_ends(config: Path, watch: Watch) -> None:
+    watched = watch()
     # No pool is there: that is a line of the screen.
     at = watched.until(re.escape(HOME) + ".*sharectl status at .*problem.*127.0.0.1:1")
     at = watched.until(re.escape(HOME) + ".*" + re.escape(HOME) + ".*" + re.escape(HOME), at)
@@ -191,15 +214,14 @@ def test_a_watch_redraws_survives_and_ends(config: Path) -> None:
     assert "Traceback" not in behind
 
 
-def test_a_watch_that_is_killed_puts_the_terminal_back(config: Path) -> None:
-    watched = Watched(config, 24, 80)
+def test_a_watch_that_is_killed_puts_the_terminal_back(watch: Watch) -> None:
+    watched = watch()
     watched.until("sharectl status at ")
     os.kill(watched.pid, signal.SIGTERM)
     assert watched.ended() == 0
 
 
-def test_a_watch_needs_a_terminal_that_moves_its_cursor(config: Path) -> None:
-    watched = Watched(config, 24, 80, TERM="dumb")
+def test_a_watch_needs_a_terminal_that_moves_its_cursor(watch: Watch) -> None:
+    watched = watch(TERM="dumb")
     watched.until("--watch needs a terminal")
-    _, status = os.waitpid(watched.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 2
+    assert watched.waited() == 2
