@@ -47,7 +47,8 @@ def main(argv: Sequence[str]) -> int:
         long_run.long_run(box, Path(folder)) as run,
     ):
         run.go(cycles)
-        last = run.cycle()
+        box.wait_until(run.steers, 120, "nodes get targets as before")
+        last = run.cycles[-1]
         print(f"after the last fault: exit code {last.exit_code}, {last.targets} target(s)")
         print(f"{len(run.cycles)} cycles in {time.monotonic() - began:.0f} s", end="; ")
         print(f"{len(run.job_ctl_times)} runs of job_ctl were seen; load {os.getloadavg()[0]:.1f}")

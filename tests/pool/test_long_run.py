@@ -22,7 +22,7 @@ def run(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         long_run.long_run(box, tmp_path_factory.mktemp("run")) as run,
     ):
         run.go(ROUNDS)
-        run.cycle()
+        box.wait_until(run.steers, 120, "nodes get targets as before")
         yield run
 
 
@@ -34,7 +34,7 @@ def test_cycles_fail_as_documented_and_the_next_ones_bring_all_back(run: LongRun
     assert codes["schedd hangs"] == codes["collector dead"] == Counter({75: ROUNDS})
     assert codes["cycle killed"] == Counter({-9: ROUNDS})
     last = run.cycles[-1]
-    assert (last.exit_code, last.stderr) == (0, "")
+    assert last.exit_code == 0, last.stderr
     assert last.targets > 0
     assert run.job_ctl_times, "nodes look for their targets"
 
@@ -43,8 +43,10 @@ def test_nothing_grows_and_nothing_is_left(run: LongRun) -> None:
     for name, trend in long_run.of_cycles(run).items():
         assert trend.growth <= 1.1, name
     for rows in (run.descriptors, run.resident_kib):
-        for name, trend in long_run.of_daemons(rows).items():
-            assert trend.growth <= 1.5, name
+        trends = long_run.of_daemons(rows)
+        assert trends
+        for name, trend in trends.items():
+            assert trend.growth <= 1.3, name
     assert long_run.too_large(run) == []
     assert run.leftovers() == []
 
