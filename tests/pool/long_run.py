@@ -66,7 +66,7 @@ SPEC = BoxSpec(
         cores=12,
         power_hs06=120.0,
         config=deployed.snippet(
-            source="file:$(LOCAL_DIR)/../../shared/way/sharectl.txt, collector:",
+            source="file:$(LOCAL_DIR)/../../shared/way/sharectl.txt,collector:",
             source_options="--identity pool@example.org",
         ),
     ),
@@ -122,7 +122,7 @@ class LongRun:
 
     def go(self, cycles: int) -> None:
         """Run at least so many cycles: whole rounds of all faults, one after the other."""
-        self.box.wait_until(self.steers, 120, "a cycle publishes a target")
+        self.box.wait_until(self.acts, 120, "a node acts on a target")
         while True:
             for name, fault in self.faults().items():
                 self._jobs_come()
@@ -138,6 +138,11 @@ class LongRun:
         """Run a cycle while jobs come; tell if it published a target."""
         self._jobs_come()
         return self.cycle().targets > 0
+
+    def acts(self) -> bool:
+        """Run a cycle while jobs come; tell if START of a node acts on a target."""
+        query = ["condor_status", "-constraint", "t1_TargetActive", "-af", "Machine"]
+        return self.steers() and bool(self.box.run(query, 10).stdout.split())
 
     def _recover(self, fault: str) -> None:
         """Run cycles until one is complete and has written everything."""
@@ -255,7 +260,7 @@ class LongRun:
                 waiting = Counter(job["RequestCpus"] for job in queued)
                 for group, (cores, count) in SUPPLY.items():
                     if waiting[cores] < count:
-                        seconds = "$RANDOM_INTEGER(5,15)"
+                        seconds = "$RANDOM_INTEGER(20,40)"
                         limit = f"concurrency_limits = {group}"
                         self.box.submit(deployed.jobs(group, cores, count, seconds, limit), place)
 
