@@ -99,15 +99,13 @@ def run_cycle(
         plan = proposal.plan if proposal else None
         disabled = None if how.observe else in_force(ports.switch.disabled(), now)
         done = Publication(plan, disabled=disabled)
-        # Problems with sharectl's own files are warnings: the user may lack the right.
-        warnings += failures.messages
+        warnings += failures.messages  # of sharectl's own files: the user may lack the right
         return CycleResult(snapshot, group_errors, done, silent, warnings, planned=plan)
     if not snapshot.complete and before != loaded:
         with failures:
             ports.state.save(before)
     # Targets before history: a full disk must not keep them from the nodes.
-    done = Publication()
-    # Without any plan published before there is nothing to withdraw.
+    done = Publication()  # an observer withdraws nothing where no plan was ever published
     if not how.observe or errors or loaded.sequence:
         reason = OBSERVED if how.observe else "disabled"
         publishing = Publishing(config, ports, now + ceil(how.elapsed()), reason)

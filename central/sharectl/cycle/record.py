@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Optional
+from typing import Any, Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import UNKNOWN_CODE
@@ -65,14 +65,12 @@ def record_of(
         return record
     nodes = decision.nodes
     if off or plan is not decision.plan:
-        nodes = tuple(
-            replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0) for node in nodes
-        )
+        nothing: Any = {"target": None, "wait_seconds": 0.0, "idle_core_seconds": 0.0}
+        nodes = tuple(replace(node, **nothing) for node in nodes)
     groups = [control.group for control in decision.groups]
-    decided, among = (decision.plan, decision.nodes) if off == OBSERVED else (plan, nodes)
-    reasons = group_reasons(decision.groups, decided, config.strategy, among, snapshot.pending)
-    if off == OBSERVED:  # targets that do not stand close no node
-        reasons = {group: GroupReason(reason.code, 0, 0) for group, reason in reasons.items()}
+    reasons = group_reasons(decision.groups, plan, config.strategy, nodes, snapshot.pending)
+    if off == OBSERVED:
+        reasons = _would_be(config, decision, snapshot)
     return replace(
         record,
         groups=decision.groups,
@@ -87,6 +85,14 @@ def record_of(
         target_nodes=target_nodes(groups, nodes),
         group_reasons=reasons,
     )
+
+
+def _would_be(config: PlanConfig, decision: Decision, snapshot: Snapshot) -> dict[str, GroupReason]:
+    """Reasons of groups if the plan had been published; targets that do not stand close no node."""
+    reasons = group_reasons(
+        decision.groups, decision.plan, config.strategy, decision.nodes, snapshot.pending
+    )
+    return {group: GroupReason(reason.code, 0, 0) for group, reason in reasons.items()}
 
 
 def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:
