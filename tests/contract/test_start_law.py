@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import is_within
 from sharectl.sim.classads import CLOCK
-from sharectl.sim.start import claim_worklife_seconds, next_change
+from sharectl.sim.start import claim_worklife_seconds
 from tests.start_slots import Slot, claimed, clocked, job, parent
 
 CONFIG = Path(__file__).parents[2] / "config.d"
@@ -156,18 +155,3 @@ def test_random_slots_refuse_for_every_cause(way: str) -> None:
         slots = [make(rng, way) for _ in range(SLOTS)]
         causes = Counter(slot.cause(*job(rng)[:2]) for slot in slots for _ in range(JOBS))
         assert min(causes[cause] for cause in (None, "drain", "grace", "target", "start")) > 50
-
-
-@pytest.mark.parametrize("way", [LIVE, CRON])
-def test_start_changes_by_the_clock_only_at_the_next_change(way: str) -> None:
-    rng = random.Random(way)
-    changed = 0
-    for slot in (parent(rng, way) for _ in range(SLOTS)):
-        wait = next_change(slot, slot.now, slot.knobs) - slot.now
-        assert wait > 0
-        for cores, account, _ in (job(rng) for _ in range(JOBS)):
-            cause = slot.cause(cores, account)
-            before = max(0.0, min(wait, 10_000) - 0.5)
-            assert slot.cause(cores, account, later=before) == cause
-            changed += wait < inf and slot.cause(cores, account, later=wait) != cause
-    assert changed > 100

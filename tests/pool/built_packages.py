@@ -1,4 +1,4 @@
-"""What `make packages` makes, for the Python of a suite; one build for all workers."""
+"""Packages of `make packages`, for the Python of a suite; one build for all workers."""
 
 from __future__ import annotations
 

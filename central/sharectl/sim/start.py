@@ -169,23 +169,6 @@ def claim_worklife_seconds(
     return worklife_seconds
 
 
-def next_change(slot: StartSlot, now: float, knobs: StartKnobs) -> float:
-    """Next time at which `refusal` may change by the clock alone; inf if it never does."""
-    if not knobs.enabled or slot.draining:
-        return inf
-    change = inf
-    target = slot.target
-    if target is not None and target.until > now:
-        change = target.until
-    end = slot.room_since + knobs.grace_seconds
-    if now < end and slot.free_cores >= knobs.multicore_cores:
-        change = min(change, end)
-        # Grace begins when it is no longer sure that no multicore job is pending.
-        if knobs.multicore_pending is False and now < knobs.multicore_pending_until:
-            change = min(change, knobs.multicore_pending_until)
-    return change
-
-
 def is_seen(begin: float, end: float, period_seconds: float, phase_seconds: float) -> bool:
     """Tell if a periodic job of the node looks in the time from ``begin`` to before ``end``.
 

@@ -1,4 +1,4 @@
-"""What every verb prints with ``--json`` fits the schema of its kind.
+"""Documents of every verb with ``--json`` fit the schemas of their kinds.
 
 The state directory is that of the last release, and no pool answers; documents of a pool that
 answers are made by the same functions on ads made by hand, and seen whole by the pool tests.

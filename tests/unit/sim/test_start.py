@@ -14,7 +14,6 @@ from sharectl.sim.start import (
     claim_worklife_seconds,
     is_in_grace,
     is_seen,
-    next_change,
     refusal,
     reuse_refusal,
 )
@@ -114,31 +113,18 @@ def test_a_held_back_claim_takes_no_further_job_under_a_target() -> None:
     assert life(AIMED, "cms") == life(Slot(), "alice") == life(AIMED, "alice", OFF) == 1200
 
 
-def test_next_change_is_the_end_of_grace_or_of_the_target() -> None:
-    slot = replace(IN_GRACE, target=TARGET)
-    assert next_change(slot, NOW, LIVE) == NOW + 1
-    assert next_change(slot, NOW + 1, LIVE) == NOW + 60
-    assert next_change(slot, NOW + 60, LIVE) == inf
-    assert next_change(slot, NOW, OFF) == inf
-    assert next_change(replace(slot, draining=True), NOW, LIVE) == inf
-    assert next_change(replace(slot, free_cores=7), NOW, LIVE) == NOW + 60
-
-
 def test_grace_begins_when_the_plan_no_longer_tells_that_nobody_waits() -> None:
     slot = Slot(room_since=NOW - 100)
     knobs = StartKnobs(multicore_pending=False, multicore_pending_until=NOW + 5)
     assert not is_in_grace(slot, NOW, knobs)
-    assert next_change(slot, NOW, knobs) == NOW + 5
     assert is_in_grace(slot, NOW + 5, knobs)
 
 
-def test_a_slot_that_is_woken_at_a_change_has_no_change_then() -> None:
-    """Sums of floats are not exact: at the moment itself grace has to be over."""
+def test_grace_is_over_at_its_end() -> None:
+    """Sums of floats are not exact, and an engine looks at the moment itself."""
     for tenth in range(1000):
         slot = Slot(room_since=tenth / 10)
-        end = next_change(slot, slot.room_since, LIVE)
-        assert not is_in_grace(slot, end, LIVE)
-        assert next_change(slot, end, LIVE) == inf
+        assert not is_in_grace(slot, slot.room_since + LIVE.grace_seconds, LIVE)
 
 
 @pytest.mark.parametrize(
