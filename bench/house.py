@@ -42,13 +42,13 @@ def main() -> None:
     texts = [TOP / "README.md", *(page for page in pages if page.name != "json.md")]
     total = lines(modules)
     for name, number, bound in (
-        ("lines of central/sharectl", total, 41_000),
+        ("lines of central/sharectl", total, 42_000),
         ("modules", len(modules), 235),
         ("percent in the largest room", round(100 * max(rooms.values()) / total), ROOM_PERCENT),
         ("lines of the longest file", max(lines([module]) for module in modules), 600),
-        ("lines of the longest function", max(sizes), 60),
+        ("lines of the longest function", max(sizes), 80),
         ("lines of a median function", round(median(sizes)), 8),
-        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 43_500),
+        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 46_500),
         (
             "words of docs and README",
             sum(len(re.findall(r"\S+", t.read_text())) for t in texts),
