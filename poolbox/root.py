@@ -7,6 +7,7 @@ import dataclasses
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,12 +21,20 @@ from poolbox.errors import PoolboxError
 from poolbox.machine import check_can_build
 
 PACKAGES = ("condor", "procps", "python3")
-RECIPE = 1  # part of the cache's key: raise it when what is made of the packages changes
+RECIPE = 2  # part of the cache's key: raise it when what is made of the packages changes
 BUILD_SECONDS = 900
 ARCHIVE = "root.tar"
 # Debian testing is not a release: between two of its updates its index may be past its date.
 SUITE_OPTIONS = {"forky": ('--aptopt=Acquire::Check-Valid-Until "false"',)}
 PACKAGED_MASTER = Path("/usr/sbin/condor_master")
+PACKAGED_LOG = "var/log/condor"
+"""Folder that HTCondor's package makes where ``condor_config_val LOG`` says while it is installed.
+
+Its master ends at once without it.
+"""
+PASSED_ON = re.compile(r"PATH|HOME|USER|LOGNAME|\w+_proxy", re.IGNORECASE)
+"""Variables that a build gets: others, such as CONDOR_CONFIG, _CONDOR_LOG, DPKG_ROOT, PYTHONHOME,
+TMPDIR or LANG, are meant for this machine's programs and would reach those of the packages."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +107,8 @@ def cached_archive(suite: str, packages: Sequence[str]) -> Path:
 
     def build(suite: str, folder: Path, lock: int) -> None:
         _run_all(suite, [[*_maker(suite, packages), str(folder / ARCHIVE)]], lock)
+        listing = ["tar", "--list", "--file", str(folder / ARCHIVE), f"./{PACKAGED_LOG}/"]
+        _run_all(suite, [listing], lock)
 
     return _cached(cache_path(suite, packages), suite, build, check_can_build) / ARCHIVE
 
@@ -186,21 +197,29 @@ def _unpack(suite: str, target: Path, lock: int) -> None:
     ]
     commands = [[*_maker(suite, PACKAGES), "-"], [*unpack, "--directory", str(target)]]
     _run_all(suite, commands, lock)
+    if not (target / PACKAGED_LOG).is_dir():
+        raise PoolboxError(f"the {suite} root has no /{PACKAGED_LOG}: its HTCondor could not start")
 
 
 def _run_all(suite: str, pipeline: Sequence[Sequence[str]], lock: int) -> None:
-    """Run commands, each with the output of the one before.
+    """Run commands in a clean environment, each with the output of the one before.
 
     The lock goes to all of them: while they outlive a killed builder, the next one waits for them
     to end.
     """
+    environment = {name: os.environ[name] for name in os.environ if PASSED_ON.fullmatch(name)}
     with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack:
         programs: list[subprocess.Popen[bytes]] = []
         for command in pipeline:
             source = programs[-1].stdout if programs else subprocess.DEVNULL
             target = subprocess.DEVNULL if command is pipeline[-1] else subprocess.PIPE
             program = subprocess.Popen(
-                command, stdin=source, stdout=target, stderr=errors, pass_fds=(lock,)
+                command,
+                stdin=source,
+                stdout=target,
+                stderr=errors,
+                pass_fds=(lock,),
+                env={**environment, "LC_ALL": "C.UTF-8"},
             )
             programs.append(stack.enter_context(program))
             if programs[:-1] and programs[-2].stdout is not None:

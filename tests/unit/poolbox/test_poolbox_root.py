@@ -9,7 +9,7 @@ import pytest
 
 from poolbox.errors import CannotBuildError, PoolboxError
 from poolbox.machine import check_can_build
-from poolbox.root import cached_root, find_root, htcondor_version, remove_tree
+from poolbox.root import cached_archive, cached_root, find_root, htcondor_version, remove_tree
 
 # Notes its call, writes the first half of a root, fails if it is to, writes the rest.
 MMDEBSTRAP = """\
@@ -18,13 +18,20 @@ import io, os, sys, tarfile
 home = {home!r}
 with open(home + "/calls", "a") as calls:
     print(*sys.argv[1:], file=calls)
-with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+with open(home + "/environment", "w") as environment:
+    print(*sorted(os.environ), file=environment)
+to = sys.stdout.buffer if sys.argv[-1] == "-" else open(sys.argv[-1], "wb")
+with tarfile.open(fileobj=to, mode="w|", format=tarfile.GNU_FORMAT) as tar:
     def text(name, content, mode=0o644):
         entry = tarfile.TarInfo("./" + name)
         entry.size, entry.mode = len(content), mode
         tar.addfile(entry, io.BytesIO(content))
     text("usr/sbin/condor_master", b"x" * 200000, 0o4755)
     text("dev/null", b"")
+    if not os.path.exists(home + "/elsewhere"):
+        entry = tarfile.TarInfo("./var/log/condor")
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(entry)
     if os.path.exists(home + "/fail"):
         sys.exit("E: no such suite")
     text("var/lib/dpkg/status", b"Package: condor\\nVersion: 23.9.6+dfsg-2\\n\\n")
@@ -85,6 +92,27 @@ def test_a_build_that_fails_half_way_leaves_nothing_that_is_taken_for_whole(home
     assert [entry.suffix for entry in cache.iterdir()] == [".lock"]
     (home / "fail").unlink()
     assert (cached_root("trixie", anything_goes) / "var/lib/dpkg/status").exists()
+
+
+def test_a_build_gets_nothing_that_this_machines_htcondor_python_or_dpkg_go_by(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = ["CONDOR_CONFIG", "_CONDOR_LOG", "PYTHONHOME", "DPKG_ROOT", "TMPDIR", "LANG"]
+    for name in (*foreign, "https_proxy"):
+        monkeypatch.setenv(name, str(home))
+    cached_root("trixie", anything_goes)
+    passed_on = (home / "environment").read_text().split()
+    assert {"PATH", "https_proxy"} < {*passed_on}
+    assert not {*foreign} & {*passed_on}
+
+
+def test_a_root_whose_htcondor_cannot_start_is_not_kept(home: Path) -> None:
+    (home / "elsewhere").touch()
+    for build in (cached_root, lambda suite, _: cached_archive(suite, ["condor"])):
+        with pytest.raises(PoolboxError, match="var/log/condor"):
+            build("trixie", anything_goes)
+    (home / "elsewhere").unlink()
+    assert (cached_root("trixie", anything_goes) / "var/log/condor").is_dir()
 
 
 def test_missing_programs_are_named_as_packages_all_at_once(
