@@ -9,8 +9,9 @@ SEMANTICS_SUITE := trixie
 # Pool tests run side by side, a file and a version at a time: they wait for daemons most of the time.
 POOLS := 5
 
-# Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
-unexport PYTHONDONTWRITEBYTECODE
+# Meant for other programs: another pool's configuration (`poolbox up` recommends an export), another Python's modules,
+# or no bytecode, without which hundreds of Pythons would each compile all of sharectl again.
+unexport $(filter PYTHON% CONDOR_CONFIG _CONDOR_% DPKG_%,$(.VARIABLES))
 
 # Pythons of the packages with their own environment: this machine's for the deb; python3.12 of EL 8.10, 9.4 and 10.
 DEB_PYTHON = $(shell /usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
