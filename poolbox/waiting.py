@@ -15,6 +15,10 @@ POLL_SECONDS, LONGEST_POLL_SECONDS = 0.1, 1.0
 POLL_SHARE = 0.05
 
 
+HANG_SECONDS = 600.0
+"""Limit of a wait. It is for hangs: a busy machine is many times slower than an idle one."""
+
+
 def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, event: str) -> Seen:
     """First true value of the predicate. Raises DeadlineError.
 

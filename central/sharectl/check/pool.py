@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from sharectl.words import counted
 
 __all__ = ["CHECKS", "FAIL", "OK", "UNKNOWN", "WARN", "PoolReport", "check", "look_of"]
 
-OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
+OK, WARN, FAIL, UNKNOWN, IGNORED = "ok", "warn", "fail", "unknown", "ignored"
 STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
 """Levels, the worst first -> state of a check."""
 OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
@@ -46,19 +46,26 @@ class PoolReport:
     """By check, in the order of `CHECKS`."""
     evidence: Mapping[str, str] = field(default_factory=dict)
     """Check -> facts that hold whether or not something is found."""
-    figures: Mapping[str, int] = field(default_factory=dict)
-    """Name with a unit -> number, for monitoring."""
+    ignored: frozenset[str] = frozenset()
+    """Checks that are left out."""
 
     @property
     def states(self) -> dict[str, str]:
-        """Check -> `OK`, `WARN`, `FAIL` or `UNKNOWN`, whichever of its findings is worst."""
+        """Check -> `OK`, `WARN`, `FAIL` or `UNKNOWN` by its worst finding, or `IGNORED`."""
         levels = {
             check.id: {f.level for f in self.findings if f.id == check.id} for check in CHECKS
         }
-        return {
+        states = {
             check: next((state for level, state in STATES.items() if level in seen), OK)
             for check, seen in levels.items()
         }
+        return {**states, **dict.fromkeys(self.ignored.intersection(states), IGNORED)}
+
+    def without(self, ignored: Iterable[str]) -> PoolReport:
+        """Report that leaves out these checks."""
+        names = frozenset(ignored)
+        findings = tuple(finding for finding in self.findings if finding.id not in names)
+        return replace(self, findings=findings, ignored=names)
 
 
 def look_of(config: Config) -> Callable[..., dict[str, Any]]:
@@ -103,7 +110,7 @@ def check(subject: PoolSubject) -> PoolReport:
         silent = "the collector did not answer"
         findings += [Finding("-", silent, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR]
         findings.sort(key=lambda result: order.index(result.id))
-    return PoolReport(tuple(findings), dict(_evidence(whole)), _figures(whole))
+    return PoolReport(tuple(findings), dict(_evidence(whole)))
 
 
 def timer_of(file: Path) -> str:
@@ -127,13 +134,6 @@ def _local(
         return None, error, None
     except OSError as error:
         return None, None, error
-
-
-def _figures(subject: PoolSubject) -> dict[str, int]:
-    taken_at, nodes = subject.cycle.get("taken_at"), subject.status["nodes"]
-    age = {"last_cycle_age_seconds": subject.now - taken_at} if taken_at is not None else {}
-    counts = {name: nodes[name] for name in ("slots", "with_target") if name in nodes}
-    return {**age, **counts}
 
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:

@@ -6,15 +6,19 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
 from sharectl.cli import options
-from sharectl.errors import ConfigError, SharectlError
-from sharectl.words import counted, printable
+from sharectl.config.fields import POOL_CHECKS
+from sharectl.errors import ConfigError
+from sharectl.report import plugin
+from sharectl.report.tables import print_hanging
+from sharectl.words import counted, did_you_mean, printable, quoted
 
 if TYPE_CHECKING:  # the other checks start without the pool's
     from sharectl.check.pool import PoolReport
@@ -139,54 +143,64 @@ def show(
 
 # ---- pool
 
-_NAGIOS = {"fail": (2, "CRITICAL"), "warn": (1, "WARNING"), "unknown": (3, "UNKNOWN")}
-"""State of a check, the worst first -> exit code and word of monitoring plugins."""
-_STATES = ("ok", "warn", "fail", "unknown")
-_NAGIOS_CHARACTERS = 1000
+_PLUGIN_CODES = {"fail": plugin.CRITICAL, "warn": plugin.WARNING, "unknown": plugin.UNKNOWN}
+"""State of a check, the worst first -> exit code of a monitoring plugin."""
+_STATES = ("ok", "warn", "fail", "unknown", "ignored")
+_STATE_WIDTH = 9
 _SHOWN_CHARACTERS = 600
 """Text of a finding: what daemons and ads say is bounded."""
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
     from sharectl.check.pool_subject import CHECKS
+    from sharectl.cli.status import add_nagios
 
-    output = parser.add_mutually_exclusive_group()
-    options.add(output, "--json")
-    output.add_argument(
-        "--nagios",
-        action="store_true",
-        help="print one line with perfdata; exit 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN",
+    add_nagios(parser)
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        type=_check_names,
+        metavar="CHECK[,CHECK…]",
+        help="leave checks out, beside those of the key check.ignore; may be repeated",
     )
     list_checks(parser, CHECKS)
+
+
+def _check_names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in POOL_CHECKS:
+            remedy = did_you_mean(name, POOL_CHECKS, f"write some of {', '.join(POOL_CHECKS)}")
+            raise ValueError(f"{quoted(name)} is not a check; {remedy}")
+    return names
 
 
 def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found; 1 for more than advice, or as ``--nagios`` says."""
     from sharectl.check.pool_subject import CHECKS
 
-    try:
-        report = _report_of(arguments)
-    except (SharectlError, OSError) as error:
-        if not arguments.nagios:
-            raise
-        print(_nagios_text(f"SHARECTL UNKNOWN - {error}"))
-        return 3
     if arguments.nagios:
-        return _print_nagios(report)
+        from sharectl.cli.status import as_plugin
+
+        return as_plugin(lambda: _plugin(*_report_of(arguments)))
+    report, _ = _report_of(arguments)
     seen = {"states": report.states, "evidence": dict(report.evidence)}
     content = {**seen, **as_content(report.findings, CHECKS)}
     options.show(arguments, "pool", content, partial(_print_pool, report))
     return 1 if has_errors(report.findings) else 0
 
 
-def _report_of(arguments: argparse.Namespace) -> PoolReport:
+def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plugin.Figure]]:
+    """Report of the pool without the checks to ignore, and figures for graphs."""
     from sharectl.check.pool import check, look_of, without_bindings
     from sharectl.check.pool_subject import PoolSubject
-    from sharectl.cli.status import look_with, problems_of
+    from sharectl.cli.status import figures_of, look_with, problems_of
 
     config = options.config_of(arguments)
+    ignored = chain(config.check.ignore, *arguments.ignore)
     if report := without_bindings():
-        return report
+        return report.without(ignored), {}
     seen = look_with(config, look_of(config))
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
@@ -205,47 +219,51 @@ def _report_of(arguments: argparse.Namespace) -> PoolReport:
     patience_seconds = config.nodes.job_ctl_stale_seconds
     problems = {name: list(problems_of(part, patience_seconds)) for name, part in parts.items()}
     problems["future"] = [seen.of_future] if seen.of_future else []
-    return check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
+    report = check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
+    return report.without(ignored), figures_of(status, config)
 
 
 def _print_pool(report: PoolReport, to: TextIO) -> None:
-    from sharectl.check.pool import STATES
-    from sharectl.report.tables import print_table
+    """Print a paragraph for each check; checks that say the same have one together.
 
-    rows: list[tuple[str, str, str, str]] = []
-    states = report.states
-    for name, state in states.items():
-        rows.append((name, state, report.evidence.get(name, "-"), "-"))
-        rows += [
-            ("", STATES[finding.level], f"{finding.place}: {finding.fault}", finding.remedy)
-            for finding in report.findings
-            if finding.id == name
-        ]
-    cells = ([printable(cell, _SHOWN_CHARACTERS) for cell in row] for row in rows)
-    print_table("pool", ("check", "is", "seen", "do"), cells, to)
-    counts = Counter(states.values())
+    A terminal gets lines as wide as it is; a pipe gets a line for each check, fault and remedy.
+    """
+    paragraphs: dict[tuple[str, ...], list[str]] = {}
+    for name, state in report.states.items():
+        lines = [line for finding in report.findings if finding.id == name for line in _of(finding)]
+        seen = report.evidence.get(name, "")
+        paragraphs.setdefault((state, seen, *lines), []).append(name)
+    for (state, seen, *lines), names in paragraphs.items():
+        print_hanging(f"{state:<{_STATE_WIDTH}}", f"{', '.join(names)}: {seen}".rstrip(": "), to)
+        for line in lines:
+            print_hanging(" " * _STATE_WIDTH, line, to)
+    counts = Counter(report.states.values())
     print(", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state]), file=to)
 
 
-def _print_nagios(report: PoolReport) -> int:
-    """Print a line as monitoring plugins do; returns the exit code."""
+def _of(finding: Finding) -> Iterator[str]:
+    """Fault of a finding, and what to do if there is something."""
     from sharectl.check.pool import STATES
 
-    counts = Counter(report.states.values())
-    code, word = next((row for state, row in _NAGIOS.items() if counts[state]), (0, "OK"))
-    worst_first = sorted(report.findings, key=lambda finding: list(STATES).index(finding.level))
-    text = "; ".join(f"{finding.id}: {finding.place}: {finding.fault}" for finding in worst_first)
-    data = [f"{state}={counts[state]}" for state in _STATES]
-    for name, value in report.figures.items():
-        data.append(f"{name}={value}{'s' if name.endswith('_seconds') else ''}")
-    summary = text or f"{counted(counts['ok'], 'check')} ok"
-    print(f"{_nagios_text(f'SHARECTL {word} - {summary}')} | {' '.join(data)}")
-    return code
+    place = "" if finding.place == "-" else f"{finding.place}: "
+    yield printable(f"{STATES[finding.level]}: {place}{finding.fault}", _SHOWN_CHARACTERS)
+    if finding.remedy != "-":
+        yield printable(f"do: {finding.remedy}", _SHOWN_CHARACTERS)
 
 
-def _nagios_text(text: str) -> str:
-    """Text on one line without the sign that begins perfdata."""
-    return printable(" ".join(text.replace("|", "/").split()), _NAGIOS_CHARACTERS)
+def _plugin(report: PoolReport, figures: dict[str, plugin.Figure]) -> tuple[int, list[str]]:
+    """Exit code and lines of a plugin; checks stand in the order of causes."""
+    from sharectl.check.pool import STATES
+
+    counts, order = Counter(report.states.values()), list(STATES)
+    code = next((code for state, code in _PLUGIN_CODES.items() if counts[state]), plugin.OK)
+    worst_first = sorted(report.findings, key=lambda finding: order.index(finding.level))
+    details = [f"{finding.id}: {finding.place}: {finding.fault}" for finding in worst_first]
+    first = details[0] if details else f"{counted(counts['ok'], 'check')} ok"
+    levels = Counter(STATES[finding.level] for finding in worst_first[1:])
+    others = ", ".join(f"{number} more {state}" for state, number in levels.items())
+    numbers = {state: plugin.Figure(counts[state]) for state in _STATES[:-1]}
+    return code, plugin.plugin_lines(code, first, others, details, {**numbers, **figures})
 
 
 _CHECKS = {

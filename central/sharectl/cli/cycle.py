@@ -6,8 +6,11 @@ import argparse
 import contextlib
 import gc
 import json
+import re
+import sys
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -21,15 +24,24 @@ from sharectl.config.load import steering_of
 from sharectl.config.model import OBSERVE, Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state, refuse_newer
+from sharectl.cycle.publication import (
+    Failures,
+    Proposal,
+    Publication,
+    Publishing,
+    load_state,
+    refuse_newer,
+)
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
+from sharectl.model import Source
 from sharectl.plan.plan import OBSERVED, REASONS, State, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
+from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
 
 if TYPE_CHECKING:
@@ -38,6 +50,25 @@ if TYPE_CHECKING:
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 """Parts of the configuration that decide."""
 _DIGEST_DIGITS = 12
+_KIND_CHARACTERS = 200
+"""Of a kind of warnings that is remembered."""
+
+
+_EPILOG = """\
+Warnings that stand are printed once a day, and in each cycle on a terminal; `sharectl status` has
+those of the last cycle. In the journal each line has its priority: problems err, warnings warning,
+the cycle itself info."""
+
+
+def _add_cycle(parser: argparse.ArgumentParser) -> None:
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("-q", "--quiet", action="store_true", help="print problems alone")
+    amount.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print all warnings, and the answer of each daemon with its seconds",
+    )
 
 
 def _cycle(arguments: argparse.Namespace) -> int:
@@ -71,26 +102,38 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         result = run_cycle(wiring.plan_config(config, pledged), ports, now, how)
         record = _record(config.mode, result, time.monotonic() - began)
+        warnings = list(result.warnings)
         if not dry_run:
-            _tell_monitoring(config, record, result)
-    done = result.publication
-    if dry_run and done.plan is not None and not arguments.json:
-        print(text.render(done.plan, wiring.seal_of(config)), end="")
-        options.say_limits(done.plan)
-        if config.mode == OBSERVE:
-            options.say(["a cycle would not publish this, because of mode: observe"])
-        if done.disabled is not None:
-            options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
-    else:
+            warnings = _tell_monitoring(config, record, result, every=_is_watched(arguments))
+    if dry_run and result.publication.plan is not None and not arguments.json:
+        _print_proposal(config, result.publication)
+    elif arguments.json or not arguments.quiet:
         options.show(arguments, "cycle", record, [_line(result, record)])
-    options.say_warnings(result.warnings)
-    if done.enabled_again is not None:
-        words = disabled_words(done.enabled_again)
-        options.say([f"enabled again, the time is over: was disabled {words}"])
+    if not arguments.quiet:
+        options.say_warnings(warnings)
+    if arguments.verbose:
+        options.say((_source_words(source) for source in result.snapshot.sources), options.NOTICE)
+    if result.publication.enabled_again is not None:
+        words = disabled_words(result.publication.enabled_again)
+        options.say([f"enabled again, the time is over: was disabled {words}"], options.NOTICE)
     options.say(result.problems)
     if not result.snapshot.complete:
         return PoolUnavailableError.exit_code
     return StateError.exit_code if result.problems else 0
+
+
+def _print_proposal(config: Config, done: Publication) -> None:
+    """Print the plan of a dry run as `sharectl.txt`, and what keeps it from being published."""
+    if done.plan is None:
+        return
+    print(text.render(done.plan, wiring.seal_of(config)), end="")
+    options.say_limits(done.plan)
+    obstacles = []
+    if config.mode == OBSERVE:
+        obstacles.append("a cycle would not publish this, because of mode: observe")
+    if done.disabled is not None:
+        obstacles.append(f"not published now: disabled {disabled_words(done.disabled)}")
+    options.say(obstacles, options.NOTICE)
 
 
 def digest_of(config: Config) -> str:
@@ -102,26 +145,63 @@ def digest_of(config: Config) -> str:
     return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _tell_monitoring(config: Config, record: documents.CycleDocument, result: CycleResult) -> None:
-    """Write the metrics, and keep the record for ``status``; failures are printed, no more."""
+def _is_watched(arguments: argparse.Namespace) -> bool:
+    """Return whether a person wants to read all warnings."""
+    verbose: bool = arguments.verbose
+    return verbose or sys.stderr.isatty()
+
+
+def _source_words(source: Source) -> str:
+    """Answer of a daemon, or of the source of pledges."""
+    return f"{source.name}: {source.problem or 'answered'} ({source.seconds:.1f} s)"
+
+
+def due_warnings(
+    warnings: Iterable[str], warned_at: Mapping[str, int], now: int
+) -> tuple[list[str], dict[str, int]]:
+    """Warnings to print at Unix time ``now``, each once a day; and kind -> when it was printed.
+
+    Warnings that differ in numbers alone are of one kind.
+    """
+    lately = {kind: at for kind, at in warned_at.items() if 0 <= now - at < DAY_SECONDS}
+    due = [warning for warning in warnings if _kind_of(warning) not in lately]
+    return due, {**lately, **dict.fromkeys(map(_kind_of, due), now)}
+
+
+def _kind_of(warning: str) -> str:
+    return re.sub(r"\d[\d.,]*", "#", warning)[:_KIND_CHARACTERS]
+
+
+def _tell_monitoring(
+    config: Config, record: documents.CycleDocument, result: CycleResult, *, every: bool
+) -> list[str]:
+    """Write the metrics, and keep the record for ``status``; returns the warnings to print.
+
+    ``every`` is for those that were printed lately too. Failures are printed, no more.
+    """
     store, failures = wiring.state_of(config), Failures()
     state, before = State(), Content()
     with failures:
         state, before = store.load(), store.last_cycle()
+    warnings = list(result.warnings)
     succeeded_at = before.get("succeeded_at") if result.problems else result.snapshot.taken_at
     record["succeeded_at"] = succeeded_at if isinstance(succeeded_at, int) else None
     if config.metrics.textfile is not None:
         try:
             _write_metrics(config.metrics.textfile, config, record, result, state.standing_until)
         except (StateError, ValueError, ImportError) as error:
-            problem = f"metrics.textfile: {error}"
-            record["metrics_problem"] = problem
-            options.say_warnings([problem])
+            record["metrics_problem"] = f"metrics.textfile: {error}"
     if config.report.file is not None:
         record["report_problem"] = _report_problem(config, result.snapshot.taken_at)
+    warnings += filter(None, (record["metrics_problem"], record["report_problem"]))
+    warned_at = before.get("warned_at", {})
+    due, record["warned_at"] = due_warnings(
+        warnings, warned_at if isinstance(warned_at, dict) else {}, result.snapshot.taken_at
+    )
     with failures:
         store.note_cycle(dict(record))
     options.say(message for message in failures.messages if message not in result.problems)
+    return warnings if every else due
 
 
 def _write_metrics(
@@ -154,15 +234,13 @@ def _write_metrics(
 
 
 def _report_problem(config: Config, now: int) -> Optional[str]:
-    """Write the page; returns why that failed, which is printed, or None."""
+    """Write the page; returns why that failed, or None."""
     from sharectl.cli.report import renew
 
     try:
         renew(config, now)
     except Exception as error:  # noqa: BLE001 - the plan is out: no page may end a cycle
-        problem = f"report.file: {error}"
-        options.say_warnings([problem])
-        return problem
+        return f"report.file: {error}"
     return None
 
 
@@ -207,6 +285,7 @@ def _record(mode: str, result: CycleResult, seconds: float) -> documents.CycleDo
         "succeeded_at": None,
         "metrics_problem": None,
         "report_problem": None,
+        "warned_at": {},
     }
 
 
@@ -319,6 +398,6 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 VERBS = {
-    "cycle": options.Verb(_cycle, shared=(*options.COMMON, "--dry-run")),
+    "cycle": options.Verb(_cycle, _add_cycle, (*options.COMMON, "--dry-run"), epilog=_EPILOG),
     "publish": options.Verb(_publish, _add_publish, shared=(*options.COMMON, "--dry-run")),
 }

@@ -94,6 +94,8 @@ class CycleDocument(TypedDict):
     """Why metrics.textfile was not written."""
     report_problem: Optional[str]
     """Why report.file was not written."""
+    warned_at: dict[str, int]
+    """Kind of warnings -> Unix seconds at which one was printed last, in the last day."""
 
 
 class PublishedDocument(TypedDict):
@@ -363,7 +365,7 @@ class PoolDocument(_Checked):
     """Result of `sharectl check pool`."""
 
     states: dict[str, str]
-    """Check -> ok, warn, fail or unknown."""
+    """Check -> ok, warn, fail, unknown or ignored."""
     evidence: dict[str, str]
     """Check -> facts that it goes by."""
 

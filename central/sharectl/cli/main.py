@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import add_verb
+from sharectl.cli.options import ERROR, add_verb, prefix
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
 from sharectl.words import did_you_mean, printable
 
@@ -224,9 +224,10 @@ def _open_missing_streams() -> None:
 
 def _complain(message: str) -> None:
     """Print the lines of ``message`` to standard error, if it takes them."""
+    start = f"{prefix(ERROR)}sharectl: "
     with contextlib.suppress(OSError, ValueError):
         for line in message.splitlines():
-            print(f"sharectl: {printable(line)}", file=sys.stderr)
+            print(f"{start}{printable(line)}", file=sys.stderr)
         sys.stderr.flush()
 
 

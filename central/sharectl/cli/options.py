@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -146,25 +147,40 @@ def show(
             print(line)
 
 
-def say(lines: Iterable[str]) -> None:
+ERROR, WARNING, NOTICE = 3, 4, 5
+"""Priorities of the journal (sd-daemon(3))."""
+
+
+def say(lines: Iterable[str], priority: int = ERROR) -> None:
     """Print lines to standard error, each after the name of the command.
 
     They may quote servers and daemons, whose characters must not steer a terminal.
     """
+    start = f"{prefix(priority)}sharectl: "
     for line in "\n".join(lines).splitlines():
-        print(f"sharectl: {printable(line)}", file=sys.stderr)
+        print(f"{start}{printable(line)}", file=sys.stderr)
+
+
+def prefix(priority: int) -> str:
+    """Begin of a line of standard error by which the journal knows its priority, if it reads."""
+    try:
+        error = os.fstat(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return ""
+    reads = os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}"
+    return f"<{priority}>" if reads else ""
 
 
 def say_warnings(warnings: Iterable[str]) -> None:
     """Print to standard error oddities of the configuration."""
-    say(f"warning: {warning}" for warning in warnings)
+    say((f"warning: {warning}" for warning in warnings), WARNING)
 
 
 def say_limits(plan: Plan) -> None:
     """Print to standard error which limits acted on a plan, and on how many nodes."""
     from sharectl.plan.limits import LIMITS
 
-    say(f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits)
+    say((f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits), NOTICE)
 
 
 def no_cycle(span: Optional[tuple[int, int]]) -> str:

@@ -26,6 +26,7 @@ from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.nodes import version_problems
 from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
+from sharectl.report import plugin
 from sharectl.report.pool import block_problems, blocks_data
 from sharectl.report.status import TREND_SECONDS, status_tables, trends
 from sharectl.times import shown, span
@@ -54,7 +55,7 @@ control.give_up_seconds; targets that stay after `sharectl disable`; a clock tha
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 
-As a monitoring check: every code but 0 needs attention.
+As a monitoring check: --nagios, or the exit code: every one but 0 needs attention.
 exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file cannot be read; 78
 configuration"""
 
@@ -80,12 +81,50 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
     if arguments.watch is not None:
         return _watch(arguments)
+    if arguments.nagios:
+        return as_plugin(partial(_plugin, arguments))
     seen = _look(arguments)
     content = {**seen.status, "problems": seen.problems}
     options.show(arguments, "status", content, partial(status_tables, seen.status, seen.off))
     options.say_warnings(seen.warnings)
     options.say(seen.problems)
     return 1 if seen.problems else 0
+
+
+def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
+    """Print the lines of a monitoring plugin; returns its code, that of UNKNOWN for an error."""
+    try:
+        code, lines = look()
+    except (SharectlError, OSError) as error:
+        first, *others = str(error).splitlines() or [type(error).__name__]
+        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+    print(*lines, sep="\n")
+    return code
+
+
+def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:
+    config = options.config_of(arguments)
+    seen = look_with(config)
+    code = plugin.CRITICAL if seen.problems else plugin.OK
+    first = seen.problems[0] if seen.problems else "no problem"
+    others = f"{counted(len(seen.problems) - 1, 'other problem')}" if seen.problems[1:] else ""
+    details = [*seen.problems, *(f"warning: {warning}" for warning in seen.warnings)]
+    figures = {"problems": plugin.Figure(len(seen.problems), critical=0)}
+    figures |= figures_of(seen.status, config)
+    return code, plugin.plugin_lines(code, first, others, details, figures)
+
+
+def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Figure]:
+    """Figures for graphs of a monitor; without unknown ones."""
+    figures: dict[str, plugin.Figure] = {}
+    if status["last_cycle"] and "taken_at" in status["last_cycle"]:
+        age, validity = status["now"] - status["last_cycle"]["taken_at"], config.validity_seconds
+        # As the check `timer` has it.
+        figures["last_cycle_age_seconds"] = plugin.Figure(age, 2 * validity // 3, validity)
+    for name in ("slots", "with_target"):
+        if name in status["nodes"]:
+            figures[name] = plugin.Figure(status["nodes"][name])
+    return figures
 
 
 def _look(arguments: argparse.Namespace) -> Status:
@@ -259,8 +298,21 @@ def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> di
 # ---- watch
 
 
+def add_nagios(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add ``--json`` and ``--nagios``, of which one may be given."""
+    output = parser.add_mutually_exclusive_group()
+    options.add(output, "--json")
+    output.add_argument(
+        "--nagios",
+        action="store_true",
+        help="for a monitor: one line, perfdata with thresholds, details below; exit 0 OK, "
+        "1 WARNING, 2 CRITICAL, 3 UNKNOWN",
+    )
+    return output
+
+
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_nagios(parser).add_argument(
         "--watch",
         nargs="?",
         type=_interval,
@@ -281,8 +333,6 @@ def _watch(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.live import Live
 
-    if arguments.json:
-        arguments.usage_error("--watch is a screen: call `status --json` as often as you need it")
     console = Console(highlight=False)
     if not sys.stdout.isatty() or console.is_dumb_terminal:
         arguments.usage_error("--watch needs a terminal: leave it out, or call status repeatedly")
@@ -327,4 +377,4 @@ def _screen(seen: Union[Status, SharectlError], arguments: argparse.Namespace) -
     return Text.from_ansi(to.getvalue())
 
 
-VERBS = {"status": options.Verb(_run, _add, epilog=_EPILOG)}
+VERBS = {"status": options.Verb(_run, _add, ("--config",), epilog=_EPILOG)}

@@ -23,6 +23,11 @@ MAX_EXPRESSION = 2000
 """Characters of an expression of a consumption policy."""
 MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
+POOL_CHECKS = (
+    *("versions", "configuration", "reach", "clocks", "files", "timer", "cycles", "targets"),
+    *("groups", "cron", "start", "fresh", "nodes", "cores", "defrag"),
+)
+"""Checks of `sharectl check pool`, which `sharectl.check` has with their words."""
 UNMAPPED = "unmapped"
 """Domain of the identity of clients that HTCondor could not authenticate."""
 UNITS = {"hs06": "HS06", "hepscore23": "HEPscore23"} | {
@@ -296,6 +301,9 @@ _node_name = _text(
     r"[A-Za-z0-9]([A-Za-z0-9.-]{0,98}[A-Za-z0-9])?",
     "is not a host name; write letters, digits, - and ., a letter or digit first",
 )
+_pool_check = _text(
+    "|".join(POOL_CHECKS), f"is not a check of `check pool`; write one of {', '.join(POOL_CHECKS)}"
+)
 _proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is not a proxy; write http://HOST:PORT")
 
 
@@ -368,6 +376,7 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "law": Notation("`latest`, `ewma`, `pid`, `learned`, installed law", _law),
     "metrics file": Notation("path, `*.prom`", _metrics_file, str),
+    "pool check": Notation("check", _pool_check),
     "daemon": Notation("host name or address", _daemon),
     "pool name": Notation("text", _pool_name),
     "cric name": Notation("text", _cric_name),

@@ -158,6 +158,14 @@ class ReportConfig:
 
 
 @dataclass(frozen=True)
+class CheckConfig:
+    """Checks of `sharectl check pool`."""
+
+    ignore: tuple[str, ...] = setting((), kind="pool check")
+    """Checks that are left out, as with `--ignore`."""
+
+
+@dataclass(frozen=True)
 class Config:
     """Decisions of the operator. Only ``groups`` is required."""
 
@@ -189,6 +197,8 @@ class Config:
     """Metrics of every cycle for Prometheus."""
     report: ReportConfig = setting(ReportConfig())
     """Page of `sharectl report` that cycles write."""
+    check: CheckConfig = setting(CheckConfig())
+    """Checks of `sharectl check pool`."""
     state_directory: Path = setting(STATE_DIRECTORY)
     """Folder of the lock and the state."""
     lock_wait_seconds: float = setting(60.0, least=0, most=3600)

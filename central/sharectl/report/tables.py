@@ -110,7 +110,7 @@ def plain(value: float) -> str:
 
 
 def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> None:
-    """Print a title and labelled texts, at most one screen of them.
+    """Print a title and labelled texts; a terminal gets at most one screen of them.
 
     A label stands once above texts that share it; words longer than a line stay whole.
     """
@@ -119,10 +119,19 @@ def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> Non
         head = f"{'' if label == last else label:<{_LABEL}}{_GAP}"
         last = label
         lines += _wrapped(text, head, " " * len(head)) or [f"{head}-"]
-    if len(lines) > LINES:
+    if to.isatty() and len(lines) > LINES:
         hidden = len(lines) - (LINES - 1)
-        lines = [*lines[: LINES - 1], f"… and {counted(hidden, 'line')} more: --json"]
+        lines = [*lines[: LINES - 1], f"… and {counted(hidden, 'line')} more: | cat"]
     to.writelines(f"{line}\n" for line in lines)
+
+
+def print_hanging(head: str, text: str, to: TextIO) -> None:
+    """Print a text behind its head, wrapped below itself on a terminal; a pipe gets one line."""
+    if not to.isatty():
+        to.write(f"{head}{printable(text)}\n")
+        return
+    width = max(2 * WIDTH // 3, shutil.get_terminal_size().columns)
+    to.writelines(f"{line}\n" for line in _wrapped(text, head, " " * len(head), width))
 
 
 def print_paragraph(text: str, to: TextIO) -> None:
@@ -130,10 +139,10 @@ def print_paragraph(text: str, to: TextIO) -> None:
     to.writelines(f"{line}\n" for line in _wrapped(text, "", ""))
 
 
-def _wrapped(text: str, first: str, others: str) -> list[str]:
+def _wrapped(text: str, first: str, others: str, width: int = WIDTH) -> list[str]:
     return wrap(
         printable(text),
-        WIDTH,
+        width,
         initial_indent=first,
         subsequent_indent=others,
         break_on_hyphens=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from sharectl.check.pool_subject import CHECKS
+from sharectl.config.fields import POOL_CHECKS
 from sharectl.model import Disabled
 from sharectl.publish.disabled_file import DisabledFile, user_name
 from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
+from tests.verbs import Terminal
 
 PERFDATA = re.compile(
-    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s)?\n"
+    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s;2040;3060)?"
 )
 
 
@@ -29,12 +32,57 @@ def test_a_pool_that_does_not_answer_fails_and_is_one_line_for_monitoring(
     assert out.splitlines()[-1].endswith(" 2 fail, 8 unknown")
     hostile = {"problems": ["a|b\x1b[2J\nc" + "d" * 5000], "taken_at": 1, "seconds": 1}
     StateFile(tmp_path / "state.json").note_cycle(hostile)
-    code, line, err = run("check", "pool", "--nagios")
-    assert (code, line.count("\n"), line.count("|"), err) == (2, 1, 1, "")
+    code, printed, err = run("check", "pool", "--nagios")
+    line, *details = printed.splitlines()
+    assert (code, printed.count("|"), err) == (2, 1, "")
     assert line.startswith("SHARECTL CRITICAL - reach: collector: 127.0.0.1:1: nobody listens")
-    assert PERFDATA.search(line)
-    assert "\x1b" not in line + run("check", "pool")[1]
-    assert len(line) < 1200
+    assert re.search(
+        r"\(and \d more fail, \d more warn, 8 more unknown\)" + PERFDATA.pattern + "$", line
+    )
+    assert "\x1b" not in printed + run("check", "pool")[1]
+    assert len(line.partition(" | ")[0]) <= 140
+    assert [len(detail) for detail in details if detail.startswith("cycles: ")] == [600]
+
+
+def test_checks_can_be_left_out_by_option_and_by_key(run: Run, config: Path) -> None:
+    out = run("check", "pool", "--ignore", "reach,timer,targets", "--ignore", "cycles")[1]
+    assert "ignored  reach, timer, cycles, targets\n" in out
+    assert out.endswith(" 4 ignored\n")
+    assert "nobody listens" not in out
+    config.write_text(f"{config.read_text()}check: {{ignore: [reach, cycles, targets, timer]}}\n")
+    report = json.loads(run("check", "pool", "--json")[1])
+    assert report["states"]["reach"] == "ignored"
+    code, printed, _ = run("check", "pool", "--nagios")
+    assert (code, "nobody listens" in printed) == (1, False)
+    code, _, err = run("check", "pool", "--ignore", "rech")
+    assert (code, '"rech" is not a check; did you mean reach?' in err) == (2, True)
+    config.write_text(f"{config.read_text()}".replace("timer]", "timr]"))
+    code, _, err = run("check", "pool")
+    assert (code, '"timr" is not a check of `check pool`; write one of versions, ' in err) == (
+        78,
+        True,
+    )
+
+
+def test_the_configuration_knows_the_names_of_the_checks() -> None:
+    assert [check.id for check in CHECKS] == list(POOL_CHECKS)
+
+
+def test_each_check_and_finding_stands_once_and_fits_a_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = run("check", "pool")[1]
+    silent = "clocks, groups, cron, start, fresh, nodes, cores, defrag"
+    assert piped.count("the collector did not answer") == 1
+    assert f"unknown  {silent}\n" in piped
+    assert max(map(len, piped.splitlines())) > 80, "nothing is cut or wrapped in a pipe"
+    monkeypatch.setenv("COLUMNS", "80")
+    to = Terminal()
+    with contextlib.redirect_stdout(to):
+        run("check", "pool")
+    lines = to.getvalue().splitlines()
+    assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
+    assert " ".join("".join(lines).split()) == " ".join("".join(piped.splitlines()).split())
 
 
 def test_json_has_each_check_and_its_state(run: Run) -> None:
@@ -57,7 +105,7 @@ def test_usage_configuration_and_bindings(
     config.write_text("groups: 1\n")
     assert run("check", "pool")[0] == 78
     code, line, err = run("check", "pool", "--nagios")
-    assert (code, line.count("\n"), err) == (3, 1, "")
+    assert (code, err) == (3, "")
     assert line.startswith("SHARECTL UNKNOWN - ")
 
 
@@ -68,8 +116,8 @@ def test_a_configuration_of_htcondor_that_this_user_cannot_read_is_unknown(
     monkeypatch.setenv("CONDOR_CONFIG", "/proc/self/mem")
     found = [f for f in findings(run) if f["place"] == "HTCondor's configuration"]
     assert [(f["id"], f["level"]) for f in found] == [("configuration", "unknown")]
-    code, line, err = run("check", "pool", "--nagios")
-    assert (code, line.count("\n"), err) == (2, 1, "")
+    code, _, err = run("check", "pool", "--nagios")
+    assert (code, err) == (2, "")
 
 
 def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:

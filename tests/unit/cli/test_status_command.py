@@ -216,3 +216,21 @@ def test_a_group_whose_jobs_take_no_block_is_a_problem(shown: Shown) -> None:
     (problem,) = (problem for problem in content["problems"] if "no job took" in problem)
     assert problem.startswith("cms: its 8-core jobs wait")
     assert [row["node"] for row in content["blocks"]["left_alone"]] == [None, "wn-1"]
+
+
+def test_a_monitor_gets_the_root_cause_the_thresholds_and_the_details(
+    run: Run, config: Path
+) -> None:
+    code, out, err = run("status", "--nagios")
+    line, *details = out.splitlines()
+    text, _, data = line.partition(" | ")
+    assert (code, err) == (2, "")
+    assert text.startswith("SHARECTL CRITICAL - ")
+    assert text.endswith(f" (and {len(details) - 1} other problems)")
+    assert len(text) <= 140
+    assert data == f"problems={len(details)};;0"
+    assert details == [line.removeprefix("sharectl: ") for line in run("status")[2].splitlines()]
+    config.write_text("groups: 1\n")
+    code, out, err = run("status", "--nagios")
+    assert (code, out.startswith("SHARECTL UNKNOWN - "), err) == (3, True, "")
+    assert run("status", "--nagios", "--json")[0] == 2

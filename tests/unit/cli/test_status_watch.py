@@ -106,7 +106,7 @@ def test_five_groups_fit_on_a_screen(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--watch", "--json"], "call `status --json` as often as you need it"),
+        (["--watch", "--json"], "not allowed with argument"),
         (["--watch"], "--watch needs a terminal"),
         (["--watch", "0"], "write whole seconds from 1 to 3600"),
         (["--watch=5m"], "write whole seconds from 1 to 3600"),
