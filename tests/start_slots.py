@@ -70,7 +70,7 @@ def demand(rng: random.Random, now: int) -> tuple[dict[str, object], StartKnobs]
     return ad, knobs
 
 
-def latch(rng: random.Random, now: int) -> tuple[dict[str, object], float]:
+def latch(rng: random.Random, now: int, sent: int) -> tuple[dict[str, object], float]:
     """Attributes of grace in live mode, and the time since which there is room."""
     since = now - rng.choice((0, 1, 5, 479, 480, 481, rng.randrange(2000)))
     watched = now - rng.choice((10_000, 5000))
@@ -83,16 +83,16 @@ def latch(rng: random.Random, now: int) -> tuple[dict[str, object], float]:
     if kind == "late":
         # The startd looks every 5 s: until then the latch is of the time before.
         latched = {"t1_McRoomTime": watched + 100, "t1_WatchedTime": watched}
-        return {**latched, "t1_McRoomValue": 0, "MyCurrentTime": now}, now - rng.randrange(5)
+        return {**latched, "t1_McRoomValue": 0}, sent
     latched = {"t1_McRoomTime": since, "t1_WatchedTime": watched}
     if kind == "old":
         return {**latched, "t1_McRoomTime": now - 4000, "t1_McRoomValue": 1}, now - 4000
-    return {**latched, "t1_McRoomValue": 1, "MyCurrentTime": now}, since
+    return {**latched, "t1_McRoomValue": 1}, since
 
 
-def publication(rng: random.Random, now: int) -> tuple[dict[str, object], float]:
+def publication(rng: random.Random, sent: int) -> tuple[dict[str, object], float]:
     """Attributes of grace in cron mode, as mc_grace.py makes them, and the time of room."""
-    look = now - rng.choice((0, 1, 59, 60, rng.randrange(170)))
+    look = sent - rng.choice((0, 1, 59, 60, rng.randrange(170)))
     since = look - rng.choice((0, 1, 419, 420, 421, 480, rng.randrange(1000)))
     if rng.random() < 0.1:
         return {}, -inf
@@ -102,7 +102,7 @@ def publication(rng: random.Random, now: int) -> tuple[dict[str, object], float]
     seen = rng.choice((since, since, 0))
     text = mc_grace.grace({1: seen}, MULTICORE_CORES, GRACE_SECONDS, look)
     tree = clocked(text.decode()) if isinstance(text, bytes) else text
-    stale = now - look >= 180
+    stale = sent - look >= 180
     return {"MC_GRACE": tree, "t1_McGraceTime": look}, -inf if stale else seen or look
 
 
@@ -118,6 +118,8 @@ def order(rng: random.Random, now: int, held: int, groups: Sequence[str]) -> Opt
 def parent(rng: random.Random, way: str) -> Slot:
     """A partitionable slot with random jobs, target and grace, at a random moment."""
     now = NOW + rng.randrange(1000)
+    # The ad is a copy of some age.
+    sent = now - rng.choice((0, 0, 5, 290))
     groups = rng.choice(NESTED)
     children = [(rng.choice(ACCOUNTS), rng.choice(SIZES)) for _ in range(rng.randrange(5))]
     new = [rng.random() < 0.1 for _ in children]
@@ -133,7 +135,7 @@ def parent(rng: random.Random, way: str) -> Slot:
     held_now = sum(held) + matched if way == LIVE else counts.get(groups[0], 0) + taken_since
     target = order(rng, now, held_now, groups)
     asks, knobs = demand(rng, now)
-    room, since = latch(rng, now) if way == LIVE else publication(rng, now)
+    room, since = latch(rng, now, sent) if way == LIVE else publication(rng, sent)
     off, stale = rng.random() < 0.05, rng.random() < 0.05
     jobs = ":".join(f"{some_case(rng, name)}:{cores}" for name, cores in counts.items())
     names = (some_case(rng, target.held_back), some_case(rng, target.helped)) if target else ()
@@ -144,7 +146,8 @@ def parent(rng: random.Random, way: str) -> Slot:
         "t1_TargetGroups": list(names or ("none", "none")),
         "t1_Targetcores": [target.cap_cores, target.request_cores] if target else [0, 0],
         "t1_TargetUntil": target.until if target else 0,
-        "t1_JobCtlTime": now - (5000 if stale else rng.choice((0, 1, 119))),
+        "MyCurrentTime": sent,
+        "t1_JobCtlTime": sent - (5000 if stale else rng.choice((0, 1, 119))),
         "t1_Disabled": off,
         "TotalSlotCpus": free + taken,
         "Cpus": free,

@@ -11,7 +11,18 @@ from sharectl.check.slot_ad import saved_ads
 from sharectl.check.snippet_subject import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
-from tests.pool.start_cases import CASES, CORES, FORGED, GRACES, JOBS, OVER, Job, let_in, slots_in
+from tests.pool.start_cases import (
+    CASES,
+    CORES,
+    FORGED,
+    GRACES,
+    JOBS,
+    OVER,
+    Job,
+    copy,
+    let_in,
+    slots_in,
+)
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 LONG_AGO, SOON, LATER = "time() - 100000", "time() + 600", "time() + 3600"
@@ -33,6 +44,7 @@ IN_GRACE: Mapping[str, tuple[Mapping[str, str], bool]] = {
     "the plan has ended": ({**NOBODY_WAITS, "t1_MulticorePendingUntil": "time() - 1"}, True),
     "its end is unknown": ({**NOBODY_WAITS, "t1_MulticorePendingUntil": "undefined"}, True),
     "job_ctl has stopped": ({**NOBODY_WAITS, "t1_JobCtlTime": LONG_AGO}, True),
+    "an old copy of the ad": ({**NOBODY_WAITS, **copy(3000, 60)}, False),
     "the clock was set back since job_ctl ran": ({**NOBODY_WAITS, "t1_JobCtlTime": LATER}, True),
 }
 JOB = '"lhcb" asking for 1'

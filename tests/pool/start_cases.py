@@ -60,6 +60,8 @@ class Grace(NamedTuple):
     active: bool = False
     guards: bool = True
     """True where slots of multicore jobs are kept for such."""
+    dated: bool = True
+    """False where the ad's time is none by which job_ctl could be fresh."""
 
 
 class Slot(NamedTuple):
@@ -107,6 +109,12 @@ def slots_of(cores: Sequence[int], held: Sequence[object], matched_since: int = 
     }
 
 
+def copy(age_seconds: int, job_ctl_age_seconds: int) -> Attributes:
+    """Times of an ad that was made so long ago, after job_ctl had run so long before."""
+    made = f"time() - {age_seconds}"
+    return {"MyCurrentTime": made, "t1_JobCtlTime": f"{made} - {job_ctl_age_seconds}"}
+
+
 def without(attributes: Attributes, name: str) -> Attributes:
     return {**attributes, name: "undefined"}
 
@@ -118,6 +126,7 @@ NEEDED = (
     "t1_Targetcores",
     "t1_TargetUntil",
     "t1_JobCtlTime",
+    "MyCurrentTime",
     "t1_TargetActive",
     "t1_TargetAdmits",
 )
@@ -163,6 +172,12 @@ TARGETS: Mapping[str, Target] = {
     "run out": Target({**OVER, "t1_TargetUntil": "time() - 1"}),
     "job_ctl has stopped": Target({**OVER, "t1_JobCtlTime": LONG_AGO}),
     "job_ctl of the future": Target({**OVER, "t1_JobCtlTime": FUTURE}),
+    "an old copy of the ad": Target({**OVER, **copy(3000, 60)}, 56, 64, 64),
+    "an old copy of the ad, and job_ctl had stopped": Target({**OVER, **copy(3000, 2400)}),
+    "a copy that job_ctl has outrun": Target({**OVER, **copy(300, -295)}, 56, 64, 64),
+    "an old copy of a target that has run out": Target(
+        {**OVER, **copy(3000, 60), "t1_TargetUntil": "time() - 1"}
+    ),
     "text instead of lists": Target(
         {**OVER, "t1_Targetcores": '"56,8"', "t1_TargetGroups": '"alice,cms"'}
     ),
@@ -199,10 +214,12 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
         "over": Grace(latched("1", _OVER)),
         "not yet latched": Grace(latched("0", LONG_AGO), active=True),
         "not yet latched, nor the time": Grace(
-            latched("0", "undefined", MyCurrentTime="undefined"), active=True
+            latched("0", "undefined", MyCurrentTime="undefined"), active=True, dated=False
         ),
         "of the future": Grace(latched("1", FUTURE)),
-        "a copy of the ad of the future": Grace(latched("0", LONG_AGO, MyCurrentTime=FUTURE)),
+        "a copy of the ad of the future": Grace(
+            latched("0", LONG_AGO, MyCurrentTime=FUTURE), dated=False
+        ),
         "an old copy of the ad": Grace(latched("0", LONG_AGO, MyCurrentTime=_OVER)),
         "startd has just started": Grace(
             latched("1", "time() - 5", t1_WatchedTime="MY.t1_McRoomTime")
@@ -306,7 +323,7 @@ def let_in(job: Job, target: Target, grace: Grace, slot: Slot, way: str) -> bool
         return True
     partitionable = slot is PARTITIONABLE
     held = target.live if way == LIVE else target.cron
-    active = partitionable and target.cap is not None and held is not None
+    active = partitionable and grace.dated and target.cap is not None and held is not None
     meant = active and target.size == 1 and job.group == "cms"
     guarded = (partitionable and grace.active and not meant) or (
         slot.dynamic and slot.cores >= MULTICORE

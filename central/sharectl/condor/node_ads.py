@@ -42,27 +42,20 @@ def flag(ad: Any, name: str) -> Optional[bool]:
     return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
-def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
-    """Code of job_ctl in the ad at Unix time ``now``; None of a slot that publishes none.
+def code_of(ad: Any, stale_seconds: int) -> Optional[str]:
+    """Code of job_ctl in the ad; None of a slot that publishes none.
 
-    A run of job_ctl is stale if it was too long ago for START by the node's own clock when it last
-    sent its ad: how often ads are sent, and how well clocks agree, do not count. ``stale_seconds``
-    is for nodes that do not say. The time of the last run is set in the ad as if that had just been
-    sent, which `has_target` wants.
+    The age of the last run is that of START: by the ad's own time, which is the node's clock. How
+    often ads are sent, and how well clocks agree, do not count. ``stale_seconds`` is for nodes
+    without t1_JobCtlStaleSeconds.
     """
     code = text(evaluated(ad, "t1_JobCtlReason"))
     if code is None:
         return None
-    age = _as_if_just_sent(ad, "t1_JobCtlTime", now)
+    sent, ran_at = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "t1_JobCtlTime"))
     stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
-    return nodes.sharectls_own(code) if age < stale else nodes.STALE
-
-
-def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
-    """Age in seconds of a time in the ad when that was sent; the time is set for ``now``."""
-    age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, name), 0)
-    ad[name] = now - age
-    return age
+    is_fresh = 0 < sent < ran_at + stale
+    return nodes.sharectls_own(code) if is_fresh else nodes.STALE
 
 
 def has_target(ad: Any, now: int) -> bool:
@@ -80,14 +73,8 @@ def switched_off(ad: Any) -> tuple[str, ...]:
     return (*file, "knob") if flag(ad, "t1_Enabled") is False else file
 
 
-def in_grace(ad: Any, now: int) -> bool:
-    """Tells if START keeps single-core jobs out of the slot for the sake of multicore jobs.
-
-    In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets
-    t1_JobCtlTime: ask once.
-    """
-    if ad.get("t1_McGraceTime") is not None:
-        _as_if_just_sent(ad, "t1_McGraceTime", now)
+def in_grace(ad: Any) -> bool:
+    """Tells if START keeps single-core jobs out of the slot for the sake of multicore jobs."""
     name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
     return not switched_off(ad) and flag(ad, name) is True
 
@@ -99,7 +86,7 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
     target without one. The reason is a code of `sharectl.plan.nodes`; None where nothing was
     refused.
     """
-    code = code_of(ad, now, stale_seconds)
+    code = code_of(ad, stale_seconds)
     if code is None:
         return None, None
     refusal = None if code in nodes.QUIET or code in _NOTHING_PUBLISHED else code
@@ -194,7 +181,7 @@ def status_of(
     Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
     that should find some. ``stale_seconds`` is for nodes that do not say; see `code_of`.
     """
-    return counts_of(ads, codes_of(ads, now, stale_seconds, awaited), now, awaited)
+    return counts_of(ads, codes_of(ads, stale_seconds, awaited), now, awaited)
 
 
 def counts_of(
@@ -206,7 +193,7 @@ def counts_of(
         for ad in ads
         if text(evaluated(ad, "t1_JobCtlReason")) is not None
     ]
-    grace = [ad for ad in ads if in_grace(ad, now)]
+    grace = [ad for ad in ads if in_grace(ad)]
     switches = [switched_off(ad) for ad in ads]
     idle_cores: Counter[str] = Counter()
     for ad in ads:
@@ -228,15 +215,9 @@ def counts_of(
     }
 
 
-def codes_of(
-    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited
-) -> list[tuple[str, bool]]:
-    """Code of each slot, and whether it keeps a target away; parameters as of `status_of`.
-
-    It sets the time of the last run as if each ad had just been sent: ask once, and before
-    `has_target`.
-    """
-    return [_code(ad, now, stale_seconds, awaited) for ad in ads]
+def codes_of(ads: Sequence[Any], stale_seconds: int, awaited: Awaited) -> list[tuple[str, bool]]:
+    """Code of each slot, and whether it keeps a target away; parameters as of `status_of`."""
+    return [_code(ad, stale_seconds, awaited) for ad in ads]
 
 
 def _names(ad: Any) -> tuple[str, str]:
@@ -245,10 +226,10 @@ def _names(ad: Any) -> tuple[str, str]:
     return machine, machine.partition(".")[0]
 
 
-def _code(ad: Any, now: int, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
+def _code(ad: Any, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
     """Code of the slot, and whether it keeps a target away."""
     ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
-    code = code_of(ad, now, stale_seconds)
+    code = code_of(ad, stale_seconds)
     if code is None:
         installed = any(name in ad for name in _OF_THE_SNIPPET)
         return nodes.NEVER_RAN if installed else nodes.NOT_PUBLISHED, True

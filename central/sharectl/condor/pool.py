@@ -168,7 +168,6 @@ def nodes_of(
     for machine, slot_ads in sorted(by_machine.items()):
         if machine not in names:
             continue
-        # First: it sets the time of the last run as if the ad had just been sent.
         obeyed, refusal = node_ads.obedience_of_all(
             slot_ads, now, access.nodes.job_ctl_stale_seconds
         )
@@ -188,9 +187,7 @@ def nodes_of(
                 power_assumed=hs06 is None,
                 multicore_only=all(node_ads.flag(ad, "t1_MulticoreOnly") for ad in slot_ads),
                 several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
-                grace_cores=sum(
-                    node_ads.in_grace(ad, now) * _amount(ad, "Cpus") for ad in slot_ads
-                ),
+                grace_cores=sum(node_ads.in_grace(ad) * _amount(ad, "Cpus") for ad in slot_ads),
             )
         )
     return tuple(nodes)

@@ -139,24 +139,21 @@ def look_at_pool(
         )
         for constraint in constraints
     }
-    grace_ages = [_grace_age(ad) for ad in ads]
-    # It sets times in the ads as if these had just been sent: later looks want that.
-    daemons_of_slots = list(map(daemon_of, ads))
-    codes = codes_of(ads, now, stale_seconds, awaited)
+    codes = codes_of(ads, stale_seconds, awaited)
     slots = tuple(
         SlotLook(
             machine=_machine(ad),
-            daemon=daemon,
+            daemon=daemon_of(ad),
             code=code,
             refuses=refuses,
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=is_draining(ad),
             has_target=has_target(ad, now),
-            grace_age_seconds=grace_age,
+            grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
         )
-        for ad, daemon, (code, refuses), grace_age in zip(ads, daemons_of_slots, codes, grace_ages)
+        for ad, (code, refuses) in zip(ads, codes)
     )
     return {
         **counts_of(ads, codes, now, awaited),

@@ -164,7 +164,7 @@ def test_a_version_fits_within_its_series(
 
 
 def test_a_target_counts_by_what_start_goes_by() -> None:
-    young = "time() - MY.t1_JobCtlTime < 120 && MY.t1_Disabled =!= True"
+    young = "MY.MyCurrentTime - MY.t1_JobCtlTime < 120 && MY.t1_Disabled =!= True"
     now = int(classad2.ExprTree("time()").eval())
     # An ad of 400 s ago, of a job that had run 30 s before.
     ran: dict[str, Any] = {**TARGET, "t1_JobCtlTime": now - 430, "MyCurrentTime": now - 400}
@@ -176,8 +176,10 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
         as_ad(slot(**ran), t1_TargetActive="error"),
         as_ad(slot(t1_JobCtlTime=now - 150), t1_TargetActive="true"),
     ]
+    written = list(map(str, slots))
     targets = [status_of([ad], now, STALE_SECONDS)["with_target"] for ad in slots]
     assert targets == [1, 0, 0, 0, 0, 1]
+    assert list(map(str, slots)) == written, "an ad that is read stays as it is"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +188,7 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
         ({"t1_JobCtlTime": NOW - 89}, "ok"),
         ({"t1_JobCtlTime": NOW - 90}, STALE),
         ({"t1_JobCtlTime": "soon"}, STALE),
+        ({"MyCurrentTime": None}, STALE),
         # The collector has an ad of ten minutes ago, and the node's clock is an hour behind: it ran
         # in time.
         ({"t1_JobCtlTime": NOW - 4230, "MyCurrentTime": NOW - 4200}, "ok"),

@@ -173,4 +173,4 @@ def test_a_slot_is_in_grace_if_its_expression_says_so(
 ) -> None:
     ad = classad2.ClassAd({"Cpus": 9, **more})
     ad["MC_GRACE"] = classad2.ExprTree(expression)
-    assert nodes.in_grace(ad, NOW) is is_in_grace
+    assert nodes.in_grace(ad) is is_in_grace

@@ -49,7 +49,7 @@ def test_a_live_pool_knows_its_reserved_nodes(
 
 
 def test_slots_of_one_node_are_one_node() -> None:
-    ran = {"t1_JobCtlTime": NOW, "t1_JobCtlReason": "ok"}
+    ran = {"MyCurrentTime": NOW, "t1_JobCtlTime": NOW, "t1_JobCtlReason": "ok"}
     acts = {**ran, "t1_TargetActive": True, "t1_TargetSequence": 7, "Draining": True}
     refuses = {**ran, "t1_JobCtlReason": "unsigned"}
     (node,) = nodes(slot("wn-1.x", **refuses), slot("wn-1.x", **acts))
