@@ -23,6 +23,11 @@ Every run publishes all of these attributes:
 A group is the longest name, of --groups and of the plan, that AccountingGroup begins with; if there
 are no names its first part; else "other". The valid source with the highest sequence decides,
 unless a higher one was accepted before. Without a valid source the highest exit status decides.
+
+When what it publishes changes, the startd is to send the slot's ad at once, for the negotiator to
+see: a line "- update:true" asks for it. Some releases of HTCondor before 25.7.2 send no ad of a
+slot then. --update-program does it there, and needs WRITE for the user of this job. It leaves
+t1_UpdateTime in the ad.
 """
 
 import os
@@ -39,6 +44,7 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
     "--startd": ("", 0, 0, "name or address of a startd; empty: the startd that runs this job"),
     "--timeout-seconds": ("10", 1, 300, "time until this job ends and kills its children"),
+    "--update-program": ("", 0, 0, "condor_update_machine_ad, where HTCondor needs it: see below"),
     "--target-program": ("", 0, 0, "command in the place of target.py"),
     **dict.fromkeys(HANDED_ON.split(), ("", 0, 0, "handed to target.py: see below")),
 }
@@ -65,6 +71,7 @@ t1_JobCtlReason = "%s"
 t1_JobCtlTime = %d
 t1_SharectlVersion = "%s"
 """
+NEWS = "- update:true\n"
 TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
 HELD = (
     "PartitionableSlot =!= True && BackfillSlot =!= True "
@@ -193,15 +200,38 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
     """Argv of target.py for one source."""
     program = options["--target-program"].split() or [TARGET]
-    own = ("--startd", "--target-program")
+    own = ("--startd", "--target-program", "--update-program")
     items = [item for item in options.items() if item[1] and item[0] not in own]
     return [*program, *(word for item in items for word in item), "--source", source]
 
 
+def startd_of(options: "dict[str, str]") -> str:
+    """Name or address of the startd; its address is second in CONDOR_INHERIT."""
+    inherited = os.environ.get("CONDOR_INHERIT", "").split()[1:2]
+    return options["--startd"] or [*inherited, os.uname().nodename][0]
+
+
 def startd_command(options: "dict[str, str]") -> "list[str]":
-    """Argv of condor_status for the startd, whose address is second in CONDOR_INHERIT."""
-    startd = [*os.environ.get("CONDOR_INHERIT", "").split()[1:2], os.uname().nodename][0]
-    return [options["--condor-status"], "-direct", options["--startd"] or startd, "-af:V", *COLUMNS]
+    """Argv of condor_status for the startd."""
+    return [options["--condor-status"], "-direct", startd_of(options), "-af:V", *COLUMNS]
+
+
+def send_ads(options: "dict[str, str]", now: int) -> int:
+    """Exit status of having the startd send its ads, which it does a second later."""
+    command = [options["--update-program"], "-name", startd_of(options)]
+    try:
+        pipe, pipe_end = os.pipe()
+        os.write(pipe_end, b"t1_UpdateTime = %d\n\n" % now)
+        os.close(pipe_end)
+        os.dup2(pipe, 0)
+        os.set_inheritable(0, True)  # noqa: FBT003  # it is the pipe if HTCondor gave no descriptor 0
+        end = time.monotonic() + int(options["--timeout-seconds"])
+        fault: object = gather({"": start(command)}, end)[""][0]
+    except OSError as error:
+        fault = error
+    if fault:
+        complain("not-sent", "%s: %s" % (command[0], fault))
+    return 75 if fault else 0
 
 
 def become(argv: "list[str]") -> None:
@@ -339,7 +369,7 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     )
     if sequence > accepted and not written:
         status, code, values = REASONS["no-state"][0], "no-state", [values[0], *NOTHING]
-    news = "- update:true\n" if written and last != before else ""
+    news = NEWS if written and last != before else ""
     return status, AD % (*values, code, now, VERSION) + news
 
 
@@ -358,6 +388,8 @@ def main(argv: "list[str]") -> int:
         become([TARGET, *argv])
     status, text = run(options, problems, int(time.time()))
     os.write(1, text.encode())
+    if text.endswith(NEWS) and options["--update-program"]:
+        status = send_ads(options, int(time.time())) or status
     return status
 
 

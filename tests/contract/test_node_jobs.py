@@ -173,7 +173,8 @@ def test_a_code_means_one_exit_status_in_all_programs() -> None:
 
 
 def test_target_py_takes_all_options_that_job_ctl_hands_on() -> None:
-    assert {*job_ctl.OPTIONS} - {"--startd", "--target-program"} == {*target.OPTIONS}
+    own = {"--startd", "--target-program", "--update-program"}
+    assert {*job_ctl.OPTIONS} - own == {*target.OPTIONS}
 
 
 INSTALLED = sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python"))
@@ -280,3 +281,23 @@ def test_a_limit_that_allows_no_process_lets_jobs_in(job: ModuleType) -> None:
     limited = ("sh", "-c", 'ulimit -n 4; exec "$@"', "sh", sys.executable, "-I", "-S")
     ran = outcome(job, command=limited)
     assert (ran.status, ran.reason, ran.lets_jobs_in) == (1, "internal-error", True)
+
+
+@pytest.mark.parametrize("script", ["", "exit 1", "rm -f $0; exec sleep 600"])
+@pytest.mark.parametrize("descriptors", ["", "<&-"])
+def test_the_startd_is_asked_to_send_its_ads_once_the_target_has_changed(
+    script: str, descriptors: str, tmp_path: Path
+) -> None:
+    """HTCondor 23.9.6 starts STARTD_CRON jobs without descriptor 0."""
+    program = shell_tool(tmp_path / "update", f'echo "$@" >>{tmp_path}/asked; cat >&2; {script}')
+    argv = [*arguments(job_ctl, tmp_path), "--update-program", program, "--timeout-seconds", "2"]
+    argv += ["--startd", "<127.0.0.1:9>"]
+    command = ("sh", "-c", f'exec "$@" {descriptors}', "sh", sys.executable, "-I", "-S")
+    runs = [completed(job_ctl, *argv, command=command) for _ in range(2)]
+    assert (tmp_path / "asked").read_text() == "-name <127.0.0.1:9>\n", "by the first run alone"
+    assert [run.stdout.endswith(NEWS.encode()) for run in runs] == [True, False]
+    assert [run.returncode for run in runs] == [75 if script else 0, 0]
+    ad, _, complaint = runs[0].stderr.decode().partition("\n\n")
+    assert abs(int(classad2.parseOne(ad)["t1_UpdateTime"]) - time.time()) < DEADLINE_SECONDS
+    assert complaint.startswith("job_ctl.py: not-sent: " if script else "")
+    assert bool(complaint) == bool(script)
