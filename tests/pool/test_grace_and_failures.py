@@ -142,6 +142,8 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
 # ---- missing, stale, broken
 
 TARGET_SECONDS, SLACK_SECONDS = 40, 30
+STALE = "wn-009"
+"""Its target would be valid for long, and job_ctl is soon stale."""
 
 
 def stays_as_it_is(_box: Box, _node: str) -> None:
@@ -165,12 +167,14 @@ FAILURES = {
     "wn-004": (becomes("#!/bin/sh\nexit 1\n"), "ok"),
     "wn-005": (becomes(SILENT), "ok"),
     "wn-006": (becomes("#!/bin/sh\nexec sleep 600\n"), "ok"),
+    STALE: (becomes(SILENT), "ok"),
 }
 
 
 def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> None:
     for node in FAILURES:
-        box.write_config(host(node), "SHARECTL_GRACE_SECONDS = 0\n")
+        stale = "SHARECTL_JOB_CTL_STALE_SECONDS = 20\n" if node == STALE else ""
+        box.write_config(host(node), f"SHARECTL_GRACE_SECONDS = 0\n{stale}")
         box.reconfig(host(node))
     # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
     # refused here (docs/method.md).
@@ -182,9 +186,12 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
 
     until = int(time.time()) + TARGET_SECONDS
     for node in FAILURES:
-        publish(box, node, until, f"{HELD_BACK} 0 {HELPED} {CORES}")
+        end = until + VALID_SECONDS if node == STALE else until
+        publish(box, node, end, f"{HELD_BACK} 0 {HELPED} {CORES}")
     box.wait_until(
-        lambda: known(box, FAILURES, f"t1_TargetUntil == {until}"), TARGET_SECONDS, "all targets"
+        lambda: known(box, FAILURES, f"t1_TargetUntil >= {until} && t1_TargetActive"),
+        TARGET_SECONDS,
+        "all targets",
     )
     for node in FAILURES:
         submit(box, node, "held", 1)
@@ -199,7 +206,7 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
         start = started(box, node, "held")
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
         # A refused file ends a target at once; otherwise jobs are held back until its end.
-        least = broken_at if reason == "malformed" else until
+        least = broken_at if reason == "malformed" or node == STALE else until
         assert start >= least - 1, f"{node}: had no target to outlive"
     for node, (_fault, reason) in FAILURES.items():
         box.wait_until(
