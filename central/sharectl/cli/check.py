@@ -191,7 +191,7 @@ def _pool(arguments: argparse.Namespace) -> int:
     return 1 if has_errors(report.findings) else 0
 
 
-def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plugin.Figure]]:
+def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plugin.Perfdata]]:
     """Report of the pool without the checks to ignore, and figures for graphs."""
     from sharectl.check.pool import check, look_of, without_bindings
     from sharectl.check.pool_subject import PoolSubject
@@ -251,7 +251,7 @@ def _of(finding: Finding) -> Iterator[str]:
         yield printable(f"do: {finding.remedy}", _SHOWN_CHARACTERS)
 
 
-def _plugin(report: PoolReport, figures: dict[str, plugin.Figure]) -> tuple[int, list[str]]:
+def _plugin(report: PoolReport, figures: dict[str, plugin.Perfdata]) -> tuple[int, list[str]]:
     """Exit code and lines of a plugin; checks stand in the order of causes."""
     from sharectl.check.pool import STATES
 
@@ -262,7 +262,7 @@ def _plugin(report: PoolReport, figures: dict[str, plugin.Figure]) -> tuple[int,
     first = details[0] if details else f"{counted(counts['ok'], 'check')} ok"
     levels = Counter(STATES[finding.level] for finding in worst_first[1:])
     others = ", ".join(f"{number} more {state}" for state, number in levels.items())
-    numbers = {state: plugin.Figure(counts[state]) for state in _STATES[:-1]}
+    numbers = {state: plugin.Perfdata(counts[state]) for state in _STATES[:-1]}
     return code, plugin.plugin_lines(code, first, others, details, {**numbers, **figures})
 
 

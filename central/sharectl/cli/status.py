@@ -109,21 +109,21 @@ def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     first = seen.problems[0] if seen.problems else "no problem"
     others = f"{counted(len(seen.problems) - 1, 'other problem')}" if seen.problems[1:] else ""
     details = [*seen.problems, *(f"warning: {warning}" for warning in seen.warnings)]
-    figures = {"problems": plugin.Figure(len(seen.problems), critical=0)}
+    figures = {"problems": plugin.Perfdata(len(seen.problems), critical=0)}
     figures |= figures_of(seen.status, config)
     return code, plugin.plugin_lines(code, first, others, details, figures)
 
 
-def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Figure]:
+def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Perfdata]:
     """Figures for graphs of a monitor; without unknown ones."""
-    figures: dict[str, plugin.Figure] = {}
+    figures: dict[str, plugin.Perfdata] = {}
     if status["last_cycle"] and "taken_at" in status["last_cycle"]:
         age, validity = status["now"] - status["last_cycle"]["taken_at"], config.validity_seconds
         # As the check `timer` has it.
-        figures["last_cycle_age_seconds"] = plugin.Figure(age, 2 * validity // 3, validity)
+        figures["last_cycle_age_seconds"] = plugin.Perfdata(age, 2 * validity // 3, validity)
     for name in ("slots", "with_target"):
         if name in status["nodes"]:
-            figures[name] = plugin.Figure(status["nodes"][name])
+            figures[name] = plugin.Perfdata(status["nodes"][name])
     return figures
 
 

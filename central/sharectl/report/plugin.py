@@ -16,7 +16,7 @@ _DETAIL_CHARACTERS = 600
 _MOST_DETAILS = 50
 
 
-class Figure(NamedTuple):
+class Perfdata(NamedTuple):
     """Number for graphs, with the values above which it counts as warning and critical."""
 
     value: int
@@ -25,7 +25,7 @@ class Figure(NamedTuple):
 
 
 def plugin_lines(
-    code: int, first: str, others: str, details: Sequence[str], figures: Mapping[str, Figure]
+    code: int, first: str, others: str, details: Sequence[str], figures: Mapping[str, Perfdata]
 ) -> list[str]:
     """Lines of a plugin.
 
@@ -47,7 +47,7 @@ def plugin_lines(
     return [f"{line} | {data}" if data else line, *shown]
 
 
-def _perfdata(name: str, figure: Figure) -> str:
+def _perfdata(name: str, figure: Perfdata) -> str:
     unit = "s" if name.endswith("_seconds") else ""
     bounds = ["" if bound is None else str(bound) for bound in figure[1:]]
     return ";".join([f"{name}={figure.value}{unit}", *bounds]).rstrip(";")
