@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -129,6 +130,23 @@ class Source:
 
 
 @dataclass(frozen=True)
+class ClosedTo:
+    """Waiting jobs of a group that a node refuses, whatever cores and memory are free there."""
+
+    group: str
+    sizes: tuple[int, ...]
+    """Cores that they request."""
+    clause: str
+    """Part of the node's START, or of the jobs' Requirements, that is not true."""
+
+
+@lru_cache(maxsize=1024)
+def _kinds_of(closed: tuple[ClosedTo, ...]) -> frozenset[Kind]:
+    """All kinds; many nodes are closed to the same ones."""
+    return frozenset((jobs.group, cores) for jobs in closed for cores in jobs.sizes)
+
+
+@dataclass(frozen=True)
 class Node:
     """An execute point as the collector knows it."""
 
@@ -155,6 +173,17 @@ class Node:
     """Whether it has several partitionable slots, each of which would compare its own cores."""
     grace_cores: int = 0
     """Idle cores that grace keeps for multicore jobs."""
+    closed: tuple[ClosedTo, ...] = ()
+    """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
+
+    @property
+    def closed_kinds(self) -> frozenset[Kind]:
+        """Kinds of ``closed``."""
+        return _kinds_of(self.closed)
+
+    def admits(self, kind: Kind) -> bool:
+        """True unless it is closed to jobs of that kind."""
+        return not self.closed or kind not in self.closed_kinds
 
 
 @dataclass(frozen=True)
@@ -337,7 +366,7 @@ class PoolConfig:
     """Schedds that must answer, beside all that the collector knows."""
     demand: str = setting("placeable", choices=("placeable", "pending"))
     """`placeable` ignores pending jobs that no node could run, were it empty; `pending` counts
-    all."""
+    all, and takes all nodes for open (docs/plans.md)."""
     collector_deadline_seconds: float = setting(20.0, above=0, most=3600)
     """Time for the collector."""
     schedd_deadline_seconds: float = setting(60.0, above=0, most=3600)

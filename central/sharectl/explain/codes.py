@@ -26,6 +26,7 @@ CHANGES = {
     "controlled": "nodes are under control",
     "not-reserved": "nodes are not reserved",
     "not-draining": "nodes are not being drained",
+    "open": "START of nodes lets the waiting jobs in",
     "obeying": "nodes act on their targets",
     "answering": "the silent sources answer",
     "enabled": "sharectl is enabled",

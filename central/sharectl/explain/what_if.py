@@ -44,6 +44,7 @@ SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "controlled": ("under control (nodes.controlled)", {"controlled": True}),
     "not-reserved": ("not reserved (nodes.reserved)", {"reserved": False}),
     "not-draining": ("not being drained", {"draining": False}),
+    "open": ("open to the waiting jobs", {"closed": ()}),
     "obeying": ("acting on targets", {"refusal": None, "obeyed_sequence": 2**62}),
 }
 """Code -> condition of nodes, fields of `Node` that meet it."""
@@ -378,6 +379,7 @@ def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
         "controlled": not node.controlled,
         "not-reserved": node.reserved,
         "not-draining": node.draining,
+        "open": bool(node.closed),
         "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
     }
     return [code for code in SWITCHES if changes[code]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache, partial
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
-from sharectl.model import Kind, PendingJobs
+from sharectl.model import Kind, Node, PendingJobs
 from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option
 from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
@@ -123,6 +124,19 @@ def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) ->
     return sizes
 
 
+def sizes_on(
+    waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]
+) -> Callable[[Node], Mapping[int, Size]]:
+    """Function of a node: as `sizes_of`, without jobs to which it is closed."""
+
+    @cache
+    def without(closed: AbstractSet[Kind]) -> Mapping[int, Size]:
+        admitted = {kind: jobs for kind, jobs in waiting.items() if kind not in closed}
+        return sizes_of(admitted, deficit_hs06)
+
+    return lambda node: without(node.closed_kinds)
+
+
 def freed_cores(
     here: NodeCores, group: str, sizes: Mapping[int, Size], excess_hs06: float, block_cores: int
 ) -> dict[int, int]:
@@ -156,10 +170,11 @@ def new_options(
     block_cores: int,
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
-    sizes = sizes_of(budgets.waiting, budgets.deficit_hs06)
+    sizes_at = sizes_on(budgets.waiting, budgets.deficit_hs06)
     freed: dict[Place, int] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
+            sizes = sizes_at(here.node)
             most = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
             for size, cores in most.items():
                 freed[name, group, size] = cores
@@ -186,7 +201,8 @@ def new_options(
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
         wait = partial(wait_for, name, whose_cores(group, size))
         option = option_of(nodes[name], (group, cap, size), wait, prices, freed_cores=cores)
-        if option.value > 0 and option.memory_mib >= sizes[size].least_mib:
+        least_mib = sizes_at(nodes[name].node)[size].least_mib
+        if option.value > 0 and option.memory_mib >= least_mib:
             options.append(option)
     return options
 

@@ -165,6 +165,12 @@ def look_at_blocks(
 ) -> BlockLook:
     """Blocks of the targets that stand, with the memory of the cycle before."""
     blocks, taken, takers = _followed(memory, standing, snapshot.taken_at, nodes, now)
+    # No job comes to a closed node: that tells nothing of the jobs.
+    blocks = {
+        target: block
+        for target, block in blocks.items()
+        if nodes[target.node].node.admits(target.kind)
+    }
     pauses = _paused_at(now, memory.back_offs)
     failed = {
         target: block

@@ -41,6 +41,7 @@ REASONS = {
     "no-group-under": "no group under its share has waiting jobs that a target could help",
     "no-node": "the group over its share holds no block of cores on a controlled node",
     "no-fit": "no controlled node could give any waiting job its cores and memory",
+    "closed": "the nodes that could give cores are closed to the waiting jobs",
     "error-below-node": "the smaller error is not worth one node's block of cores",
     "output-below-node": "the controllers' outputs are not worth one node's block of cores",
     "not-worth": "cores would idle longer than the moved power is worth (control.horizon_seconds)",
@@ -69,6 +70,7 @@ NODE_REASONS = {
     "reserved": "it is reserved (nodes.reserved)",
     "several-slots": "its partitionable slots would each compare their own cores with the cap",
     "draining": "it is being drained",
+    "closed": "its START, or the jobs' Requirements, keep out all jobs that wait for help",
     "absent": "the collector does not know it any more",
     "not-obeying": "it has not acted on its target in time",
     "refused": "it refuses what is published",
@@ -189,7 +191,9 @@ def decide(
     may_stay = [
         stood
         for stood in _of_groups(standing, config.pledge_hs06)
-        if stood.target.node in free and stood.target not in look.given_back
+        if stood.target.node in free
+        and stood.target not in look.given_back
+        and free[stood.target.node].node.admits(stood.target.kind)
     ]
     situation = Situation(
         groups=groups,

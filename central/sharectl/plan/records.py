@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,6 +10,7 @@ from math import floor, log10
 from typing import NamedTuple, Optional
 
 from sharectl.model import (
+    ClosedTo,
     GroupControl,
     JobWaits,
     Kind,
@@ -77,6 +79,8 @@ class NodeRecord:
     draining: bool = False
     multicore_only: bool = False
     """Whether its START takes no single-core job (t1_MulticoreOnly)."""
+    closed: tuple[ClosedTo, ...] = ()
+    """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
 
     @property
     def idle_cores(self) -> int:
@@ -140,6 +144,7 @@ OF_NODE = (
     "reserved",
     "draining",
     "multicore_only",
+    "closed",
 )
 """Fields of `sharectl.model.Node` that records keep."""
 
@@ -209,6 +214,7 @@ GROUP_REASONS: Mapping[str, str] = {
     "no-taker": "over its share, and no group under its share has jobs that a target could help",
     "no-cores": "over its share, without cores on nodes that may have targets",
     "no-fit": "its waiting jobs fit on no node that may have a target",
+    "closed": "under its share, and all nodes that may have targets are closed to its waiting jobs",
     "given-up": "its jobs did not come to free cores: nodes are left alone for a time",
     "probing": "its jobs must first take some of the free cores",
     "too-small": "its error, or the other group's, is not worth a target's cores",
@@ -224,6 +230,7 @@ _BY_PLAN = {
     "disabled": "no-plan",
     "no-fit": "no-fit",
     "no-node": "no-fit",
+    "closed": "no-fit",
     "error-below-node": "too-small",
     "output-below-node": "too-small",
     "not-worth": "not-worth",
@@ -235,6 +242,7 @@ _ROOM = frozenset({"max-nodes", "max-target-share", "max-changed-nodes"})
 _LEFT_OUT = frozenset(
     {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
 )
+"""Reasons of nodes that may have no target, whoever waits."""
 
 
 def group_reasons(
@@ -246,7 +254,11 @@ def group_reasons(
 ) -> dict[str, GroupReason]:
     """Group -> its reason after a cycle; ``plan`` is None while sharectl is disabled."""
     targets = [node.target for node in nodes if node.target is not None]
-    held = {jobs.group for node in nodes if node.reason not in _LEFT_OUT for jobs in node.held}
+    able = [node for node in nodes if node.reason not in _LEFT_OUT]
+    held = {jobs.group for node in able if node.reason != "closed" for jobs in node.held}
+    closed = Counter(
+        (jobs.group, cores) for node in able for jobs in node.closed for cores in jobs.sizes
+    )
     node_reasons = {node.reason for node in nodes}
     plan_reason, limits = (plan.reason, plan.limits) if plan else ("disabled", ())
     waiting = [jobs for jobs in pending if jobs.jobs > 0]
@@ -257,6 +269,7 @@ def group_reasons(
         helping = [target for target in targets if is_within(target.helped, group)]
         holding = [target for target in targets if is_within(target.held_back, group)]
         own = [jobs for jobs in waiting if is_within(jobs.group, group)]
+        kinds = {jobs.kind for jobs in own if jobs.placeable}
         applies = (
             ("helped-and-held-back", helping and holding),
             ("helped", helping),
@@ -264,9 +277,10 @@ def group_reasons(
             ("no-plan", _BY_PLAN.get(plan_reason) == "no-plan"),
             ("no-output", not (under or over)),
             ("no-demand", under and not own),
-            ("not-placeable", under and not any(jobs.placeable for jobs in own)),
+            ("not-placeable", under and not kinds),
+            ("closed", under and able and all(closed[kind] == len(able) for kind in kinds)),
             ("no-giver", under and plan_reason == "no-group-over"),
-            ("no-taker", over and plan_reason in ("no-group-under", "given-up")),
+            ("no-taker", over and plan_reason in ("no-group-under", "given-up", "closed")),
             ("no-cores", over and not any(is_within(name, group) for name in held)),
             ("given-up", under and "given-up" in (plan_reason, *node_reasons)),
             ("probing", under and "probing" in node_reasons),

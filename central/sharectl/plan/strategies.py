@@ -7,10 +7,10 @@ With ``many`` each group over its share can give to each under it, a node to one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import accumulate
 from math import ceil, fsum, inf
 from typing import Callable, Optional
@@ -23,6 +23,7 @@ from sharectl.plan.candidates import (
     new_options,
     option_of,
     sizes_of,
+    sizes_on,
     waiting_jobs,
     whose_cores,
 )
@@ -64,6 +65,26 @@ class Situation:
     look: BlockLook = NOT_LOOKED
     """Blocks of cores that stand free."""
 
+    @cached_property
+    def closed_kinds(self) -> frozenset[Kind]:
+        """Kinds of jobs to which every node is closed."""
+        closed = [here.node.closed_kinds for here in self.nodes.values() if here.node.closed]
+        everywhere = bool(closed) and len(closed) == len(self.nodes)
+        return frozenset.intersection(*closed) if everywhere else frozenset()
+
+    def closed_places(self, kinds: AbstractSet[Kind]) -> frozenset[tuple[str, int, str]]:
+        """Groups and sizes of ``kinds``, and nodes that are closed to them."""
+        return frozenset(
+            (*kind, name)
+            for name, here in self.nodes.items()
+            if here.node.closed
+            for kind in here.node.closed_kinds & kinds
+        )
+
+    def closed_to_all(self) -> Wanted:
+        """No target, because every node is closed to the jobs that wait."""
+        return Wanted("closed", reasons=lambda: dict.fromkeys(self.nodes, "closed"))
+
     def due_cores(self, target: Target) -> int:
         """Cores that the held-back group has above the cap."""
         return max(0, self.nodes[target.node].held_cores[target.held_back] - target.cap_cores)
@@ -100,20 +121,25 @@ def one_pair(situation: Situation) -> Wanted:
         sizes = [size for size in control.error.usage.demand_by_cores if size <= block]
         if control.output_hs06 < 0 and sizes:
             helpable[control.group, max(sizes)] = control
-    kinds = helpable.keys() - look.left_alone_kinds
+    tried = helpable.keys() - look.left_alone_kinds
+    kinds = tried - situation.closed_kinds
     if not kinds:
-        return Wanted("given-up" if helpable else "no-group-under")
+        nowhere = Wanted("given-up" if helpable else "no-group-under")
+        return situation.closed_to_all() if tried else nowhere
     kind = min(kinds, key=lambda kind: (helpable[kind].output_hs06, kind))
     under, request = helpable[kind], kind[1]
     pair = (over.group, under.group)
     held = {name: here.held_cores[over.group] for name, here in nodes.items()}
     alone = {node for *other, node in look.left_alone if tuple(other) == kind}
+    closed = {name for *_, name in situation.closed_places({kind})}
+    shut = dict.fromkeys(closed, "closed")
     able = sorted(
-        (name for name, cores in held.items() if cores >= block and name not in alone),
+        (name for name, cores in held.items() if cores >= block and name not in alone | closed),
         key=lambda name: (-held[name], name),
     )
     if not able:
-        return Wanted("given-up" if alone else "no-node", pair=pair)
+        none = "closed" if any(held[name] >= block for name in closed) else "no-node"
+        return Wanted("given-up" if alone else none, pair=pair, reasons=lambda: shut)
     targets = [stood.target for stood in situation.standing]
     kept = [target for target in targets if target.node in situation.young]
     affordable = _affordable_nodes(able, over, under, request, situation, kept)
@@ -124,14 +150,14 @@ def one_pair(situation: Situation) -> Wanted:
     chosen = {t.node for t in kept if (t.held_back, t.helped) == pair} | {*affordable} - {*later}
     if not chosen:
         if set(able) <= situation.young:
-            return Wanted("no-room", pair=pair)
+            return Wanted("no-room", pair=pair, reasons=lambda: shut)
         # Either the errors are not worth a block, or the controllers' outputs are not.
         power = min(nodes[name].node.hs06_per_core for name in able)
         least_hs06 = block * power - ROUNDING_HS06
         outputs_hs06 = min(over.output_hs06, -under.output_hs06)
         errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
         too_small = "output" if outputs_hs06 < least_hs06 <= errors_hs06 else "error"
-        return Wanted(f"{too_small}-below-node", pair=pair)
+        return Wanted(f"{too_small}-below-node", pair=pair, reasons=lambda: shut)
     return Wanted(
         "targets",
         tuple(
@@ -141,7 +167,7 @@ def one_pair(situation: Situation) -> Wanted:
         ),
         pair,
         (LimitNote("probing", len(later)),) if later else (),
-        reasons=lambda: dict.fromkeys(later, "probing"),
+        reasons=lambda: {**shut, **dict.fromkeys(later, "probing")},
     )
 
 
@@ -180,22 +206,23 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     outputs = {control.group: control.output_hs06 for control in situation.groups}
     excess = {group: output for group, output in outputs.items() if output > 0}
     deficit = {group: -output for group, output in outputs.items() if output < 0}
-    look, waiting = situation.look, waiting_jobs(situation.snapshot.pending, deficit)
-    reason = "no-group-under" if excess else "no-group-over"
-    if waiting and excess and look.left_alone_kinds.issuperset(waiting):
-        reason = "given-up"
-    waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
+    look, (waiting, reason) = situation.look, _to_help(situation, excess, deficit)
     prices = for_the_furthest_under(assigning, deficit, waiting)
     stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
+    closed = situation.nodes if reason == "closed" else ()
     before = Wanted(
         reason,
-        reasons=lambda: {target.node: "released" for target in stood},
+        reasons=lambda: {
+            **dict.fromkeys(closed, "closed"),
+            **{target.node: "released" for target in stood},
+        },
         waits={target: option.wait for target, option in stood.items()},
     )
     if not waiting or not (excess or stood):
         return before
     working = [stood[old.target] for old in situation.standing if not _fulfilled(old, situation)]
-    budgets = Budgets(excess, deficit, waiting, situation.room, look.left_alone)
+    apart = look.left_alone | situation.closed_places(waiting.keys())
+    budgets = Budgets(excess, deficit, waiting, situation.room, apart)
     bounded = replace(budgets, waiting=_bounded(waiting, look, working))
     free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
     fixed = _going_on((old for old in working if old.node not in free), bounded, prices)
@@ -216,16 +243,29 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
         later = [choice.option.node for choice in filled(options, unbounded, choices)]
         later = later[len(choices) :]
-    sizes = sizes_of(waiting, dict.fromkeys(deficit, inf))
 
     @cache
     def fits() -> dict[str, str]:
-        return {name: _fit(here, excess.keys(), sizes) for name, here in situation.nodes.items()}
+        return dict(_fits(situation.nodes, excess.keys(), waiting))
 
     if not (fixed or choices) and excess:
         reason = _why_none(fits(), free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     return _wanted(before, reason, (fixed, choices), fits, later)
+
+
+def _to_help(
+    situation: Situation, excess: Collection[str], deficit: Collection[str]
+) -> tuple[dict[Kind, Jobs], str]:
+    """Jobs that targets may be for, and the reason for no target if there are none."""
+    waiting = waiting_jobs(situation.snapshot.pending, deficit)
+    reason = "no-group-under" if excess else "no-group-over"
+    without = {"given-up": situation.look.left_alone_kinds, "closed": situation.closed_kinds}
+    for code, kinds in without.items():
+        if waiting and excess and kinds.issuperset(waiting):
+            reason = code
+        waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in kinds}
+    return waiting, reason
 
 
 def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -> Option:
@@ -330,7 +370,8 @@ def _wanted(
     waits = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     targets = tuple(waits)
     pairs = {(target.held_back, target.helped) for target in targets}
-    codes = {FITS: "not-needed" if targets else "no-call", HELD: "no-fit", SMALL: "no-fit"}
+    codes = {FITS: "not-needed" if targets else "no-call"}
+    codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
 
     def reasons() -> dict[str, str]:
         return {
@@ -354,6 +395,20 @@ def _wanted(
 FITS, HELD, SMALL = "fits", "held", "small"
 """A group over its share holds there what a waiting job needs; its cores, and not the memory; no
 waiting job would fit if the node were empty."""
+CLOSED, SHUT = "closed", "shut"
+"""Of a node that is closed to all waiting jobs: it would fit, or it would not fit either."""
+
+
+def _fits(
+    nodes: Mapping[str, NodeCores], over: AbstractSet[str], waiting: Mapping[Kind, Jobs]
+) -> Iterator[tuple[str, str]]:
+    """Each node, and the best that jobs which wait would find there."""
+    lacking = dict.fromkeys((group for group, _ in waiting), inf)
+    sizes_at, every = sizes_on(waiting, lacking), sizes_of(waiting, lacking)
+    for name, here in nodes.items():
+        sizes = sizes_at(here.node)
+        fit = _fit(here, over, sizes or every)
+        yield name, fit if sizes else CLOSED if fit == FITS else SHUT
 
 
 def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
@@ -382,6 +437,8 @@ def _why_none(
 ) -> str:
     """One of `sharectl.plan.plan.REASONS`; ``free``: nodes whose target need not stay."""
     kinds = set(fits.values())
+    if FITS not in kinds and CLOSED in kinds:
+        return "closed"
     if FITS not in kinds:
         return "no-fit" if HELD in kinds or kinds == {SMALL} else "no-node"
     able = [here for name, here in free.items() if fits[name] == FITS]
@@ -405,6 +462,7 @@ def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:
         for kind, jobs in budgets.waiting.items()
         for sizes in [sizes_of({kind: jobs}, budgets.deficit_hs06)]
         for here in nodes
+        if here.node.admits(kind)
         for group, hs06 in budgets.excess_hs06.items()
         for cores in freed_cores(here, group, sizes, hs06, 1).values()
     )
