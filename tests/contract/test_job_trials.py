@@ -11,6 +11,7 @@ import classad2
 import htcondor2
 import pytest
 
+from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.condor.job_trials import (
     JobShape,
@@ -21,7 +22,6 @@ from sharectl.condor.job_trials import (
     ask_both,
     asking,
     kinds,
-    row_of,
     shapes_of,
     tried,
 )

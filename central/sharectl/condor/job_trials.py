@@ -19,19 +19,22 @@ from functools import lru_cache, partial
 from math import floor, log
 from typing import Any, Callable, NamedTuple, Optional
 
+from sharectl.condor.ad_rows import (
+    FUNCTIONS,
+    LITERAL,
+    Row,
+    clauses_of,
+    names_reached,
+    resources_of,
+    row_of,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of, whole
+from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.empty_slots import RESOURCES, emptied
-from sharectl.condor.expressions import (
-    MY,
-    TARGET,
-    Clause,
-    clauses,
-    code_of,
-    references,
-    words_of_text,
-)
+from sharectl.condor.empty_slots import emptied
+from sharectl.condor.expressions import code_of, words_of_text
 from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
@@ -41,6 +44,8 @@ from sharectl.condor.schedd_jobs import (
     counted_jobs,
     kind_of,
 )
+from sharectl.model import OTHER, ClosedTo
+from sharectl.model import Kind as GroupKind
 
 MOST_ROWS = 4000
 """Of the answer of a schedd; jobs beyond count as before."""
@@ -50,6 +55,8 @@ MOST_MEMORY_BYTES = 2**28
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
 SHAPE_SECONDS = 1.0
+CLOSED_SECONDS = 2.0
+"""Processor time after which nodes count as open to kinds of jobs that were not looked at yet."""
 MOST_CULPRITS = 5
 """Shapes that may end the process of a trial before the rest is left untried."""
 MOST_VIEWS = 50
@@ -67,7 +74,9 @@ _AT_LEAST = re.compile(
     re.IGNORECASE,
 )
 """Usual conditions, to which an empty slot is as good as a partly free one."""
-_OF_ANY_SLOT = ("Requirements", "WithinResourceLimits", "MachineResources")
+_OF_ANY_SLOT = (
+    "Requirements", "WithinResourceLimits", "MachineResources", "Machine", "MyCurrentTime"
+)  # fmt: skip
 _ATTRIBUTES = "AutoClusterAttrs"
 """Attribute of a job: names of those by which its negotiator tells jobs apart."""
 _PARALLEL = 11
@@ -79,13 +88,9 @@ _REQUEST = re.compile(r"request(\w+)", re.ASCII)
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 _UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP = range(5)
-_LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
 _NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
 _STEP = 1.03
 """Numbers from 1000 on within about this ratio make no kinds of slots."""
-_FUNCTION_NAMES = "time random eval currenttime daytime formattime abstime usermap userhome"
-_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
-"""Functions of the moment; the last two read files of the machine that they are evaluated on."""
 _MOMENTARY_NAMES = """
     clockmin clockday mycurrenttime lastheardfrom updatesequencenumber state activity
     enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
@@ -93,15 +98,15 @@ _MOMENTARY_NAMES = """
     totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
     totalvirtualmemory isowner mc_grace availablegpus
 """
-_MOMENTARY = _FUNCTIONS.union(_MOMENTARY_NAMES.split())
+_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
 _PREFIXES = """
     child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
 """
 _MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
 _POWER = "t1_wn_hs06"
 
-Row = Mapping[str, str]
-"""Attributes of an ad, in lower case -> expression."""
+Closed = Mapping[str, tuple[ClosedTo, ...]]
+"""Machine -> kinds of jobs to which it is closed."""
 
 Look = Callable[[Sequence[str]], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes."""
@@ -136,6 +141,8 @@ class Trial(NamedTuple):
     unplaceable: tuple[JobShape, ...] = ()
     untried: Optional[str] = None
     """Why pending jobs, or some of them, were not tried; None if all were."""
+    closed: Mapping[str, tuple[ClosedTo, ...]] = {}
+    """Machine -> kinds of jobs to which it is closed, see `sharectl.condor.closed_nodes`."""
 
 
 # ---- jobs
@@ -215,8 +222,16 @@ def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
 # ---- trial
 
 
-def tried(look: Look, answers: Sequence[Answer], deadline_seconds: float = TRIAL_SECONDS) -> Trial:
-    """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots."""
+def tried(
+    look: Look,
+    answers: Sequence[Answer],
+    deadline_seconds: float = TRIAL_SECONDS,
+    group_of: Callable[[Optional[str]], str] = lambda _: OTHER,
+) -> Trial:
+    """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots.
+
+    ``group_of`` returns the configured group of an AccountingGroup.
+    """
     queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
     every = [shape for queue in queues for shape in queue.shapes]
     alike: dict[str, list[JobShape]] = {}
@@ -226,8 +241,11 @@ def tried(look: Look, answers: Sequence[Answer], deadline_seconds: float = TRIAL
             alike.setdefault(shape.ad, []).append(shape)
     attributes = [queue.attributes for queue in queues if queue.attributes is not None]
     of_jobs = frozenset.intersection(*attributes) if attributes else frozenset()
-    results, problem = _results(
-        partial(_try_all, look, of_jobs, list(alike)), len(alike), deadline_seconds
+    silent = [answer.source for answer in answers if answer.value is None]
+    complete = not silent and all(queue.complete for queue in queues)
+    kinds = _by_kind(every, list(alike), group_of) if complete else {}
+    results, closed, problem = _results(
+        partial(_try_all, look, of_jobs, list(alike), kinds), len(alike), deadline_seconds
     )
     unplaceable = tuple(
         shape
@@ -237,7 +255,6 @@ def tried(look: Look, answers: Sequence[Answer], deadline_seconds: float = TRIAL
     )
     untried = sum(map(results.count, (_UNTRIED, _GIVEN_UP, _TRYING)))
     untried += sum(shape.ad is None for shape in every)
-    silent = [answer.source for answer in answers if answer.value is None]
     why = None
     if silent:
         first = f"{silent[0].name}: {silent[0].problem}"
@@ -245,35 +262,61 @@ def tried(look: Look, answers: Sequence[Answer], deadline_seconds: float = TRIAL
     elif untried:
         why = f"{untried} kinds of pending jobs could not be tried on the nodes"
         why += f" ({problem})" if problem else ""
-    elif not all(queue.complete for queue in queues):
+    elif problem:
+        why = f"pending jobs could not be tried on each node ({problem})"
+    elif not complete:
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
-    return Trial(unplaceable, why)
+    return Trial(unplaceable, why, closed)
+
+
+def _by_kind(
+    shapes: Iterable[JobShape], ads: Sequence[str], group_of: Callable[[Optional[str]], str]
+) -> dict[GroupKind, list[int]]:
+    """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried."""
+    numbers = {ad: number for number, ad in enumerate(ads)}
+    kinds: dict[GroupKind, set[int]] = {}
+    untried: set[GroupKind] = set()
+    for shape in shapes:
+        kind = (group_of(shape.kind[0]), shape.kind[1])
+        if shape.ad:
+            kinds.setdefault(kind, set()).add(numbers[shape.ad])
+        else:
+            untried.add(kind)
+    return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
 def _results(
-    try_all: Callable[[mmap.mmap], None], shapes: int, deadline_seconds: float
-) -> tuple[bytes, Optional[str]]:
-    """Result of each shape, and a problem if there was one.
+    try_all: Callable[[mmap.mmap], Closed], shapes: int, deadline_seconds: float
+) -> tuple[bytes, Closed, Optional[str]]:
+    """Result of each shape, nodes that are closed, and a problem if there was one.
 
     A shape that ends the process is left out, and the rest is tried again.
     """
     deadline = time.monotonic() + deadline_seconds
     problem: Optional[str] = None
+    closed: Closed = {}
     with mmap.mmap(-1, shapes + 1) as shared:
         for _ in range(MOST_CULPRITS + 1 if shapes else 0):
             seconds = max(0.0, deadline - time.monotonic())
             question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
-            why = ask_all({"trial": question})["trial"].source.problem
+            answer = ask_all({"trial": question})["trial"]
+            why, closed = answer.source.problem, answer.value or {}
             culprit = shared.find(bytes((_TRYING,)))
             problem = problem or why
             if why is None or culprit < 0:
                 break
             shared[culprit] = _GIVEN_UP
-        return shared[:shapes], problem
+        return shared[:shapes], closed, problem
 
 
-def _try_all(look: Look, of_jobs: frozenset[str], ads: Sequence[str], shared: mmap.mmap) -> None:
-    """Write the result of each ad to ``shared`` as soon as it is there.
+def _try_all(
+    look: Look,
+    of_jobs: frozenset[str],
+    ads: Sequence[str],
+    kinds: Mapping[GroupKind, Sequence[int]],
+    shared: mmap.mmap,
+) -> Closed:
+    """Write the result of each ad to ``shared`` as soon as it is there; returns closed nodes.
 
     An ad that costs too much ends this process, also while the library evaluates.
     """
@@ -284,6 +327,37 @@ def _try_all(look: Look, of_jobs: frozenset[str], ads: Sequence[str], shared: mm
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
+    closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else {}
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return closed
+
+
+def _closed(
+    slots: Slots,
+    jobs: Sequence[PendingJob],
+    kinds: Mapping[GroupKind, Sequence[int]],
+    shared: mmap.mmap,
+) -> Closed:
+    """Machines that are closed to all jobs of a kind, if all of them could be tried."""
+    refused: dict[GroupKind, Refusals] = {}
+    ends = time.process_time() + CLOSED_SECONDS
+    for kind, numbers in kinds.items():
+        results = [shared[number] for number in numbers]
+        if not {_PLACEABLE, _UNPLACEABLE}.issuperset(results):
+            continue
+        everywhere: Optional[Refusals] = None
+        for number in (number for number in numbers if shared[number] == _PLACEABLE):
+            shared[number] = _TRYING
+            signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
+            here = slots.refusals(WaitingJob(jobs[number].text, jobs[number].row), everywhere)
+            shared[number] = _PLACEABLE
+            everywhere = {name: text for name, text in here.items() if name in (everywhere or here)}
+            if time.process_time() > ends:
+                return by_machine(refused)
+            if not everywhere:
+                break
+        refused[kind] = everywhere or {}
+    return by_machine(refused)
 
 
 class PendingJob:
@@ -303,8 +377,8 @@ class PendingJob:
         """Clauses of its Requirements, without those that look at something momentary."""
         return [
             clause.text
-            for clause in _clauses(self.row)
-            if momentary.isdisjoint(_reached(words_of_text(clause.text), self.row))
+            for clause in clauses_of(self.row)
+            if momentary.isdisjoint(names_reached(words_of_text(clause.text), self.row))
         ]
 
 
@@ -324,7 +398,7 @@ class Machines:
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
         own = filter(_ATTRIBUTE.fullmatch, self.attributes)
         # Nodes have most texts in common, and one string is enough for all.
-        rows = [
+        self.rows = rows = [
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
             for ad in look([*_OF_ANY_SLOT, *totals, *own])
         ]
@@ -337,7 +411,9 @@ class Machines:
         self._momentary = frozenset(
             name
             for name in self.attributes.union(texts)
-            if any(is_momentary(word) or word in unsure for word in _reached([name], self._texts))
+            if any(
+                is_momentary(word) or word in unsure for word in names_reached([name], self._texts)
+            )
         )
         self._rows = [(row, asking(row, of_jobs)) for row in rows]
         policies = {policy[ACCEPTS]: policy for _, policy in self._rows}
@@ -356,7 +432,9 @@ class Machines:
 
     def _seen_by(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
         """Kinds of slots that the job can tell apart, emptied, with no more of ``few``."""
-        names = frozenset(_reached(job.words, self._texts) & self._texts.keys() - self._momentary)
+        names = frozenset(
+            names_reached(job.words, self._texts) & self._texts.keys() - self._momentary
+        )
         if names not in self._kinds and len(self._kinds) >= MOST_VIEWS:
             self._kinds.clear()
         seen = self._kinds.setdefault(names, {})
@@ -371,7 +449,7 @@ class Machines:
 
 def _wants_few(clause: str, texts: Row) -> bool:
     """Tells if a clause may want at most so many cores or so much memory free."""
-    reached = _reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
+    reached = names_reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
     return not reached.isdisjoint(("cpus", "memory"))
 
 
@@ -403,13 +481,6 @@ def is_momentary(word: str) -> bool:
     return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
 
 
-def row_of(ad: Any) -> dict[str, str]:
-    """Attributes of an ad of the bindings, or of its text."""
-    text = ad if isinstance(ad, str) else ad.printOld()
-    lines = (line.partition(" = ") for line in text.split("\n"))
-    return {name.lower(): value for name, sign, value in lines if sign}
-
-
 def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
     """Kinds of rows, each with the largest numbers that any of the kind has."""
     largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
@@ -436,19 +507,15 @@ def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
     ``of_jobs`` are the attributes that jobs tell, in lower case.
     """
     free = {name.lower(): text for name, text in emptied(row).items()}
-    expressions = sorted(pair for pair in free.items() if not _LITERAL.fullmatch(pair[1]))
+    expressions = sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1]))
     text, seen = _lasting(tuple(expressions), frozenset(free), _unsure(row), of_jobs)
-    names = (*seen, *_resources(row))
+    names = (*seen, *resources_of(row))
     return {**{name: free[name] for name in names if name in free}, ACCEPTS: text}
 
 
 def _unsure(row: Row) -> frozenset[str]:
     """Resources, in lower case, of which a slot does not tell how much it has in all."""
-    return frozenset(name for name in _resources(row) if f"totalslot{name}" not in row)
-
-
-def _resources(row: Row) -> list[str]:
-    return re.findall(r"\w+", row.get("machineresources", RESOURCES).lower())
+    return frozenset(name for name in resources_of(row) if f"totalslot{name}" not in row)
 
 
 @lru_cache(maxsize=1000)
@@ -466,50 +533,12 @@ def _lasting(
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     lasting: list[str] = []
     seen: set[str] = set()
-    for clause in _clauses(texts):
-        own, others, words = _seen(clause.text, texts, of_jobs)
+    for clause in clauses_of(texts):
+        own, others, words = seen_by(clause.text, texts)
         momentary = any(is_momentary(name) or name in unsure for name in own)
-        momentary = momentary or not _FUNCTIONS.isdisjoint(words)
+        momentary = momentary or not FUNCTIONS.isdisjoint(words)
         sites = code_of(clause) in ("site-start", "slot-requirements")
         if sites and others and not momentary and own <= names and others <= of_jobs:
             seen |= own
             lasting.append(f"({clause.text})")
     return " && ".join(lasting) or "true", frozenset(seen)
-
-
-def _seen(written: str, texts: Row, of_jobs: frozenset[str]) -> tuple[set[str], set[str], set[str]]:
-    """Attributes that an expression looks at, directly or not: own, jobs'; and all its words."""
-    own: set[str] = set()
-    others: set[str] = set()
-    words: set[str] = set()
-    waiting = [written]
-    while waiting:
-        text = waiting.pop()
-        words |= words_of_text(text)
-        for reference in references(text):
-            name = reference.name.lower()
-            absent = reference.scope != MY and name not in texts
-            if reference.scope == TARGET or (absent and name in of_jobs):
-                others.add(name)
-            elif name not in own:
-                own.add(name)
-                waiting.append(texts.get(name, ""))
-    return own, others, words
-
-
-def _reached(words: Iterable[str], texts: Row) -> set[str]:
-    """The words, and those of the attributes in ``texts`` that they name, in turn."""
-    reached: set[str] = set()
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop()
-        if word not in reached:
-            reached.add(word)
-            waiting += words_of_text(texts.get(word, ""))
-    return reached
-
-
-def _clauses(texts: Row) -> tuple[Clause, ...]:
-    return clauses(
-        texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None
-    )

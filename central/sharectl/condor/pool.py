@@ -271,6 +271,12 @@ class CondorPool:
             source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial = self._ask_schedds(answered)
+        nodes = tuple(
+            replace(node, closed=trial.closed[node.machine])
+            if node.machine in trial.closed
+            else node
+            for node in answered.nodes
+        )
         running = tuple(map(RunningJobs._make, zip(*answered.running)))
         held_cores = answered.held_cores
         if pool.mode != "counted":
@@ -288,7 +294,7 @@ class CondorPool:
         )
         return Snapshot(
             now,
-            answered.nodes,
+            nodes,
             running,
             pending,
             (answer.source, *sources),
@@ -316,7 +322,7 @@ class CondorPool:
             )
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
-        trial = tried(look_again, shapes, seconds)
+        trial = tried(look_again, shapes, seconds, self._group)
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")

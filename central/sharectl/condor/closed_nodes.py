@@ -1,0 +1,213 @@
+"""Nodes that refuse waiting jobs whatever their running jobs give back, by HTCondor's own library.
+
+A slot is closed to a job if a clause of its Requirements (START), or of the job's, is false or
+undefined while everything that jobs hold there is free. Clauses on cores, memory and disk do not
+count: a plan looks at these. Neither do sharectl's own for grace and target. The site's own do,
+overheat too, at the time of the slot's ad. An error, or what cannot be told here, closes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Optional
+
+from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, names_reached, resources_of, seen_by
+from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
+from sharectl.condor.empty_slots import emptied
+from sharectl.condor.expressions import with_clock
+from sharectl.model import ClosedTo, Kind
+
+MOST_VIEWS = 50
+"""Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
+MAX_CLAUSE = 300
+"""Characters of a clause that are reported."""
+_OWN_CLAUSES = ("t1_graceadmits", "t1_targetadmits")
+_RESOURCES = frozenset(("cpus", "memory", "disk"))
+_NOT_HERE = frozenset(("random", "eval", "evalineachcontext", "usermap", "userhome"))
+"""Functions with another value on the node, or that look at attributes which no name tells."""
+_WANTS, _ACCEPTS = "t1_jobwants", "t1_slotaccepts"
+_BOTH = f"MY.{_WANTS} && TARGET.{_ACCEPTS}"
+
+Refusals = dict[str, str]
+"""Machine -> clause that keeps jobs out."""
+
+
+class WaitingJob:
+    """Waiting jobs that are alike."""
+
+    def __init__(self, text: str, row: Row) -> None:
+        clauses, self.looks_at = list[str](), set[str]()
+        for clause in clauses_of(row):
+            _, slots, words = seen_by(clause.text, row)
+            if _counts(slots, words):
+                self.looks_at |= slots
+                clauses.append(clause.text)
+        self.clauses = tuple(clauses)
+        self.ad = ad_of_long(f"{text}\n{_WANTS} = {_all(clauses)}")
+
+
+class _Slot(NamedTuple):
+    machine: str
+    row: Row
+    clauses: tuple[str, ...]
+    looks_at: frozenset[str]
+    """Own attributes that the clauses look at."""
+
+
+class _Alike(NamedTuple):
+    """Slots that a job cannot tell apart."""
+
+    ad: Any
+    clauses: tuple[str, ...]
+    machines: set[str]
+
+
+class Slots:
+    """Slots of a pool as they are now, without what jobs hold there."""
+
+    def __init__(self, rows: Iterable[Row], of_jobs: frozenset[str]) -> None:
+        """Slots of these rows; ``of_jobs`` are the attributes that jobs tell, in lower case."""
+        self._slots: list[_Slot] = []
+        texts: defaultdict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            free = _freed(row)
+            pairs = tuple(sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1])))
+            clauses, looks_at = _telling(pairs, frozenset(free), of_jobs)
+            machine = row.get("machine", "").strip('"').lower()
+            self._slots.append(_Slot(machine, free, clauses, looks_at))
+            for name, text in pairs:
+                texts[name].add(text)
+        self._texts = {name: " ".join(several) for name, several in texts.items()}
+        self._alike: dict[frozenset[str], list[_Alike]] = {}
+
+    def refusals(self, job: WaitingJob, among: Optional[Collection[str]] = None) -> Refusals:
+        """Machines of which all slots are closed to a job; ``among`` are those that matter."""
+        refused: Refusals = {}
+        admitting: set[str] = set()
+        for slots in self._told_apart_by(job):
+            if among is None or not slots.machines.isdisjoint(among):
+                clause = _refusal(job, slots)
+                if clause is None:
+                    admitting |= slots.machines
+                else:
+                    refused.update(dict.fromkeys(slots.machines, clause))
+        return {machine: refused[machine] for machine in refused.keys() - admitting}
+
+    def _told_apart_by(self, job: WaitingJob) -> list[_Alike]:
+        names = frozenset(names_reached(job.looks_at, self._texts))
+        if names not in self._alike:
+            if len(self._alike) >= MOST_VIEWS:
+                self._alike.clear()
+            self._alike[names] = self._told_apart(names)
+        return self._alike[names]
+
+    def _told_apart(self, names: frozenset[str]) -> list[_Alike]:
+        alike: dict[tuple[Any, ...], set[str]] = {}
+        for machine, row, clauses, looks_at in self._slots:
+            seen = tuple([(name, row[name]) for name in _sorted(looks_at | names) if name in row])
+            alike.setdefault((clauses, seen), set()).add(machine)
+        return [
+            _Alike(_ad_of(clauses, seen), clauses, machines)
+            for (clauses, seen), machines in alike.items()
+        ]
+
+
+def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ...]]:
+    """Machine -> kinds of jobs to which it is closed; machines that are alike share them."""
+    kinds: defaultdict[str, list[tuple[Kind, str]]] = defaultdict(list)
+    for kind in sorted(refused):
+        for machine, clause in refused[kind].items():
+            kinds[machine].append((kind, clause))
+    shared: dict[tuple[tuple[Kind, str], ...], tuple[ClosedTo, ...]] = {}
+    for rows in map(tuple, kinds.values()):
+        if rows not in shared:
+            sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+            for (group, cores), clause in rows:
+                sizes[group, clause].append(cores)
+            shared[rows] = tuple(
+                ClosedTo(group, tuple(cores), _shown(clause))
+                for (group, clause), cores in sizes.items()
+            )
+    return {machine: shared[tuple(rows)] for machine, rows in kinds.items()}
+
+
+def _refusal(job: WaitingJob, slots: _Alike) -> Optional[str]:
+    """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
+    if is_true(value_of(expression(_BOTH), job.ad, slots.ad)):
+        return None
+    for clauses, my, target in (
+        (slots.clauses, slots.ad, job.ad),
+        (job.clauses, job.ad, slots.ad),
+    ):
+        for clause in clauses:
+            if is_refusal(value_of(expression(clause), my, target)):
+                return clause
+    return None
+
+
+def _freed(row: Row) -> dict[str, str]:
+    """Slot without what jobs hold there; sharectl's grace and target admit everything."""
+    free = {name.lower(): text for name, text in emptied(row).items()}
+    free |= {name: "true" for name in _OWN_CLAUSES if name in free}
+    if "t1_overheat" in row:
+        free["t1_overheat"] = row["t1_overheat"]
+    # Devices that jobs hold are not in the ad as a collector sends it: in doubt they would do.
+    devices = (f"available{resource}" for resource in resources_of(row))
+    free |= {name: "error" for name in devices if name in free}
+    if "mycurrenttime" not in row:
+        return free
+    return {
+        name: text if LITERAL.fullmatch(text) else _at_its_time(text) for name, text in free.items()
+    }
+
+
+@lru_cache(maxsize=4096)
+def _at_its_time(text: str) -> str:
+    # The copy of a quiet slot's ad is minutes old.
+    return with_clock(text, "MY.MyCurrentTime") if "time" in text.lower() else text
+
+
+@lru_cache(maxsize=1000)
+def _telling(
+    expressions: tuple[tuple[str, str], ...], names: frozenset[str], of_jobs: frozenset[str]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Clauses of a slot's Requirements that can be told, and what they look at.
+
+    A negotiator may not have seen yet that a clause looks at an attribute of jobs: then they do
+    not tell it.
+    """
+    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
+    clauses: list[str] = []
+    looks_at: set[str] = set()
+    for clause in clauses_of(texts):
+        own, others, words = seen_by(clause.text, texts)
+        if others <= of_jobs and _counts(own, words):
+            clauses.append(clause.text)
+            looks_at |= own
+    return tuple(clauses), frozenset(looks_at)
+
+
+def _counts(slots: Collection[str], words: Iterable[str]) -> bool:
+    """Tells if a clause that looks at these attributes of slots asks for more than resources."""
+    return not (slots and _RESOURCES.issuperset(slots)) and _NOT_HERE.isdisjoint(words)
+
+
+@lru_cache(maxsize=1000)
+def _sorted(names: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))
+
+
+def _ad_of(clauses: Sequence[str], seen: Iterable[tuple[str, str]]) -> Any:
+    lines = (f"{name} = {text}" for name, text in (*seen, (_ACCEPTS, _all(clauses))))
+    return ad_of_long("\n".join(lines))
+
+
+def _all(clauses: Iterable[str]) -> str:
+    return " && ".join(f"({clause})" for clause in clauses) or "true"
+
+
+def _shown(clause: str) -> str:
+    text = " ".join(clause.split())
+    return text if len(text) <= MAX_CLAUSE else f"{text[: MAX_CLAUSE - 1]}…"
