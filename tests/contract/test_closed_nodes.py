@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from sharectl.condor.ad_rows import row_of
+from sharectl.condor.closed_nodes import Slots, WaitingJob
 from sharectl.condor.job_trials import JobShape, Shapes, Trial, tried
 from sharectl.model import OTHER, ClosedTo
 from tests.contract.test_job_trials import (
@@ -150,7 +152,13 @@ def test_what_could_not_be_tried_in_time_closes_nothing() -> None:
 def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_once() -> None:
     nodes = [{**NOW, "TotalSlotDisk": str(10**6 + n), "Tag": str(n)} for n in range(1000)]
     shut = [{**node, "Start": "MY.IS_HEALTHY && true", "IS_HEALTHY": "false"} for node in nodes]
-    rows = trial(slots(*nodes[:500], *shut[500:])).closed
-    assert len(rows) == 500
-    assert len({id(row) for row in rows.values()}) == 1
-    assert SLOT["Start"] == "true"
+    look = slots(*nodes[:500], *shut[500:])
+    # As condor_submit writes it: the version and the disk in one clause.
+    disk = 'versionGE(split(TARGET.CondorVersion)[1],"25.12.0") || (TARGET.Disk >= RequestDisk)'
+    text = text_of({**JOB, **wants(disk)})
+    waiting = WaitingJob(text, row_of(text))
+    rows = [row_of(ad) for ad in look([*SLOT, "Machine", "MyCurrentTime"])]
+    assert len(Slots(rows, TOLD).told_apart_by(waiting)) == 2
+    closed_nodes = trial(look, job(ad=wants(disk))).closed
+    assert len(closed_nodes) == 500
+    assert len({id(row) for row in closed_nodes.values()}) == 1

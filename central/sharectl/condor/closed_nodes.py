@@ -25,6 +25,8 @@ MAX_CLAUSE = 300
 """Characters of a clause that are reported."""
 _OWN_CLAUSES = ("t1_graceadmits", "t1_targetadmits")
 _RESOURCES = frozenset(("cpus", "memory", "disk"))
+_DISK_KIB = str(2**50)
+"""Free disk of any node: it differs on each, and every job looks at it."""
 _NOT_HERE = frozenset(("random", "eval", "evalineachcontext", "usermap", "userhome"))
 """Functions with another value on the node, or that look at attributes which no name tells."""
 _WANTS, _ACCEPTS = "t1_jobwants", "t1_slotaccepts"
@@ -56,7 +58,7 @@ class _Slot(NamedTuple):
     """Own attributes that the clauses look at."""
 
 
-class _Alike(NamedTuple):
+class Alike(NamedTuple):
     """Slots that a job cannot tell apart."""
 
     ad: Any
@@ -80,13 +82,13 @@ class Slots:
             for name, text in pairs:
                 texts[name].add(text)
         self._texts = {name: " ".join(several) for name, several in texts.items()}
-        self._alike: dict[frozenset[str], list[_Alike]] = {}
+        self._alike: dict[frozenset[str], list[Alike]] = {}
 
     def refusals(self, job: WaitingJob, among: Optional[Collection[str]] = None) -> Refusals:
         """Machines of which all slots are closed to a job; ``among`` are those that matter."""
         refused: Refusals = {}
         admitting: set[str] = set()
-        for slots in self._told_apart_by(job):
+        for slots in self.told_apart_by(job):
             if among is None or not slots.machines.isdisjoint(among):
                 clause = _refusal(job, slots)
                 if clause is None:
@@ -95,7 +97,8 @@ class Slots:
                     refused.update(dict.fromkeys(slots.machines, clause))
         return {machine: refused[machine] for machine in refused.keys() - admitting}
 
-    def _told_apart_by(self, job: WaitingJob) -> list[_Alike]:
+    def told_apart_by(self, job: WaitingJob) -> list[Alike]:
+        """Kinds of slots that a job can tell apart."""
         names = frozenset(names_reached(job.looks_at, self._texts))
         if names not in self._alike:
             if len(self._alike) >= MOST_VIEWS:
@@ -103,13 +106,13 @@ class Slots:
             self._alike[names] = self._told_apart(names)
         return self._alike[names]
 
-    def _told_apart(self, names: frozenset[str]) -> list[_Alike]:
+    def _told_apart(self, names: frozenset[str]) -> list[Alike]:
         alike: dict[tuple[Any, ...], set[str]] = {}
         for machine, row, clauses, looks_at in self._slots:
             seen = tuple([(name, row[name]) for name in _sorted(looks_at | names) if name in row])
             alike.setdefault((clauses, seen), set()).add(machine)
         return [
-            _Alike(_ad_of(clauses, seen), clauses, machines)
+            Alike(_ad_of(clauses, seen), clauses, machines)
             for (clauses, seen), machines in alike.items()
         ]
 
@@ -133,7 +136,7 @@ def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ..
     return {machine: shared[tuple(rows)] for machine, rows in kinds.items()}
 
 
-def _refusal(job: WaitingJob, slots: _Alike) -> Optional[str]:
+def _refusal(job: WaitingJob, slots: Alike) -> Optional[str]:
     """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
     if is_true(value_of(expression(_BOTH), job.ad, slots.ad)):
         return None
@@ -151,6 +154,7 @@ def _freed(row: Row) -> dict[str, str]:
     """Slot without what jobs hold there; sharectl's grace and target admit everything."""
     free = {name.lower(): text for name, text in emptied(row).items()}
     free |= {name: "true" for name in _OWN_CLAUSES if name in free}
+    free["disk"] = _DISK_KIB
     if "t1_overheat" in row:
         free["t1_overheat"] = row["t1_overheat"]
     # Devices that jobs hold are not in the ad as a collector sends it: in doubt they would do.
