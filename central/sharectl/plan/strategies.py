@@ -81,10 +81,6 @@ class Situation:
             for kind in here.node.closed_kinds & kinds
         )
 
-    def closed_to_all(self) -> Wanted:
-        """No target, because every node is closed to the jobs that wait."""
-        return Wanted("closed", reasons=lambda: dict.fromkeys(self.nodes, "closed"))
-
     def due_cores(self, target: Target) -> int:
         """Cores that the held-back group has above the cap."""
         return max(0, self.nodes[target.node].held_cores[target.held_back] - target.cap_cores)
@@ -124,8 +120,9 @@ def one_pair(situation: Situation) -> Wanted:
     tried = helpable.keys() - look.left_alone_kinds
     kinds = tried - situation.closed_kinds
     if not kinds:
+        shut = dict.fromkeys(nodes, "closed")
         nowhere = Wanted("given-up" if helpable else "no-group-under")
-        return situation.closed_to_all() if tried else nowhere
+        return Wanted("closed", reasons=lambda: shut) if tried else nowhere
     kind = min(kinds, key=lambda kind: (helpable[kind].output_hs06, kind))
     under, request = helpable[kind], kind[1]
     pair = (over.group, under.group)
@@ -206,16 +203,16 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     outputs = {control.group: control.output_hs06 for control in situation.groups}
     excess = {group: output for group, output in outputs.items() if output > 0}
     deficit = {group: -output for group, output in outputs.items() if output < 0}
-    look, (waiting, reason) = situation.look, _to_help(situation, excess, deficit)
-    prices = for_the_furthest_under(assigning, deficit, waiting)
+    look, waiting = situation.look, waiting_jobs(situation.snapshot.pending, deficit)
+    reason = "no-group-under" if excess else "no-group-over"
+    if waiting and excess and look.left_alone_kinds.issuperset(waiting):
+        reason = "given-up"
+    waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
+    prices = for_the_furthest_under(assigning, deficit, waiting.keys() - situation.closed_kinds)
     stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
-    closed = situation.nodes if reason == "closed" else ()
     before = Wanted(
         reason,
-        reasons=lambda: {
-            **dict.fromkeys(closed, "closed"),
-            **{target.node: "released" for target in stood},
-        },
+        reasons=lambda: {target.node: "released" for target in stood},
         waits={target: option.wait for target, option in stood.items()},
     )
     if not waiting or not (excess or stood):
@@ -252,20 +249,6 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         reason = _why_none(fits(), free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     return _wanted(before, reason, (fixed, choices), fits, later)
-
-
-def _to_help(
-    situation: Situation, excess: Collection[str], deficit: Collection[str]
-) -> tuple[dict[Kind, Jobs], str]:
-    """Jobs that targets may be for, and the reason for no target if there are none."""
-    waiting = waiting_jobs(situation.snapshot.pending, deficit)
-    reason = "no-group-under" if excess else "no-group-over"
-    without = {"given-up": situation.look.left_alone_kinds, "closed": situation.closed_kinds}
-    for code, kinds in without.items():
-        if waiting and excess and kinds.issuperset(waiting):
-            reason = code
-        waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in kinds}
-    return waiting, reason
 
 
 def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -> Option:

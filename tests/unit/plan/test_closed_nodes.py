@@ -89,12 +89,33 @@ def test_a_node_that_is_closed_to_one_group_helps_another() -> None:
     assert set(nodes_helped(by_pair).values()) == {"atlas"}
 
 
-def test_a_node_that_is_closed_to_one_size_takes_jobs_of_another() -> None:
-    of_4 = (PendingJobs("cms", 4, 3),)
-    taken = pool(TO_CMS, open_nodes=0)
-    taken = replace(taken, pending=(*taken.pending, *of_4))
-    (target,) = decide(law(), BLANK, taken, NOW).plan.targets
-    assert target.kind == ("cms", 4)
+def test_of_two_groups_each_gets_nodes_that_are_open_to_it() -> None:
+    taken = pool(TO_CMS, TO_CMS, TO_CMS, open_nodes=1, waiting=("atlas", "cms"))
+    helped = nodes_helped(decide(law(), BLANK, taken, NOW))
+    assert helped.pop("wn-4") == "cms"
+    assert set(helped.values()) == {"atlas"}
+
+
+def test_power_for_jobs_to_which_a_node_is_closed_pays_for_no_target_there() -> None:
+    taken = replace(
+        pool(TO_CMS, open_nodes=0, waiting=("atlas", "cms")),
+        running=(RunningJobs("wn-1", "alice", 1, 10.0, 3600, 16),),
+    )
+    assert decide(law(), BLANK, taken, NOW).plan.reason == "error-below-node"
+
+
+def test_a_group_to_which_all_nodes_are_closed_is_not_the_furthest_under() -> None:
+    """Single-core jobs of the group furthest under come first, and here those of atlas are."""
+    taken = pool(*[TO_CMS] * 10, open_nodes=0, waiting=("cms", "lhcb"))
+    full = tuple(jobs._replace(jobs=16) for jobs in taken.running)
+    taken = replace(taken, running=full, pending=(*taken.pending, PendingJobs("atlas", 1, 99)))
+    how = replace(law(max_nodes=1), pledge_hs06={**PLEDGES, "lhcb": 100.0})
+    kinds = [
+        target.kind
+        for pending in (taken.pending, taken.pending[1:])
+        for target in decide(how, BLANK, replace(taken, pending=pending), NOW).plan.targets
+    ]
+    assert kinds == [("atlas", 1)] * 2
 
 
 @pytest.mark.parametrize("strategy", ["many", "pair"])
