@@ -52,6 +52,10 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
 def _node(node: Row) -> Row:
     says = ["draining"] if node["draining"] else []
     says += [node["refusal"]] if node["refusal"] else []
+    says += [
+        f"closed to {jobs['group']} of {', '.join(map(str, jobs['sizes']))} cores"
+        for jobs in node["closed"]
+    ]
     says += [f"acts on plan {node['obeyed_sequence']}"] if node["obeyed_sequence"] else []
     held = node["cores_by_group"]
     return {
