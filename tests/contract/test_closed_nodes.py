@@ -90,6 +90,7 @@ def test_a_clause_that_is_not_true_now_closes_a_node(slot: Mapping[str, str], cl
         {"Start": "random(1.0) > 1"},
         {"Start": "TARGET.WantsFast =?= true"},
         {"Start": "WantsFast =?= true"},
+        {"Start": 'TARGET.SubmitterGroup =?= "cms"'},
         {"Requirements": "false", "Draining": "true", "State": '"Drained"'},
     ],
 )

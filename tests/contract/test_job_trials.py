@@ -68,8 +68,9 @@ ADMITS = {
     "t1_TargetActive": "true",
     "t1_overheat": "true",
 }
-TOLD = frozenset(("acctgroup", "owner", "requestcpus", "requestmemory", "requestdisk"))
-"""Attributes by which the negotiator tells jobs apart."""
+_OF_JOBS = "acctgroup owner requestcpus requestmemory requestdisk submittergroup"
+TOLD = frozenset(_OF_JOBS.split())
+"""Attributes by which the negotiator tells jobs apart; it makes the last one itself."""
 DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
 
 
@@ -191,6 +192,7 @@ def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> Non
         # Not of the slot: of the job, by any name, or to come.
         ('ifThenElse(Experiment =?= "cms", true, RequestCpus == 1)', {"Experiment": '"cms"'}, True),
         ("TARGET.RequestCpus == 1 || MY.NodeIsReady =?= true", {}, True),
+        ('TARGET.SubmitterGroup =?= "cms"', {}, True),
         # No negotiator has seen a node that looks at it, so the schedds do not tell it.
         ("TARGET.WantsFast =?= true", {}, True),
         (OURS, {}, True),

@@ -79,6 +79,8 @@ _OF_ANY_SLOT = (
 )  # fmt: skip
 _ATTRIBUTES = "AutoClusterAttrs"
 """Attribute of a job: names of those by which its negotiator tells jobs apart."""
+_NEGOTIATORS = ("submitter", "submittor")
+"""How attributes begin that only a negotiator gives a job, while it looks for its slot."""
 _PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
 _OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
@@ -240,7 +242,11 @@ def tried(
         if shape.ad:
             alike.setdefault(shape.ad, []).append(shape)
     attributes = [queue.attributes for queue in queues if queue.attributes is not None]
-    of_jobs = frozenset.intersection(*attributes) if attributes else frozenset()
+    of_jobs = frozenset(
+        name
+        for name in (frozenset.intersection(*attributes) if attributes else ())
+        if not name.startswith(_NEGOTIATORS)
+    )
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
     kinds = _by_kind(every, list(alike), group_of) if complete else {}
