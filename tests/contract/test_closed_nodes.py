@@ -157,7 +157,7 @@ def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_onc
     # As condor_submit writes it: the version and the disk in one clause.
     disk = 'versionGE(split(TARGET.CondorVersion)[1],"25.12.0") || (TARGET.Disk >= RequestDisk)'
     text = text_of({**JOB, **wants(disk)})
-    waiting = WaitingJob(text, row_of(text))
+    waiting = WaitingJob(text, row_of(text), [disk, OWN])
     rows = [row_of(ad) for ad in look([*SLOT, "Machine", "MyCurrentTime"])]
     assert len(Slots(rows, TOLD).told_apart_by(waiting)) == 2
     closed_nodes = trial(look, job(ad=wants(disk))).closed

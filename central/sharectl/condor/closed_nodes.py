@@ -39,15 +39,15 @@ Refusals = dict[str, str]
 class WaitingJob:
     """Waiting jobs that are alike."""
 
-    def __init__(self, text: str, row: Row) -> None:
-        clauses, self.looks_at = list[str](), set[str]()
-        for clause in clauses_of(row):
-            _, slots, words = seen_by(clause.text, row)
+    def __init__(self, text: str, row: Row, clauses: Iterable[str]) -> None:
+        """Jobs with this ad, as text and as a row; ``clauses`` are of their Requirements."""
+        self.clauses, self.looks_at = list[str](), set[str]()
+        for clause in clauses:
+            _, slots, words = seen_by(clause, row)
             if _counts(slots, words):
                 self.looks_at |= slots
-                clauses.append(clause.text)
-        self.clauses = tuple(clauses)
-        self.ad = ad_of_long(f"{text}\n{_WANTS} = {_all(clauses)}")
+                self.clauses.append(clause)
+        self.ad = ad_of_long(f"{text}\n{_WANTS} = {_all(self.clauses)}")
 
 
 class _Slot(NamedTuple):

@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import floor, log
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -355,7 +355,8 @@ def _closed(
         for number in (number for number in numbers if shared[number] == _PLACEABLE):
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
-            here = slots.refusals(WaitingJob(jobs[number].text, jobs[number].row), everywhere)
+            job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
+            here = slots.refusals(job, everywhere)
             shared[number] = _PLACEABLE
             everywhere = {name: text for name, text in here.items() if name in (everywhere or here)}
             if time.process_time() > ends:
@@ -374,6 +375,11 @@ class PendingJob:
         self.row = row_of(text)
         self.words: frozenset[str] = frozenset().union(*map(words_of_text, self.row.values()))
 
+    @cached_property
+    def wants(self) -> list[str]:
+        """Clauses of its Requirements."""
+        return [clause.text for clause in clauses_of(self.row)]
+
     def ad(self, momentary: frozenset[str]) -> Any:
         """Ad for trials, in which the lasting part of its Requirements has a name."""
         wants = " && ".join(f"({clause})" for clause in self.clauses(momentary)) or "true"
@@ -382,9 +388,9 @@ class PendingJob:
     def clauses(self, momentary: frozenset[str]) -> list[str]:
         """Clauses of its Requirements, without those that look at something momentary."""
         return [
-            clause.text
-            for clause in clauses_of(self.row)
-            if momentary.isdisjoint(names_reached(words_of_text(clause.text), self.row))
+            clause
+            for clause in self.wants
+            if momentary.isdisjoint(names_reached(words_of_text(clause), self.row))
         ]
 
 

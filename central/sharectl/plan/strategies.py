@@ -391,8 +391,8 @@ def _fits(
     for name, here in nodes.items():
         sizes = sizes_at(here.node)
         fit = _fit(here, over, sizes or every)
-        told = sizes or fit == "multicore-only"
-        yield name, fit if told else CLOSED if fit == FITS else SHUT
+        tells = sizes or fit == "multicore-only"
+        yield name, fit if tells else CLOSED if fit == FITS else SHUT
 
 
 def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
