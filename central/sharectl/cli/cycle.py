@@ -36,7 +36,7 @@ from sharectl.errors import InputError, PoolUnavailableError, SharectlError, Sta
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
 from sharectl.model import Source
-from sharectl.plan.plan import OBSERVED, REASONS, State, published
+from sharectl.plan.plan import REASONS, State, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
@@ -94,7 +94,6 @@ def _run(arguments: argparse.Namespace) -> int:
         pledged = wiring.pledges_of(config, keep=not dry_run).resolve(now)
         how = Circumstances(
             withdraw_incomplete=config.control.incomplete == "withdraw",
-            observe=config.mode == OBSERVE,
             dry_run=dry_run,
             elapsed=lambda: time.monotonic() - began,
             configuration=digest_of(config),
@@ -188,7 +187,7 @@ def _tell_monitoring(
     record["succeeded_at"] = succeeded_at if isinstance(succeeded_at, int) else None
     if config.metrics.textfile is not None:
         try:
-            _write_metrics(config.metrics.textfile, config, record, result, state.standing_until)
+            _write_metrics(config.metrics.textfile, config, record, result, state)
         except (StateError, ValueError, ImportError) as error:
             record["metrics_problem"] = f"metrics.textfile: {error}"
     if config.report.file is not None:
@@ -209,7 +208,7 @@ def _write_metrics(
     config: Config,
     record: documents.CycleDocument,
     result: CycleResult,
-    valid_until: int,
+    state: State,
 ) -> None:
     from sharectl.report.metrics import BEGIN, CycleFacts, metrics_text
 
@@ -226,7 +225,7 @@ def _write_metrics(
         disabled=done.disabled is not None,
         places=len(done.places),
         failed_places=len(config.publish) - len(done.places) if done.plan else 0,
-        valid_until=valid_until,
+        valid_until=0 if state.observed else state.standing_until,
         succeeded_at=record["succeeded_at"],
     )
     files.refuse_foreign(path, BEGIN, "file of sharectl's metrics")
@@ -294,7 +293,7 @@ def _nodes(record: CycleRecord) -> documents.NodeCounts:
     reasons = [node.reason for node in record.nodes]
     return {
         "controlled": sum(node.controlled for node in record.nodes),
-        "target": sum(node.target is not None for node in record.nodes),
+        "target": record.steered_nodes,
         "not_obeying": reasons.count("not-obeying"),
         "refused": reasons.count("refused"),
     }
@@ -327,7 +326,7 @@ def _line(result: CycleResult, record: documents.CycleDocument) -> str:
 
 def _reason(result: CycleResult) -> str:
     done = result.publication
-    if result.record is not None and result.record.reason == OBSERVED:
+    if result.record is not None and result.record.observed:
         planned = result.planned
         words = "the pool did not answer completely"
         if planned is not None:

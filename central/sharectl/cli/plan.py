@@ -8,7 +8,7 @@ from functools import partial
 
 from sharectl.cli import options, wiring
 from sharectl.config.load import REPLAYED, tried
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.doubts import doubts
 from sharectl.ledger import error_log
 from sharectl.model import Target
@@ -93,6 +93,9 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _published(config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
     """Words for the published plan, and its targets that stand."""
     state = wiring.state_to_read(config, now)
+    if config.mode == OBSERVE and state.observed:
+        planned = tuple(stood.target for stood in state.standing)
+        return "what the last cycle would have published: mode: observe", planned
     if not state.sequence:
         return "nothing: no plan was published yet", ()
     targets = tuple(stood.target for stood in state.standing_at(now))

@@ -32,7 +32,7 @@ from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
-from sharectl.publish.disabled_file import DisabledFile, Observing
+from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
@@ -64,12 +64,11 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     """Outlets of plans, with ``verb`` as the author of changes in the audit.
 
     A verb that ``withdraws`` publishes plans without targets only, as every verb does while
-    sharectl is off. Others raise ConfigError if the file of keys cannot be used.
+    sharectl is off or observes. Others raise ConfigError if the file of keys cannot be used.
     """
-    observes = config.mode == OBSERVE
-    switch = Observing(config.state_directory) if observes else switch_of(config)
-    off = withdraws or in_force(switch.disabled(), int(time.time())) is not None
-    seal = seal_of(config, withdraws=off)
+    switch = switch_of(config)
+    off = in_force(switch.disabled(), int(time.time())) is not None or config.mode == OBSERVE
+    seal = seal_of(config, withdraws=withdraws or off)
     transports = transports_of(config, seal)
     return Outlets(
         publishers=transports,

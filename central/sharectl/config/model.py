@@ -181,7 +181,7 @@ class Config:
     pool: PoolConfig = setting(PoolConfig())
     """Questions to daemons."""
     mode: str = setting(STEER, choices=(STEER, OBSERVE))
-    """`steer` publishes targets. `observe` measures, decides and records, and publishes no target:
+    """`steer` publishes targets. `observe` decides, records and remembers, and publishes no target:
     the first cycle withdraws those that it published before."""
     publish: tuple[Way, ...] = setting((Way(file=TARGETS_FILE),), least=1)
     """Ways of targets to the nodes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharectl.config.laws import with_laws
 from sharectl.config.load import steering_of
-from sharectl.config.model import Config
+from sharectl.config.model import OBSERVE, Config
 from sharectl.plan.plan import PlanConfig
 from sharectl.shares.groups import GroupTree
 
@@ -28,4 +28,5 @@ def plan_config_of(
         strategy=config.control.strategy,
         assigning=config.control.assigning,
         give_up=None if offline else config.control.give_up,
+        observes=config.mode == OBSERVE,
     )

@@ -20,7 +20,7 @@ from sharectl.cycle.publication import (
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupControl, GroupError, Plan, Snapshot
-from sharectl.plan.plan import OBSERVED, Decision, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
@@ -54,8 +54,6 @@ class Circumstances:
 
     Otherwise nothing is published then, and targets that stand run out by their own validity.
     """
-    observe: bool = False
-    """Decide and record, and publish no target; the ports' switch is off for it."""
     dry_run: bool = False
     """Write nothing: neither plan nor history nor state. The plan is that of a cycle that is on."""
     elapsed: Callable[[], float] = lambda: 0.0
@@ -97,25 +95,19 @@ def run_cycle(
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None
-        disabled = None if how.observe else in_force(ports.switch.disabled(), now)
-        done = Publication(plan, disabled=disabled)
+        done = Publication(plan, disabled=in_force(ports.switch.disabled(), now))
         warnings += failures.messages  # of sharectl's own files: the user may lack the right
         return CycleResult(snapshot, group_errors, done, silent, warnings, planned=plan)
     if not snapshot.complete and before != loaded:
         with failures:
             ports.state.save(before)
     # Targets before history: a full disk must not keep them from the nodes.
-    done = Publication()  # an observer withdraws nothing where no plan was ever published
-    if not how.observe or errors or loaded.sequence:
-        reason = OBSERVED if how.observe else "disabled"
-        publishing = Publishing(config, ports, now + ceil(how.elapsed()), reason)
-        done = publishing.publish_unless_disabled(proposal, before)
+    publishing = Publishing(config, ports, now + ceil(how.elapsed()))
+    done = publishing.publish_unless_disabled(proposal, before)
     failures.errors += done.errors
-    if how.observe:  # the switch is off so that nothing is published; nobody has disabled it
-        done = replace(done, disabled=None)
-    off = OBSERVED if how.observe else "disabled" if done.disabled is not None else None
+    off = done.disabled is not None
     record = replace(
-        record_of(config, snapshot, decision, done.plan, done.places, off=off),
+        record_of(config, snapshot, decision, done.plan, done.places, disabled=off),
         seconds=how.elapsed(),
         problems=(*silent, *failures.messages),
         configuration=how.configuration,

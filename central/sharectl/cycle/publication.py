@@ -15,7 +15,7 @@ from sharectl.cycle.ports import Outlets, Publisher, StateStore
 from sharectl.errors import NewerFileError, PartlyPublishedError, StateError, UnsignedError
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
-from sharectl.plan.plan import PlanConfig, State, withdrawal
+from sharectl.plan.plan import OBSERVED, PlanConfig, State, withdrawal
 from sharectl.times import shown
 
 MAX_AHEAD_SECONDS = 300
@@ -89,26 +89,29 @@ class Publishing:
     outlets: Outlets
     now: int
     """Unix seconds."""
-    withdraws_for: str = "disabled"
-    """Reason of plans without targets while the switch is off, one of `plan.plan.REASONS`."""
     _failures: Failures = field(default_factory=Failures)
 
     def publish_unless_disabled(self, proposal: Optional[Proposal], before: State) -> Publication:
-        """Publish the proposal, or withdraw all targets that may stand if sharectl is off."""
+        """Publish the proposal, or withdraw all targets that may stand if sharectl is off.
+
+        A configuration that observes goes before the switch.
+        """
         off, enabled_again = self._switched()
         done = Publication()
-        if off is None and proposal is not None:
+        if self.config.observes:
+            done = self._rehearse(proposal, before)
+        elif off is None and proposal is not None:
             done, before = self._publish(proposal, before)
             # `sharectl disable` that could not get the lock relies on this look.
             off = in_force(self.outlets.switch.disabled(), self.now)
-        if off is not None and not before.withdrawn:
+        if off is not None and not self.config.observes and not before.withdrawn:
             done = self.withdraw(off, before)
         errors = tuple(self._failures.errors)
         return replace(done, disabled=off, enabled_again=enabled_again, errors=errors)
 
     def withdraw(self, off: Disabled, before: State) -> Publication:
         """Publish a plan without targets, and remember that."""
-        plan, after = withdrawal(self.config, before, self.now, reason=self.withdraws_for)
+        plan, after = withdrawal(self.config, before, self.now, "disabled")
         done, _ = self._publish(Proposal(plan, after, text=off.reason), before)
         return replace(done, disabled=off, errors=tuple(self._failures.errors))
 
@@ -119,9 +122,29 @@ class Publishing:
         """
         with self.outlets.switch.alone():
             before, errors = load_state(self.outlets.state, self.now)
-            plan, _ = withdrawal(self.config, before, self.now, reason=self.withdraws_for)
+            plan, _ = withdrawal(self.config, before, self.now, "disabled")
             done = self._everywhere(plan)
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
+
+    def _rehearse(self, proposal: Optional[Proposal], before: State) -> Publication:
+        """Withdraw targets of earlier plans, and remember the proposal as if it was published."""
+        done, real = Publication(), before
+        if before.sequence and not before.withdrawn:
+            done, real = self._publish(
+                Proposal(*withdrawal(self.config, before, self.now, OBSERVED)), before
+            )
+        after = replace(
+            before if proposal is None else proposal.after,
+            observed=True,
+            sequence=real.sequence,
+            withdrawn=real.withdrawn,
+            uncertain_nodes=real.uncertain_nodes,
+            unaudited=real.unaudited,
+        )
+        if after != real:
+            with self._failures:
+                self.outlets.state.save(after)
+        return done
 
     def _switched(self) -> tuple[Optional[Disabled], Optional[Disabled]]:
         """Reason why sharectl is off; else the reason that has run out, which is removed here."""
@@ -221,7 +244,7 @@ class Publishing:
 
 def _audited(state: State) -> tuple[Standing, ...]:
     """Targets that the audit has."""
-    return state.standing if state.unaudited is None else state.unaudited
+    return state.placed if state.unaudited is None else state.unaudited
 
 
 def in_force(off: Optional[Disabled], now: int) -> Optional[Disabled]:
@@ -236,7 +259,7 @@ def load_state(store: StateStore, now: int) -> tuple[State, list[StateError]]:
         state = store.load()
     except StateError as error:
         errors.append(error)
-        state = State(error.sequence)
+        state = State(max(1, error.sequence))  # a plan may have been published
     state, problem = of_now(state, now)
     return state, errors if problem is None else [*errors, StateError(problem)]
 
@@ -262,7 +285,7 @@ def of_now(state: State, now: int) -> tuple[State, Optional[str]]:
         nodes=state.nodes,
         schedds=state.schedds,
         withdrawn=state.withdrawn,
-        uncertain_nodes=state.uncertain_nodes + len(state.standing),
+        uncertain_nodes=state.uncertain_nodes + len(state.placed),
         unaudited=_audited(state),
         controllers=state.controllers,
     )

@@ -9,11 +9,10 @@ from typing import Any, Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import UNKNOWN_CODE
-from sharectl.plan.plan import OBSERVED, Decision, PlanConfig
+from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import (
     OF_NODE,
     CycleRecord,
-    GroupReason,
     NodeRecord,
     TargetNodes,
     group_reasons,
@@ -32,7 +31,7 @@ def record_of(
     published: Optional[Plan],
     places: Sequence[str],
     *,
-    off: Optional[str] = None,
+    disabled: bool = False,
 ) -> CycleRecord:
     """Record of a cycle, without its duration, problems and digest of the configuration.
 
@@ -44,33 +43,34 @@ def record_of(
         Last plan that went out, a withdrawal if sharectl is disabled; None if none did.
     places
         Places that took it; empty if it arrived nowhere.
-    off
-        Reason for no targets, ``disabled`` or ``observe``; None if sharectl steers. Groups of a
-        cycle that observes have the reasons of its decision.
+    disabled
+        True if no target may stand. A cycle that observes has the targets of its decision all the
+        same.
     """
-    plan = published or (decision.plan if decision and off is None else None)
+    plan = published or (decision.plan if decision and not disabled else None)
+    if decision and config.observes:
+        plan = decision.plan
     record = CycleRecord(
         taken_at=snapshot.taken_at,
         seconds=0.0,
         complete=snapshot.complete,
         sources=snapshot.sources,
-        sequence=plan.sequence if plan and places else None,
+        sequence=published.sequence if published and places else None,
         strategy=config.strategy,
         setpoint=config.steering.entitlement.setpoint,
-        reason=off or (plan.reason if plan else None),
+        reason=plan.reason if plan else "disabled" if disabled else None,
         limits=plan.limits if plan else (),
         published=tuple(places),
+        observed=config.observes,
     )
     if decision is None:
         return record
     nodes = decision.nodes
-    if off or plan is not decision.plan:
+    if plan is not decision.plan:
         nothing: Any = {"target": None, "wait_seconds": 0.0, "idle_core_seconds": 0.0}
         nodes = tuple(replace(node, **nothing) for node in nodes)
     groups = [control.group for control in decision.groups]
     reasons = group_reasons(decision.groups, plan, config.strategy, nodes, snapshot.pending)
-    if off == OBSERVED:
-        reasons = _would_be(config, decision, snapshot)
     return replace(
         record,
         groups=decision.groups,
@@ -82,17 +82,9 @@ def record_of(
         idle_target_cores=decision.idle.target,
         idle_grace_cores=decision.idle.grace,
         blocks=decision.state.blocks,
-        target_nodes=target_nodes(groups, nodes),
+        target_nodes=target_nodes(groups, () if config.observes else nodes),
         group_reasons=reasons,
     )
-
-
-def _would_be(config: PlanConfig, decision: Decision, snapshot: Snapshot) -> dict[str, GroupReason]:
-    """Reasons of groups if the plan had been published; targets that do not stand close no node."""
-    reasons = group_reasons(
-        decision.groups, decision.plan, config.strategy, decision.nodes, snapshot.pending
-    )
-    return {group: GroupReason(reason.code, 0, 0) for group, reason in reasons.items()}
 
 
 def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:

@@ -19,14 +19,8 @@ from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.groups import GroupTree, first_level
 
-_OVERRULED = frozenset({"disabled", "observe", "withdrawn"})
+_OVERRULED = frozenset({"disabled", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
-
-_SWITCHES = {
-    "disabled": "sharectl is enabled (`sharectl enable`)",
-    "observe": "the configuration says mode: steer",
-}
-"""Reason for no targets → change that ends it."""
 
 OVERRULED, ANOTHER = "overruled", "another"
 """The cycle was kept from publishing; deciding now comes to another outcome than the cycle."""
@@ -114,15 +108,21 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
         nodes=len(record.nodes),
         standing=tuple(Standing(target, record.taken_at) for target in targets_of(record)),
         standing_until=record.taken_at + validity_seconds,
+        observed=record.observed,
         controllers={control.group: control.state for control in record.groups},
         blocks=record.blocks,
     )
 
 
 def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
-    """Configuration with the groups and pledges of a complete cycle."""
+    """Configuration with the groups, pledges and mode of a complete cycle."""
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
-    return replace(config, pledge_hs06=tree.steered_hs06, own_hs06=tree.own_hs06)
+    return replace(
+        config,
+        pledge_hs06=tree.steered_hs06,
+        own_hs06=tree.own_hs06,
+        observes=record.observed,
+    )
 
 
 # ---- explanations
@@ -172,9 +172,9 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
         changes = trials.flips(what_if.cycle_levers(trials), outcome)
-        words = _SWITCHES.get(record.reason or "")
-        if words is None or not targets:
+        if record.reason != "disabled" or not targets:
             return changes
+        words = "sharectl is enabled (`sharectl enable`)"
         return (Flip("enabled", words, None, None, outcome(explained.decision)), *changes)
 
     return _otherwise(explained, outcome, flips, same=explained.agrees)

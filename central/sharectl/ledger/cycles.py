@@ -31,7 +31,7 @@ def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
         "seconds": None if record.imported else record.seconds,
         "groups": len(record.groups),
         "idle_cores": record.idle_cores if knows_nodes else None,
-        "targets": sum(node.target is not None for node in record.nodes) if knows_nodes else None,
+        "targets": record.steered_nodes if knows_nodes else None,
         "record": packed(replace(record, nodes=())),
     }
     query = (

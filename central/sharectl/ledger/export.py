@@ -31,7 +31,7 @@ _ROWS_A_TIME = 20_000
 _SURE = 4
 """Columns that an earlier export of a table begins with."""
 _KINDS = {
-    "flag": "imported complete sampled controlled reserved draining multicore_only target",
+    "flag": "imported observed complete sampled controlled reserved draining multicore_only target",
     "number": "pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 setpoint_hs06 "
     "control_error_hs06 output_hs06 shadow_output_hs06 duration_seconds hs06_per_core wait_seconds "
     "idle_core_seconds",
@@ -154,7 +154,7 @@ def _jobs(record: CycleRecord) -> Iterator[dict[str, Any]]:
 def _targets(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
         if node.target is not None:
-            yield {**vars(node), **vars(node.target)}
+            yield {**vars(node), **vars(node.target), "observed": record.observed}
 
 
 def _by_size(amounts: Mapping[int, int]) -> str:
@@ -178,8 +178,9 @@ TABLES = {
     ),
     "cycles": Table(
         "one row a cycle, complete or not",
-        "imported complete duration_seconds sequence strategy setpoint reason configuration "
-        "idle_cores idle_target_cores idle_grace_cores limits sources published problems",
+        "imported observed complete duration_seconds sequence strategy setpoint reason "
+        "configuration idle_cores idle_target_cores idle_grace_cores limits sources published "
+        "problems",
         _cycles,
     ),
     "nodes": Table(
@@ -197,7 +198,8 @@ TABLES = {
     ),
     "targets": Table(
         "one row a target and cycle",
-        "node held_back cap_cores helped request_cores reason wait_seconds idle_core_seconds",
+        "node observed held_back cap_cores helped request_cores reason wait_seconds "
+        "idle_core_seconds",
         _targets,
         needs_nodes=True,
     ),

@@ -33,7 +33,7 @@ from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
 OBSERVED = "observe"
-"""Reason for no targets while the configuration says `mode: observe`."""
+"""Reason of the plan that withdraws targets once the configuration says `mode: observe`."""
 
 REASONS = {
     "targets": "a group over its share gives way to one under it",
@@ -49,7 +49,7 @@ REASONS = {
     "no-room": "the limits leave no room for a target",
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
     "disabled": "withdrawn: sharectl is disabled",
-    OBSERVED: "planned, and not published: mode: observe",
+    OBSERVED: "withdrawn: mode: observe",
 }
 """Why a plan has targets, or has none."""
 
@@ -101,6 +101,8 @@ class State:
     """Targets of the last plan, by node."""
     standing_until: int = 0
     """Unix seconds at which that plan runs out."""
+    observed: bool = False
+    """True if that plan was not published, because of ``mode: observe``."""
     withdrawn: bool = False
     """Whether every publisher has taken a plan without targets since sharectl was disabled."""
     uncertain_nodes: int = 0
@@ -113,9 +115,14 @@ class State:
     """Node that has not acted on its target in time -> Unix seconds at which that was seen."""
     blocks: BlockMemory = NO_BLOCKS
 
+    @property
+    def placed(self) -> tuple[Standing, ...]:
+        """Targets that were published last."""
+        return () if self.observed else self.standing
+
     def standing_at(self, now: int) -> tuple[Standing, ...]:
         """Targets that nodes may act on at Unix time ``now``."""
-        return self.standing if now < self.standing_until else ()
+        return self.placed if now < self.standing_until else ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,8 @@ class PlanConfig:
     assigning: Assigning = field(default_factory=Assigning)
     give_up: Optional[GiveUp] = None
     """When blocks of cores that no job takes are given back; None for never."""
+    observes: bool = False
+    """True if plans are not published, and count as if they were: ``mode: observe``."""
 
     @property
     def shared_hs06(self) -> dict[str, float]:
@@ -177,16 +186,20 @@ def decide(
     run_times: RunTimes = NOTHING_KNOWN,
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
+    # No node has a target that was only planned: none disobeys it, or keeps cores free for it.
+    acting = state.standing_at(now)
+    if config.observes:
+        state = replace(state, observed=False, uncertain_nodes=0)
     groups = _controls(config, state, snapshot, now)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
     # The seed's method steers every node that it is told to.
     left_alone, unheeding = never_steered(snapshot), dict[str, int]()
     if config.strategy != "pair":
         obey_seconds = config.assigning.obey_seconds
-        left_alone, unheeding = left_out(snapshot, standing, state.unheeding, now, obey_seconds)
+        left_alone, unheeding = left_out(snapshot, acting, state.unheeding, now, obey_seconds)
     look = NOT_LOOKED
     if config.give_up is not None:
-        look = look_at_blocks(state.blocks, standing, snapshot, nodes, now, config.give_up)
+        look = look_at_blocks(state.blocks, acting, snapshot, nodes, now, config.give_up)
     free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
@@ -219,6 +232,7 @@ def decide(
         controllers={control.group: control.state for control in groups if control.state},
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
+        observed=config.observes,
     )
 
     def records() -> tuple[NodeRecord, ...]:
@@ -230,7 +244,7 @@ def decide(
         }
         return node_records(nodes, plan.targets, reasons, wanted.waits)
 
-    return Decision(plan, after, groups, idle_cores(nodes.values(), standing), records)
+    return Decision(plan, after, groups, idle_cores(nodes.values(), acting), records)
 
 
 def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:
@@ -329,4 +343,5 @@ def published(state: State, plan: Plan, now: int) -> State:
         standing=standing_after(state.standing_at(now), plan.targets, now),
         standing_until=plan.valid_until,
         withdrawn=False,
+        observed=False,
     )

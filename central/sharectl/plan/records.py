@@ -127,13 +127,21 @@ class CycleRecord:
     idle_grace_cores: Optional[int] = None
     """Those that grace kept from single-core jobs, where no target acts; None if unknown."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
-    """Group -> nodes with a target for it after the cycle, where known."""
+    """Group -> nodes with a target for it after the cycle, where known; none of one that observed.
+    """
     group_reasons: Mapping[str, GroupReason] = field(default_factory=dict)
-    """Group -> why it is helped, held back or neither; with mode: observe, why it would be."""
+    """Group -> why it is helped, held back or neither."""
     blocks: BlockMemory = NO_BLOCKS
     """Blocks of cores that stood free at its look, and those that no job took."""
+    observed: bool = False
+    """True if it only planned (``mode: observe``): its targets are those that would stand."""
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
+
+    @property
+    def steered_nodes(self) -> int:
+        """Number of nodes under a target that was published."""
+        return 0 if self.observed else sum(node.target is not None for node in self.nodes)
 
 
 OF_NODE = (

@@ -21,9 +21,6 @@ from sharectl.words import printable
 
 MAX_REASON = 500
 """Characters of a reason."""
-
-OBSERVES = "mode: observe"
-"""Reason of withdrawals while the configuration says so."""
 _MAX_BYTES = 65536
 
 
@@ -102,18 +99,6 @@ class DisabledFile:
                 f"{self.path}: cannot be removed: {error.strerror}; remove it as its owner, and "
                 "sharectl is on again"
             ) from error
-
-
-class Observing(DisabledFile):
-    """Switch of an installation that observes: off, whatever the file says."""
-
-    def disabled(self) -> Optional[Disabled]:
-        """Order of the configuration, which has no end."""
-        return Disabled(OBSERVES, "the configuration", 0)
-
-    def enable_after(self, now: int) -> bool:  # noqa: ARG002
-        """Leave the file as it is: the configuration decides."""
-        return False
 
 
 def _parsed(content: Content) -> Disabled:

@@ -230,6 +230,8 @@ class _Decided(_Again):
     """Unix seconds."""
     sequence: Optional[int]
     """Of the plan that was published; null if none was."""
+    observed: bool
+    """True with mode: observe: targets were planned, and not published."""
     agrees: Optional[bool]
     """True if deciding again gives the recorded targets; null if nothing is recorded."""
     limits: list[LimitRow]
@@ -329,6 +331,8 @@ class ExplainCycleDocument(_Again):
     """Duration; null of an imported cycle."""
     complete: bool
     imported: bool
+    observed: bool
+    """True with mode: observe: targets were planned, and not published."""
     """True if it comes from a shares_Error.log."""
     sources: list[SourceRow]
     problems: list[str]

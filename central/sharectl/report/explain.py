@@ -150,7 +150,7 @@ def cycle_page(
         "cycle": record.number or None,
         "taken_at": record.taken_at,
         "seconds": record.seconds if is_full else None,
-        **fields(record, "complete", "imported"),
+        **fields(record, "complete", "imported", "observed"),
         "sources": [asdict(source) for source in record.sources],
         **fields(record, "problems", "configuration"),
         "configuration_changed": before is not None
@@ -261,7 +261,7 @@ def _decided_page(
     origin = {
         "source": explained.source,
         "cycle": record.number or None,
-        **fields(record, "taken_at", "sequence"),
+        **fields(record, "taken_at", "sequence", "observed"),
         "agrees": explained.agrees,
     }
     decided = {"limits": _limits(record), **_changes(otherwise)}

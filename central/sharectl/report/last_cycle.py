@@ -22,6 +22,7 @@ def as_content(record: CycleRecord) -> tool_documents.LastCycle:
     return {
         "taken_at": record.taken_at,
         "sequence": record.sequence,
+        "observed": record.observed,
         "reason": record.reason,
         "says": REASONS.get(record.reason or "", ""),
         "limits": [

@@ -378,7 +378,7 @@ METRICS: Sequence[Metric] = (
         "target_nodes",
         "Nodes with a target after the last cycle.",
         (),
-        _complete(lambda facts: sum(node.target is not None for node in facts.record.nodes)),
+        _complete(lambda facts: facts.record.steered_nodes),
     ),
     Metric(
         "acting_nodes",

@@ -151,6 +151,8 @@ class LastCycle(TypedDict):
     taken_at: int
     """Unix seconds."""
     sequence: Optional[int]
+    observed: bool
+    """True with mode: observe: targets were planned, and not published."""
     reason: Optional[str]
     """Code of the family `plan`."""
     says: str

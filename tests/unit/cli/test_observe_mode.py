@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from sharectl.publish import text
-from sharectl.publish.disabled_file import OBSERVES, DisabledFile, Observing
 from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_disable_command import publish_targets
@@ -31,15 +30,6 @@ def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: P
     _, out, err = run("status")
     assert "observe: nothing is steered" in out
     assert "the next cycle withdraws them" in err
-
-
-def test_the_switch_of_observing_stays_off_after_enable(tmp_path: Path) -> None:
-    switch = Observing(tmp_path)
-    DisabledFile(tmp_path).enable()
-    assert not switch.enable_after(2**33)
-    off = switch.disabled()
-    assert off is not None
-    assert (off.reason, off.in_force_at(2**33)) == (OBSERVES, True)
 
 
 def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:

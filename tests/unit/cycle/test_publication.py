@@ -8,7 +8,9 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.cycle import CycleResult, run_cycle
 from sharectl.cycle.publication import Publishing
 from sharectl.errors import PartlyPublishedError
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
@@ -393,35 +395,82 @@ def test_nodes_of_a_plan_from_the_future_count_as_changed(limit: int) -> None:
     assert len(world.stands()) == limit
 
 
-@dataclass
-class Observed(Cycles):
-    """The same pool, while the configuration says that sharectl observes."""
+# ---- mode: observe
 
-    def cycle(self, number: int = 0, config: PlanConfig = CONFIG) -> CycleResult:
-        how = Circumstances(observe=True)
-        return run_cycle(config, self.ports(), NOW + number * PERIOD, how)
+OBSERVED = replace(CONFIG, observes=True)
+EWMA = replace(OBSERVED, steering=SteeringConfig(Control("ewma")))
 
 
-def test_a_new_installation_that_observes_publishes_nothing() -> None:
-    world = Observed(switch=FakeSwitch(OFF))
-    done = world.cycle()
-    assert done.publication.places == ()
+@pytest.mark.parametrize("off", [None, OFF])
+def test_a_new_installation_that_observes_plans_and_publishes_nothing(
+    off: Optional[Disabled],
+) -> None:
+    world = Cycles(switch=FakeSwitch(off))
+    done = world.cycle(config=OBSERVED)
+    assert (done.publication.places, done.publication.disabled) == ((), off)
     assert [publisher.plans for publisher in world.publishers] == [[], []]
+    assert (done.planned, done.record) == (done.planned, world.history.records[0])
     assert done.planned is not None
-    assert done.planned.targets
-    assert done.record is not None
-    assert done.record.reason == "observe"
-    assert all(node.target is None for node in done.record.nodes)
+    targets = set(done.planned.targets)
+    assert targets == {node.target for node in world.history.records[0].nodes if node.target}
+    assert len(targets) == 2
+    state = world.state.state
+    assert (state.observed, state.sequence, state.standing_at(NOW)) == (True, 0, ())
+    assert {stood.target for stood in state.standing} == targets
 
 
-def test_observing_takes_away_the_targets_of_before_once() -> None:
-    world = Cycles()
-    world.cycle()
-    assert world.stands(0)
-    world.switch.said = OFF
-    how = Circumstances(observe=True)
-    run_cycle(CONFIG, world.ports(), NOW + PERIOD, how)
+def test_observing_takes_away_the_targets_of_before_once_and_plans_on_from_them() -> None:
+    world = after_one_cycle()
+    since = {stood.target: stood.since for stood in world.state.state.standing}
+    world.cycle(1, OBSERVED)
     assert (world.stands(0), world.stands(1)) == (set(), set())
+    assert world.told()[-2:] == [("dropped", node, "observe") for node in NODES[:2]]
     plans = [len(publisher.plans) for publisher in world.publishers]
-    run_cycle(CONFIG, world.ports(), NOW + 2 * PERIOD, how)
+    world.cycle(2, OBSERVED)
     assert [len(publisher.plans) for publisher in world.publishers] == plans
+    stands = {stood.target: stood.since for stood in world.state.state.standing}
+    assert len(stands) == 4
+    assert since.items() < stands.items(), "young targets are as young as if they stood"
+
+
+def test_targets_that_could_not_be_taken_away_are_tried_again_while_observing() -> None:
+    world = after_one_cycle()
+    for publisher in world.publishers:
+        publisher.broken = "no room"
+    assert world.cycle(1, OBSERVED).problems == ("no room",)
+    for publisher in world.publishers:
+        publisher.broken = None
+    world.cycle(2, OBSERVED)
+    assert (world.stands(0), world.state.state.withdrawn) == (set(), True)
+    assert world.told()[-2:] == [("dropped", node, "observe") for node in NODES[:2]]
+
+
+def test_steering_begins_from_nothing_published_and_keeps_what_the_law_remembers() -> None:
+    world = Cycles()
+    for number in range(2):
+        world.cycle(number, replace(EWMA, limits=PlanLimits(max_changed_nodes=1)))
+    remembered = world.state.state.controllers
+    assert len(world.state.state.standing) == 2
+    world.cycle(2, replace(EWMA, observes=False, limits=PlanLimits(max_changed_nodes=1)))
+    assert len(world.stands()) == 1, "two targets that no node had are not one change"
+    assert world.told() == [("added", *world.stands(), "targets")]
+    state = world.state.state
+    assert not state.observed
+    assert remembered.keys() == state.controllers.keys() == {"alice", "cms"}
+    for group, numbers in remembered.items():
+        assert numbers["stepped_at_seconds"] == NOW + PERIOD
+        assert state.controllers[group]["stepped_at_seconds"] == NOW + 2 * PERIOD
+        assert state.controllers[group].keys() == numbers.keys()
+
+
+def test_a_restarted_collector_is_doubted_while_observing_too() -> None:
+    world = Cycles()
+    world.cycle(0, OBSERVED)
+    young = NOW + PERIOD - 20
+    part = snapshot([running(NODES[0], "alice", 1, 64)], {("cms", 8): 2})
+    world.pool.looks_like = replace(part, taken_at=NOW + PERIOD, collector_started_at=young)
+    done = world.cycle(1, OBSERVED)
+    assert not done.snapshot.complete
+    assert "knows 1 of 4 execute points" in done.problems[0]
+    assert world.history.records[1].groups == ()
+    assert world.state.state.nodes == len(NODES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
-from sharectl.plan.plan import OBSERVED, State, decide
+from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from tests import laws
 from tests.fakes import NOW
@@ -211,20 +211,20 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
 
 
 def test_a_cycle_that_observed_tells_what_would_have_been(run: Run, tmp_path: Path) -> None:
-    config, seen = law(max_nodes=4), busy(0)
+    config, seen = replace(law(max_nodes=4), observes=True), busy(0)
     decision = decide(config, State(), seen, NOW)
-    off = record_of(config, seen, decision, None, (), off=OBSERVED)
-    Ledger(tmp_path / PLACE).record(off, seen)
-    assert [node for node in off.nodes if node.target is not None] == []
-    assert set(off.target_nodes.values()) == {(0, 0)}
-    assert {reason[1:] for reason in off.group_reasons.values()} == {(0, 0)}
+    record = record_of(config, seen, decision, None, ())
+    Ledger(tmp_path / PLACE).record(record, seen)
+    assert set(record.target_nodes.values()) == {(0, 0)}
     target = decision.plan.targets[0]
-    group, node = run("explain", "group", target.helped), run("explain", "node", target.node)
-    assert "would be helped: targets let its jobs in" in group.words
-    assert "mode: observe, nothing is published" in group.words
+    subjects = (("group", target.helped), ("node", target.node), ("cycle",))
+    for subject in subjects:
+        assert "the targets were planned, and not published" in run("explain", *subject).words
+        content = run("explain", *subject, "--json").json
+        assert (content["observed"], content["sequence"], content["agrees"]) == (True, None, True)
     words = f"{target.held_back} <= {target.cap_cores}, {target.helped} by {target.request_cores}"
-    assert f"none (would be: {words})" in node.words
-    assert "target: the errors call for its target" in node.words
+    assert f"would be: {words}" in run("explain", "node", target.node).words
+    assert content["targets"][0] == asdict(target)
 
 
 def test_a_group_shows_those_within_it(run: Run, config: Path, tmp_path: Path) -> None:

@@ -108,7 +108,5 @@ def test_the_reason_of_some_groups(
     plans = {"plan": decision.plan, "nothing": None}
     plans["withdrawal"] = withdrawal(config, State(), NOW, "disabled")[0]
     off = published != "plan"
-    record = record_of(
-        config, taken, decision, plans[published], ("fake",), off="disabled" if off else None
-    )
+    record = record_of(config, taken, decision, plans[published], ("fake",), disabled=off)
     assert {group: record.group_reasons[group].code for group in codes} == codes
