@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
-from sharectl.cycle.ports import Ports
+from sharectl.cycle.ports import PlacedTargets, Ports
 from sharectl.errors import StateError
 from sharectl.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
 from sharectl.plan.diff import ChangeRecord
@@ -64,12 +64,30 @@ class FakePublisher:
 
     broken: Optional[str] = None
     plans: list[Plan] = field(default_factory=list)
+    writer: str = "cm-1:/var/lib/sharectl"
+    """Installation that it publishes for."""
+    writers: dict[int, str] = field(default_factory=dict)
+    """Sequence of a plan -> its writer; one that shares a place has that of another."""
 
     def publish(self, plan: Plan) -> str:
         if self.broken:
             raise StateError(self.broken)
         self.plans.append(plan)
+        self.writers[plan.sequence] = self.writer
         return "fake"
+
+    def held(self) -> list[PlacedTargets]:
+        return [
+            PlacedTargets(
+                "file",
+                "fake",
+                targets=len(plan.targets),
+                sequence=plan.sequence,
+                valid_until=plan.valid_until,
+                writer=self.writers.get(plan.sequence),
+            )
+            for plan in self.plans[-1:]
+        ]
 
 
 @dataclass
@@ -188,6 +206,7 @@ class World:
     audit: FakeAudit = field(default_factory=FakeAudit)
     former: FakeFormerPlaces = field(default_factory=FakeFormerPlaces)
     history: FakeHistory = field(default_factory=FakeHistory)
+    writer: str = "cm-1:/var/lib/sharectl"
 
     def ports(self) -> Ports:
         return Ports(**vars(self))

@@ -136,6 +136,12 @@ class UnsignedError(PublishError):
         self.place = place
 
 
+class ForeignPlanError(PublishError):
+    """Another installation's valid plan stands, or stood, where this one publishes."""
+
+    exit_code = 1
+
+
 class LockedError(SharectlError):
     """Another cycle is running."""
 

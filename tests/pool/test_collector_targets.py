@@ -204,6 +204,7 @@ def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
         "t1_TargetGenerated": published.generated_at,
         "t1_TargetValidUntil": published.valid_until,
         "t1_TargetPool": "box",
+        "t1_TargetWriter": f"{os.uname().nodename}:{sharectl.folder}",
         "ClassAdLifetime": VALIDITY_SECONDS,
         "AuthenticatedIdentity": KNOWN,
         "AuthenticationMethod": "IDTOKENS",
@@ -293,10 +294,8 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
         assert believed(sharectl.box, "wn-001") == [began]
         publish(sharectl, plan(began + 1))
         assert ads(sharectl.box) == []
-        (tmp_path / "forger").mkdir()
-        said = publish(
-            everybody[FORGER].sharectl(tmp_path / "forger"), plan(began + 2, "wn-001"), expect=74
-        )
+        forger = everybody[FORGER].sharectl(tmp_path)
+        said = publish(forger, plan(began + 2, "wn-001"), expect=74)
         assert f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; see" in said
     finally:
         secure(sharectl.box)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, partitionable, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
+CENTRAL = "cm-1.example.org"
 NODE, LEFT_ALONE = "wn-001.example.org", "wn-002.example.org"
 CORES, MULTICORE, WAITING = 16, 8, 3
 HELD_BACK, HELPED = "alice", "cms"
@@ -187,13 +190,13 @@ def test_observing_takes_targets_away_once_and_tells_what_it_would_publish(
     assert "no cycle publishes" not in sharectl.run("enable", **observed).stdout
 
     node = sharectl.json("explain", "node", NODE, **observed)
-    assert (node["target"], node["agrees"]) == (None, False)
-    assert "none (would be: " in sharectl.run("explain", "node", NODE, **observed).stdout
-    assert "would be helped" in sharectl.run("explain", "group", HELPED, **observed).stdout
+    assert (node["target"]["cap_cores"], node["observed"], node["agrees"]) == (8, True, True)
+    assert f"would be: {HELD_BACK} <= 8" in sharectl.run("explain", "node", NODE, **observed).stdout
     cycle = sharectl.json("explain", "cycle", "latest", **observed)
-    assert (cycle["reason"]["code"], cycle["decided_again"]) == ("observe", "1 target")
-    last = sharectl.json("replay", **observed)["cycles"][-1]
-    assert (last["was"]["targets"], last["would"]["targets"]) == (0, 1)
+    assert (cycle["reason"]["code"], cycle["decided_again"]) == ("targets", "1 target")
+    replay = sharectl.json("replay", **observed)
+    assert replay["summary"]["agreement_ratio"] == 1.0
+    assert [(c["was"]["targets"], c["would"]["targets"]) for c in replay["cycles"][-1:]] == [(1, 1)]
     status = json.loads(sharectl.run("status", "--json", expect=1, **observed).stdout)
     assert (status["mode"], status["last_cycle"]["planned_targets"]) == ("observe", 1)
     assert changed(sharectl) == [("added", "wn-001", "cycle"), ("removed", "wn-001", "cycle")]
@@ -223,6 +226,64 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
         holder.wait(10)
     stays_without_target(pool, lambda: sharectl.run("cycle", **parts))
     assert [change for change, _, _ in changed(sharectl)] == ["added", "removed"]
+
+
+def test_a_restarted_collector_is_not_taken_for_the_pool_while_observing(
+    pool: Box, sharectl: Sharectl
+) -> None:
+    """One of two nodes has gone silent: a collector that just began cannot know of it."""
+    observed = {**configured(pool), "mode": "observe"}
+    assert sharectl.json("cycle", **observed)["complete"]
+    pool.stop_host(LEFT_ALONE)
+    try:
+        old = pool.daemon_pid(CENTRAL, "COLLECTOR")
+        os.kill(old, signal.SIGKILL)
+        pool.wait_until(lambda: old not in pids(pool), 60, "the collector is dead")
+        asked = ["condor_status", "-any", "-af", "MyType"]
+        known = lambda: {"Machine", "Scheduler"} <= set(pool.run(asked).stdout.split())  # noqa: E731
+        pool.wait_until(known, DEADLINE_SECONDS, "a new collector knows a node and the schedd")
+        done = sharectl.run("cycle", expect=75, **observed)
+        assert "knows 1 of 2 execute points" in done.stderr
+        assert not sharectl.json("explain", "cycle", "latest", **observed)["complete"]
+        group = sharectl.json("explain", "group", HELD_BACK, **observed)
+        assert (group["cycle"], group["cores"], group["agrees"]) == (1, 2 * CORES, True)
+    finally:
+        pool.start_host(LEFT_ALONE)
+
+
+def test_a_second_installation_is_seen_and_neither_overwrites_the_other(
+    pool: Box, sharectl: Sharectl, tmp_path: Path
+) -> None:
+    parts, file, folder = configured(pool), published(pool), tmp_path / "test"
+    folder.mkdir()
+    forgotten = Sharectl(pool, folder)
+    sharectl.run("cycle", **parts)
+    becomes(pool, TARGET)
+    stands = file.read_bytes()
+    assert b"\n# writer: " in stands
+    refused = forgotten.run("cycle", expect=1, **parts)
+    assert f"{tmp_path}, valid until" in refused.stderr
+    assert "nothing is published here meanwhile" in refused.stderr
+    assert file.read_bytes() == stands
+    # Off here, while the other one goes on.
+    sharectl.run("disable", "--reason", "cooling", **parts)
+    becomes(pool, NO_TARGET)
+    file.unlink()
+    forgotten.run("cycle", **parts)
+    becomes(pool, TARGET)
+    status = sharectl.run("status", expect=1, **parts)
+    assert f":{folder}, valid until" in status.stderr
+    assert "stands although this one is off" in status.stderr
+    checked = json.loads(sharectl.run("check", "pool", "--json", expect=1, **parts).stdout)
+    assert checked["states"]["targets"] == "fail"
+    again = sharectl.run("disable", "--reason", "cooling", expect=1, **parts)
+    assert "replaced by one without targets" in again.stderr
+    becomes(pool, NO_TARGET)
+    stays_without_target(pool, lambda: forgotten.run("cycle", expect=1, **parts))
+
+
+def pids(box: Box) -> set[int]:
+    return {process.pid for process in box.processes()}
 
 
 def is_locked(path: Path) -> bool:

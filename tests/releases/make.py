@@ -48,6 +48,7 @@ CYCLES = 3
 KEY = SigningKey("2026", bytes(range(32)))
 SUBJECT = {"scenario": "small-site", "strategy": "live"}
 """Simulations that the journal of `sharectl tune` has scores of."""
+WRITER = "cm.example.org:/var/lib/sharectl"
 VALIDITY_SECONDS = 10**9
 """So long that targets of the fixtures stand at whatever time a test reads them."""
 _CONFIG = """\
@@ -70,8 +71,8 @@ def make(folder: Path) -> None:
     (folder / "sharectl.yaml").write_text(_CONFIG, encoding="utf-8")
     plan = _cycles(folder)
     texts = {
-        "sharectl.txt": render(plan, Seal("farm")),
-        "signed.txt": render(plan, Seal("farm", KEY)),
+        "sharectl.txt": render(plan, Seal("farm", writer=WRITER)),
+        "signed.txt": render(plan, Seal("farm", KEY, writer=WRITER)),
         "plan.json": as_json.dumps("plan", {**as_json.plan(plan), "warnings": []}) + "\n",
     }
     for name, text in texts.items():
@@ -114,6 +115,7 @@ def _cycles(folder: Path) -> Plan:
             former=FormerPlacesFile(folder / "places.json", (name,), lambda _name: FakePublisher()),
             pool=FakePool(taken),
             history=history,
+            writer=WRITER,
         )
         result = run_cycle(law, ports, taken.taken_at)
         state.note_cycle(dict(_record("steer", result, 1.25)))

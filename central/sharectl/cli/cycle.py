@@ -36,7 +36,7 @@ from sharectl.errors import InputError, PoolUnavailableError, SharectlError, Sta
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
 from sharectl.model import Source
-from sharectl.plan.plan import REASONS, State, published
+from sharectl.plan.plan import FOREIGN, REASONS, State, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
@@ -118,7 +118,10 @@ def _run(arguments: argparse.Namespace) -> int:
     options.say(result.problems)
     if not result.snapshot.complete:
         return PoolUnavailableError.exit_code
-    return StateError.exit_code if result.problems else 0
+    errors = result.publication.errors
+    is_all = set(result.problems) == set(map(str, errors))
+    kind = Failures(errors).kind if is_all else StateError
+    return kind.exit_code if result.problems else 0
 
 
 def _print_proposal(config: Config, done: Publication) -> None:
@@ -334,6 +337,8 @@ def _reason(result: CycleResult) -> str:
         return f"observe: {words}; nothing is steered"
     if done.disabled is not None:
         return f"disabled {disabled_words(done.disabled)}".replace('"', "'")
+    if done.is_left:
+        return REASONS[FOREIGN]
     if result.snapshot.complete and done.plan:
         return REASONS[done.plan.reason]
     words = unanswered_words([source.name for source in result.snapshot.problems])

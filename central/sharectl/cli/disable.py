@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.cli import options, wiring
+from sharectl.config.advice import unit_of
 from sharectl.config.files import refuse_clashes
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import Outlets
@@ -115,12 +117,12 @@ def _disable(arguments: argparse.Namespace) -> int:
         "problems": problems,
     }
     reply = f"disabled {disabled_words(off)}" if is_set else f"NOT disabled: {unset}"
-    lines = [reply, *(f"no targets at {place}" for place in places)]
+    lines = [reply, *(f"no targets at {place}" for place in places), *_of_pair(config)]
     options.show(arguments, "disabled", content, lines)
-    if problems:
+    if failures.errors:
         if is_set:
-            problems.append("sharectl is disabled all the same: cycles publish no targets")
-        raise StateError("\n".join(problems))
+            problems.append("sharectl is disabled all the same: cycles here publish no targets")
+        raise failures.kind("\n".join(problems))
     if locked is not None:
         options.say([f"{locked}; it withdraws what it publishes"])
         return LockedError.exit_code
@@ -156,6 +158,15 @@ def _withdrawn(
             done = publishing.withdraw_unlocked(off)
             failures.errors += done.errors
     return replace(done, errors=tuple(failures.errors)), locked
+
+
+def _of_pair(config: Config) -> Iterator[str]:
+    """Line about the other one of two central managers, where the drop-in for them is installed."""
+    if "negotiator.conf" in unit_of(settings=("LoadState", "DropInPaths")).get("DropInPaths", ""):
+        yield (
+            "the other central manager is NOT disabled unless it shares "
+            f"{config.state_directory}: run `sharectl disable` there too"
+        )
 
 
 def _effect(done: Publication) -> str:

@@ -137,6 +137,10 @@ class PlaceRow(_KeyPlace, total=False):
     """file, https or collector."""
     older: bool
     """True if an older plan stands there than was published last."""
+    foreign: bool
+    """True if the valid plan of another installation stands there, and should not."""
+    writer: Optional[str]
+    """Installation that published it, HOST:STATE_DIRECTORY; null if unknown."""
     targets: int
     sequence: Optional[int]
     valid_for_seconds: Optional[int]

@@ -18,6 +18,7 @@ from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.node_ads import Awaited, look_at_nodes
 from sharectl.config.model import OBSERVE, Config
+from sharectl.cycle import writers
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError, StateError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # rich is for --watch alone
 
 Look = Callable[..., dict[str, Any]]
 """Question such as `look_at_nodes`."""
+NO_STATE = State()
 WATCH_SECONDS, MOST_WATCH_SECONDS = 10, 3600
 _EPILOG = f"""\
 Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
@@ -45,11 +47,12 @@ pending jobs of one core and of more (multi), each with the longest wait; the co
 
 A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
 problem or could not write metrics.textfile or report.file; a place of targets that cannot be read,
-has run out, is unsigned, is for another pool, or holds an older plan or ads of somebody else; a
-collector that does not answer; nodes that refuse targets or cannot get them, by code of
-t1_JobCtlReason (not-published: without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only
-where a node should find a target by now); nodes of a version that does not fit this one (the same
-0.x, later the same first number); cores that stand free under a target for longer than
+has run out, is unsigned, is for another pool, or holds an older plan, ads of somebody else, or a
+valid plan of another sharectl, also while this one is disabled or observes; a collector that does
+not answer; nodes that refuse targets or cannot get them, by code of t1_JobCtlReason (not-published:
+without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a
+target by now); nodes of a version that does not fit this one (the same 0.x, later the same first
+number); cores that stand free under a target for longer than
 control.give_up_seconds; targets that stay after `sharectl disable`; a clock that was more than
 {MAX_AHEAD_SECONDS} s ahead.
 No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
@@ -137,7 +140,8 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     off = in_force(wiring.switch_of(config).disabled(), now)
     store = wiring.state_of(config)
     state, of_future = of_now(store.load(), now)
-    cycle, published = store.last_cycle(), places(config, now, state.sequence)
+    cycle, is_off = store.last_cycle(), off is not None or config.mode == OBSERVE
+    published = places(config, now, state, is_off=is_off)
     of_future = of_future or _of_future(cycle, now)
     nodes = _nodes(config, now, _awaited(published, state, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
@@ -213,11 +217,12 @@ def _nodes(config: Config, now: int, awaited: Awaited, ask: Look) -> dict[str, A
 def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
     """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled."""
     cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
-    off, withdrawn = status["disabled"], status["disabled"] and status["withdrawn"]
+    off, withdrawn = status["disabled"], status["disabled"] and not status["to_withdraw"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
     observes = status.get("mode") == OBSERVE
-    quiet = withdrawn or (observes and not status["to_withdraw"])
-    published = [place for place in status["published"] if not quiet or place.get("older")]
+    quiet = (off or observes) and not status["to_withdraw"]
+    told = ("older", "foreign")
+    published = [place for place in status["published"] if not quiet or any(map(place.get, told))]
     if observes and status["to_withdraw"]:
         yield "mode: observe, but older targets may be in force: the next cycle withdraws them"
     yield from (part["problem"] for part in (*published, nodes) if part["problem"])
@@ -252,24 +257,47 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
 # ---- places of targets
 
 
-def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
+def places(
+    config: Config, now: int, state: State = NO_STATE, *, is_off: bool = False
+) -> list[dict[str, Any]]:
     """Places where nodes look for targets, with content and problem at Unix time ``now``.
 
-    ``sequence`` is that of the plan that was published last, 0 if unknown.
+    ``is_off`` if this installation publishes no targets.
     """
-    seal, problem = Seal(config.pool.name), None
+    own = wiring.own_writer(config)
+    seal, problem = Seal(config.pool.name, writer=own), None
     try:
         seal = wiring.seal_of(config)
     except ConfigError as error:
         # Many users have no right to read the keys.
         problem = None if isinstance(error.__cause__, PermissionError) else str(error)
     transports = wiring.transports_of(config, seal)
-    rows = [
-        row(held, config.pool.name, now, sequence)
-        for transport in transports
-        for held in transport.look()
-    ]
+    rows = []
+    for held in (held for transport in transports for held in transport.look()):
+        rows.append(row(held, config.pool.name, now, state.sequence))
+        if words := _conflict(held, own, state, now, is_off=is_off):
+            rows[-1].update(problem=words, foreign=True)
     return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
+
+
+def _conflict(
+    held: PlacedTargets, own: str, state: State, now: int, *, is_off: bool
+) -> Optional[str]:
+    """Problem with the valid plan of another installation; None if there is none.
+
+    A central manager may stand by for its partner.
+    """
+    writer = writers.foreign(held, own, state, now)
+    stands_by = not is_off and not writers.both_publish(state, now)
+    if writer is None or (is_off and not held.targets):
+        return None
+    if stands_by and writers.are_partners(writer, own):
+        return None
+    why = "although this one is off" if is_off else "where this one publishes"
+    return (
+        f"{writers.words(held, writer)}, stands {why}: run `sharectl disable` for it on "
+        f"{writers.host_of(writer)}, or let publish: name another place, here or there"
+    )
 
 
 def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
@@ -292,7 +320,7 @@ def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> di
             f"{held.place}: is for pool {held.pool}, and pool.name is {pool}: `sharectl cycle`"
         )
     facts = {"targets": held.targets, "sequence": held.sequence, "valid_for_seconds": seconds}
-    return {**row, **facts, **held.more, "older": older}
+    return {**row, **facts, "writer": held.writer, **held.more, "older": older, "foreign": False}
 
 
 # ---- watch

@@ -21,6 +21,7 @@ from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, 
 from sharectl.config.plans import plan_config_of
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
+from sharectl.cycle.writers import writer_of
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
 from sharectl.files.files import only_one
@@ -75,6 +76,7 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
+        writer=own_writer(config),
         former=FormerPlacesFile(
             config.state_directory / "places.json",
             tuple(transport.name for transport in transports),
@@ -209,8 +211,14 @@ def seal_of(config: Config, *, withdraws: bool = False) -> Seal:
     except ConfigError as error:
         if not withdraws:
             raise
-        return Seal(config.pool.name, key_problem="; ".join(error.problems))
-    return Seal(config.pool.name, keys[0] if keys else None, keys[1:])
+        why = "; ".join(error.problems)
+        return Seal(config.pool.name, key_problem=why, writer=own_writer(config))
+    return Seal(config.pool.name, keys[0] if keys else None, keys[1:], writer=own_writer(config))
+
+
+def own_writer(config: Config) -> str:
+    """Name of this installation in what it publishes."""
+    return writer_of(os.uname().nodename, config.state_directory)
 
 
 def transports_of(config: Config, seal: Seal) -> list[Transport]:
@@ -222,7 +230,7 @@ def _transport(way: Way, collector: Optional[str], seal: Seal) -> Transport:
     if way.collector is not None:
         from sharectl.publish.collector import CollectorPublisher
 
-        return CollectorPublisher(way.collector, collector, seal.pool)
+        return CollectorPublisher(way.collector, collector, seal.pool, seal.writer)
     if way.https is not None:
         from sharectl.publish.https import HttpsPublisher
 

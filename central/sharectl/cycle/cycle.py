@@ -20,7 +20,7 @@ from sharectl.cycle.publication import (
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupControl, GroupError, Plan, Snapshot
-from sharectl.plan.plan import Decision, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
@@ -105,9 +105,9 @@ def run_cycle(
     publishing = Publishing(config, ports, now + ceil(how.elapsed()))
     done = publishing.publish_unless_disabled(proposal, before)
     failures.errors += done.errors
-    off = done.disabled is not None
+    off = "disabled" if done.disabled is not None else FOREIGN if done.is_left else None
     record = replace(
-        record_of(config, snapshot, decision, done.plan, done.places, disabled=off),
+        record_of(config, snapshot, decision, done.plan, done.places, off=off),
         seconds=how.elapsed(),
         problems=(*silent, *failures.messages),
         configuration=how.configuration,

@@ -50,6 +50,9 @@ class Publisher(Protocol):
         stands there unsigned, and PartlyPublishedError if the last plan still stands in a part.
         """
 
+    def held(self) -> Sequence[PlacedTargets]:
+        """Targets that `publish` would replace; never raises."""
+
 
 @dataclass(frozen=True)
 class PlacedTargets:
@@ -65,6 +68,8 @@ class PlacedTargets:
     valid_until: Optional[int] = None
     """Unix seconds."""
     pool: Optional[str] = None
+    writer: Optional[str] = None
+    """Installation that published them, as of `sharectl.cycle.writers`; None if unknown."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Facts that only this way has."""
 
@@ -151,6 +156,8 @@ class Outlets:
     switch: Switch
     audit: Audit
     former: FormerPlaces
+    writer: str
+    """Name of this installation."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
-from sharectl.cycle.ports import Outlets, Publisher, StateStore
-from sharectl.errors import NewerFileError, PartlyPublishedError, StateError, UnsignedError
+from sharectl.cycle import writers
+from sharectl.cycle.ports import Outlets, PlacedTargets, Publisher, StateStore
+from sharectl.errors import (
+    ForeignPlanError,
+    NewerFileError,
+    PartlyPublishedError,
+    StateError,
+    UnsignedError,
+)
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import OBSERVED, PlanConfig, State, withdrawal
@@ -45,10 +52,16 @@ class Failures:
         messages = dict.fromkeys(map(str, self.errors))
         return tuple(message for message in messages if message not in superseded)
 
+    @property
+    def kind(self) -> type[StateError]:
+        """Kind of an error that stands for all of them."""
+        are_foreign = all(isinstance(error, ForeignPlanError) for error in self.errors)
+        return ForeignPlanError if are_foreign else StateError
+
     def raise_any(self) -> None:
-        """Raise all of them as one StateError, if there are any."""
+        """Raise all of them as one error, if there are any."""
         if self.errors:
-            raise StateError("\n".join(self.messages))
+            raise self.kind("\n".join(self.messages))
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,8 @@ class Publication:
     """Places that the configuration names no more, from which targets were taken away."""
     everywhere: bool = False
     """True if every place took it, and no former place may have targets."""
+    is_left: bool = False
+    """True if nothing was published because another installation's plan stands."""
     disabled: Optional[Disabled] = None
     """Reason why no plan is published; None if sharectl is on."""
     enabled_again: Optional[Disabled] = None
@@ -100,7 +115,7 @@ class Publishing:
         done = Publication()
         if self.config.observes:
             done = self._rehearse(proposal, before)
-        elif off is None and proposal is not None:
+        elif off is None and proposal is not None and not (done := self._left(before)).is_left:
             done, before = self._publish(proposal, before)
             # `sharectl disable` that could not get the lock relies on this look.
             off = in_force(self.outlets.switch.disabled(), self.now)
@@ -123,8 +138,27 @@ class Publishing:
         with self.outlets.switch.alone():
             before, errors = load_state(self.outlets.state, self.now)
             plan, _ = withdrawal(self.config, before, self.now, "disabled")
-            done = self._everywhere(plan)
+            done = self._everywhere(plan, before)
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
+
+    def _left(self, before: State) -> Publication:
+        """Leave everything as it is, and remember that, if another installation publishes."""
+        held = [place for publisher in self.outlets.publishers for place in publisher.held()]
+        own, now = self.outlets.writer, self.now
+        sequence = writers.left_sequence(held, own, before, now)
+        if sequence is None:
+            return Publication()
+        for place in held:
+            if (writer := writers.foreign(place, own, before, now)) is not None:
+                problem = (
+                    f"{writers.words(place, writer)}: nothing is published here meanwhile; run "
+                    f"`sharectl disable` for it on {writers.host_of(writer)}, or let publish: name "
+                    "another place, here or there"
+                )
+                self._failures.errors.append(ForeignPlanError(problem))
+        with self._failures:
+            self.outlets.state.save(replace(before, foreign_sequence=sequence))
+        return Publication(is_left=True)
 
     def _rehearse(self, proposal: Optional[Proposal], before: State) -> Publication:
         """Withdraw targets of earlier plans, and remember the proposal as if it was published."""
@@ -172,7 +206,7 @@ class Publishing:
                 self.outlets.state.save(after)
             with self._failures:
                 self.outlets.former.remember(proposal.plan)
-            done = self._everywhere(proposal.plan)
+            done = self._everywhere(proposal.plan, before)
             # Where every publisher failed some targets may be out all the same: the state stays
             # that of a cycle that was killed here.
             if done.places:
@@ -185,15 +219,15 @@ class Publishing:
                 self.outlets.state.save(after)
         return done, after
 
-    def _everywhere(self, plan: Plan) -> Publication:
+    def _everywhere(self, plan: Plan, before: State) -> Publication:
         """Publish to the places of the configuration, and empty the former ones."""
         if plan.targets:
             # Former places first: one may be a place of the configuration under another name.
-            emptied, all_emptied = self._emptied(plan)
-            places, partly = self._taken(plan, self._while_on())
+            emptied, all_emptied = self._emptied(plan, before)
+            places, partly = self._taken(plan, self._while_on(), before)
         else:
-            places, partly = self._taken(plan, self.outlets.publishers)
-            emptied, all_emptied = self._emptied(plan)
+            places, partly = self._taken(plan, self.outlets.publishers, before)
+            emptied, all_emptied = self._emptied(plan, before)
         everywhere = all_emptied and not partly and len(places) == len(self.outlets.publishers)
         return Publication(plan, places, emptied, everywhere)
 
@@ -203,18 +237,22 @@ class Publishing:
             if in_force(self.outlets.switch.disabled(), self.now) is None:
                 yield publisher
 
-    def _emptied(self, plan: Plan) -> tuple[tuple[str, ...], bool]:
+    def _emptied(self, plan: Plan, before: State) -> tuple[tuple[str, ...], bool]:
         """Former places that were emptied, and true if these are all of them."""
         with self._failures:
             former = self.outlets.former.publishers()
-            emptied, partly = self._taken(replace(plan, targets=()), former)
+            emptied, partly = self._taken(replace(plan, targets=()), former, before)
             return emptied, len(emptied) == len(former) and not partly
         return (), False
 
-    def _taken(self, plan: Plan, publishers: Iterable[Publisher]) -> tuple[tuple[str, ...], bool]:
+    def _taken(
+        self, plan: Plan, publishers: Iterable[Publisher], before: State
+    ) -> tuple[tuple[str, ...], bool]:
         """Places of the publishers that took the plan; true if one has it in part."""
-        places, partly = [], False
+        places: list[str] = []
+        partly = False
         for publisher in publishers:
+            held, taken = publisher.held(), len(places)
             with self._failures:
                 try:
                     places.append(publisher.publish(plan))
@@ -225,7 +263,24 @@ class Publishing:
                     places.append(error.place)
                     partly = True
                     raise
+            if len(places) > taken:
+                self._failures.errors += self._replaced(held, plan, before)
         return tuple(places), partly
+
+    def _replaced(
+        self, held: Iterable[PlacedTargets], plan: Plan, before: State
+    ) -> Iterator[ForeignPlanError]:
+        """Plans of other installations, of which ``plan`` took the place."""
+        for place in held:
+            writer = writers.foreign(place, self.outlets.writer, before, self.now)
+            if writer is None or not (place.targets or plan.targets):
+                continue
+            what = "taken over" if plan.targets else "replaced by one without targets"
+            host = writers.host_of(writer)
+            yield ForeignPlanError(
+                f"{writers.words(place, writer)}: {what}; if cycles still run on {host}, it "
+                "publishes again: run `sharectl disable` there too"
+            )
 
     def _audit(self, proposal: Proposal, before: State) -> None:
         """Record the end of targets that ran out, then the changes that the plan made."""

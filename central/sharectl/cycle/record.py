@@ -31,7 +31,7 @@ def record_of(
     published: Optional[Plan],
     places: Sequence[str],
     *,
-    disabled: bool = False,
+    off: Optional[str] = None,
 ) -> CycleRecord:
     """Record of a cycle, without its duration, problems and digest of the configuration.
 
@@ -43,11 +43,11 @@ def record_of(
         Last plan that went out, a withdrawal if sharectl is disabled; None if none did.
     places
         Places that took it; empty if it arrived nowhere.
-    disabled
-        True if no target may stand. A cycle that observes has the targets of its decision all the
-        same.
+    off
+        Why no target of its decision may stand, ``disabled`` or ``foreign``; None if they may. A
+        cycle that observes has the targets of its decision all the same.
     """
-    plan = published or (decision.plan if decision and not disabled else None)
+    plan = published or (decision.plan if decision and off is None else None)
     if decision and config.observes:
         plan = decision.plan
     record = CycleRecord(
@@ -58,7 +58,7 @@ def record_of(
         sequence=published.sequence if published and places else None,
         strategy=config.strategy,
         setpoint=config.steering.entitlement.setpoint,
-        reason=plan.reason if plan else "disabled" if disabled else None,
+        reason=plan.reason if plan else off,
         limits=plan.limits if plan else (),
         published=tuple(places),
         observed=config.observes,

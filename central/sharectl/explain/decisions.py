@@ -19,7 +19,7 @@ from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.groups import GroupTree, first_level
 
-_OVERRULED = frozenset({"disabled", "withdrawn"})
+_OVERRULED = frozenset({"disabled", "foreign", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
 
 OVERRULED, ANOTHER = "overruled", "another"

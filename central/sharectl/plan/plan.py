@@ -34,6 +34,8 @@ from sharectl.shares.groups import controls_with_subgroups, in_order
 
 OBSERVED = "observe"
 """Reason of the plan that withdraws targets once the configuration says `mode: observe`."""
+FOREIGN = "foreign"
+"""Reason for no plan while another installation publishes."""
 
 REASONS = {
     "targets": "a group over its share gives way to one under it",
@@ -50,6 +52,7 @@ REASONS = {
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
     "disabled": "withdrawn: sharectl is disabled",
     OBSERVED: "withdrawn: mode: observe",
+    FOREIGN: "not published: a valid plan of another sharectl stands where this one publishes",
 }
 """Why a plan has targets, or has none."""
 
@@ -114,6 +117,8 @@ class State:
     unheeding: Mapping[str, int] = field(default_factory=dict)
     """Node that has not acted on its target in time -> Unix seconds at which that was seen."""
     blocks: BlockMemory = NO_BLOCKS
+    foreign_sequence: int = 0
+    """Sequence of another installation's plan that was left in its place; 0 if there was none."""
 
     @property
     def placed(self) -> tuple[Standing, ...]:
@@ -344,4 +349,5 @@ def published(state: State, plan: Plan, now: int) -> State:
         standing_until=plan.valid_until,
         withdrawn=False,
         observed=False,
+        foreign_sequence=0,
     )

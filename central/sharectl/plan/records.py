@@ -214,7 +214,7 @@ GROUP_REASONS: Mapping[str, str] = {
     "helped": "targets let its jobs in where another group is held back",
     "held-back": "targets hold it back to a cap",
     "helped-and-held-back": "some targets help it and others hold it back, or groups within it",
-    "no-plan": "targets were withdrawn, or sharectl is disabled",
+    "no-plan": "targets were withdrawn, or no plan is published",
     "no-output": "its controller asks for nothing: it is at its share, or within the deadband",
     "no-demand": "under its share, without waiting jobs",
     "not-placeable": "under its share, and no node could run its waiting jobs",
@@ -236,6 +236,7 @@ GROUP_REASONS: Mapping[str, str] = {
 _BY_PLAN = {
     "withdrawn": "no-plan",
     "disabled": "no-plan",
+    "foreign": "no-plan",
     "no-fit": "no-fit",
     "no-node": "no-fit",
     "closed": "no-fit",

@@ -37,6 +37,7 @@ PROJECTION = (
     "t1_TargetSequence",
     "t1_TargetValidUntil",
     "t1_TargetPool",
+    "t1_TargetWriter",
 )
 
 _PAGE = "(docs/transports.md)"
@@ -60,6 +61,7 @@ class HeldAd(NamedTuple):
     valid_until: int
     """Unix seconds."""
     pool: Optional[str]
+    writer: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class CollectorPublisher:
     """Addresses; None for COLLECTOR_HOST of this machine's configuration."""
     pool: Optional[str]
     """Name of the pool, for nodes that are told one."""
+    writer: Optional[str] = None
+    """Name of the installation that publishes."""
 
     @property
     def name(self) -> str:
@@ -85,7 +89,9 @@ class CollectorPublisher:
 
         Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
         """
-        deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, way=self.way)
+        deliver = partial(
+            _deliver, ads=ads_of(plan, self.pool, self.writer), plan=plan, way=self.way
+        )
         places, problems = [], []
         for address, answer in self._ask(deliver).items():
             identity, problem = answer.value or (None, answer.source.problem)
@@ -109,6 +115,8 @@ class CollectorPublisher:
             placed(f"collector:{address}", answer.value, self.way.identity, answer.source.problem)
             for address, answer in answers.items()
         ]
+
+    held = look
 
     def _ask(self, ask: Callable[[Any], Any]) -> dict[str, Answer]:
         """Address -> answer of that collector."""
@@ -150,11 +158,12 @@ def placed(
         "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
     )
     targets = sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity))
-    facts = targets, plan.sequence, plan.valid_until, plan.pool, {"identity": plan.identity}
-    return PlacedTargets("collector", name, mixed if others else None, *facts)
+    facts = targets, plan.sequence, plan.valid_until, plan.pool, plan.writer
+    more = {"identity": plan.identity}
+    return PlacedTargets("collector", name, mixed if others else None, *facts, more)
 
 
-def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
+def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> list[dict[str, Any]]:
     """Attributes of an ad for each target, and last of one for the plan."""
     about: dict[str, Any] = {
         "t1_TargetKnownGroups": ",".join(plan.groups),
@@ -166,6 +175,8 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
     }
     if pool is not None:
         about["t1_TargetPool"] = pool
+    if writer is not None:
+        about["t1_TargetWriter"] = writer
     if plan.multicore_pending is not None:
         about["t1_MulticorePending"] = plan.multicore_pending
     targets = [
@@ -200,6 +211,7 @@ def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
             sequence=whole(evaluated(ad, "t1_TargetSequence"), 0),
             valid_until=whole(evaluated(ad, "t1_TargetValidUntil"), 0),
             pool=text(evaluated(ad, "t1_TargetPool")),
+            writer=text(evaluated(ad, "t1_TargetWriter")),
         )
         for ad, kind in kinds
         if kind in (TARGET_TYPE.lower(), PLAN_TYPE.lower())

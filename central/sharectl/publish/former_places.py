@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Callable
 
-from sharectl.cycle.ports import Publisher
+from sharectl.cycle.ports import PlacedTargets, Publisher
 from sharectl.errors import InputError, PublishError, StateError, UnsignedError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Plan
@@ -91,6 +91,10 @@ class _Emptying:
     name: str
     placed: PlacedPlan
     places: FormerPlacesFile
+
+    def held(self) -> list[PlacedTargets]:
+        """None: `publish` itself looks whether they are sharectl's."""
+        return []
 
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets."""

@@ -46,6 +46,10 @@ class HttpsPublisher:
             raise PublishError(problem)
         return self.file.arrived_at(self.way.url)
 
+    def held(self) -> list[PlacedTargets]:
+        """Look at the file, which the server need not serve."""
+        return self.file.look()
+
     def look(self) -> list[PlacedTargets]:
         """Look at the file, and at the server that should serve it."""
         content, held = self.file.content()

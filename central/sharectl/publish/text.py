@@ -93,7 +93,8 @@ TEXT_MAX_BYTES = 2**20
 """Size of a file that is still read, here and by ``job_ctl``."""
 
 _METADATA = re.compile(
-    r"# (sharectl|sequence|pool|generated|valid_until|targets|groups|multicore_pending): (.*)"
+    r"# (sharectl|sequence|pool|writer|generated|valid_until|targets|groups|multicore_pending): "
+    r"(.*)"
 )
 _NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
 _WHOLE = re.compile(r"[0-9]{1,15}")
@@ -105,7 +106,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Seal:
-    """Pool and signature of every text."""
+    """Pool, writer and signature of every text."""
 
     pool: Optional[str] = None
     """Name of the pool, for nodes that are told one."""
@@ -115,6 +116,8 @@ class Seal:
     """Keys that verify besides."""
     key_problem: Optional[str] = None
     """Problem with the key that should sign: only withdrawals are published then, unsigned."""
+    writer: Optional[str] = None
+    """Name of the installation that publishes."""
 
 
 FILE = "file:"
@@ -133,6 +136,7 @@ class SharectlFile:
     """Unix seconds."""
     pool: Optional[str] = None
     signature: Optional[Signature] = None
+    writer: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,8 @@ class FilePublisher:
         """Look at the file."""
         return [self.content()[1]]
 
+    held = look
+
     def content(self) -> tuple[bytes, PlacedTargets]:
         """Bytes of the file, and its targets."""
         place = str(self.path)
@@ -165,7 +171,7 @@ class FilePublisher:
         problem = f"{place}: {fault}: {refused}" if fault else None
         signed_by = signature.key_id if signature else None
         more = {"signed_by": signed_by, "verified": key is not None and fault is None}
-        facts = len(held.targets), held.sequence, held.valid_until, held.pool, more
+        facts = len(held.targets), held.sequence, held.valid_until, held.pool, held.writer, more
         return content, PlacedTargets("file", place, problem, *facts)
 
     def publish(self, plan: Plan) -> str:
@@ -209,6 +215,8 @@ def render(plan: Plan, seal: Seal = Seal()) -> str:
     lines = [f"# sharectl: {FORMAT}", f"# sequence: {plan.sequence}"]
     if seal.pool is not None:
         lines.append(f"# pool: {seal.pool}")
+    if seal.writer is not None:
+        lines.append(f"# writer: {seal.writer}")
     lines += [
         f"# generated: {plan.generated_at}",
         f"# valid_until: {plan.valid_until}",
@@ -272,6 +280,7 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         valid_until=numbers.get("valid_until"),
         pool=metadata.get("pool"),
         signature=signature,
+        writer=metadata.get("writer"),
     )
 
 

@@ -16,7 +16,7 @@ from sharectl.report.pool import block_rows, disabled_words, unanswered_words
 from sharectl.report.tables import NONE, UNKNOWN, print_table
 from sharectl.shares.groups import is_within
 from sharectl.times import DAY_SECONDS
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 Row = Mapping[str, Any]
 
@@ -94,6 +94,8 @@ def place_words(place: Row) -> str:
     if place.get("signed_by"):
         verified = "" if place["verified"] else " (not verified)"
         words.append(f"signed by {place['signed_by']}{verified}")
+    if place.get("foreign"):
+        words.append(f"by {printable(place['writer'])}")
     if place.get("identity"):
         words.append(f"from {place['identity']}")
     if place.get("served") is not None:

@@ -8,8 +8,10 @@ import pytest
 
 from sharectl.cli import status
 from sharectl.cli.main import main
+from sharectl.cli.wiring import own_writer
 from sharectl.config.load import load
 from sharectl.model import Plan, Target
+from sharectl.plan.plan import State
 from sharectl.publish import signing, text
 from sharectl.publish.collector import HeldAd, placed
 from sharectl.publish.signing import SigningKey
@@ -65,7 +67,7 @@ def test_a_dry_run_prints_the_very_bytes_that_are_signed(
     keys.write_text(f"a {SECRET}\n", encoding="utf-8")
     assert (publish(signed), published.read_bytes()) == (0, printed)
     assert signing.problem_of(printed, [KEY]) is None
-    assert b"\n# pool: pool-1\n" in printed
+    assert f"\n# pool: pool-1\n# writer: {own_writer(load(signed))}\n".encode() in printed
 
 
 def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
@@ -82,9 +84,11 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
         "problem": None,
         "way": "file",
         "older": False,
+        "foreign": False,
+        "writer": own_writer(config),
     }
     assert place_words(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
-    (older,) = status.places(config, NOW + 60, NOW + 1)
+    (older,) = status.places(config, NOW + 60, State(NOW + 1))
     assert f"sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
     (late,) = status.places(config, NOW + 3060)
     assert "expired 0 s ago: no node has a target" in late["problem"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from sharectl.files.files import only_one
+from sharectl.model import Plan, Target
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
+from sharectl.publish.text import Seal
 from tests.logs import changes_in
 from tests.unit.cli.conftest import Run
 
@@ -192,6 +195,40 @@ def test_status_shows_it(run: Run, tmp_path: Path) -> None:
     run(*DISABLE)
     _, out, err = run("status")
     assert ("cooling" in out, "not withdrawn everywhere" in err) == (True, False)
+
+
+def published_by(writer: str, folder: Path, targets: int = 1) -> None:
+    """Put a newer plan of another installation where this one publishes."""
+    now, (place, _) = int(time.time()), places(folder)
+    rows = (Target("cn-1", "alice", 56, "cms", 8),)[:targets]
+    plan = Plan(now + 2, now, now + 3060, ("alice", "cms"), rows, "targets")
+    place.write_text(text.render(plan, Seal(writer=writer)), encoding="ascii")
+
+
+def test_a_plan_of_another_installation_is_seen_while_disabled_and_not_overwritten(
+    run: Run, tmp_path: Path
+) -> None:
+    partner, stranger = f"cm-2.example.org:{tmp_path}", "cm-2.example.org:/tmp/test"
+    publish_targets(run, tmp_path)
+    run(*DISABLE)
+    for writer in (partner, stranger):
+        published_by(writer, tmp_path, targets=0)
+        assert "another sharectl" not in run("status")[2]
+        published_by(writer, tmp_path)
+        code, _, err = run("status")
+        assert code == 1
+        assert f"another sharectl, {writer}" in err
+        assert "although this one is off" in err
+        report = json.loads(run("check", "pool", "--json")[1])
+        faults = [f["fault"] for f in report["findings"] if f["id"] == "targets"]
+        assert [f"another sharectl, {writer}" in fault for fault in faults] == [True]
+    run("enable")
+    before = places(tmp_path)[0].read_bytes()
+    code, err = publish_targets(run, tmp_path)
+    assert (code, "nothing is published here meanwhile" in err) == (1, True)
+    assert places(tmp_path)[0].read_bytes() == before
+    code, _, err = run(*DISABLE)
+    assert (code, "replaced by one without targets" in err, targets(tmp_path)) == (1, True, [0, 0])
 
 
 @pytest.mark.parametrize("broken", ["", "no key"])

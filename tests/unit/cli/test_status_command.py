@@ -171,7 +171,7 @@ def test_targets_that_stay_on_nodes_while_disabled_are_a_problem(
     status = {
         "now": 10_000,
         "disabled": {"since": 10_000 - seconds},
-        "withdrawn": True,
+        "to_withdraw": False,
         "published": [],
         "last_cycle": CYCLE,
         "nodes": {"problem": None, "with_target": slots, "slots": 4, "refusing": {}},

@@ -15,12 +15,10 @@ from sharectl.publish.audit import AuditFile, Who
 from sharectl.publish.state import StateFile
 from tests.fakes import (
     NOW,
-    FakeAudit,
-    FakeFormerPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
-    FakeSwitch,
+    World,
     running,
     snapshot,
 )
@@ -42,9 +40,9 @@ def histories(tmp_path: Path) -> Histories:
 
 
 def ports_of(histories: Histories, publisher: FakePublisher, number: int) -> Ports:
-    around = [publisher], FakeStateStore(State(5)), FakeSwitch(), FakeAudit(), FakeFormerPlaces()
     pool = FakePool(replace(UNEVEN, taken_at=NOW + number * 1020))
-    return Ports(*around, pool=pool, history=histories)
+    world = World(pool, [publisher], state=FakeStateStore(State(5)))
+    return replace(world.ports(), history=histories)
 
 
 def cycle(

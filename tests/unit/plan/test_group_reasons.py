@@ -107,6 +107,6 @@ def test_the_reason_of_some_groups(
     decision = decide(config, State(), taken, NOW)
     plans = {"plan": decision.plan, "nothing": None}
     plans["withdrawal"] = withdrawal(config, State(), NOW, "disabled")[0]
-    off = published != "plan"
-    record = record_of(config, taken, decision, plans[published], ("fake",), disabled=off)
+    off = "disabled" if published != "plan" else None
+    record = record_of(config, taken, decision, plans[published], ("fake",), off=off)
     assert {group: record.group_reasons[group].code for group in codes} == codes

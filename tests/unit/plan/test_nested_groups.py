@@ -81,7 +81,7 @@ def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
         "alice.user": (1, 0),
         "cms": (0, 0),
     }
-    withdrawn = record_of(config, taken, decision, None, (), disabled=True)
+    withdrawn = record_of(config, taken, decision, None, (), off="disabled")
     assert set(withdrawn.target_nodes.values()) == {(0, 0)}
     assert record_of(config, taken, None, None, ()).target_nodes == {}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.cycle.ports import Publisher
+from sharectl.cycle.ports import PlacedTargets, Publisher
 from sharectl.errors import PublishError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import text
@@ -27,6 +27,10 @@ class Broken:
     def publish(self, plan: Plan) -> str:
         """Raise."""
         raise PublishError(f"collector: no answer for plan {plan.sequence}")
+
+    def held(self) -> list[PlacedTargets]:
+        """None: nobody looks there."""
+        return []
 
 
 def places(folder: Path, *names: str, now: float = NOW, broken: bool = False) -> FormerPlacesFile:
