@@ -125,15 +125,23 @@ class PartlyPublishedError(PublishError):
         self.place = place
 
 
-class UnsignedError(PublishError):
+class WithdrawnError(PublishError):
+    """Targets are gone from ``place``, and the plan without targets is not as it should be."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
+class UnsignedError(WithdrawnError):
     """A plan without targets has arrived at ``place``, unsigned although it should be signed."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(
+            place,
             f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse "
-            "what is not signed and have no target either (reason unsigned)"
+            "what is not signed and have no target either (reason unsigned)",
         )
-        self.place = place
 
 
 class ForeignPlanError(PublishError):

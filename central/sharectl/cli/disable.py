@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -38,10 +39,6 @@ _EPILOG = (
     "Targets are withdrawn at once, by every transport that is configured, whether or not the pool "
     "answers. Where this command cannot run, `touch disabled` in state_directory does the same at "
     "the next cycle. Nodes: /etc/sharectl/disabled, or SHARECTL_ENABLED = False."
-)
-_STOP = (
-    "cycles go on publishing unless it was set before: run this as the user of the service or as "
-    "root, or stop sharectl.timer"
 )
 
 
@@ -92,10 +89,13 @@ def _disable(arguments: argparse.Namespace) -> int:
     switch, failures = wiring.switch_of(config), Failures()
     was = in_force(switch.disabled(), now)
     # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
-    is_set = False
+    is_set, in_file = False, off
     with failures:
-        switch.disable(off)
+        unkept = switch.disable(off)
         is_set = True
+        if unkept is not None:
+            failures.errors.append(unkept)
+            in_file = switch.disabled() or off
         wiring.audit_of(config, "disable").switched(off, now, on=False)
     outlets = wiring.outlets_of(config, "disable", withdraws=True)
     try:
@@ -108,15 +108,17 @@ def _disable(arguments: argparse.Namespace) -> int:
     problems = list(failures.messages)
     unset = f"the switch could not be set; {_effect(done)}"
     if not is_set:
-        problems.append(f"{unset}; {_STOP}")
+        problems.append(
+            f"{unset}; cycles go on publishing unless it was set before: {_stop(config)}"
+        )
     places = [*done.places, *done.emptied]
     content: documents.SwitchedOffDocument = {
-        "disabled": asdict(off) if is_set else None,
+        "disabled": asdict(in_file) if is_set else None,
         "was": asdict(was) if was else None,
         "published": places,
         "problems": problems,
     }
-    reply = f"disabled {disabled_words(off)}" if is_set else f"NOT disabled: {unset}"
+    reply = f"disabled {disabled_words(in_file)}" if is_set else f"NOT disabled: {unset}"
     lines = [reply, *(f"no targets at {place}" for place in places), *_of_pair(config)]
     options.show(arguments, "disabled", content, lines)
     if failures.errors:
@@ -158,6 +160,14 @@ def _withdrawn(
             done = publishing.withdraw_unlocked(off)
             failures.errors += done.errors
     return replace(done, errors=tuple(failures.errors)), locked
+
+
+def _stop(config: Config) -> str:
+    """Way off without the switch: commands that need neither room nor sharectl."""
+    ways = [way.file or (way.https.file if way.https else None) for way in config.publish]
+    here = " ".join(shlex.quote(str(file)) for file in ways if file)
+    as_whom = "" if os.geteuid() == 0 else "run this as root or the user of the service, or "
+    return f"{as_whom}`systemctl stop sharectl.timer`{f', and `rm {here}`' if here else ''}"
 
 
 def _of_pair(config: Config) -> Iterator[str]:

@@ -46,8 +46,9 @@ class Publisher(Protocol):
     def publish(self, plan: Plan) -> str:
         """Replace the last plan by ``plan``, whole or not at all; returns the place.
 
-        Raises StateError if the last plan still stands, UnsignedError if ``plan``, a withdrawal,
-        stands there unsigned, and PartlyPublishedError if the last plan still stands in a part.
+        Raises StateError if the last plan still stands, WithdrawnError if ``plan``, a withdrawal,
+        stands there unsigned or as no plan, and PartlyPublishedError if the last plan still stands
+        in a part.
         """
 
     def held(self) -> Sequence[PlacedTargets]:

@@ -18,7 +18,7 @@ from sharectl.errors import (
     NewerFileError,
     PartlyPublishedError,
     StateError,
-    UnsignedError,
+    WithdrawnError,
 )
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
@@ -256,7 +256,7 @@ class Publishing:
             with self._failures:
                 try:
                     places.append(publisher.publish(plan))
-                except UnsignedError as error:
+                except WithdrawnError as error:
                     places.append(error.place)
                     raise
                 except PartlyPublishedError as error:

@@ -27,6 +27,15 @@ A link or a FIFO gives way: otherwise whoever puts one there stops the publishin
 followed.
 """
 _BEGIN_BYTES = 4096
+_REMEDIES = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to write there"),
+    errno.ENOENT: "make the folder",
+    errno.ENOTDIR: "make the folder",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EROFS: "mount that file system for writing",
+}
+"""Number of an operating system's error -> remedy."""
 _POLL_SECONDS = 0.1
 _descriptors: set[int] = set()
 """Descriptors of the locks that this process holds or waits for."""
@@ -64,6 +73,16 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: boo
             raise
         with _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
             os.fsync(folder)
+
+
+def remove_regular(path: Path) -> bool:
+    """Remove a regular file or a link; returns true if nothing is there, in a folder that is."""
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+    except OSError:
+        return False
+    return path.parent.is_dir() and not os.path.lexists(path)
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -211,9 +230,9 @@ def _as_state_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "look at that file system, then try again")
         raise StateError(
-            f"{path}: cannot be written: {error.strerror or error}; make the folder, give this "
-            "user the right to write there, or make room"
+            f"{path}: cannot be written: {error.strerror or error}; {remedy}"
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import Optional
 
 from sharectl.errors import LockedError, NewerFileError, StateError
 from sharectl.files.documents import Content, Document, DocumentError, record
-from sharectl.files.files import make_state_folder, only_one
+from sharectl.files.files import make_state_folder, only_one, own_as_folder
 from sharectl.model import Disabled
 from sharectl.words import printable
 
@@ -48,16 +48,37 @@ class DisabledFile:
                 reason = "by a newer sharectl"
         return off or Disabled(reason, user_name(facts.st_uid), int(facts.st_mtime))
 
-    def disable(self, off: Disabled) -> None:
-        """Switch off, in the place of an earlier reason.
+    def disable(self, off: Disabled) -> Optional[StateError]:
+        """Switch off, in the place of an earlier reason; returns why the reason is not kept.
 
-        Off comes first: a process that holds the folder for long keeps nobody from it. Raises
-        StateError if the file cannot be written: sharectl is not switched off then.
+        Off comes first: a process that holds the folder for long keeps nobody from it, and where
+        there is no room an empty file is made. Raises StateError if sharectl is not switched off.
         """
         with contextlib.suppress(OSError):  # writing names what is wrong with it
             make_state_folder(self.path.parent)
         with self.alone():
-            self.document.replace(asdict(off))
+            try:
+                self.document.replace(asdict(off))
+            except StateError as error:
+                if not self._make_empty():
+                    raise
+                return StateError(
+                    f"{error}; an empty file is there instead: disabled without reason, until "
+                    "`sharectl enable`"
+                )
+        return None
+
+    def _make_empty(self) -> bool:
+        """Make an empty file, in the place of an order; returns false if that fails."""
+        try:
+            if self.path.is_file():
+                self.path.unlink()
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError:
+            return False
+        with os.fdopen(descriptor, "wb"), contextlib.suppress(OSError):
+            own_as_folder(descriptor, self.path.parent)
+        return True
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.cycle.ports import PlacedTargets, Publisher
-from sharectl.errors import InputError, PublishError, StateError, UnsignedError
+from sharectl.errors import InputError, PublishError, StateError, WithdrawnError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Plan
 from sharectl.publish import text
@@ -110,7 +110,7 @@ class _Emptying:
             )
         try:
             place = self.places.publisher_of(self.name).publish(plan)
-        except UnsignedError:
+        except WithdrawnError:
             self.places.forget(self.name)
             raise
         except PublishError as error:

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.cycle.ports import PlacedTargets
-from sharectl.errors import InputError, PublishError, UnsignedError
+from sharectl.errors import (
+    InputError,
+    PublishError,
+    StateError,
+    UnsignedError,
+    WithdrawnError,
+)
 from sharectl.files import files
 from sharectl.files.documents import Content, DocumentError, parsed, record
 from sharectl.model import SCHEMA_VERSION, Plan, Target
@@ -200,7 +206,20 @@ class FilePublisher:
                 f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes read "
                 f"{TEXT_MAX_BYTES}; bound them by control.max_nodes, or publish by collector"
             )
-        files.replace(self.path, [text], mode=0o644)
+        try:
+            files.replace(self.path, [text], mode=0o644)
+        except StateError:
+            if plan.targets or not files.remove_regular(self.path):
+                raise
+            self._write_in_its_room(text)
+
+    def _write_in_its_room(self, text: str) -> None:
+        """Write a plan without targets where the old file was; without a file nodes have none."""
+        try:
+            files.replace(self.path, [text], mode=0o644)
+        except StateError as error:
+            why = f"{error}; the file is removed, so that nodes have no target from it"
+            raise WithdrawnError(str(self.path), why) from error
 
 
 def target_lines(plan: Plan) -> list[str]:
