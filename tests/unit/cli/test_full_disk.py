@@ -18,6 +18,7 @@ from tests.unit.cli.conftest import configured
 FULL = 'mount -t tmpfs -o size=64k none "$1" && cp "$2"/* "$1"; head -c 1M /dev/zero > "$1/ballast"'
 LIMITED = 'cp "$2"/* "$1"; : > "$1/lock"; ulimit -f 0'
 """No file can grow by a byte, whatever is removed."""
+NAMESPACE = ("unshare", "--map-root-user", "--mount", "bash", "-c")
 AFTER = '"$3" -m sharectl disable --reason cooling --config "$1/sharectl.yaml" 2>&1; echo "code $?"'
 SHOWN = 'cp "$1/disabled" "$1/sharectl.txt" "$4"; rm -f "$1/ballast"; exit 0'
 
@@ -42,8 +43,7 @@ def disable_on(disk: str, folder: Path, result: Path) -> str:
     result.mkdir()
     script = f"{disk}\n{AFTER}\nulimit -f unlimited 2>/dev/null\n{SHOWN}"
     done = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "bash", "-c", script, "bash"]
-        + [str(place), str(folder), sys.executable, str(result)],
+        [*NAMESPACE, script, "bash", str(place), str(folder), sys.executable, str(result)],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)},
         check=True,
         capture_output=True,
