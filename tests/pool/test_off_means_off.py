@@ -263,7 +263,7 @@ def test_a_second_installation_is_seen_and_neither_overwrites_the_other(
     assert b"\n# writer: " in stands
     refused = forgotten.run("cycle", expect=1, **parts)
     assert f"{tmp_path}, valid until" in refused.stderr
-    assert "nothing is published here meanwhile" in refused.stderr
+    assert "stays: nothing is published meanwhile" in refused.stderr
     assert file.read_bytes() == stands
     # Off here, while the other one goes on.
     sharectl.run("disable", "--reason", "cooling", **parts)

@@ -294,10 +294,7 @@ def _conflict(
     if stands_by and writers.are_partners(writer, own):
         return None
     why = "although this one is off" if is_off else "where this one publishes"
-    return (
-        f"{writers.words(held, writer)}, stands {why}: run `sharectl disable` for it on "
-        f"{writers.host_of(writer)}, or let publish: name another place, here or there"
-    )
+    return writers.problem(held, writer, f"stands {why}")
 
 
 def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:

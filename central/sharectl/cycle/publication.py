@@ -150,11 +150,7 @@ class Publishing:
             return Publication()
         for place in held:
             if (writer := writers.foreign(place, own, before, now)) is not None:
-                problem = (
-                    f"{writers.words(place, writer)}: nothing is published here meanwhile; run "
-                    f"`sharectl disable` for it on {writers.host_of(writer)}, or let publish: name "
-                    "another place, here or there"
-                )
+                problem = writers.problem(place, writer, "stays: nothing is published meanwhile")
                 self._failures.errors.append(ForeignPlanError(problem))
         with self._failures:
             self.outlets.state.save(replace(before, foreign_sequence=sequence))
@@ -175,9 +171,8 @@ class Publishing:
             uncertain_nodes=real.uncertain_nodes,
             unaudited=real.unaudited,
         )
-        if after != real:
-            with self._failures:
-                self.outlets.state.save(after)
+        with self._failures:
+            self.outlets.state.save(after)
         return done
 
     def _switched(self) -> tuple[Optional[Disabled], Optional[Disabled]]:
@@ -273,14 +268,10 @@ class Publishing:
         """Plans of other installations, of which ``plan`` took the place."""
         for place in held:
             writer = writers.foreign(place, self.outlets.writer, before, self.now)
-            if writer is None or not (place.targets or plan.targets):
-                continue
-            what = "taken over" if plan.targets else "replaced by one without targets"
-            host = writers.host_of(writer)
-            yield ForeignPlanError(
-                f"{writers.words(place, writer)}: {what}; if cycles still run on {host}, it "
-                "publishes again: run `sharectl disable` there too"
-            )
+            if writer is not None and (place.targets or plan.targets):
+                what = "taken over" if plan.targets else "replaced by one without targets"
+                what += ": if its cycles go on, it publishes again"
+                yield ForeignPlanError(writers.problem(place, writer, what))
 
     def _audit(self, proposal: Proposal, before: State) -> None:
         """Record the end of targets that ran out, then the changes that the plan made."""

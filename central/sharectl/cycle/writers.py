@@ -65,13 +65,12 @@ def left_sequence(held: Iterable[PlacedTargets], own: str, state: State, now: in
     return max(left, default=None)
 
 
-def words(held: PlacedTargets, writer: str) -> str:
-    """Place, sequence, writer and validity of another installation's plan."""
+def problem(held: PlacedTargets, writer: str, what: str) -> str:
+    """Problem with another installation's plan, ``what`` happens to it, and the remedy."""
+    name, host = printable(writer, _MOST_SHOWN), printable(writer.partition(":")[0], _MOST_SHOWN)
     until = shown(held.valid_until or 0)
-    name = printable(writer, _MOST_SHOWN)
-    return f"{held.place}: plan {held.sequence} of another sharectl, {name}, valid until {until}"
-
-
-def host_of(writer: str) -> str:
-    """Host of a writer, for messages."""
-    return printable(writer.partition(":")[0], _MOST_SHOWN)
+    return (
+        f"{held.place}: plan {held.sequence} of another sharectl, {name}, valid until {until}, "
+        f"{what}; run `sharectl disable` for it on {host}, or let publish: name another place, "
+        "here or there"
+    )

@@ -225,7 +225,7 @@ def test_a_plan_of_another_installation_is_seen_while_disabled_and_not_overwritt
     run("enable")
     before = places(tmp_path)[0].read_bytes()
     code, err = publish_targets(run, tmp_path)
-    assert (code, "nothing is published here meanwhile" in err) == (1, True)
+    assert (code, "stays: nothing is published meanwhile" in err) == (1, True)
     assert places(tmp_path)[0].read_bytes() == before
     code, _, err = run(*DISABLE)
     assert (code, "replaced by one without targets" in err, targets(tmp_path)) == (1, True, [0, 0])

@@ -47,7 +47,7 @@ def is_left(done: CycleResult) -> bool:
     assert (done.record.reason == "foreign") == left
     if left:
         assert done.publication.places == ()
-        assert "nothing is published" in done.problems[0]
+        assert "stays: nothing is published meanwhile" in done.problems[0]
     return left
 
 
@@ -75,7 +75,7 @@ def test_a_stranger_publishes_nothing_while_a_valid_plan_stands_and_remembers_no
 def test_a_partner_takes_over_in_its_first_cycle_and_says_so_once() -> None:
     one, two = both(SECOND)
     (problem,) = two.cycle(1).problems
-    assert "taken over; if cycles still run on cm-1.example.org" in problem
+    assert "taken over: if its cycles go on" in problem
     assert (holder(one), two.cycle(2).problems, two.cycle(3).problems) == (SECOND, (), ())
     # Back again after hours, when its own plan has run out.
     two.cycle(9)
@@ -116,7 +116,7 @@ def test_disable_takes_the_targets_of_another_away_and_says_who_publishes(writer
     done = Publishing(CONFIG, other.ports(), NOW + 60).withdraw(OFF, before)
     (problem,) = map(str, done.errors)
     assert "replaced by one without targets" in problem
-    assert "run `sharectl disable` there too" in problem
+    assert "run `sharectl disable` for it on" in problem
     assert one.stands() == set()
     assert one.cycle(1).publication.is_left == (writer == STRANGER)
     # A partner's withdrawal is nothing to leave, nor to speak of when both are switched off.
