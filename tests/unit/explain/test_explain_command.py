@@ -210,11 +210,19 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
     assert content["decided_again"] == "4 targets"
 
 
-def test_a_cycle_that_observed_tells_what_would_have_been(run: Run, tmp_path: Path) -> None:
-    config, seen = replace(law(max_nodes=4), observes=True), busy(0)
-    decision = decide(config, State(), seen, NOW)
-    record = record_of(config, seen, decision, None, ())
-    Ledger(tmp_path / PLACE).record(record, seen)
+def test_a_cycle_that_observed_tells_what_would_have_been(
+    run: Run, config: Path, tmp_path: Path
+) -> None:
+    # The second cycle adds a target to the one that would stand.
+    limit = "probe_blocks: 1000, max_changed_nodes: 1"
+    config.write_text(config.read_text().replace("probe_blocks: 1000", limit))
+    observing, state = replace(law(max_nodes=4, max_changed_nodes=1), observes=True), State()
+    for seen in (busy(0), busy(1)):
+        decision = decide(observing, state, seen, seen.taken_at)
+        state = decision.state
+        record = record_of(observing, seen, decision, None, ())
+        Ledger(tmp_path / PLACE).record(record, seen)
+    assert len(decision.plan.targets) == 2
     assert set(record.target_nodes.values()) == {(0, 0)}
     target = decision.plan.targets[0]
     subjects = (("group", target.helped), ("node", target.node), ("cycle",))
