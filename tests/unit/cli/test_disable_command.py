@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -229,6 +230,20 @@ def test_a_plan_of_another_installation_is_seen_while_disabled_and_not_overwritt
     assert places(tmp_path)[0].read_bytes() == before
     code, _, err = run(*DISABLE)
     assert (code, "replaced by one without targets" in err, targets(tmp_path)) == (1, True, [0, 0])
+
+
+def test_of_a_pair_of_central_managers_it_says_that_the_other_one_goes_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "other central manager" not in run(*DISABLE)[1]
+    systemctl = tmp_path / "systemctl"
+    unit = "LoadState=loaded\nDropInPaths=/etc/systemd/system/sharectl.service.d/negotiator.conf"
+    systemctl.write_text(f"#!/bin/sh\necho '{unit}'\n")
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    code, out, _ = run(*DISABLE)
+    words = f"the other central manager is NOT disabled unless it shares {tmp_path}"
+    assert (code, words in out) == (0, True)
 
 
 @pytest.mark.parametrize("broken", ["", "no key"])
