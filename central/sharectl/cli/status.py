@@ -221,8 +221,8 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
     # While sharectl is disabled nobody renews the places, and that is meant so.
     observes = status.get("mode") == OBSERVE
     quiet = (off or observes) and not status["to_withdraw"]
-    told = ("older", "foreign")
-    published = [place for place in status["published"] if not quiet or any(map(place.get, told))]
+    marks = ("older", "foreign")
+    published = [place for place in status["published"] if not quiet or any(map(place.get, marks))]
     if observes and status["to_withdraw"]:
         yield "mode: observe, but older targets may be in force: the next cycle withdraws them"
     yield from (part["problem"] for part in (*published, nodes) if part["problem"])
@@ -283,7 +283,7 @@ def places(
 def _conflict(
     held: PlacedTargets, own: str, state: State, now: int, *, is_off: bool
 ) -> Optional[str]:
-    """Problem with the valid plan of another installation; None if there is none.
+    """Problem with the valid plan of another installation, or None.
 
     A central manager may stand by for its partner.
     """

@@ -115,7 +115,7 @@ class Publishing:
         done = Publication()
         if self.config.observes:
             done = self._rehearse(proposal, before)
-        elif off is None and proposal is not None and not (done := self._left(before)).is_left:
+        elif off is None and proposal is not None and not (done := self._yielded(before)).is_left:
             done, before = self._publish(proposal, before)
             # `sharectl disable` that could not get the lock relies on this look.
             off = in_force(self.outlets.switch.disabled(), self.now)
@@ -141,7 +141,7 @@ class Publishing:
             done = self._everywhere(plan, before)
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
 
-    def _left(self, before: State) -> Publication:
+    def _yielded(self, before: State) -> Publication:
         """Leave everything as it is, and remember that, if another installation publishes."""
         held = [place for publisher in self.outlets.publishers for place in publisher.held()]
         own, now = self.outlets.writer, self.now
@@ -269,9 +269,9 @@ class Publishing:
         for place in held:
             writer = writers.foreign(place, self.outlets.writer, before, self.now)
             if writer is not None and (place.targets or plan.targets):
-                what = "taken over" if plan.targets else "replaced by one without targets"
-                what += ": if its cycles go on, it publishes again"
-                yield ForeignPlanError(writers.problem(place, writer, what))
+                outcome = "taken over" if plan.targets else "replaced by one without targets"
+                outcome += ": if its cycles go on, it publishes again"
+                yield ForeignPlanError(writers.problem(place, writer, outcome))
 
     def _audit(self, proposal: Proposal, before: State) -> None:
         """Record the end of targets that ran out, then the changes that the plan made."""

@@ -27,9 +27,9 @@ def writer_of(host: str, state_directory: Path) -> str:
     return f"{quote(host)}:{quote(str(state_directory))}"
 
 
-def are_partners(one: str, other: str) -> bool:
+def are_partners(writer: str, other: str) -> bool:
     """Return whether two writers may be a pair of central managers."""
-    return one.partition(":")[2] == other.partition(":")[2]
+    return writer.partition(":")[2] == other.partition(":")[2]
 
 
 def foreign(held: PlacedTargets, own: str, state: State, now: int) -> Optional[str]:
@@ -56,21 +56,21 @@ def left_sequence(held: Iterable[PlacedTargets], own: str, state: State, now: in
     A partner's plan without targets is replaced, and one that was not renewed after the last cycle:
     that partner has ended.
     """
-    left = []
+    sequences = []
     for place in held:
         writer, sequence = foreign(place, own, state, now), place.sequence or 0
         goes_on = both_publish(state, now) and sequence > state.foreign_sequence
         if writer and (not are_partners(writer, own) or (place.targets and goes_on)):
-            left.append(sequence)
-    return max(left, default=None)
+            sequences.append(sequence)
+    return max(sequences, default=None)
 
 
-def problem(held: PlacedTargets, writer: str, what: str) -> str:
-    """Problem with another installation's plan, ``what`` happens to it, and the remedy."""
+def problem(held: PlacedTargets, writer: str, outcome: str) -> str:
+    """Problem with another installation's plan, its ``outcome``, and the remedy."""
     name, host = printable(writer, _MOST_SHOWN), printable(writer.partition(":")[0], _MOST_SHOWN)
     until = shown(held.valid_until or 0)
     return (
         f"{held.place}: plan {held.sequence} of another sharectl, {name}, valid until {until}, "
-        f"{what}; run `sharectl disable` for it on {host}, or let publish: name another place, "
+        f"{outcome}; run `sharectl disable` for it on {host}, or let publish: name another place, "
         "here or there"
     )

@@ -14,6 +14,7 @@ import pytest
 from sharectl.check.pool_subject import CHECKS
 from sharectl.config.fields import POOL_CHECKS
 from sharectl.model import Disabled
+from sharectl.plan.plan import State
 from sharectl.publish.disabled_file import DisabledFile, user_name
 from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
@@ -155,6 +156,7 @@ def test_keys_that_cannot_be_used_are_named_as_check_config_names_them(
 
 def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:
     DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
+    StateFile(tmp_path / "state.json").save(State(sequence=5))
     (place,) = [f for f in findings(run) if f["id"] == "targets" and "withdrawn" in f["fault"]]
     assert place["fault"].startswith("disabled, but targets are not withdrawn everywhere")
 
