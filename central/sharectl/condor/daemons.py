@@ -7,14 +7,13 @@ that take or return objects of the bindings are for the child.
 
 from __future__ import annotations
 
-import re
-import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.condor.ads import ad_of, expression, quoted, text
+from sharectl.condor.connection import Peer, UnreachableError, address_of, peer_at
 from sharectl.condor.deadline import Answer, Question, ask_all, words
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
@@ -33,16 +32,11 @@ ACCOUNTING_GROUP = "IsAccountingGroup"
 """Constraint of the accounting ads that are of groups."""
 UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
-COLLECTOR_PORT = 9618
 MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
-CONNECT_SECONDS = 3.0
+FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
+"""Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
 PART_MACHINES = 1000
-
-_ADDRESS = re.compile(
-    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
-    r"(?P<more>\?[^>]*)?>?(?=[,\s]|$)"
-)
 
 
 def collector_question(
@@ -248,47 +242,33 @@ def withdraw(collector: Any, kind: str, constraint: str) -> None:
 def why_silent(written: str, daemon: str, error: Exception) -> str:
     """Reason why a daemon (``SCHEDD``) did not answer at the first of the addresses ``written``.
 
-    No such host, nobody listens, no connection, or READ denied: HTCondor's library says "Failed
+    Its connection, this user's authentication, or READ: HTCondor's library says "Failed
     communication" of all of them.
     """
-    address = _ADDRESS.match(written.strip())
+    address = address_of(written)
     if type(error).__name__ != "HTCondorException" or address is None:
         return words(error)
-    named, port = address["v6"] or address["host"], int(address["port"] or COLLECTOR_PORT)
-    place = f"{named}:{port}"
     try:
-        with socket.create_connection((named, port), CONNECT_SECONDS) as connection:
-            ip = connection.getpeername()[0]
-    except (socket.gaierror, UnicodeError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        return f"no such host: {named} ({reason}); correct the name, or DNS or /etc/hosts here"
-    except ConnectionRefusedError:
-        return (
-            f"nobody listens at {place}: {daemon} does not run there, or has another port; see its "
-            "log there"
-        )
-    except OSError as problem:
-        return (
-            f"no connection to {place}: {problem.strerror or problem}; see whether that machine "
-            "is up, and for a firewall between"
-        )
-    host = f"[{ip}]" if ":" in ip else ip
-    return _refused(f"<{host}:{port}{address['more'] or ''}>", daemon) or words(error)
+        peer = peer_at(address, daemon)
+    except UnreachableError as reason:
+        return str(reason)
+    return _refused(peer, daemon) or words(error)
 
 
-def _refused(sinful: str, daemon: str) -> Optional[str]:
+def _refused(peer: Peer, daemon: str) -> Optional[str]:
     """Reason why READ is denied to this process; None if it is not."""
-    location = {"MyAddress": sinful}
+    location = {"MyAddress": peer.sinful}
     if identity(location, "READ") is not None:
         return None
     # Everybody who can authenticate, or need not, may do nothing.
     user = identity(location, "DC_NOP")
     if user is None:
+        old = f" (FS fails with HTCondor before {FS_BOUND_SINCE})" if peer.is_local else ""
         return (
-            "it does not know this user by any method that both have; see "
-            "SEC_CLIENT_AUTHENTICATION_METHODS here, "
-            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there, and whether `condor_token_list` "
-            "here has a token for it"
+            f"it does not know this user by any method that both have{old}; get a token with "
+            "`condor_token_fetch`, or have root make one there with `condor_token_create`, or "
+            "compare SEC_CLIENT_AUTHENTICATION_METHODS here with "
+            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there"
         )
     name, method = user
     allowed = "the identity of a token of it" if name == UNKNOWN_USER else name

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import htcondor2
+import pytest
 
+from sharectl.check.pool_subject import divided
+from sharectl.condor.connection import HAND_ON_SECONDS
 from sharectl.condor.daemons import schedd_questions, why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
@@ -37,3 +44,48 @@ def test_a_name_forges_no_line_and_has_an_end() -> None:
     assert good == "schedd ap-1.example.org"
     assert forged == r"schedd x\nsharectl: all is well\x1b[2J"
     assert len(long) < 300
+
+
+@contextmanager
+def listening(first_message: bytes, *, hangs_up: bool) -> Iterator[str]:
+    """Place of a listener that demands a message, and hangs up after it or after another one.
+
+    It is a process: the bindings hold Python's global lock while they wait.
+    """
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        pid = os.fork()
+        while pid == 0:
+            connection, _ = listener.accept()
+            with connection:
+                message = connection.recv(4096)
+                if message[5:].startswith(first_message) and not hangs_up:
+                    connection.settimeout(2 * HAND_ON_SECONDS)
+                    with suppress(TimeoutError):
+                        connection.recv(4096)
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+AUTHENTICATE = (60010).to_bytes(8, "big")
+HAND_ON = (75).to_bytes(8, "big") + b"schedd_23_5ac4\0\0"
+
+
+@pytest.mark.parametrize(
+    ("more", "first_message"), [("", AUTHENTICATE), ("?x=1&sock=schedd_23_5ac4&y=2", HAND_ON)]
+)
+def test_a_connection_that_nobody_takes_and_a_daemon_that_does_not_know_the_user(
+    more: str, first_message: bytes
+) -> None:
+    with listening(first_message, hangs_up=True) as place:
+        said = why_silent(f"<{place}{more}>", "SCHEDD", FAILED)
+        assert said.startswith(f"shared_port answers at {place}, and SCHEDD behind it does not")
+        assert divided(said, "")["remedy"] == "see its log and MasterLog there"
+    with listening(first_message, hangs_up=False) as place:
+        said = why_silent(f"<{place}{more}>", "SCHEDD", FAILED)
+        assert said.startswith("it does not know this user by any method that both have (FS fails")
+        assert divided(said, "")["remedy"].startswith("get a token with `condor_token_fetch`, or")
