@@ -24,11 +24,9 @@ MAINTAINER = "sharectl maintainers <sharectl@example.org>"
 VENV = Path("usr/lib/sharectl")
 COMMAND = f"""\
 #!/{VENV}/bin/python -I
-import sys
+from sharectl.__main__ import command
 
-from sharectl.cli.main import command
-
-sys.exit(command())
+command()
 """
 WHEELS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 """Kinds of wheels that run with the C library of Debian 12 and of EL 8, or a later one."""

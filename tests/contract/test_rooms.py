@@ -103,7 +103,7 @@ def test_modules_of_no_room_import_no_room() -> None:
         for name in imports(path.read_text(encoding="utf-8"))
         if name.startswith("sharectl.") and name.split(".")[1] in ROWS
     ]
-    assert names == ["sharectl.cli.main.command"]
+    assert names == ["sharectl.cli.main.run"]
 
 
 def test_a_look_at_the_pool_loads_no_part_that_plans_or_publishes() -> None:

@@ -45,8 +45,8 @@ COMMAND = f"""\
 #!/usr/bin/python3 -I
 import sys
 sys.path[:0] = ["{SOURCE}/central", "{LIBRARY}"]
-from sharectl.cli.main import command
-sys.exit(command())
+from sharectl.__main__ import command
+command()
 """
 
 # A pool on one host that shows itself to nobody without a token or a local account.

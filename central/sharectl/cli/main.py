@@ -10,6 +10,7 @@ import io
 import os
 import re
 import select
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -72,14 +73,23 @@ _REMEDIES = {
 """Number of an operating system's error -> remedy."""
 
 
-def command() -> NoReturn:
-    """Run the command with the arguments of this process, and end it.
+def run(*, heeds_ctrl_c: bool) -> NoReturn:
+    """Run the command with the arguments of this process, and end it; `sharectl.__main__` calls it.
 
     Python's search for garbage during imports and its clean-up at the end, which HTCondor's library
     makes long, take a sixth of a short run.
     """
     gc.set_threshold(MOST_UNSEARCHED)
-    code = main()
+    code = INTERRUPTED
+    try:
+        if heeds_ctrl_c:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = main()
+    except KeyboardInterrupt:  # before or after the verb
+        _complain("interrupted")
+    finally:
+        if heeds_ctrl_c:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(code)
