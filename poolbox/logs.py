@@ -9,7 +9,11 @@ from pathlib import Path
 TAIL_BYTES = 65536
 STARTER_LOGS = 2
 # Where the daemon is named otherwise in the name of its log.
-IRREGULAR_LOG_NAMES = {"SCHEDD": "SchedLog", "STARTD": "StartLog"}
+IRREGULAR_LOG_NAMES = {
+    "JOB_ROUTER": "JobRouterLog",
+    "SCHEDD": "SchedLog",
+    "STARTD": "StartLog",
+}
 # Snapshots of the process table, and a starter's search for Java and containers.
 NOISE = {"ProcLog", "StarterLog.testing"}
 

@@ -24,7 +24,9 @@ from sharectl.condor.deadline import Answer
 from sharectl.condor.library import CondorProcess
 from sharectl.condor.pool_look import (
     CLOCKS_DIFFER_SECONDS,
+    GROUP_LISTS,
     MOST_ASKED,
+    ROUTED_BY,
     DaemonLook,
     SlotLook,
     missing_clauses,
@@ -165,12 +167,13 @@ def chosen_groups(subject: PoolSubject) -> Iterator[Finding]:
     """Access points on which users choose their group."""
     answers = subject.of("schedd")
     yield from unknown("unknown groups", answers)
-    places: defaultdict[str, list[str]] = defaultdict(list)
+    places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for name, answer in answers.items():
         if answer.value is not None and (why := why_chosen(answer.value)):
-            places[why].append(name)
-    for why, names in places.items():
-        yield finding("chosen", named(names), level=Level.ADVICE, why=why)
+            places[why, answer.value.get(ROUTED_BY, "")].append(name)
+    for (why, router), names in places.items():
+        kind, level = ("routed", Level.UNKNOWN) if router else ("chosen", Level.ADVICE)
+        yield finding(kind, named(names), level=level, why=why, router=router)
 
 
 def why_chosen(knobs: Mapping[str, str]) -> str:
@@ -179,8 +182,8 @@ def why_chosen(knobs: Mapping[str, str]) -> str:
     immutable = {word.lower() for word in words.get("immutable_job_attrs", ())}
     if missing := [name for name in _OWN if name.lower() not in immutable]:
         return f"IMMUTABLE_JOB_ATTRS has no {', '.join(missing)}"
-    rules = {name: text for name, text in knobs.items() if not name.endswith(("names", "attrs"))}
-    if not any(_GROUP.search(text) for text in rules.values()):
+    lists = (*map(str.lower, GROUP_LISTS), ROUTED_BY)
+    if not any(_GROUP.search(text) for name, text in knobs.items() if name not in lists):
         return "no job transform and no submit requirement is about groups"
     return ""
 

@@ -51,6 +51,8 @@ _UNSET = ("", "none", "not defined")
 
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
+ROUTED_BY = "routed_by"
+"""Key, among the knobs of an access point, of the job router that all its jobs came through."""
 DEFRAG_KNOBS = ("DEFRAG_REQUIREMENTS", "DEFRAG_DRAINING_START_EXPR")
 
 
@@ -259,15 +261,23 @@ def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
 
 
 def _of_access_point(location: Location) -> dict[str, str]:
-    """Lists of `GROUP_LISTS`, and the rules that they name; READ of the queue is tried too."""
-    schedd(location).query(projection=["ClusterId"], limit=1)
+    """Lists of `GROUP_LISTS`, the rules that they name, and `ROUTED_BY`.
+
+    READ of the queue is tried by that.
+    """
+    routed, others = (
+        schedd(location).query(constraint, projection=["RoutedBy"], limit=1)
+        for constraint in ("RoutedBy isnt undefined", "RoutedBy is undefined")
+    )
+    router = text(evaluated(routed[0], "RoutedBy")) if routed and not others else None
     lists = knobs(location, GROUP_LISTS)
     rules = [
         f"{kind}_{name}"
         for kind in ("JOB_TRANSFORM", "SUBMIT_REQUIREMENT")
         for name in words_of(lists.get(f"{kind}_NAMES".lower(), ""))[:MOST_NAMES]
     ]
-    return {**lists, **knobs(location, rules)}
+    routed_by = {ROUTED_BY: shown(router)} if router else {}
+    return {**lists, **knobs(location, rules), **routed_by}
 
 
 def words_of(listed: str) -> list[str]:

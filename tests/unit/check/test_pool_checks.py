@@ -22,6 +22,7 @@ from sharectl.condor.deadline import Answer
 from sharectl.condor.node_ads import Awaited
 from sharectl.condor.pool_look import (
     MOST_ASKED,
+    ROUTED_BY,
     PoolLook,
     look_at_pool,
     missing_clauses,
@@ -209,6 +210,10 @@ FAULTS: dict[str, tuple[Change, list[str]]] = {
         ["clocks error its clock is 60 s behind"],
     ),
     "groups": (with_answers(schedd={}), ["groups advice users can choose their group"]),
+    "routed": (
+        with_answers(schedd={ROUTED_BY: "AcctGroup"}),
+        ["groups unknown all jobs came through the job router AcctGroup"],
+    ),
     "kill": (
         with_answers(startd={**GOOD_CRON, "startd_cron_job_ctl_kill": "1"}),
         ["cron error STARTD_CRON job JOB_CTL: a run that hangs"],

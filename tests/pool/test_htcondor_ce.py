@@ -1,0 +1,189 @@
+"""Jobs that a computing element routes into the pool: their groups, requests, power and demand.
+
+The first access point stands for the CE: a job router with HTCondor-CE's own rules on requests and
+groups. The second is the batch system's, with the access point's snippet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.waiting import wait_for
+from tests.pool.conftest import OpenBox
+from tests.pool.deployed import CHECKOUT
+from tests.pool.sharectl_command import Sharectl
+
+pytestmark = pytest.mark.semantics
+ELEMENT, BATCH = "ap-1.example.org", "ap-2.example.org"
+SPEC = BoxSpec(
+    (ExecutePoint("wn-001.example.org", 8, power_hs06=80.0),),
+    # A computing element's own jobs are in no negotiator's sight.
+    central_config=f'NEGOTIATOR_SUBMITTER_CONSTRAINT = ScheddName =!= "{ELEMENT}"\n',
+)
+ROUTER = """\
+DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER
+JOB_ROUTER_NAME = htcondor-ce
+JOB_ROUTER_POLLING_PERIOD = 1
+JOB_ROUTER_SOURCE_JOB_CONSTRAINT = JobUniverse =?= 5
+JOB_ROUTER_SCHEDD2_NAME = ap-2.example.org
+JOB_ROUTER_SCHEDD2_POOL = $(COLLECTOR_HOST)
+JOB_ROUTER_SCHEDD2_SPOOL = $(LOCAL_DIR)/../ap-2.example.org/spool
+JOB_ROUTER_ROUTE_NAMES = Batch
+JOB_ROUTER_ROUTE_Batch @=end
+  TargetUniverse = 5
+@end
+JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = Group
+JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES = Size
+CLASSAD_USER_MAPFILE_Group = $(LOCAL_DIR)/../../shared/element.map
+JOB_ROUTER_CLASSAD_USER_MAP_NAMES = Group
+# A user whom the map lacks keeps the group that his job names.
+JOB_ROUTER_TRANSFORM_Group @=end
+  EVALMACRO groups userMap("Group", Owner) ?: ""
+  if defined groups
+    EVALSET AcctGroup userMap("Group", Owner, AcctGroup)
+    EVALSET AccountingGroup join(".", AcctGroup, Owner)
+  endif
+@end
+JOB_ROUTER_TRANSFORM_Size @=end
+  EVALSET RequestCpus xcount ?: 1
+  EVALSET RequestMemory maxMemory ?: 2000
+  EVALMACRO whole WantWholeNode ?: False
+  if $(whole)
+    SET JOB_GLIDEIN_Cpus "$$([TotalCpus ?: JobCpus])"
+    COPY RequestCpus OriginalCpus
+    SET JobCpus JobStatus =?= 2 ? int(MATCH_EXP_JOB_GLIDEIN_Cpus) : OriginalCpus
+    SET RequestCpus TARGET.TotalCpus ?: JobCpus
+  endif
+@end
+"""
+SNIPPET = f"""\
+QUEUE_SUPER_USER_MAY_IMPERSONATE = .*
+include : {CHECKOUT}/config.d/60-sharectl-access-point.conf
+"""
+WITH_MAP = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/batch.map\n" + SNIPPET
+ATTRIBUTES = (
+    *("JobStatus", "AcctGroup", "AccountingGroup", "RoutedBy", "RequestCpus", "RequestMemory"),
+    *("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus"),
+)
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    with open_box(SPEC) as box:
+        (box.shared_directory / "batch.map").write_text("* pool cms,atlas.production\n")
+        configure(box, BATCH, SNIPPET)
+        map_element(box, "* pool cms,cms.production\n")
+        yield box
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    yield pool
+    # First those of the element: a router sends a job that is lost again.
+    pool.run(["condor_rm", "-all"], host=ELEMENT, check=False)
+    pool.wait_until(lambda: not pool.jobs(access_point=ELEMENT), 60, "its queue is empty")
+    pool.remove_jobs()
+
+
+def configure(box: Box, host: str, text: str) -> None:
+    box.write_config(host, text)
+    box.reconfig(host)
+
+
+def map_element(box: Box, text: str) -> None:
+    """Let the element give users the groups of a map."""
+    (box.shared_directory / "element.map").write_text(text)
+    configure(box, ELEMENT, ROUTER)
+
+
+def description(*lines: str) -> str:
+    program = ("executable = /bin/sleep", "arguments = 600", "transfer_executable = False")
+    return "\n".join((*lines, *program, "queue", ""))
+
+
+def routed(box: Box, *lines: str) -> dict[str, Any]:
+    """The batch system's job, once it is there, of a job of the element with these lines."""
+    cluster = box.submit(description(*lines), ELEMENT)
+    where = f'RoutedFromJobId == "{cluster}.0"'
+    found = box.wait_until(
+        lambda: box.jobs(where, ATTRIBUTES, BATCH), 60, "the element has routed the job"
+    )
+    return found[0]
+
+
+def running(box: Box, cores: int) -> dict[str, Any]:
+    (job,) = box.wait_until(
+        lambda: box.jobs(f"JobStatus == 2 && RequestCpus == {cores}", ATTRIBUTES, BATCH),
+        60,
+        "the routed job runs",
+    )
+    return job
+
+
+def test_a_routed_job_has_the_groups_of_the_map_and_the_power_of_its_node(box: Box) -> None:
+    job = routed(box, "+xcount = 4", "+maxMemory = 1500", '+AcctGroup = "atlas"')
+    assert (job["AcctGroup"], job["AccountingGroup"]) == ("cms", "cms.pool")
+    assert (job["RoutedBy"], job["RequestCpus"], job["RequestMemory"]) == ("htcondor-ce", 4, 1500)
+    assert running(box, 4)["MATCH_t1_wn_hs06"] == 80
+    assert routed(box, '+AcctGroup = "cms.production"')["AcctGroup"] == "cms.production"
+
+
+def test_a_routed_job_counts_as_its_group_and_a_whole_node_as_its_xcount(
+    box: Box, sharectl: Sharectl
+) -> None:
+    """HTCondor gives a whole node to either; without xcount its size is not known before that."""
+    routed(box, "+xcount = 6")
+    running(box, 6)
+    routed(box, "+WantWholeNode = True")
+    routed(box, "+WantWholeNode = True", "+xcount = 8")
+
+    def waiting() -> dict[str, int]:
+        groups = sharectl.json("snapshot")["groups"]
+        by_cores: dict[str, int] = groups["cms"]["pending_by_cores"]
+        return by_cores
+
+    wait_for(lambda: waiting() == {"1": 1, "8": 1}, 60, "both count")
+
+
+def test_check_pool_says_that_routes_choose_the_group(box: Box, sharectl: Sharectl) -> None:
+    routed(box)
+
+    def findings() -> list[str]:
+        printed = json.loads(sharectl.run("check", "pool", "--json", expect=None).stdout)
+        return [
+            f"{found['level']}: {found['fault']}"
+            for found in printed["findings"]
+            if found["id"] == "groups" and BATCH in found["place"]
+        ]
+
+    (routes,) = findings()
+    assert routes.startswith("unknown: all jobs came through the job router htcondor-ce")
+    box.submit("executable = /bin/true\nrequirements = False\nqueue\n", BATCH)
+    (user,) = findings()
+    assert user.startswith("advice: users can choose their group")
+
+
+def test_a_user_whom_the_element_does_not_map_has_what_the_batch_system_maps(box: Box) -> None:
+    map_element(box, "* nobody cms\n")
+    try:
+        wait_for(
+            lambda: routed(box, '+AcctGroup = "lhcb"').get("AcctGroup") == "lhcb",
+            60,
+            "the element has read its map, and the group is what the job says",
+        )
+        configure(box, BATCH, WITH_MAP)
+        wait_for(lambda: routed(box)["AcctGroup"] == "cms", 60, "the batch system has read its map")
+        allowed = routed(box, '+AcctGroup = "atlas.production"')
+        assert allowed["AccountingGroup"] == "atlas.production.pool"
+        refused = box.submit(description('+AcctGroup = "lhcb"'), ELEMENT)
+        log = "Permission denied setting accounting_group to lhcb"
+        box.wait_until(lambda: log in box.log_text(ELEMENT, "JOB_ROUTER"), 60, "it is refused")
+        assert not box.jobs(f'RoutedFromJobId == "{refused}.0"', access_point=BATCH)
+    finally:
+        configure(box, BATCH, SNIPPET)
+        map_element(box, "* pool cms,cms.production\n")
