@@ -86,7 +86,7 @@ def peer_at(address: Address, daemon: str) -> Peer:
 
 
 def _fault(connection: socket.socket, more: str) -> str:
-    """Fault of what listens, by a command that is sent in two parts and is none; or empty.
+    """Fault of the listener at an invalid command that is sent in two parts; empty without one.
 
     A daemon waits for the second part, and ends the connection after it. shared_port hands the
     connection on after the first part, or closes it if nobody takes it.
