@@ -165,6 +165,8 @@ class Node:
     """Sequence of the plan whose target the node acts on; 0: no target; None: not published."""
     refusal: Optional[str] = None
     """Reason code of job_ctl if the node has refused a plan; None if not, or not published."""
+    deaf: Optional[str] = None
+    """Why no target acts there, one of `sharectl.plan.nodes.DEAF`; None if one can, or unknown."""
     power_assumed: bool = False
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
     multicore_only: bool = False

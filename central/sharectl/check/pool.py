@@ -21,9 +21,7 @@ from sharectl.condor.daemons import bindings
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool, version_of
 from sharectl.config.advice import unit_of
-from sharectl.config.model import Config
 from sharectl.errors import InputError
-from sharectl.plan.nodes import ControlledConstraint
 from sharectl.times import span
 from sharectl.words import counted
 
@@ -68,11 +66,9 @@ class PoolReport:
         return replace(self, findings=findings, ignored=names)
 
 
-def look_of(config: Config) -> Callable[..., dict[str, Any]]:
+def look_of() -> Callable[..., dict[str, Any]]:
     """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
-    by = config.nodes.controlled
-    constraints = [by.expression] if isinstance(by, ControlledConstraint) else []
-    return partial(look_at_pool, clauses=CLAUSES, constraints=constraints)
+    return partial(look_at_pool, clauses=CLAUSES)
 
 
 def without_bindings() -> Optional[PoolReport]:
@@ -90,7 +86,7 @@ def check(subject: PoolSubject) -> PoolReport:
     """Findings about a pool; daemons are asked here, and HTCondor reads its configuration."""
     look, answers = subject.look, {}
     if look is not None:
-        answers = ask_daemons(look, to_ask(look.slots), OUR_CRON_KNOBS, subject.config.pool)
+        answers = ask_daemons(look, to_ask(subject.expected), OUR_CRON_KNOBS, subject.config.pool)
     name = timer_of(subject.file)
     timer = unit_of(name, ("LoadState", "ActiveState"))
     with CondorProcess() as process:
@@ -172,7 +168,8 @@ def _evidence_of_pool(subject: PoolSubject, look: PoolLook) -> Iterator[tuple[st
     yield "clocks", f"{len(skews)} daemons, at most {most} s from the collector's"
     snippets, nodes = sum(slot.has_snippet for slot in look.slots), subject.status["nodes"]
     yield "groups", f"asked {counted(answered['schedd'], 'access point')}"
-    yield "cron", f"asked {answered['startd']} of {counted(snippets, 'slot')} with the snippet"
+    own = counted(len(subject.expected), "slot")
+    yield "cron", f"asked {answered['startd']} of {own} under control with the snippet"
     yield "start", f"{snippets} of {counted(len(look.slots), 'slot')} have the snippet"
     off = nodes["disabled"] + nodes["disabled_by_knob"]
     controlled, acting = len(subject.controlled), nodes["with_target"]

@@ -69,7 +69,7 @@ def daemons_of(subject: PoolSubject) -> dict[str, list[DaemonLook]]:
     """Kind for people -> daemons."""
     if subject.look is None:
         return {}
-    machines = {slot.machine: slot.daemon for slot in subject.slots}
+    machines = {slot.machine: slot.daemon for slot in subject.expected}
     others = {kind.lower(): list(daemons) for kind, daemons in subject.look.daemons.items()}
     return {**others, "execute point": list(machines.values())}
 
@@ -247,9 +247,9 @@ def cron_faults(
 
 @CHECKS.rule()
 def clauses(subject: PoolSubject) -> Iterator[Finding]:
-    """Nodes with the snippet whose START is another one."""
+    """Nodes under control with the snippet whose START is another one."""
     # While a node drains, another expression stands in the place of START.
-    slots = [slot for slot in subject.slots if slot.has_snippet and not slot.is_draining]
+    slots = [slot for slot in subject.expected if slot.has_snippet and not slot.is_draining]
     for kind, rows in (
         ("without clauses", grouped(slots, lambda slot: slot.missing)),
         ("unpublished clauses", grouped(slots, lambda slot: slot.undefined)),
@@ -261,12 +261,14 @@ def clauses(subject: PoolSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def stale(subject: PoolSubject) -> Iterator[Finding]:
     """Nodes whose attributes are too old for START."""
-    for code, slots in grouped(subject.slots, lambda slot: slot.code):
+    for code, slots in grouped(subject.expected, lambda slot: slot.code):
         if code in (STALE, NEVER_RAN):
             yield of_slots("stale", slots, code=code, remedy=REMEDIES[code])
     otherwise = subject.config.nodes.job_ctl_stale_seconds
     old = [
-        slot for slot in subject.slots if slot.grace_age_seconds > (slot.stale_seconds or otherwise)
+        slot
+        for slot in subject.expected
+        if slot.grace_age_seconds > (slot.stale_seconds or otherwise)
     ]
     if old:
         age = max(slot.grace_age_seconds for slot in old)
@@ -279,16 +281,10 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     for code, slots in grouped(subject.slots, lambda slot: slot.code if slot.refuses else ""):
         if code not in (STALE, NEVER_RAN, NOT_PUBLISHED):
             yield of_slots("refuses", slots, code=code, remedy=REMEDIES[code])
-    bare = [
-        slot
-        for slot in subject.slots
-        if not slot.has_snippet and slot.machine in subject.controlled
-    ]
-    if bare:
-        level = Level.ADVICE if subject.observes else Level.ERROR
+    if bare := [slot for slot in subject.expected if not slot.has_snippet]:
         remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
-        yield of_slots("without snippet", bare, level=level, remedy=remedy)
-    if subject.slots and not subject.controlled and not subject.only_measures:
+        yield of_slots("without snippet", bare, remedy=remedy)
+    if subject.slots and not subject.controlled and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)
     if names := sorted(subject.state.unheeding):
         count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds

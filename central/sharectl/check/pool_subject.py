@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,7 +14,6 @@ from sharectl.condor.deadline import Answer
 from sharectl.condor.library import UnreadableConfigurationError
 from sharectl.condor.pool_look import PoolLook, SlotLook
 from sharectl.config.model import OBSERVE, Config
-from sharectl.plan.nodes import ControlledConstraint, ControlledShare, controlled_machines
 from sharectl.plan.plan import State
 from sharectl.words import counted
 
@@ -70,20 +68,16 @@ class PoolSubject:
         """True if nothing is steered."""
         return self.config.mode == OBSERVE
 
-    @cached_property
-    def controlled(self) -> frozenset[str]:
+    @property
+    def controlled(self) -> Collection[str]:
         """Host names of the nodes under control."""
-        by, look = self.config.nodes.controlled, self.look
-        met = look.met if look is not None else {}
-        expression = by.expression if isinstance(by, ControlledConstraint) else ""
-        machines = {slot.machine for slot in self.slots}
-        return controlled_machines(by, machines, met.get(expression, frozenset()))
+        return self.look.control.controlled if self.look is not None else ()
 
     @property
-    def only_measures(self) -> bool:
-        """True if the configuration wants no node under control."""
-        by = self.config.nodes.controlled
-        return isinstance(by, ControlledShare) and by.ratio == 0
+    def expected(self) -> tuple[SlotLook, ...]:
+        """Slots of nodes that should act on targets."""
+        expected = self.look.control.expected if self.look is not None else ()
+        return tuple(slot for slot in self.slots if slot.machine in expected)
 
     @property
     def steered(self) -> frozenset[str]:

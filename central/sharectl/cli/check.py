@@ -201,12 +201,12 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     ignored = chain(config.check.ignore, *arguments.ignore)
     if report := without_bindings():
         return report.without(ignored), {}
-    seen = look_with(config, look_of(config))
+    seen = look_with(config, look_of())
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
     # Each part alone: nodes are the business of the checks.
     quiet = {
-        "nodes": {**status["nodes"], "problem": None, "refusing": {}},
+        "nodes": {**status["nodes"], "problem": None, "slots": 0, "refusing": {}},
         "blocks": {"free": [], "failing": []},
         "last_cycle": {},
     }

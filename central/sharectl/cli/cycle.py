@@ -36,6 +36,7 @@ from sharectl.errors import InputError, PoolUnavailableError, SharectlError, Sta
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
 from sharectl.model import Source
+from sharectl.plan.nodes import STALE
 from sharectl.plan.plan import FOREIGN, REASONS, State, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
@@ -298,7 +299,7 @@ def _nodes(record: CycleRecord) -> documents.NodeCounts:
         "controlled": sum(node.controlled for node in record.nodes),
         "target": record.steered_nodes,
         "not_obeying": reasons.count("not-obeying"),
-        "refused": reasons.count("refused"),
+        "refused": reasons.count("refused") + reasons.count(STALE),
     }
 
 

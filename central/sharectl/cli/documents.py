@@ -55,7 +55,7 @@ class NodeCounts(TypedDict):
     """Nodes with a target after the cycle."""
     not_obeying: int
     refused: int
-    """Nodes that refused a plan."""
+    """Nodes that refused a plan, or have not run job_ctl lately."""
 
 
 class CycleDocument(TypedDict):
@@ -164,6 +164,8 @@ class NodesNow(_NodesProblem, total=False):
     """Partitionable slots now, counted by what they do."""
 
     slots: int
+    controlled: int
+    """Of nodes under control; while observing, of those with the snippet."""
     with_target: int
     in_grace: int
     disabled: int
@@ -174,9 +176,9 @@ class NodesNow(_NodesProblem, total=False):
     reasons: dict[str, int]
     """t1_JobCtlReason -> slots."""
     refusing: dict[str, int]
-    """Reasons among them that keep targets from nodes."""
+    """Reasons that keep targets from nodes under control -> slots."""
     versions: dict[str, int]
-    """Version of sharectl on nodes (t1_SharectlVersion) -> slots."""
+    """Version of sharectl on nodes under control (t1_SharectlVersion) -> slots."""
     node_of_version: dict[str, str]
     """Version -> one of its nodes."""
     idle_cores: dict[str, int]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def pool_of(config: Config) -> CondorPool:
     """Live pool."""
     from sharectl.condor.pool import CondorPool
+    from sharectl.config.model import OBSERVE
 
     steering = config.control
     return CondorPool(
@@ -30,6 +31,7 @@ def pool_of(config: Config) -> CondorPool:
         config.pool,
         steering.limits.multicore_cores,
         true_sizes=steering.strategy == "many",
+        observes=config.mode == OBSERVE,
     )
 
 

@@ -158,7 +158,13 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
-    problems = [*problems_of(status, config.nodes.job_ctl_stale_seconds)]
+    problems = [
+        *problems_of(
+            status,
+            config.nodes.job_ctl_stale_seconds,
+            only_measures=config.nodes.only_measures,
+        )
+    ]
     problems += [of_future] if of_future else []
     return Status(status, off, problems, state, of_future)
 
@@ -205,8 +211,8 @@ def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited
 
 
 def _nodes(config: Config, now: int, awaited: Awaited, ask: Look) -> dict[str, Any]:
-    stale_seconds = config.nodes.job_ctl_stale_seconds
-    look = partial(ask, now=now, stale_seconds=stale_seconds, awaited=awaited)
+    observes = config.mode == OBSERVE
+    look = partial(ask, now=now, awaited=awaited, config=config.nodes, observes=observes)
     try:
         seen = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
     except PoolUnavailableError as error:
@@ -214,8 +220,13 @@ def _nodes(config: Config, now: int, awaited: Awaited, ask: Look) -> dict[str, A
     return {**seen, "problem": None}
 
 
-def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
-    """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled."""
+def problems_of(
+    status: dict[str, Any], patience_seconds: int, *, only_measures: bool = False
+) -> Iterator[str]:
+    """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled.
+
+    With ``only_measures`` the configuration wants no node under control.
+    """
     cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
     off, withdrawn = status["disabled"], status["disabled"] and not status["to_withdraw"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
@@ -242,7 +253,12 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
             "node NAME` tells which target it is"
         )
     yield from block_problems(status["blocks"])
-    yield from refusals(nodes.get("refusing", {}), nodes.get("slots", 0))
+    if nodes.get("slots") and not (nodes["controlled"] or observes or off or only_measures):
+        yield (
+            "no node can get a target: nodes.controlled matches none, or no node has the execute "
+            "point's snippet: `sharectl check pool`"
+        )
+    yield from refusals(nodes.get("refusing", {}), nodes.get("controlled", 0))
     versions, examples = nodes.get("versions", {}), nodes.get("node_of_version", {})
     yield from version_problems(versions, examples, __version__)
     if cycle is None:

@@ -26,7 +26,12 @@ Location = Mapping[str, str]
 LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
 CLUSTER = "AutoClusterId"
 """Attribute of the jobs that a negotiator has seen, and of their autocluster."""
-NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+RUNS = "Offline =!= True && BackfillSlot =!= True"
+"""Constraint of slots that have cores: an offline machine sleeps or is gone, and a backfill slot
+(SLOT_TYPE_<N>_BACKFILL) has the cores of the other slots a second time, until these want them."""
+PARTITIONABLE = f"PartitionableSlot =?= True && {RUNS}"
+"""Constraint of partitionable slots."""
+NOT_DYNAMIC = f'SlotType =!= "Dynamic" && {RUNS}'
 """Constraint of partitionable and static slots."""
 ACCOUNTING_GROUP = "IsAccountingGroup"
 """Constraint of the accounting ads that are of groups."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ads import evaluated, sequence, text, whole
-from sharectl.condor.daemons import ask_collector, query
+from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query
+from sharectl.condor.nodes_in_control import in_control, machine_of, met_by
 from sharectl.errors import PoolUnavailableError
 from sharectl.plan import nodes
-from sharectl.plan.nodes import HOST_NAME, NodeWords
+from sharectl.plan.nodes import HOST_NAME, NodesConfig, NodeWords
 
 _NAMES = """
     Machine MyCurrentTime t1_JobCtlReason t1_JobCtlTime t1_JobCtlStaleSeconds t1_Disabled t1_Enabled
@@ -31,7 +32,6 @@ MOST_STALE_SECONDS = 604_800
 _NOTHING_PUBLISHED = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
 """Codes also of nodes for which nothing was published: no refusal by itself."""
 
-_PARTITIONABLE = "PartitionableSlot =?= True"
 _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
 """Attributes that slots have by the snippet alone, whether or not its programs run."""
 
@@ -95,6 +95,27 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
     return whole(evaluated(ad, "t1_TargetSequence"), 0) or None, refusal
 
 
+def deaf_code(ads: Sequence[Any], refusal: Optional[str]) -> Optional[str]:
+    """Why no target acts on a node with these slots, one of `sharectl.plan.nodes.DEAF`, or None.
+
+    ``refusal`` is that of `obedience_of_all`: whether the last run of job_ctl is too old is asked
+    once.
+    """
+    own = [ad for ad in ads if flag(ad, "PartitionableSlot")]
+    if not own:
+        return nodes.NO_PARTITIONABLE_SLOT
+    codes = [text(evaluated(ad, "t1_JobCtlReason")) for ad in own]
+    if not any(codes) and not any(map(_has_snippet, own)):
+        return nodes.NO_SNIPPET
+    if any(map(switched_off, own)):
+        return nodes.SWITCHED_OFF
+    return nodes.STALE if refusal == nodes.STALE or not any(codes) else None
+
+
+def _has_snippet(ad: Any) -> bool:
+    return any(name in ad for name in _OF_THE_SNIPPET)
+
+
 def obedience_of_all(
     ads: Sequence[Any], now: int, stale_seconds: int
 ) -> tuple[Optional[int], Optional[str]]:
@@ -136,7 +157,7 @@ def constraint_of(name: str) -> str:
     """Constraint on ads of the partitionable slots of a node; ``name`` may be short or full."""
     machine = name.lower()
     begins = f'substr(toLower(Machine), 0, {len(machine) + 1}) == "{machine}."'
-    return f'{_PARTITIONABLE} && (toLower(Machine) == "{machine}" || {begins})'
+    return f'{PARTITIONABLE} && (toLower(Machine) == "{machine}" || {begins})'
 
 
 def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
@@ -167,30 +188,45 @@ class Awaited(NamedTuple):
 NOTHING_AWAITED = Awaited()
 
 
-def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> dict[str, Any]:
+def look_at_nodes(
+    collector: Any, now: int, awaited: Awaited, config: NodesConfig, *, observes: bool
+) -> dict[str, Any]:
     """Status of all partitionable slots that a collector of the bindings knows; see `status_of`."""
-    ads = query(collector, "Slot", _PARTITIONABLE, PROJECTION)
-    return status_of(ads, now, stale_seconds, awaited)
+    ads = query(collector, "Slot", PARTITIONABLE, PROJECTION)
+    met, machines = met_by(collector, config), {*map(machine_of, ads)}
+    expected = in_control(config, machines, met, observes=observes).expected
+    return status_of(ads, now, config.job_ctl_stale_seconds, awaited, expected)
 
 
 def status_of(
-    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = NOTHING_AWAITED
+    ads: Sequence[Any],
+    now: int,
+    stale_seconds: int,
+    awaited: Awaited = NOTHING_AWAITED,
+    expected: Optional[Collection[str]] = None,
 ) -> dict[str, Any]:
     """Slots with these ads, counted by what they do at Unix time ``now``, as ``status --json``.
 
     Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
-    that should find some. ``stale_seconds`` is for nodes that do not say; see `code_of`.
+    that should find some. These and the versions are of the host names ``expected`` to act, None:
+    of all. ``stale_seconds`` is for nodes that do not say; see `code_of`.
     """
-    return counts_of(ads, codes_of(ads, stale_seconds, awaited), now, awaited)
+    codes = codes_of(ads, stale_seconds, awaited, expected)
+    return counts_of(ads, codes, now, awaited, expected)
 
 
 def counts_of(
-    ads: Sequence[Any], codes: Sequence[tuple[str, bool]], now: int, awaited: Awaited
+    ads: Sequence[Any],
+    codes: Sequence[tuple[str, bool]],
+    now: int,
+    awaited: Awaited,
+    expected: Optional[Collection[str]] = None,
 ) -> dict[str, Any]:
     """Counts of `status_of` for slots whose codes are known already, see `codes_of`."""
+    own = [ad for ad in ads if expected is None or _names(ad)[0] in expected]
     versions = [
         (nodes.version_of(text(evaluated(ad, "t1_SharectlVersion"))), _names(ad)[0])
-        for ad in ads
+        for ad in own
         if text(evaluated(ad, "t1_JobCtlReason")) is not None
     ]
     grace = [ad for ad in ads if in_grace(ad)]
@@ -201,6 +237,7 @@ def counts_of(
             idle_cores[name] += whole(evaluated(ad, "Cpus"), 0)
     return {
         "slots": len(ads),
+        "controlled": len(own),
         "with_target": sum(has_target(ad, now) for ad in ads),
         "in_grace": len(grace),
         "disabled": sum("file" in off for off in switches),
@@ -215,9 +252,18 @@ def counts_of(
     }
 
 
-def codes_of(ads: Sequence[Any], stale_seconds: int, awaited: Awaited) -> list[tuple[str, bool]]:
+def codes_of(
+    ads: Sequence[Any],
+    stale_seconds: int,
+    awaited: Awaited,
+    expected: Optional[Collection[str]] = None,
+) -> list[tuple[str, bool]]:
     """Code of each slot, and whether it keeps a target away; parameters as of `status_of`."""
-    return [_code(ad, stale_seconds, awaited) for ad in ads]
+    codes = [_code(ad, stale_seconds, awaited) for ad in ads]
+    return [
+        (code, refuses and (expected is None or _names(ad)[0] in expected))
+        for ad, (code, refuses) in zip(ads, codes)
+    ]
 
 
 def _names(ad: Any) -> tuple[str, str]:
@@ -231,8 +277,7 @@ def _code(ad: Any, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
     ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
     code = code_of(ad, stale_seconds)
     if code is None:
-        installed = any(name in ad for name in _OF_THE_SNIPPET)
-        return nodes.NEVER_RAN if installed else nodes.NOT_PUBLISHED, True
+        return nodes.NEVER_RAN if _has_snippet(ad) else nodes.NOT_PUBLISHED, True
     full, short = _names(ad)
     since = awaited.ads_since.get(full, awaited.ads_since.get(short, ran_at))
     unless_awaited = {

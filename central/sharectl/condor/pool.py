@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -25,6 +25,7 @@ from sharectl.condor.daemons import (
     slots_in_parts,
 )
 from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, shapes_of, tried
+from sharectl.condor.nodes_in_control import InControl, Met, in_control, machine_of, met_by
 from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs
 from sharectl.model import (
     OTHER,
@@ -38,12 +39,7 @@ from sharectl.model import (
     Source,
     UnplaceableJobs,
 )
-from sharectl.plan.nodes import (
-    HOST_NAME,
-    ControlledConstraint,
-    NodesConfig,
-    controlled_machines,
-)
+from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 
@@ -89,18 +85,16 @@ class CollectorAnswer(NamedTuple):
     """Location of each schedd."""
     started_at: int
     """Unix seconds at which the collector started; 0 if it does not say."""
+    backfill_slots: frozenset[str]
+    """Names, lower case, of slots whose jobs use what others leave; asked for in mode `jobs`."""
 
 
 def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
     ads = slots(collector, projection=["Machine"])
-    met = {
-        by.expression: {_machine(ad) for ad in slots(collector, by.expression, ["Machine"])}
-        for by in (access.nodes.controlled, access.nodes.reserved)
-        if isinstance(by, ControlledConstraint)
-    }
+    met = met_by(collector, access.nodes)
     itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    machines = machines_of(map(_machine, ads), access, met)
+    machines = machines_of(map(machine_of, ads), access, met)
     nodes: list[Node] = []
     running: list[RunningJobs] = []
     held_cores: Counter[Optional[str]] = Counter()
@@ -121,7 +115,13 @@ def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
         most_cores=most_cores,
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
+        backfill_slots=_backfill_slots(collector) if access.pool.mode == "jobs" else frozenset(),
     )
+
+
+def _backfill_slots(collector: Any) -> frozenset[str]:
+    ads = query(collector, "Slot", "BackfillSlot =?= true", ["Name"])
+    return frozenset((text(evaluated(ad, "Name")) or "").lower() for ad in ads)
 
 
 def started_at(ad: Any) -> int:
@@ -138,22 +138,13 @@ class PoolMachines(NamedTuple):
 
     names: Mapping[str, str]
     """Host name -> name of the node."""
-    controlled: Collection[str]
-    reserved: Collection[str]
+    control: InControl
 
 
-def machines_of(
-    machines: Iterable[str], access: CondorPool, met: Mapping[str, Collection[str]]
-) -> PoolMachines:
+def machines_of(machines: Iterable[str], access: CondorPool, met: Met) -> PoolMachines:
     """PoolMachines of these host names; ``met`` are those that meet each constraint."""
     names = node_names(filter(None, machines))
-    controlled, reserved = (
-        frozenset()
-        if by is None
-        else controlled_machines(by, names, met.get(getattr(by, "expression", ""), ()))
-        for by in (access.nodes.controlled, access.nodes.reserved)
-    )
-    return PoolMachines(names, controlled, reserved)
+    return PoolMachines(names, in_control(access.nodes, names, met, observes=access.observes))
 
 
 def nodes_of(
@@ -162,8 +153,8 @@ def nodes_of(
     """Execute points that have these slots, by host name; those of other machines are left out."""
     by_machine: dict[str, list[Any]] = {}
     for ad in ads:
-        by_machine.setdefault(_machine(ad), []).append(ad)
-    names, controlled, reserved = machines
+        by_machine.setdefault(machine_of(ad), []).append(ad)
+    names, control = machines
     nodes = []
     for machine, slot_ads in sorted(by_machine.items()):
         if machine not in names:
@@ -171,6 +162,9 @@ def nodes_of(
         obeyed, refusal = node_ads.obedience_of_all(
             slot_ads, now, access.nodes.job_ctl_stale_seconds
         )
+        deaf = node_ads.deaf_code(slot_ads, refusal)
+        if machine in control.bypassed and deaf in (None, STALE):
+            deaf = NO_SNIPPET
         hs06, cores = _power(slot_ads[0])
         nodes.append(
             Node(
@@ -178,12 +172,13 @@ def nodes_of(
                 machine=machine,
                 cores=sum(_amount(ad, "TotalSlotCpus") for ad in slot_ads),
                 hs06_per_core=_hs06_per_core(access, hs06, cores),
-                controlled=machine in controlled,
+                controlled=machine in control.controlled,
                 memory_mib=sum(map(_memory_mib, slot_ads)),
-                reserved=machine in reserved,
+                reserved=machine in control.reserved,
                 draining=any(map(node_ads.is_draining, slot_ads)),
                 obeyed_sequence=obeyed,
                 refusal=refusal,
+                deaf=None if control.rehearsed and deaf == NO_SNIPPET else deaf,
                 power_assumed=hs06 is None,
                 multicore_only=all(node_ads.flag(ad, "t1_MulticoreOnly") for ad in slot_ads),
                 several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
@@ -191,12 +186,6 @@ def nodes_of(
             )
         )
     return tuple(nodes)
-
-
-def _machine(ad: Any) -> str:
-    """Host name, lower case; empty without one, and a target could not reach that slot."""
-    machine = text(evaluated(ad, "Machine")) or ""
-    return machine.lower() if HOST_NAME.fullmatch(machine) else ""
 
 
 def _is_partitionable(ad: Any) -> bool:
@@ -232,7 +221,7 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
         rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
     elif evaluated(ad, "State") == "Claimed":
         rows = [[evaluated(ad, name) for name in names]]
-    machine, power = _machine(ad), _power(ad)
+    machine, power = machine_of(ad), _power(ad)
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
         # One string for the jobs of a group, of which there are a hundred thousand.
@@ -254,6 +243,8 @@ class CondorPool:
     multicore_cores: int = 8
     true_sizes: bool = False
     """True if requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
+    observes: bool = False
+    """True if nothing is steered: then a pool without the snippet is planned as if it had it."""
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
@@ -280,7 +271,12 @@ class CondorPool:
         running = tuple(map(RunningJobs._make, zip(*answered.running)))
         held_cores = answered.held_cores
         if pool.mode != "counted":
-            listed = [job for schedd in jobs for job in schedd.running]
+            listed = [
+                job
+                for schedd in jobs
+                for job in schedd.running
+                if job.slot not in answered.backfill_slots
+            ]
             names = {node.machine: node.name for node in answered.nodes}
             running = tuple(self.running(listed, names, now))
             held_cores = cores_by_account(listed)

@@ -14,6 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional
 from sharectl.condor.ads import evaluated, text, whole
 from sharectl.condor.daemons import (
     LOCATION,
+    PARTITIONABLE,
     Location,
     bindings,
     macros,
@@ -31,8 +32,9 @@ from sharectl.condor.node_ads import (
     has_target,
     is_draining,
 )
+from sharectl.condor.nodes_in_control import InControl, in_control, machine_of, met_by
 from sharectl.model import PoolConfig
-from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED
+from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED, NodesConfig
 from sharectl.words import shown
 
 CLOCKS_DIFFER_SECONDS = 60
@@ -106,8 +108,7 @@ class PoolLook(NamedTuple):
     """Kind of htcondor2.AdType -> daemons."""
     ahead_seconds: int
     """Least difference of the collector's clock from this machine's; 0 if it is small."""
-    met: Mapping[str, frozenset[str]]
-    """ClassAd constraint -> host names, lower case, of the nodes that meet it."""
+    control: InControl
 
 
 KINDS = ("Collector", "Negotiator", "Schedd", "Defrag")
@@ -116,11 +117,11 @@ KINDS = ("Collector", "Negotiator", "Schedd", "Defrag")
 def look_at_pool(
     collector: Any,
     now: int,
-    stale_seconds: int,
     awaited: Awaited,
+    config: NodesConfig,
     *,
+    observes: bool,
     clauses: Sequence[str],
-    constraints: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Status of the nodes as of `status_of`, and ``look``, a `PoolLook`; asked once, in a child.
 
@@ -128,20 +129,15 @@ def look_at_pool(
     """
     # The collector adds whatever Start asks for: the clauses make the answer no longer.
     own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining")
-    ads = query(collector, "Slot", "PartitionableSlot =?= True", (*PROJECTION, *own))
+    ads = query(collector, "Slot", PARTITIONABLE, (*PROJECTION, *own))
     skewed = ahead_seconds(collector)
     times = (*LOCATION, "MyCurrentTime", "LastHeardFrom")
     daemons = {
         kind: tuple(map(daemon_of, query(collector, kind, projection=times))) for kind in KINDS
     }
-    met = {
-        constraint: frozenset(
-            (text(ad.get("Machine")) or "").lower()
-            for ad in query(collector, "Slot", constraint, ["Machine"])
-        )
-        for constraint in constraints
-    }
-    codes = codes_of(ads, stale_seconds, awaited)
+    met, machines = met_by(collector, config), {*map(machine_of, ads)}
+    control = in_control(config, machines, met, observes=observes)
+    codes = codes_of(ads, config.job_ctl_stale_seconds, awaited, control.expected)
     slots = tuple(
         SlotLook(
             machine=_machine(ad),
@@ -158,8 +154,8 @@ def look_at_pool(
         for ad, (code, refuses) in zip(ads, codes)
     )
     return {
-        **counts_of(ads, codes, now, awaited),
-        "look": PoolLook(slots, daemons, skewed, met),
+        **counts_of(ads, codes, now, awaited, control.expected),
+        "look": PoolLook(slots, daemons, skewed, control),
     }
 
 

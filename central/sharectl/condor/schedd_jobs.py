@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections import Counter
@@ -73,6 +74,7 @@ _JOB_PROJECTION = [
     "MATCH_t1_wn_hs06",
     "MATCH_TotalSlotCpus",
 ]
+_DYNAMIC_PART = re.compile(r"_\d+$")
 _MOST_CORES = 1_000_000
 _MOST_HS06 = 1e9
 
@@ -92,6 +94,8 @@ class Job(NamedTuple):
     """Power of the whole machine (MATCH_t1_wn_hs06); None if unknown."""
     node_cores: Optional[int] = None
     """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
+    slot: str = ""
+    """Name of the slot, lower case, of a dynamic one its partitionable slot's; empty if unknown."""
 
 
 Kind = tuple[Optional[str], int, int]
@@ -219,7 +223,7 @@ def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
 
 def _running(ad: Any, most_cores: int) -> Optional[Job]:
     """Job that runs; None if its schedd does not say where: it holds no slot."""
-    host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
+    slot, _, host = (text(evaluated(ad, "RemoteHost")) or "").lower().rpartition("@")
     if not HOST_NAME.fullmatch(host):
         return None
     return Job(
@@ -230,6 +234,7 @@ def _running(ad: Any, most_cores: int) -> Optional[Job]:
         whole(evaluated(ad, "MemoryProvisioned"), 0),
         _match_number(ad, "MATCH_t1_wn_hs06") or None,
         int(_match_number(ad, "MATCH_TotalSlotCpus")) or None,
+        f"{_DYNAMIC_PART.sub('', slot)}@{host}",
     )
 
 

@@ -17,7 +17,7 @@ from sharectl.config.model import STATE_DIRECTORY, TARGETS_FILE
 from sharectl.config.text import flow
 from sharectl.errors import AbsentError
 from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, Node, Snapshot
-from sharectl.plan.nodes import nodes_in_share
+from sharectl.plan.nodes import NO_SNIPPET, nodes_in_share
 from sharectl.shares.errors import usage_by_group
 from sharectl.times import shown
 from sharectl.words import counted, printable
@@ -231,13 +231,24 @@ def _pledges(look: FirstLook) -> Iterator[str]:
 
 
 def _nodes(look: FirstLook) -> Iterator[str]:
-    nodes = len(look.snapshot.nodes)
-    share = max(_FIRST_SHARE, ceil(100 / nodes) / 100)
-    yield from _comment(
-        f"Nodes that plans may give targets: {nodes_in_share(share, nodes)} of {nodes}. "
-        'Write "*" for all of them.'
-    )
-    yield f"nodes: {flow({'controlled': write_share(share)})}"
+    nodes = look.snapshot.nodes
+    installed = sum(node.deaf != NO_SNIPPET for node in nodes)
+    have = f"{installed or 'none'} of {counted(len(nodes), 'node')} now"
+    snippet = f"with the execute point's snippet ({have})"
+    first = nodes_in_share(_FIRST_SHARE, len(nodes))
+    share = write_share(_FIRST_SHARE)
+    if first:
+        yield from _comment(
+            f"Nodes that plans may give targets: a share of those {snippet}, {first} if all have "
+            'it. Assumed: you begin with a part of the pool. Write "*" for all with the snippet.'
+        )
+    else:
+        yield from _comment(
+            f"Nodes that plans may give targets: all {snippet}. Assumed: in a pool of fewer than "
+            f"{ceil(1 / _FIRST_SHARE)} nodes you install it on a first one, then on more; "
+            f'"{share}" would be less than one node.'
+        )
+    yield f"nodes: {flow({'controlled': share if first else '*'})}"
 
 
 def _control(look: FirstLook) -> Iterator[str]:

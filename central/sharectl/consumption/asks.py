@@ -342,7 +342,9 @@ def pool_of(ads: Iterable[AdOfFile]) -> PoolAds:
         texts = {name.lower(): text for name, text in ad.attributes.items()}
         if texts.get("isaccountinggroup", "").lower() == "true":
             groups.append(ad)
-        elif text_of(ad.attributes, "SlotType") in ("Partitionable", "Static"):
+        elif text_of(ad.attributes, "SlotType") in ("Partitionable", "Static") and not any(
+            texts.get(name, "").lower() == "true" for name in ("offline", "backfillslot")
+        ):
             slots.append(ad)
     return PoolAds(slots, groups)
 

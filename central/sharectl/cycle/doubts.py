@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
 from sharectl.plan.nodes import (
+    ALL_NODES,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
@@ -85,8 +86,8 @@ def _nodes(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
     only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
     if only_measures or not snapshot.nodes or any(node.controlled for node in snapshot.nodes):
         return
-    choice = "the share comes to less than one node"
-    if isinstance(controlled, ControlledHosts):
+    choice = "no node has the execute point's snippet"
+    if isinstance(controlled, ControlledHosts) and controlled != ALL_NODES:
         choice = ", ".join(controlled.patterns)
     elif isinstance(controlled, ControlledConstraint):
         choice = " ".join(controlled.expression.split())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
-from sharectl.plan.nodes import UNKNOWN_CODE
+from sharectl.plan.nodes import DEAF, UNKNOWN_CODE
 from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import (
     OF_NODE,
@@ -20,7 +20,8 @@ from sharectl.plan.records import (
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
 
-UNWILLING = frozenset({"refused", "not-obeying"})
+_REFUSING = frozenset({"refused", "not-obeying"})
+UNWILLING = _REFUSING.union(DEAF)
 """Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
 
 
@@ -114,7 +115,7 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
     Rounded values stay rounded: the jobs of one node, group and size have run for their mean time
     and hold their mean memory. Pending jobs of no configured group are missing. Each job has the
     power of its node. Short host names stand for full ones. Absent nodes, which are recorded with
-    their target and no cores, are left out. Nodes that were unwilling refuse again.
+    their target and no cores, are left out. Nodes that were unwilling are so again.
     """
     present = [node for node in record.nodes if node.cores > 0]
     nodes = [
@@ -122,7 +123,8 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
             node.node,
             node.node,
             several_slots=node.reason == "several-slots",
-            refusal=UNKNOWN_CODE if node.reason in UNWILLING else None,
+            refusal=UNKNOWN_CODE if node.reason in _REFUSING else None,
+            deaf=node.reason if node.reason in DEAF else None,
             **{field: getattr(node, field) for field in OF_NODE},
         )
         for node in present

@@ -58,6 +58,10 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
     "disk": ("too little free disk", _FEWER_OR_LESS),
     "gpus": ("too few free GPUs", _FEWER_OR_LESS),
     "resource": ("too little of a custom resource", _FEWER_OR_LESS),
+    "offline": (
+        "the node is offline: its ad stands for a machine that sleeps or is gone (Offline)",
+        "a machine that runs; condor_rooster wakes those that can be woken",
+    ),
     "draining": ("the node is being drained", "the end of the draining: condor_drain -cancel"),
     "claimed": ("the slot is claimed by another job", "the end of the job that holds it"),
 }

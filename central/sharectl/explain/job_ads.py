@@ -181,7 +181,8 @@ def matched(
 def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
     """`findings` of an ad as text with the slots of a collector; limits this process's memory."""
     limit_memory(MOST_MEMORY_BYTES)
-    return findings(ads.ad_of(ad), daemons.slots(collector), now)
+    slots = daemons.query(collector, "Slot", 'SlotType =!= "Dynamic"')
+    return findings(ads.ad_of(ad), slots, now)
 
 
 Own = Sequence[tuple[Clause, Optional[str], Any]]
@@ -223,6 +224,8 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
     obstacles = [Obstacle("claimed", "")] if claimed else []
+    if evaluated(slot, "Offline") is True:
+        obstacles.append(Obstacle("offline", ""))
     if job_accepts and slot_accepts:
         return obstacles
     machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"

@@ -45,7 +45,7 @@ SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "not-reserved": ("not reserved (nodes.reserved)", {"reserved": False}),
     "not-draining": ("not being drained", {"draining": False}),
     "open": ("open to the waiting jobs", {"closed": ()}),
-    "obeying": ("acting on targets", {"refusal": None, "obeyed_sequence": 2**62}),
+    "obeying": ("acting on targets", {"refusal": None, "deaf": None, "obeyed_sequence": 2**62}),
 }
 """Code -> condition of nodes, fields of `Node` that meet it."""
 
@@ -380,7 +380,8 @@ def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
         "not-reserved": node.reserved,
         "not-draining": node.draining,
         "open": bool(node.closed),
-        "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
+        "obeying": reason in UNWILLING
+        or (reason in _LEFT_OUT_FIRST and (node.refusal or node.deaf) is not None),
     }
     return [code for code in SWITCHES if changes[code]]
 

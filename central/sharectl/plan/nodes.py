@@ -18,7 +18,12 @@ NOT_PUBLISHED, NEVER_RAN = "not-published", "never-ran"
 """Of a node that publishes no code; the second has the snippet that should run job_ctl."""
 
 STALE = "stale"
-"""Of a node whose code is older than what START goes by."""
+"""Of a node whose code is older than what START goes by; also why it gets no target then."""
+
+NO_SNIPPET, SWITCHED_OFF = "no-snippet", "switched-off"
+NO_PARTITIONABLE_SLOT = "no-partitionable-slot"
+DEAF = (NO_SNIPPET, SWITCHED_OFF, NO_PARTITIONABLE_SLOT, STALE)
+"""Reasons of `sharectl.plan.plan.NODE_REASONS` for which no target would act on a node."""
 
 UNKNOWN_CODE = "unknown-code"
 """Of a node whose code is none of these."""
@@ -100,7 +105,7 @@ def sharectls_own(code: str) -> str:
 def problems(refusing: Mapping[str, int], slots: int) -> list[str]:
     """A line for each code that keeps targets from nodes: number of slots, and what to do."""
     return [
-        f"{count} of {slots} partitionable slots: {code}: {REMEDIES[code]}"
+        f"{count} of {slots} partitionable slots under control: {code}: {REMEDIES[code]}"
         for code, count in refusing.items()
     ]
 
@@ -177,7 +182,7 @@ class ControlledHosts:
 
 @dataclass(frozen=True)
 class ControlledShare:
-    """A share of all nodes, the same ones as long as they are there."""
+    """A share of the nodes that can act, the same ones as long as they are there."""
 
     ratio: float
     """0 to 1."""
@@ -201,24 +206,37 @@ class NodesConfig:
 
     controlled: Controlled = setting(ALL_NODES, kind="nodes")
     """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
-    ignored), a share such as `"50%"` (lowest SHA-256 of names; `"0%"` only measures), or a ClassAd
-    constraint. A single name is a host, in parentheses an attribute: `(HAS_GPU)`."""
+    ignored), a share such as `"50%"`, or a ClassAd constraint. `"*"` and a share are of the nodes
+    that have the execute point's snippet; a share is rounded down, to one node at least (lowest
+    SHA-256 of names; `"0%"` only measures). A single name is a host, in parentheses an attribute:
+    `(HAS_GPU)`."""
     reserved: Optional[Controlled] = setting(None, kind="nodes")
     """Nodes that never get targets, in the same forms."""
     job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
     """Age of the last `job_ctl` run (node's clock) that `status` calls stale where nodes publish no
     `t1_JobCtlStaleSeconds`: three 13-minute periods."""
 
+    @property
+    def only_measures(self) -> bool:
+        """True if no node is to be under control."""
+        return isinstance(self.controlled, ControlledShare) and self.controlled.ratio == 0
+
 
 def controlled_machines(
-    controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str] = ()
+    controlled: Controlled,
+    machines: Iterable[str],
+    meeting_constraint: Collection[str] = (),
+    able: Optional[Collection[str]] = None,
 ) -> frozenset[str]:
     """Full host names of nodes under control; the collector tells those meeting a constraint.
 
-    A share is ``floor(ratio * number of machines)`` machines, the lowest by SHA-256 of the
-    lower-case name: the choice hangs on the names alone, and hardly on other nodes.
+    All nodes, and a share of them, are of those ``able`` to act on targets; None: of all machines.
+    A share is ``floor(ratio * number of machines)`` machines, at least one above 0, the lowest by
+    SHA-256 of the lower-case name: the choice hangs on the names alone, and hardly on other nodes.
     """
     machines = frozenset(machines)
+    if able is not None and (controlled == ALL_NODES or isinstance(controlled, ControlledShare)):
+        machines &= frozenset(able)
     if isinstance(controlled, ControlledConstraint):
         return machines & frozenset(meeting_constraint)
     if isinstance(controlled, ControlledHosts):
@@ -232,7 +250,8 @@ def controlled_machines(
     from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which few configurations need
 
     ranked = sorted(machines, key=lambda name: (sha256(name.lower().encode()).digest(), name))
-    return frozenset(ranked[: nodes_in_share(controlled.ratio, len(ranked))])
+    least = 1 if controlled.ratio > 0 else 0
+    return frozenset(ranked[: max(least, nodes_in_share(controlled.ratio, len(ranked)))])
 
 
 def nodes_in_share(ratio: float, nodes: int) -> int:
@@ -251,11 +270,13 @@ def never_steered(snapshot: Snapshot) -> dict[str, str]:
         node.name: reason
         for node in snapshot.nodes
         for reason, is_so in (
+            (STALE, node.deaf == STALE),
             ("several-slots", node.several_slots),
             ("reserved", node.reserved),
             ("uncontrolled", not node.controlled),
+            (node.deaf, node.deaf not in (None, STALE)),
         )
-        if is_so
+        if is_so and reason is not None
     }
 
 

@@ -23,6 +23,7 @@ from sharectl.model import (
     Target,
 )
 from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
+from sharectl.plan.nodes import DEAF
 from sharectl.plan.waits import NO_WAIT, NodeCores, Wait
 from sharectl.shares.groups import is_within
 
@@ -250,7 +251,7 @@ _BY_PLAN = {
 _ROOM = frozenset({"max-nodes", "max-target-share", "max-changed-nodes"})
 _LEFT_OUT = frozenset(
     {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
-)
+).union(DEAF)
 """Reasons of nodes that may have no target, whoever waits."""
 
 

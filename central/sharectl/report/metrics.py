@@ -12,6 +12,7 @@ from math import fsum
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import OTHER, GroupControl, JobWaits, Snapshot
+from sharectl.plan.nodes import STALE
 from sharectl.plan.records import CycleRecord
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
@@ -168,8 +169,8 @@ def _target_nodes(facts: CycleFacts) -> Iterator[Row]:
 def _unwilling(facts: CycleFacts) -> Iterator[Row]:
     if facts.record.complete:
         reasons = [node.reason for node in facts.record.nodes]
-        for reason in ("not-obeying", "refused"):
-            yield (reason,), reasons.count(reason)
+        yield ("not-obeying",), reasons.count("not-obeying")
+        yield ("refused",), reasons.count("refused") + reasons.count(STALE)
 
 
 def _idle_cores(facts: CycleFacts) -> Iterator[Row]:
@@ -389,7 +390,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "unwilling_nodes",
         "Nodes that ignored their target for too long (not-obeying), or refuse what is published "
-        "(refused).",
+        "or have not run job_ctl lately (refused).",
         ("reason",),
         _unwilling,
     ),

@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharectl.condor import configuration, pool, schedd_jobs
+from sharectl.condor.nodes_in_control import machine_of
 from sharectl.config import load
 from sharectl.errors import SharectlError
 from sharectl.ledger import jobs_file
@@ -232,7 +233,7 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     access = pool.CondorPool(
         tuple(GROUPS), nodes.NodesConfig(job_ctl_stale_seconds=120), PoolConfig()
     )
-    machine = pool._machine(ad)  # noqa: SLF001
+    machine = machine_of(ad)
     assert not machine or HOST_NAME.fullmatch(machine)
     machines = pool.machines_of([machine], access, {})
     nodes_there = pool.nodes_of([ad], access, machines, 1_700_000_000)
@@ -241,6 +242,7 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
         assert 0 < node.hs06_per_core < float("inf")
         assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
         assert node.refusal is None or node.refusal in nodes.REMEDIES
+        assert node.deaf is None or node.deaf in nodes.DEAF
     for job in pool._jobs_in(ad):  # noqa: SLF001
         assert job.memory_mib >= 0
         assert job.cores >= 1

@@ -22,14 +22,15 @@ def share(ratio: float, machines: list[str]) -> frozenset[str]:
 def test_a_share_hangs_on_names_alone(
     one: float, other: float, data: st.DataObject, machines: list[str], new: str
 ) -> None:
-    """floor(ratio * n) nodes of the pool in any order; a larger share holds the smaller.
+    """floor(ratio * n) nodes of the pool, or one, in any order; a larger share holds the smaller.
 
     A node that comes displaces at most one.
     """
     small, large = sorted((one, other))
     chosen = share(small, machines)
     assert chosen <= set(machines)
-    assert len(chosen) == Fraction(repr(small)) * len(machines) // 1
+    least = min(1, len(machines)) if small > 0 else 0
+    assert len(chosen) == max(least, Fraction(repr(small)) * len(machines) // 1)
     assert share(small, data.draw(st.permutations(machines))) == chosen
     assert chosen <= share(large, machines)
     assert len(chosen - share(small, [*machines, new])) <= 1

@@ -30,8 +30,10 @@ from sharectl.condor.pool_look import (
 )
 from sharectl.config.load import parse
 from sharectl.model import Source, Standing, Target
+from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.plan.plan import State
 
+NODES = NodesConfig(job_ctl_stale_seconds=120)
 NOW = int(time.time())
 OURS = " && ".join(f"MY.{name} isnt false" for name in CLAUSES)
 VERSION = "$CondorVersion: 25.14.1 2026-10-16 PackageID: 25.14.1 $"
@@ -56,6 +58,7 @@ def slot(name: str = "wn-1", start: Optional[str] = None, **more: Any) -> dict[s
     return {
         "Machine": machine,
         "Name": f"slot1@{machine}",
+        "PartitionableSlot": True,
         "MyAddress": "<127.0.0.1:1>",
         "CondorVersion": VERSION,
         "MyCurrentTime": NOW,
@@ -93,10 +96,19 @@ class FakeCollector:
             clock = str(int(time.time()) + self.ahead_seconds)
             met = classad2.ExprTree(constraint.replace("time()", clock)).eval()
             return [classad2.ClassAd()] if met else []
-        return [classad2.ClassAd(dict(ad)) for ad in self.ads.get(ad_type, ())]
+        ads = (classad2.ClassAd(dict(ad)) for ad in self.ads.get(ad_type, ()))
+        return [
+            ad for ad in ads if not constraint or classad2.ExprTree(constraint).eval(ad) is True
+        ]
 
 
-def look_at(*slots: Mapping[str, Any], ahead_seconds: int = 0, **more: Any) -> PoolLook:
+def look_at(
+    *slots: Mapping[str, Any],
+    ahead_seconds: int = 0,
+    nodes: NodesConfig = NODES,
+    observes: bool = False,
+    **more: Any,
+) -> PoolLook:
     ads: dict[Any, Sequence[Mapping[str, Any]]] = {
         htcondor2.AdType.Slot: slots,
         htcondor2.AdType.Schedd: [daemon("ap-1")],
@@ -105,7 +117,8 @@ def look_at(*slots: Mapping[str, Any], ahead_seconds: int = 0, **more: Any) -> P
         **{getattr(htcondor2.AdType, kind): rows for kind, rows in more.items()},
     }
     collector = FakeCollector(ads, ahead_seconds)
-    look: PoolLook = look_at_pool(collector, NOW, 120, Awaited(), clauses=CLAUSES)["look"]
+    seen = look_at_pool(collector, NOW, Awaited(), nodes, observes=observes, clauses=CLAUSES)
+    look: PoolLook = seen["look"]
     return look
 
 
@@ -157,7 +170,10 @@ def with_slots(*slots: Mapping[str, Any], **more: Any) -> Change:
 def with_controlled(nodes: str) -> Change:
     text = f"groups: {{cms: {{pledge_hs06: 1}}}}\nnodes: {{controlled: {nodes}}}\n"
     controlled = parse(text, "F").nodes
-    return lambda subject: replace(subject, config=replace(subject.config, nodes=controlled))
+    look = look_at(slot(), nodes=controlled)
+    return lambda subject: replace(
+        subject, look=look, config=replace(subject.config, nodes=controlled)
+    )
 
 
 def with_answers(**more: Optional[Mapping[str, str]]) -> Change:
@@ -170,6 +186,16 @@ def with_target(subject: PoolSubject) -> PoolSubject:
     return replace(subject, state=state, look=look_at(slot(Draining=True, start="false")))
 
 
+NAMED = replace(NODES, controlled=ControlledHosts(("wn-1", "bare")))
+BARE = without(slot("bare", start="true"), "t1_")
+ODD = (
+    slot("odd-1", start="true", CondorVersion=VERSION.replace("25.14.1 2026", "10.0.9 2023")),
+    slot("odd-2", t1_JobCtlTime=NOW - 500, MyCurrentTime=NOW),
+    slot("odd-3", MyCurrentTime=NOW - 999, t1_JobCtlTime=NOW - 999),
+    without(slot("odd-4"), "t1_JobCtlR"),
+    slot("odd-5", t1_JobCtlReason="no-key"),
+    BARE,
+)
 OLD = VERSION.replace("25.14.1 2026", "10.0.9 2023")
 DRAINED = {"defrag_requirements": "true", "defrag_draining_start_expr": "TARGET.Short"}
 FAULTS: dict[str, tuple[Change, list[str]]] = {
@@ -255,9 +281,16 @@ FAULTS: dict[str, tuple[Change, list[str]]] = {
         with_slots(slot(t1_JobCtlReason="\x1b[2J")),
         ["nodes error 1 slot: unknown-code"],
     ),
-    "no snippet": (
-        with_slots(without(slot(start="true"), "t1_")),
+    "no snippet": (with_slots(slot(), BARE), []),
+    "no snippet where it is named": (
+        with_slots(slot(), BARE, nodes=NAMED),
         ["nodes error 1 slot under control"],
+    ),
+    "no snippet while observing": (with_slots(slot(), BARE, nodes=NAMED, observes=True), []),
+    "no snippet at all": (with_slots(BARE), ["nodes advice nodes.controlled matches no node"]),
+    "faults of nodes that are not under control": (
+        with_slots(slot(), *ODD, nodes=replace(NODES, controlled=ControlledHosts(("wn-1",)))),
+        [],
     ),
     "does not obey": (
         lambda subject: replace(subject, state=State(unheeding={"wn-1": NOW})),

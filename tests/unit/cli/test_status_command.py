@@ -174,11 +174,36 @@ def test_targets_that_stay_on_nodes_while_disabled_are_a_problem(
         "to_withdraw": False,
         "published": [],
         "last_cycle": CYCLE,
-        "nodes": {"problem": None, "with_target": slots, "slots": 4, "refusing": {}},
+        "nodes": {"problem": None, "with_target": slots, "slots": 4, "controlled": 4},
         "blocks": {"free": [], "left_alone": [], "failing": []},
     }
     problems = problems_of(status, 120)
     assert sum("2 slots still have a target" in problem for problem in problems) == late
+
+
+@pytest.mark.parametrize(
+    ("mode", "slots", "only_measures", "is_problem"),
+    [
+        ("steer", 4, False, True),
+        ("observe", 4, False, False),
+        ("steer", 4, True, False),
+        ("steer", 0, False, False),
+    ],
+)
+def test_steering_without_a_node_that_can_act_is_a_problem(
+    mode: str, slots: int, *, only_measures: bool, is_problem: bool
+) -> None:
+    status: dict[str, Any] = {
+        "now": 10_000,
+        "mode": mode,
+        **dict.fromkeys(("disabled", "withdrawn", "to_withdraw")),
+        "published": [],
+        "last_cycle": CYCLE,
+        "nodes": {"problem": None, "slots": slots, "controlled": 0},
+        "blocks": {"free": [], "left_alone": [], "failing": []},
+    }
+    problems = list(problems_of(status, 120, only_measures=only_measures))
+    assert ["no node can get a target" in problem for problem in problems] == [True] * is_problem
 
 
 TARGETS = tuple(Standing(Target(node, "alice", 0, "cms", 8), 1) for node in ("wn-1", "wn-2"))

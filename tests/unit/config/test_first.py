@@ -73,7 +73,7 @@ def test_groups_by_use_with_equal_parts_where_no_quota_is_known() -> None:
     assert "20 cores in use; 4-core jobs: 1 run, 0 wait; 8-core jobs: 2 run, 3 wait" in text
     assert "Write what each group was promised." in text
     assert "No quotas, because GROUP_NAMES of the negotiator is empty." in text
-    assert "give targets: 2 of 40." in text
+    assert "share of those with the execute point's snippet (40 of 40 nodes now), 2 if all" in text
 
 
 def knobs(**values: str) -> list[QuotaKnob]:
@@ -141,9 +141,15 @@ def test_power_of_nodes(nodes: tuple[Node, ...], pool: object, words: str) -> No
     assert words in comments(look)
 
 
-def test_a_small_pool_has_a_share_of_one_node() -> None:
-    assert seen(with_(nodes=NODES[:3]))["nodes"] == {"controlled": "34%"}
-    assert "1 of 3." in comments(with_(nodes=NODES[:3]))
+@pytest.mark.parametrize(("count", "controlled"), [(3, "*"), (19, "*"), (20, "5%")])
+def test_nodes_to_steer_by_their_number(count: int, controlled: str) -> None:
+    nodes = tuple(
+        node(f"wn-{number}", deaf="no-snippet" if number < 2 else None) for number in range(count)
+    )
+    assert seen(with_(nodes=nodes))["nodes"] == {"controlled": controlled}
+    assert f"snippet ({count - 2} of {count} nodes now)" in comments(with_(nodes=nodes))
+    bare = tuple(replace(one, deaf="no-snippet") for one in nodes)
+    assert f"none of {count} nodes now" in comments(with_(nodes=bare))
 
 
 def test_size_of_multicore_work() -> None:

@@ -28,7 +28,9 @@ def slot(machine: str, **attributes: Any) -> dict[str, Any]:
 
 def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
     access = CondorPool(("cms",), NodesConfig(reserved=reserved), PoolConfig())
-    machines = machines_of((ad["Machine"].lower() for ad in slots), access, {"GPU": {"wn-2.x"}})
+    machines = machines_of(
+        (ad["Machine"].lower() for ad in slots), access, {"GPU": frozenset({"wn-2.x"})}
+    )
     return nodes_of(slots, access, machines, NOW)
 
 
