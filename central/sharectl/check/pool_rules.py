@@ -22,8 +22,8 @@ from sharectl.check.snippet_subject import CLAUSES, CRON_JOBS, CRON_KNOBS, Snipp
 from sharectl.condor.configuration import ConfigSource, Configuration
 from sharectl.condor.deadline import Answer
 from sharectl.condor.library import CondorProcess
+from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS
 from sharectl.condor.pool_look import (
-    CLOCKS_DIFFER_SECONDS,
     GROUP_LISTS,
     MOST_ASKED,
     ROUTED_BY,

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from sharectl import __version__
 from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
-from sharectl.condor.node_ads import Awaited, look_at_nodes
+from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS, Awaited, look_at_nodes
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle import writers
 from sharectl.cycle.ports import PlacedTargets
@@ -143,7 +144,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     cycle, is_off = store.last_cycle(), off is not None or config.mode == OBSERVE
     published = places(config, now, state, is_off=is_off)
     of_future = of_future or _of_future(cycle, now)
-    nodes = _nodes(config, now, _awaited(published, state, now), ask)
+    nodes = _nodes(config, now, _awaited(published, state, cycle, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
         "version": __version__,
@@ -191,8 +192,12 @@ def _trends(config: Config, cycle: dict[str, Any]) -> dict[str, float]:
         return {}
 
 
-def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited:
+def _awaited(
+    published: list[dict[str, Any]], state: State, cycle: dict[str, Any], now: int
+) -> Awaited:
     """Targets that nodes can find in the places."""
+    # A target is as old as the look that it was made from, and published at the cycle's end.
+    late = ceil(cycle.get("seconds", 0)) + CLOCKS_DIFFER_SECONDS
     valid = [
         place
         for place in published
@@ -200,7 +205,7 @@ def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited
         and (place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0)
     ]
     ways = {place["way"] for place in valid if place["targets"]}
-    since = {stood.target.node.lower(): stood.since for stood in state.standing_at(now)}
+    since = {stood.target.node.lower(): stood.since + late for stood in state.standing_at(now)}
     free = (block.node for block in state.blocks.open if block.free_since is not None)
     return Awaited(
         valid=bool(valid),

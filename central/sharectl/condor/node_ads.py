@@ -26,6 +26,8 @@ PROJECTION = tuple(_NAMES.split())
 With one missing, expressions that name it have another value here than on the node.
 """
 
+CLOCKS_DIFFER_SECONDS = 60
+"""t1_clocks_differ_seconds of the snippet: START ignores times that are further ahead."""
 MOST_STALE_SECONDS = 604_800
 """A week: a node that goes by older figures than that is believed no longer."""
 

@@ -25,6 +25,7 @@ from sharectl.condor.daemons import (
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import split
 from sharectl.condor.node_ads import (
+    CLOCKS_DIFFER_SECONDS,
     PROJECTION,
     Awaited,
     codes_of,
@@ -37,8 +38,6 @@ from sharectl.model import PoolConfig
 from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED, NodesConfig
 from sharectl.words import shown
 
-CLOCKS_DIFFER_SECONDS = 60
-"""t1_clocks_differ_seconds of the snippet: START ignores times that are further ahead."""
 MOST_ASKED = 8
 """Execute points that are asked for their knobs."""
 MOST_NAMES = 50
