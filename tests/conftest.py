@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from poolbox.spec import SUITES
 from sharectl.report import as_json
 
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -20,11 +21,21 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--update-golden``."""
+    """Add ``--update-golden``, and the versions of tests on pools."""
     parser.addoption(
         "--update-golden",
         action="store_true",
         help="write what the golden tests see as what they expect",
+    )
+    parser.addoption(
+        "--suite",
+        choices=SUITES,
+        help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)",
+    )
+    parser.addoption(
+        "--semantics-suite",
+        choices=SUITES,
+        help="suite on which tests marked `semantics` run as well",
     )
 
 

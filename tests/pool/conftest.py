@@ -47,20 +47,6 @@ LONGEST = (
 OPEN: list[Box] = []
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --suite; pytest knows it when tests/pool is named on its command line."""
-    parser.addoption(
-        "--suite",
-        choices=SUITES,
-        help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)",
-    )
-    parser.addoption(
-        "--semantics-suite",
-        choices=SUITES,
-        help="suite on which tests marked `semantics` run as well",
-    )
-
-
 def chosen_suite(config: pytest.Config) -> str:
     """The suite asked for, by option or by environment."""
     suite: str = (

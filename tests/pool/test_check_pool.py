@@ -13,6 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
+from sharectl.check.snippet_subject import CLAUSES
 from sharectl.model import Standing, Target
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import State
@@ -41,8 +42,12 @@ OLD_SLOT = {
     "PartitionableSlot": True,
     "SlotType": "Partitionable",
     "Cpus": 8,
+    "t1_Enabled": True,
+    "t1_JobCtlReason": "no-line",
+    "t1_JobCtlStaleSeconds": 9999,
+    **dict.fromkeys(CLAUSES, True),
 }
-"""Ad of a startd that is not here, of a node that is not under control."""
+"""Ad of a startd that is not here."""
 CONFIGURATION: dict[str, Any] = {"nodes": {"controlled": ["wn-001", "wn-002"]}}
 SPEC = BoxSpec(
     (
@@ -219,6 +224,7 @@ def advertise(box: Box, **attributes: object) -> None:
     """Send an ad of a slot to the collector, as its startd would."""
     ad = {**OLD_SLOT, **attributes}
     lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in ad.items())
+    lines += f"Start = {' && '.join(f'MY.{name} =!= False' for name in CLAUSES)}\n"
     path = box.shared_directory / "slot.ad"
     path.write_text(lines)
     box.run(["condor_advertise", "UPDATE_STARTD_AD", str(path)])
@@ -226,13 +232,20 @@ def advertise(box: Box, **attributes: object) -> None:
 
 def test_old_versions_and_wrong_clocks_of_nodes(sharectl: Sharectl) -> None:
     box, name = sharectl.box, "old.example.org"
-    same = {"Name": f"slot1@{name}", "Machine": name, "MyAddress": "<127.0.0.1:1>"}
+    same: dict[str, Any] = {"Name": f"slot1@{name}", "Machine": name, "MyAddress": "<127.0.0.1:1>"}
+    same["t1_JobCtlTime"] = int(time.time())
+    steered = {"nodes": {"controlled": ["wn-001", "wn-002", "old"]}}
+    silent = {"cron": "unknown"}
     advertise(box, **same, CondorVersion="$CondorVersion: 10.0.9 2023-09-28 $")
-    assert "slot1@old.example.org" in becomes(sharectl, {"versions": "warn"})
-    advertise(box, **same, MyCurrentTime=int(time.time()) + 700)
-    assert "more than 60 s ahead" in becomes(sharectl, {"clocks": "fail"})
-    advertise(box, **same, MyCurrentTime=int(time.time()))
+    text = becomes(sharectl, {"versions": "warn", **silent}, **steered)
+    assert "slot1@old.example.org" in text
     becomes(sharectl, {})
+    advertise(box, **same, MyCurrentTime=int(time.time()) + 700)
+    text = becomes(sharectl, {"clocks": "fail", **silent}, **steered)
+    assert "more than 60 s ahead" in text
+    becomes(sharectl, {})
+    advertise(box, **same, MyCurrentTime=int(time.time()))
+    becomes(sharectl, silent, **steered)
 
 
 def test_faults_of_nodes(sharectl: Sharectl) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import jobs, list_idle_jobs_again
+from tests.pool.deployed import jobs, list_idle_jobs_again, snippet
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 NODE, ACCESS = "cn-609-05-06", "ap-1.example.org"
@@ -77,7 +77,9 @@ def commands() -> dict[str, str]:
 
 
 SPEC = BoxSpec(
-    execute_points=(ExecutePoint(f"{NODE}.example.org", cores=16, power_hs06=160.0),),
+    execute_points=(
+        ExecutePoint(f"{NODE}.example.org", cores=16, power_hs06=160.0, config=snippet()),
+    ),
     access_points=(ACCESS,),
     groups={"cms": 0.5, "alice": 0.5},
 )

@@ -13,7 +13,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.laws import write_policy
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs, still
+from tests.pool.deployed import jobs, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
 CORES = 16
@@ -23,7 +23,8 @@ HELD_BACK, HELPED = "alice", "cms"
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
     """A node full of one group's jobs, while large ones of the other wait."""
-    with open_box(BoxSpec((ExecutePoint("wn-001.example.org", CORES, power_hs06=160.0),))) as box:
+    node = ExecutePoint("wn-001.example.org", CORES, power_hs06=160.0, config=snippet())
+    with open_box(BoxSpec((node,))) as box:
         box.submit(jobs(HELD_BACK, 1, CORES, 3600))
         still(box, CORES)
         box.submit(jobs(HELPED, 8, 2, 3600))

@@ -16,13 +16,15 @@ from poolbox.waiting import wait_for
 from sharectl.publish import text
 from tests.pool import clocks
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs
+from tests.pool.deployed import jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 SPEC = BoxSpec(
-    execute_points=(ExecutePoint("wn-001.example.org", cores=24, power_hs06=240.0),),
+    execute_points=(
+        ExecutePoint("wn-001.example.org", cores=24, power_hs06=240.0, config=snippet()),
+    ),
     access_points=(FIRST, SECOND),
     # The master waits so long before it starts a dead daemon; HTCondor's own are 9 s and more.
     config="MASTER_BACKOFF_CONSTANT = 2\n",

@@ -95,6 +95,7 @@ def test_errors_and_deadband_are_found_to_half_a_per_cent() -> None:
         ("not-reserved", {"reserved": True}),
         ("not-draining", {"draining": True}),
         ("obeying", {"refusal": "unsigned"}),
+        ("obeying", {"deaf": "no-snippet"}),
     ],
 )
 def test_nodes_that_are_left_out_are_named_all_together(code: str, state: dict[str, Any]) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from sharectl.condor.pool import CondorPool, machines_of, nodes_of
 from sharectl.cycle.record import record_of, snapshot_of
-from sharectl.model import Node, PlanLimits, PoolConfig
+from sharectl.model import Node, PlanLimits, PoolConfig, Standing, Target
 from sharectl.plan.nodes import (
+    DEAF,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
@@ -73,15 +74,23 @@ def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
     assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
 
 
+@pytest.mark.parametrize("reason", ["several-slots", *DEAF])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_node_of_several_slots_is_left_out(strategy: str) -> None:
+def test_a_node_on_which_no_target_would_act_is_left_out(strategy: str, reason: str) -> None:
+    """It is so again in a replay of the record; what is not known there keeps no node out."""
     taken = snapshot([running(name, "alice", 1, 16) for name in ("wn-1", "wn-2")], {("cms", 8): 9})
     config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
     assert len(decide(config, State(), taken, NOW).plan.targets) == 2
-    several = replace(taken, nodes=(replace(taken.nodes[0], several_slots=True), taken.nodes[1]))
-    decision = decide(config, State(), several, NOW)
+    why = {"deaf": reason} if reason in DEAF else {"several_slots": True}
+    deaf = replace(taken, nodes=(replace(taken.nodes[0], **why), taken.nodes[1]))
+    decision = decide(config, State(), deaf, NOW)
     assert [target.node for target in decision.plan.targets] == ["wn-2"]
-    assert decision.nodes[0].reason == "several-slots"
-    record = record_of(config, several, decision, None, ())
+    assert decision.nodes[0].reason == reason
+    record = record_of(config, deaf, decision, None, ())
     again = decide(config, State(), snapshot_of(record), NOW)
     assert again.plan.targets == decision.plan.targets
+    assert again.nodes[0].reason == reason
+    # What stands there goes at once: START ignores it.
+    target = Target("wn-1", "alice", 8, "cms", 8)
+    state = State(standing=(Standing(target, NOW - 1),), standing_until=NOW + 999)
+    assert {t.node for t in decide(config, state, deaf, NOW).plan.targets} == {"wn-2"}
