@@ -13,6 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
+from sharectl import __version__
 from sharectl.check.snippet_subject import CLAUSES
 from sharectl.model import Standing, Target
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
@@ -45,6 +46,7 @@ OLD_SLOT = {
     "t1_Enabled": True,
     "t1_JobCtlReason": "no-line",
     "t1_JobCtlStaleSeconds": 9999,
+    "t1_SharectlVersion": __version__,
     **dict.fromkeys(CLAUSES, True),
 }
 """Ad of a startd that is not here."""

@@ -87,7 +87,7 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
         "mode": "observe",
         "groups": {"cms": {}, "alice": {}},
         "pledges": {"from": "negotiator"},
-        "nodes": {"controlled": "50%"},
+        "nodes": {"controlled": "*"},
         "control": {"multicore_cores": 8},
         "pool": {"default_node_hs06": 80},
     }

@@ -235,7 +235,7 @@ def controlled_machines(
     SHA-256 of the lower-case name: the choice hangs on the names alone, and hardly on other nodes.
     """
     machines = frozenset(machines)
-    if able is not None and (controlled == ALL_NODES or isinstance(controlled, ControlledShare)):
+    if able is not None and not names_nodes(controlled):
         machines &= frozenset(able)
     if isinstance(controlled, ControlledConstraint):
         return machines & frozenset(meeting_constraint)
@@ -254,6 +254,11 @@ def controlled_machines(
     return frozenset(ranked[: max(least, nodes_in_share(controlled.ratio, len(ranked)))])
 
 
+def names_nodes(controlled: Controlled) -> bool:
+    """Tells if the operator chose the very nodes: not all that can act, or a share of them."""
+    return controlled != ALL_NODES and not isinstance(controlled, ControlledShare)
+
+
 def nodes_in_share(ratio: float, nodes: int) -> int:
     """How many of so many nodes a share is, rounded down."""
     # The decimal number that was written: 0.29 * 100 is 28.999… in binary.
@@ -264,8 +269,9 @@ RETRY_TIMES = 4
 """A node that has not obeyed is tried again after so many times what it had to obey."""
 
 
-def never_steered(snapshot: Snapshot) -> dict[str, str]:
+def never_steered(snapshot: Snapshot, controlled: Controlled = ALL_NODES) -> dict[str, str]:
     """Node that no strategy steers -> one of `sharectl.plan.plan.NODE_REASONS`."""
+    named = names_nodes(controlled)
     return {
         node.name: reason
         for node in snapshot.nodes
@@ -274,13 +280,14 @@ def never_steered(snapshot: Snapshot) -> dict[str, str]:
             ("several-slots", node.several_slots),
             ("reserved", node.reserved),
             ("uncontrolled", not node.controlled),
-            (node.deaf, node.deaf not in (None, STALE)),
+            (node.deaf, node.deaf != STALE and (node.controlled or not named)),
         )
         if is_so and reason is not None
     }
 
 
 def left_out(
+    never: Mapping[str, str],
     snapshot: Snapshot,
     standing: Iterable[Standing],
     before: Mapping[str, int],
@@ -289,6 +296,7 @@ def left_out(
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Node -> one of `NODE_REASONS`; and node -> Unix seconds at which it did not obey.
 
+    ``never`` are those of `never_steered`.
     A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none,
     or on an older one. One that says nothing of it counts so only where others do. One that refuses
     what is published gets nothing new, and keeps what it acts on: a web server that is down for a
@@ -296,7 +304,7 @@ def left_out(
     """
     stood = {row.target.node: row for row in standing}
     speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)
-    reasons = never_steered(snapshot)
+    reasons = dict(never)
     unheeding: dict[str, int] = {}
     for node in snapshot.nodes:
         name, since = node.name, before.get(node.name)

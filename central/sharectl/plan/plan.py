@@ -202,10 +202,12 @@ def decide(
     groups = _controls(config, state, snapshot, now)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
     # The seed's method steers every node that it is told to.
-    left_alone, unheeding = never_steered(snapshot), dict[str, int]()
+    left_alone, unheeding = never_steered(snapshot, config.controlled), dict[str, int]()
     if config.strategy != "pair":
         obey_seconds = config.assigning.obey_seconds
-        left_alone, unheeding = left_out(snapshot, acting, state.unheeding, now, obey_seconds)
+        left_alone, unheeding = left_out(
+            left_alone, snapshot, acting, state.unheeding, now, obey_seconds
+        )
     look = NOT_LOOKED
     if config.give_up is not None:
         look = look_at_blocks(state.blocks, acting, snapshot, nodes, now, config.give_up)
