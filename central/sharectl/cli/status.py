@@ -50,13 +50,15 @@ A problem is a line on standard error, with what to do: no cycle has run, or the
 problem or could not write metrics.textfile or report.file; a place of targets that cannot be read,
 has run out, is unsigned, is for another pool, or holds an older plan, ads of somebody else, or a
 valid plan of another sharectl, also while this one is disabled or observes; a collector that does
-not answer; nodes that refuse targets or cannot get them, by code of t1_JobCtlReason (not-published:
-without the snippet; never-ran, stale: job_ctl; no-file, no-ad: only where a node should find a
-target by now); nodes of a version that does not fit this one (the same 0.x, later the same first
-number); cores that stand free under a target for longer than
+not answer; while it steers, no node that can get a target; nodes under control that refuse targets
+or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet, where
+nodes.controlled names the node; never-ran, stale: job_ctl; no-file, no-ad: only where a node should
+find a target by now); nodes under control of a version that does not fit this one (the same 0.x,
+later the same first number); cores that stand free under a target for longer than
 control.give_up_seconds; targets that stay after `sharectl disable`; a clock that was more than
 {MAX_AHEAD_SECONDS} s ahead.
-No problem: sharectl is disabled, a plan without targets, and lines that begin with "warning:": the
+No problem: sharectl is disabled, a plan without targets, a node without the snippet while mode is
+observe or nodes.controlled is "*" or a share, and lines that begin with "warning:": the
 last cycle found the configuration odd.
 
 As a monitoring check: --nagios, or the exit code: every one but 0 needs attention.

@@ -104,7 +104,11 @@ def place_words(place: Row) -> str:
 
 
 def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
-    words = [f"{nodes['slots']} partitionable slots", f"{nodes['with_target']} act on a target"]
+    words = [
+        f"{nodes['slots']} partitionable slots",
+        f"{nodes['controlled']} under control",
+        f"{nodes['with_target']} act on a target",
+    ]
     if nodes["in_grace"]:
         cores = counted(nodes["idle_grace_cores"], "core")
         words.append(f"{nodes['in_grace']} in grace with {cores}")

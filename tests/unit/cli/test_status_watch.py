@@ -67,6 +67,7 @@ def status_of_a_pool() -> dict[str, Any]:
     nodes = {
         "problem": None,
         "slots": 8,
+        "controlled": 8,
         "with_target": 5,
         "in_grace": 1,
         "idle_grace_cores": 8,
