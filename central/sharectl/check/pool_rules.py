@@ -284,7 +284,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     if bare := [slot for slot in subject.expected if not slot.has_snippet]:
         remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
         yield of_slots("without snippet", bare, remedy=remedy)
-    if subject.slots and not subject.controlled and not subject.config.nodes.only_measures:
+    steered = subject.controlled if subject.observes else subject.expected
+    if subject.slots and not steered and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)
     if names := sorted(subject.state.unheeding):
         count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds

@@ -13,6 +13,7 @@ from sharectl.plan.nodes import (
     ControlledConstraint,
     NodesConfig,
     controlled_machines,
+    names_nodes,
 )
 
 INSTALLED = (
@@ -42,7 +43,8 @@ class InControl(NamedTuple):
     bypassed: Collection[str]
     """Nodes whose START has no clause of sharectl's."""
     expected: Collection[str]
-    """Controlled nodes that should act on targets; of these, while observing, with the snippet."""
+    """Controlled nodes that should act on targets: of all nodes, and while observing, those with
+    the snippet."""
     rehearsed: bool
     """Whether a plan is made as if all nodes had the snippet, because none has it yet."""
 
@@ -79,11 +81,12 @@ def in_control(
     def chosen(by: Controlled, able: Any) -> frozenset[str]:
         return controlled_machines(by, machines, met.get(getattr(by, "expression", ""), ()), able)
 
+    named = names_nodes(nodes.controlled)
     controlled = chosen(nodes.controlled, None if rehearsed else installed)
     return InControl(
         controlled,
         chosen(nodes.reserved, None) if nodes.reserved is not None else frozenset(),
         met.get(BYPASSED, ()),
-        controlled if not observes or installed is None else controlled & installed,
+        controlled if installed is None or (named and not observes) else controlled & installed,
         rehearsed,
     )

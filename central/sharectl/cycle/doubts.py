@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
 from sharectl.plan.nodes import (
-    ALL_NODES,
+    NO_SNIPPET,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
@@ -84,16 +84,21 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _nodes(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
     only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
-    if only_measures or not snapshot.nodes or any(node.controlled for node in snapshot.nodes):
+    chosen = [node for node in snapshot.nodes if node.controlled]
+    if only_measures or any(node.deaf != NO_SNIPPET for node in chosen) or not snapshot.nodes:
         return
     choice = "no node has the execute point's snippet"
-    if isinstance(controlled, ControlledHosts) and controlled != ALL_NODES:
-        choice = ", ".join(controlled.patterns)
-    elif isinstance(controlled, ControlledConstraint):
+    if isinstance(controlled, ControlledConstraint) and not chosen:
         choice = " ".join(controlled.expression.split())
+    elif isinstance(controlled, ControlledHosts) and not chosen:
+        choice = ", ".join(controlled.patterns)
+    nodes = counted(len(snapshot.nodes), "node")
     yield (
-        f"nodes.controlled matches none of {counted(len(snapshot.nodes), 'node')}: {choice}: no "
-        "node gets a target; `sharectl snapshot` lists the nodes"
+        f"nodes.controlled matches none of {nodes}: {choice}: no node gets a target; `sharectl "
+        "snapshot` lists the nodes"
+        if not chosen
+        else f"none of {counted(len(chosen), 'node')} under control has the execute point's "
+        "snippet: no node gets a target; docs/getting-started.md says how to install it"
     )
 
 

@@ -206,10 +206,10 @@ class NodesConfig:
 
     controlled: Controlled = setting(ALL_NODES, kind="nodes")
     """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
-    ignored), a share such as `"50%"`, or a ClassAd constraint. `"*"` and a share are of the nodes
-    that have the execute point's snippet; a share is rounded down, to one node at least (lowest
-    SHA-256 of names; `"0%"` only measures). A single name is a host, in parentheses an attribute:
-    `(HAS_GPU)`."""
+    ignored), a share such as `"50%"`, or a ClassAd constraint. Nodes without the execute point's
+    snippet get no target: a share is of those that have it, rounded down, one node at least
+    (lowest SHA-256 of names; `"0%"` only measures). A single name is a host, in parentheses an
+    attribute: `(HAS_GPU)`."""
     reserved: Optional[Controlled] = setting(None, kind="nodes")
     """Nodes that never get targets, in the same forms."""
     job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
@@ -230,13 +230,11 @@ def controlled_machines(
 ) -> frozenset[str]:
     """Full host names of nodes under control; the collector tells those meeting a constraint.
 
-    All nodes, and a share of them, are of those ``able`` to act on targets; None: of all machines.
-    A share is ``floor(ratio * number of machines)`` machines, at least one above 0, the lowest by
-    SHA-256 of the lower-case name: the choice hangs on the names alone, and hardly on other nodes.
+    A share is of the machines ``able`` to act on targets, None: of all. It is
+    ``floor(ratio * number of machines)`` of them, at least one above 0, the lowest by SHA-256 of
+    the lower-case name: the choice hangs on the names alone, and hardly on other nodes.
     """
     machines = frozenset(machines)
-    if able is not None and not names_nodes(controlled):
-        machines &= frozenset(able)
     if isinstance(controlled, ControlledConstraint):
         return machines & frozenset(meeting_constraint)
     if isinstance(controlled, ControlledHosts):
@@ -249,6 +247,7 @@ def controlled_machines(
         )
     from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which few configurations need
 
+    machines = machines if able is None else machines & frozenset(able)
     ranked = sorted(machines, key=lambda name: (sha256(name.lower().encode()).digest(), name))
     least = 1 if controlled.ratio > 0 else 0
     return frozenset(ranked[: max(least, nodes_in_share(controlled.ratio, len(ranked)))])

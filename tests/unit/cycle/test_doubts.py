@@ -38,6 +38,8 @@ def looks() -> Iterator[tuple[PlanConfig, Snapshot]]:
     yield config(), replace(seen, nodes=silent)
     several = (replace(nodes[0], several_slots=True), nodes[1])
     yield config(), replace(seen, nodes=several)
+    bare = tuple(replace(node, deaf="no-snippet") for node in nodes)
+    yield config(), replace(seen, nodes=bare)
     some = running("wn-1", "alice", 1, 8)
     yield config(), snapshot([some, running("wn-1", OTHER, 8)])
     yield config(), snapshot([some], {(OTHER, 8): 3})
