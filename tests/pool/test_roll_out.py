@@ -127,6 +127,13 @@ def test_each_stage_is_in_order_and_targets_go_where_they_act(pool: Box) -> None
         lambda: reason(sharectl, node, **half) == "stale", 60, "job_ctl is late on a chosen node"
     )
     assert controlled(sharectl, **half) == before, "the choice does not shift"
+    (other,) = before - chosen
+    host = f"{other}.example.org"
+    pool.write_config(host, snippet("START = True"))
+    pool.reconfig(host)
+    pool.wait_until(
+        lambda: reason(sharectl, other, **half) == "no-snippet", 60, "START lost the clauses"
+    )
 
 
 def controlled(sharectl: Sharectl, **configuration: Any) -> set[str]:
