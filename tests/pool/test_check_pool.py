@@ -238,7 +238,8 @@ def test_old_versions_and_wrong_clocks_of_nodes(sharectl: Sharectl) -> None:
     same["t1_JobCtlTime"] = int(time.time())
     steered = {"nodes": {"controlled": ["wn-001", "wn-002", "old"]}}
     silent = {"cron": "unknown"}
-    advertise(box, **same, CondorVersion="$CondorVersion: 10.0.9 2023-09-28 $")
+    now = int(time.time())
+    advertise(box, **same, MyCurrentTime=now, CondorVersion="$CondorVersion: 10.0.9 2023-09-28 $")
     text = becomes(sharectl, {"versions": "warn", **silent}, **steered)
     assert "slot1@old.example.org" in text
     becomes(sharectl, {})
