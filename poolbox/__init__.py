@@ -21,7 +21,8 @@ LOCAL_DIR, all on 127.0.0.1. The checkout is seen inside under its own path, rea
 CHECKOUT/startd_cron/job_ctl.py`` and read ``SHARED/sharectl.txt``. Configuration goes in by
 `BoxSpec` (``config``, ``central_config``, ``access_config``, ``execute_config``, `ExecutePoint`
 ``.config``), later by ``box.write_config(host, text)`` and ``box.reconfig(host)``. The intervals
-are short (`poolbox.configuration`); everything else, such as CLAIM_WORKLIFE, is HTCondor's default.
+are short (`poolbox.configuration`) unless the spec says ``as_shipped``; everything else, such as
+CLAIM_WORKLIFE, is HTCondor's default.
 
 `Pool` (``poolbox/pool.py``) lists everything a running box can do: ``stop_host``, ``daemon_pid``
 for signals, ``remove_jobs``, ``log_text``, ``processes``, … Tests take the session's small pool

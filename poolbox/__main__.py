@@ -96,6 +96,7 @@ def up(arguments: argparse.Namespace) -> int:
         ),
         suite=arguments.suite,
         groups=dict(arguments.group),
+        as_shipped=arguments.as_shipped,
         **{
             name: "".join(_text(path) for path in getattr(arguments, name))
             for name, _whose in CONFIGURATIONS
@@ -171,6 +172,12 @@ def _up_arguments(verb: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=QUOTA",
         help="accounting group; 40 is a quota in cores, 0.4 a share of the pool; repeatable",
+    )
+    verb.add_argument(
+        "--as-shipped",
+        action="store_true",
+        help="HTCondor's own intervals, security, shared_port and benchmarks, not the short "
+        "intervals and open doors of tests; changes are seen after minutes",
     )
     for name, whose in CONFIGURATIONS:
         verb.add_argument(

@@ -14,7 +14,13 @@ from types import TracebackType
 from typing import Optional
 
 from poolbox import control
-from poolbox.configuration import POOL_USER, client_configuration, host_configurations
+from poolbox.configuration import (
+    DOMAIN,
+    POOL_USER,
+    SIGNING_KEY,
+    client_configuration,
+    host_configurations,
+)
 from poolbox.errors import BoxFailedError, PoolboxError
 from poolbox.machine import check_can_run
 from poolbox.pool import Pool
@@ -24,7 +30,8 @@ from poolbox.sandbox import command, system_files
 from poolbox.spec import BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
 
-START_SECONDS = 60.0
+# A daemon whose first update is lost sends the next one after UPDATE_INTERVAL, 300 s as shipped.
+START_SECONDS = 360.0
 END_SECONDS = 30.0
 # Below the range from which the kernel hands out ports by itself, so that no daemon's own port
 # takes it.
@@ -86,6 +93,8 @@ class Box(Pool):
             self.port = free_port()
             self._write_files(root)
             self._start_sandbox(root)
+            if self.spec.as_shipped:
+                self._write_token()
             self.start_host(self.spec.central_point)
             self.wait_until(self._collector_answers, timeout_seconds, "the collector answers")
             for host in self.spec.hosts[1:]:
@@ -145,6 +154,9 @@ class Box(Pool):
         host_folders = (f"hosts/{host}/{name}" for host in self.spec.hosts for name in HOST_FOLDERS)
         for name in (*BOX_FOLDERS, *host_folders):
             (self.directory / name).mkdir(parents=True)
+        key = self.directory / SIGNING_KEY
+        key.touch(mode=0o600)
+        key.write_text(secrets.token_hex(32))
         home, client = self.directory / "home", self.directory / "client"
         texts = {
             self.directory / "etc" / name: text
@@ -154,13 +166,21 @@ class Box(Pool):
             local = self.local_directory(host)
             files = host_configurations(self.spec, host, local, self.port, root.installation)
             texts.update({local / name: text for name, text in files.items()})
-        texts[client / "condor_config"] = client_configuration(client, self.port)
+        texts[client / "condor_config"] = client_configuration(self.spec, client, self.port)
         texts[self.directory / "init.json"] = json.dumps(self._init_plan(root, home))
         texts[self.directory / "box.json"] = json.dumps(
             {"spec": dataclasses.asdict(self.spec), "port": self.port}
         )
         for path, text in texts.items():
             path.write_text(text)
+
+    def _write_token(self) -> None:
+        """Put a token of the pool's user where tools outside the box look for one."""
+        folder = self.directory / "client" / "tokens.d"
+        folder.mkdir(mode=0o700)
+        made = self.run(["condor_token_create", "-identity", f"{POOL_USER}@{DOMAIN}"])
+        (folder / "pool").touch(mode=0o600)
+        (folder / "pool").write_text(made.stdout)
 
     def _init_plan(self, root: Root, home: Path) -> dict[str, object]:
         """Input of `poolbox.init`: host names, path of condor_master, environment."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from poolbox.configuration import POOL_USER
+from poolbox.configuration import POOL_USER, addresses
 from poolbox.root import Root
 from poolbox.spec import BoxSpec
 
@@ -20,7 +20,8 @@ SYSTEM_FILES = ("hosts", "passwd", "group", "nsswitch.conf")
 def system_files(spec: BoxSpec, home: Path) -> dict[str, str]:
     """Name below ``/etc`` → text: host names and the one ordinary user of a box."""
     return {
-        "hosts": "127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {host}\n" for host in spec.hosts),
+        "hosts": "127.0.0.1 localhost\n"
+        + "".join(f"{address} {host}\n" for host, address in addresses(spec).items()),
         "passwd": "root:x:0:0:root:/:/bin/sh\n"
         f"{POOL_USER}:x:{POOL_ID}:{POOL_ID}:pool:{home}:/bin/sh\n",
         "group": f"root:x:0:\n{POOL_USER}:x:{POOL_ID}:\n",

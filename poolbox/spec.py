@@ -50,6 +50,8 @@ def equal_nodes(
 class BoxSpec:
     """One pool. HTCondor's defaults hold except for the short intervals of `poolbox.configuration`.
 
+    ``as_shipped`` keeps HTCondor's intervals, security, shared_port and benchmarks too; minutes
+    pass until a change is seen.
     ``suite`` is the Debian suite whose HTCondor runs: trixie has 23.9.6, forky 25.14.1; a
     ``condor_master`` on PATH goes before both. ``config`` goes to every daemon, then
     ``central_config``, ``access_config`` and ``execute_config`` to their hosts: a knob set there
@@ -66,6 +68,7 @@ class BoxSpec:
     access_config: str = ""
     execute_config: str = ""
     groups: Mapping[str, Union[int, float]] = dataclasses.field(default_factory=dict)
+    as_shipped: bool = False
 
     @classmethod
     def of_equal_nodes(

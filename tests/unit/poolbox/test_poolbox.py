@@ -11,7 +11,7 @@ import pytest
 
 from poolbox.__main__ import main
 from poolbox.background import runtime_directory
-from poolbox.configuration import Installation, host_configurations
+from poolbox.configuration import Installation, addresses, host_configurations
 from poolbox.errors import BoxFailedError, CommandError, DeadlineError, PoolboxError, SpecError
 from poolbox.spec import BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
@@ -104,6 +104,17 @@ class TestConfiguration:
         assert [texts[name] for name in names] == ["box\n", "execute\n", "node\n"]
         access_point = self.configuration(spec, "ap-1.example.org")
         assert access_point["config.d/20-role.config"] == "access\n"
+
+    def test_a_pool_as_shipped_has_addresses_paths_and_sizes_of_ours_alone(self) -> None:
+        spec = BoxSpec(as_shipped=True)
+        hosts = addresses(spec)
+        assert len(set(hosts.values())) == len(hosts)
+        for host, address in hosts.items():
+            text = self.configuration(spec, host)["condor_config"]
+            assert f"NETWORK_INTERFACE = {address}\n" in text
+            ours = {line.partition(" =")[0] for line in text.splitlines() if " = " in line}
+            of_tests = ("INTERVAL", "ALLOW_", "SEC_DEFAULT", "USE_SHARED_PORT", "RunBenchmarks")
+            assert [name for name in ours for word in of_tests if word in name] == []
 
 
 def test_a_wait_ends_with_the_first_true_value_at_its_deadline_or_by_an_error() -> None:
