@@ -39,7 +39,7 @@ MUTATIONS = (
     (LIVE, "parent", " || ($(t1_single_core_target))", ""),
     (LIVE, "parent", "MY.t1_Targetcores[1] == 1 &&", "MY.t1_Targetcores[1] == 2 &&"),
     (LIVE, "parent", "< MY.t1_MulticorePendingUntil", "<= MY.t1_MulticorePendingUntil"),
-    (LIVE, "parent", "MulticorePending == False", "MulticorePending =!= True"),
+    (LIVE, "parent", "MulticorePending =?= False", "MulticorePending =!= True"),
     (LIVE, "parent", "time() < MY.t1_TargetUntil", "time() <= MY.t1_TargetUntil"),
     (LIVE, "parent", "MY.MyCurrentTime - MY.t1_JobCtlTime <", "0 <"),
     (LIVE, "parent", "MY.MyCurrentTime - MY.t1_JobCtlTime <", "time() - MY.t1_JobCtlTime <"),
