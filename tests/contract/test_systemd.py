@@ -16,12 +16,15 @@ import target
 from sharectl.config.advice import protected
 from sharectl.config.load import parse
 from sharectl.config.model import TARGETS_FILE
+from sharectl.cycle.doubts import WARMUP_SECONDS
 
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
 SERVICES = (SERVICE, "sharectl@.service")
 FOLDERS = "sharectl.tmpfiles.conf"
 MOST_EXPOSURE = 1.5
+UPDATE_INTERVAL_SECONDS = 300
+"""HTCondor's default, and that of SCHEDD_INTERVAL."""
 
 # Takes from itself and its successor memory that is writable and executable (prctl PR_SET_MDWE),
 # and the system calls that are not in argv[1].
@@ -124,6 +127,18 @@ def test_the_units_of_several_pools_differ_from_the_one_only_in_their_names() ->
     }
     assert several.keys() == one.keys()
     assert settings("sharectl@.timer", "Timer") == settings(TIMER, "Timer")
+
+
+def test_the_periods_fit_each_other_and_the_intervals_of_htcondor() -> None:
+    timer = settings(TIMER, "Timer")
+    boot, period = (
+        60 * int(timer[key][0].removesuffix("min")) for key in ("OnBootSec", "OnUnitActiveSec")
+    )
+    assert boot >= WARMUP_SECONDS >= UPDATE_INTERVAL_SECONDS
+    config = parse("groups: {cms: {pledge_hs06: 1}}", "sharectl.yaml")
+    assert config.validity_seconds > 2 * period + UPDATE_INTERVAL_SECONDS
+    assert config.control.gap_seconds >= 3 * period
+    assert config.control.assigning.obey_seconds > 2 * period, "two cycles after its target"
 
 
 def test_the_service_runs_as_a_user_of_sysusers_and_all_read_its_files(tmp_path: Path) -> None:

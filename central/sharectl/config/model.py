@@ -188,7 +188,8 @@ class Config:
     signing_key_file: Optional[Path] = setting(None)
     """Keys that sign `file` and `https` (docs/transports.md); null signs nothing."""
     validity_seconds: int = setting(3060, least=60, most=86400)
-    """Time that nodes act on targets that are not renewed: three 17-minute periods."""
+    """Time that nodes act on targets that are not renewed: three 17-minute periods. More than two,
+    and UPDATE_INTERVAL (300 s): the negotiator may learn so late that a target was renewed."""
     history: HistoryConfig = setting(HistoryConfig())
     """Logs of every cycle."""
     ledger: Keep = setting(Keep())

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.plan import PlanConfig, State
 
 WARMUP_SECONDS = 330
-"""Time for every daemon to send its ad to a new collector: UPDATE_INTERVAL (300) and some."""
+"""Time for every daemon to send its ad to a new collector: UPDATE_INTERVAL and SCHEDD_INTERVAL, 300
+by HTCondor's defaults, and some."""
 
 
 def with_restart(snapshot: Snapshot, before: State) -> Snapshot:

@@ -44,7 +44,7 @@ class Assigning:
     """`many`: a target stays unless another one is worth more by this part."""
     obey_seconds: int = setting(2340, least=10, most=604_800)
     """`many`: a node that ignores its target for longer loses it for four times as long. Three
-    13-minute periods."""
+    13-minute periods of cron mode; live nodes need 330 s, `job_ctl`'s 30 and UPDATE_INTERVAL."""
     single_core_ratio: float = 0.5
     """Part of their value at which cores for single-core jobs count."""
 
@@ -69,8 +69,8 @@ class GiveUp:
 
     seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
     """Time that cores of a block may stand free. Then the target goes, and its group, size and node
-    rest for a time that doubles up to 6 hours. null: two negotiation cycles of 60 s more than
-    blocks needed that jobs took."""
+    rest for a time that doubles up to 6 hours. null: two negotiation cycles (NEGOTIATOR_INTERVAL,
+    60 s) more than blocks needed that jobs took."""
     blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
     """Most blocks of a group and size that a cycle adds to the number just taken, less those that
     stand free; cores for single-core jobs. null: 1 % of the pool's cores, at least 32 cores; one
