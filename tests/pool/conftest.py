@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 OpenBox = Callable[..., AbstractContextManager[Box]]
 LONGEST = (
     "test_twin",
+    "test_as_shipped",
     "test_long_run",
     "test_faults_of_delivery",
     "test_faults_of_daemons",
