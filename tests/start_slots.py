@@ -171,6 +171,7 @@ def claimed(rng: random.Random, way: str) -> Slot:
     """A claimed dynamic slot of such a slot."""
     slot = parent(rng, way)
     own: dict[str, object] = {"DynamicSlot": True, "SlotType": "Dynamic", "State": "Claimed"}
+    own["RemoteUser"] = "bob@"
     cores, account = rng.choice(SIZES), rng.choice(ACCOUNTS)
     if account:
         own["AccountingGroup"] = f"{some_case(rng, account)}.bob@"

@@ -14,6 +14,7 @@ from sharectl.condor.library import CondorProcess
 from tests.pool.start_cases import (
     CASES,
     CORES,
+    DYNAMIC,
     FORGED,
     GRACES,
     JOBS,
@@ -133,3 +134,13 @@ def test_what_is_written_in_a_job_gains_it_nothing(
     honest = started(htcondor, node, slots, jobs)
     assert started(htcondor, node, slots, [{**FORGED, **job} for job in jobs]) == honest
     assert {value for row in honest for value in row} == {True, False}
+
+
+def test_a_slot_is_nobodys_until_its_user_is_known(
+    htcondor: CondorProcess, node: dict[str, str]
+) -> None:
+    """HTCondor before 23.7.2 calls it claimed first; a START that is False then ends the startd."""
+    claimed = {**OVER, **DYNAMIC, "Cpus": "1", "State": '"Claimed"'}
+    slots = [claimed, {**claimed, "RemoteUser": '"x@"', "AccountingGroup": '"lhcb.x@"'}]
+    job = {"RequestCpus": "1", "AccountingGroup": '"alice.x"'}
+    assert started(htcondor, node, slots, [job]) == [[True], [False]]
