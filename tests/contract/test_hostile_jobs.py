@@ -45,6 +45,7 @@ CLAIMED = {
     "PartitionableSlot": "undefined",
     "DynamicSlot": "True",
     "State": '"Claimed"',
+    "RemoteUser": '"bob@x"',
     "Cpus": "1",
 }
 

@@ -21,6 +21,7 @@ import pytest
 from poolbox import Box, BoxSpec, CannotBuildError
 from poolbox.root import Root, htcondor_version
 from poolbox.spec import SUITES
+from sharectl.condor.versions import Version, version_of
 from tests.pool.built_packages import Packages, packages_of
 from tests.pool.deployed import publish
 from tests.pool.sharectl_command import Sharectl
@@ -126,6 +127,12 @@ def pool_suite(request: pytest.FixtureRequest) -> str:
     """Debian suite whose HTCondor the pools run."""
     suite: str = getattr(request, "param", None) or chosen_suite(request.config)
     return suite
+
+
+@pytest.fixture
+def pool_version(pool_suite: str) -> Version:
+    """Version of HTCondor that the pools run; a test's own, because a pool may have to be made."""
+    return version_of(htcondor_version(pool_suite))
 
 
 @pytest.fixture(scope="session")

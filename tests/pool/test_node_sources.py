@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.condor.versions import SENDS_SLOTS, Version
 from tests.node_fakes import document
 
 NODE, KNOWN = "wn-001.example.org", "pool@example.org"
@@ -90,7 +91,7 @@ def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
     assert told(box, "t1_TargetSequence") == str(now)
 
 
-def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
+def test_the_collector_hears_of_news_at_once(box: Box, pool_version: Version) -> None:
     file, now = box.shared_directory / "news.txt", int(time.time())
 
     def write(cap: int, sequence: int) -> None:
@@ -102,7 +103,7 @@ def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
     time.sleep(3)  # the startd's own news of its new configuration are through
     write(2, now + 1)
     shows(box, "{ 2,8 }", "t1_Targetcores")
-    if pool_suite == "trixie":  # 23.9.6 sends the daemon's ad only (HTCONDOR-3526)
+    if not SENDS_SLOTS.holds(pool_version):
         time.sleep(SOON_SECONDS)
         assert told(box, "t1_Targetcores", *BY_COLLECTOR) != "{ 2,8 }"
         return

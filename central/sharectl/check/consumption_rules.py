@@ -32,6 +32,7 @@ from sharectl.check.consumption_subject import (
 from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.condor.versions import ENDS_ON_SLOT_TYPES
 from sharectl.consumption.cost import Refusal
 from sharectl.words import near
 
@@ -146,7 +147,9 @@ def wants_too_much(node: CheckedNode) -> Iterator[Finding]:
         of = "" if whole == UNKNOWN else f" of {plain(whole)}"
         # Another file may declare a resource.
         level = Level.ERROR if whole or node.configuration.is_whole else Level.ADVICE
-        yield finding("wants too much", place, level=level, asset=asset, terms=terms, of=of)
+        ends = ENDS_ON_SLOT_TYPES.releases
+        words = {"asset": asset, "terms": terms, "of": of, "ends": ends}
+        yield finding("wants too much", place, level=level, **words)
 
 
 # ---- Expressions

@@ -19,7 +19,8 @@ from sharectl.check.snippet_subject import CLAUSES, SnippetSubject, subject_of
 from sharectl.condor.configuration import source_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool, version_of
+from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool
+from sharectl.condor.versions import version_of
 from sharectl.config.advice import unit_of
 from sharectl.errors import InputError
 from sharectl.times import span

@@ -32,11 +32,11 @@ from sharectl.condor.pool_look import (
     missing_clauses,
     words_of,
 )
+from sharectl.condor.versions import NEEDED, TESTED, dotted
 from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
 from sharectl.words import counted
 
-OLDEST = (23, 9, 6)
-"""Oldest version of HTCondor that pool tests run on."""
+EXECUTE_POINT = "execute point"
 JOB = "JOB_CTL"
 """STARTD_CRON job that looks for targets."""
 OUR_JOBS = (JOB, "SHARECTL_OFF", "MC_GRACE")
@@ -71,25 +71,30 @@ def daemons_of(subject: PoolSubject) -> dict[str, list[DaemonLook]]:
         return {}
     machines = {slot.machine: slot.daemon for slot in subject.expected}
     others = {kind.lower(): list(daemons) for kind, daemons in subject.look.daemons.items()}
-    return {**others, "execute point": list(machines.values())}
+    return {**others, EXECUTE_POINT: list(machines.values())}
 
 
 @CHECKS.rule()
 def too_old(subject: PoolSubject) -> Iterator[Finding]:
-    """Daemons that are older than what sharectl is tested with."""
+    """Daemons that are older than what sharectl needs, or is tested with."""
     for kind, daemons in daemons_of(subject).items():
-        old = [daemon for daemon in daemons if daemon.version and daemon.version < OLDEST]
-        if old:
-            place = named(daemon.name for daemon in old)
-            versions = sorted({".".join(map(str, daemon.version)) for daemon in old})
-            yield finding(
-                "too old",
-                place,
-                level=Level.ADVICE,
-                count=counted(len(old), kind),
-                versions=named(versions),
-                oldest=".".join(map(str, OLDEST)),
-            )
+        refusing = [daemon for daemon in daemons if () < daemon.version < NEEDED]
+        untested = [daemon for daemon in daemons if NEEDED <= daemon.version < TESTED]
+        is_node = kind == EXECUTE_POINT
+        for old, name, least in (
+            (refusing if is_node else [], "too old", NEEDED),
+            (untested if is_node else refusing + untested, "untested", TESTED),
+        ):
+            if old:
+                versions = sorted({dotted(daemon.version) for daemon in old})
+                yield finding(
+                    name,
+                    named(daemon.name for daemon in old),
+                    level=Level.ADVICE,
+                    count=counted(len(old), kind),
+                    versions=named(versions),
+                    least=dotted(least),
+                )
 
 
 def problems_of(answers: Mapping[str, Answer]) -> dict[str, list[str]]:

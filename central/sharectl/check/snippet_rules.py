@@ -23,6 +23,7 @@ from sharectl.check.snippet_subject import (
 )
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
+from sharectl.condor.versions import NEEDED, dotted
 from sharectl.publish import signing
 from sharectl.words import near
 
@@ -66,6 +67,14 @@ _SOURCES = re.compile(
 _STRINGS = re.compile(r'"(?:\\"|[^"])*"')
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
+
+
+@CHECKS.rule()
+def too_old(subject: SnippetSubject) -> Iterator[Finding]:
+    """HTCondor for which `60-sharectl-execute-point.conf` was never tried."""
+    if subject.has_clauses and () < subject.version < NEEDED:
+        place, version = subject.place("START"), dotted(subject.version)
+        yield finding("too old", place, version=version, least=dotted(NEEDED))
 
 
 # ---- Files

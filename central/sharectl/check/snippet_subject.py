@@ -17,6 +17,7 @@ from sharectl.condor.configuration import (
     read,
 )
 from sharectl.condor.library import CondorProcess
+from sharectl.condor.versions import Version, installed_version
 
 CHECKS = Checks("snippets.txt")
 finding = CHECKS.finding
@@ -71,6 +72,8 @@ class SnippetSubject:
     htcondor: CondorProcess
     site_attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
+    version: Version = ()
+    """HTCondor's on the machine whose configuration it is; empty if it is unknown."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro without blanks around it, empty if it is not set."""
@@ -176,4 +179,5 @@ def subject_of(
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
     values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
     configuration = replace(configuration, values={**values, **configuration.values})
-    return SnippetSubject(configuration, process, site_attributes)
+    version = installed_version() if source.main_file is not None else ()
+    return SnippetSubject(configuration, process, site_attributes, version)

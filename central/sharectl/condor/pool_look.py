@@ -34,6 +34,7 @@ from sharectl.condor.node_ads import (
     is_draining,
 )
 from sharectl.condor.nodes_in_control import InControl, in_control, machine_of, met_by
+from sharectl.condor.versions import version_of
 from sharectl.model import PoolConfig
 from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED, NodesConfig
 from sharectl.words import shown
@@ -47,7 +48,6 @@ MOST_CHARACTERS = 65_536
 """Text of a knob that is read."""
 
 _STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
-_VERSION = re.compile(r"\D*(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 _UNSET = ("", "none", "not defined")
 
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
@@ -164,12 +164,6 @@ def daemon_of(ad: Any) -> DaemonLook:
     sent, heard = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "LastHeardFrom"))
     version = version_of(location.get("CondorVersion", ""))
     return DaemonLook(location, version, sent - heard if sent and heard else None)
-
-
-def version_of(written: str) -> tuple[int, ...]:
-    """Version in a text such as ``$CondorVersion: 25.14.1 …``; empty if it has no version."""
-    match = _VERSION.match(written)
-    return tuple(map(int, match.groups())) if match else ()
 
 
 @lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ import pytest
 
 from sharectl.check.findings import Level
 from sharectl.check.pool import OF_COLLECTOR, PoolReport, timer_of
-from sharectl.check.pool_rules import OLDEST, to_ask, why_chosen
+from sharectl.check.pool_rules import to_ask, why_chosen
 from sharectl.check.pool_subject import CHECKS, PoolSubject, divided
 from sharectl.check.snippet_subject import CLAUSES
 from sharectl.condor.deadline import Answer
@@ -26,7 +26,6 @@ from sharectl.condor.pool_look import (
     PoolLook,
     look_at_pool,
     missing_clauses,
-    version_of,
 )
 from sharectl.config.load import parse
 from sharectl.model import Source, Standing, Target
@@ -201,7 +200,11 @@ DRAINED = {"defrag_requirements": "true", "defrag_draining_start_expr": "TARGET.
 FAULTS: dict[str, tuple[Change, list[str]]] = {
     "old": (
         with_slots(slot(CondorVersion=OLD)),
-        ["versions advice 1 execute point: HTCondor 10.0.9"],
+        ["versions advice 1 execute point: HTCondor 10.0.9 is older than 23.0"],
+    ),
+    "untested": (
+        with_slots(slot(CondorVersion=VERSION.replace("25.14.1", "23.0.3"))),
+        ["versions advice 1 execute point: HTCondor 23.0.3 is untested, 23.0.28 is the oldest"],
     ),
     "no version": (with_slots(slot(CondorVersion="\x1b[2J")), []),
     "silent negotiator": (with_answers(negotiator=None), ["reach advice no answer within 3 s"]),
@@ -386,14 +389,6 @@ def test_an_access_point_with_rules_of_its_own_is_in_order() -> None:
 )
 def test_clauses_that_start_lacks(start: str, missing: tuple[str, ...]) -> None:
     assert missing_clauses(start, CLAUSES) == missing
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [(VERSION, (25, 14, 1)), ("$CondorVersion: 23.9.6 x", OLDEST), ("", ()), ("9" * 99, ())],
-)
-def test_versions(text: str, version: tuple[int, ...]) -> None:
-    assert version_of(text) == version
 
 
 @pytest.mark.parametrize(
