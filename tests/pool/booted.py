@@ -1,4 +1,4 @@
-"""A machine with systemd as PID 1: Debian with HTCondor and sharectl, in a container of nspawn."""
+"""A machine with systemd as PID 1: Debian with HTCondor, in a container of nspawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Optional
@@ -21,11 +21,9 @@ from poolbox.root import cached_archive
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
+BARE = ("condor", "procps", "python3", "systemd-sysv")
 PACKAGES = (
-    "condor",
-    "procps",
-    "python3",
-    "systemd-sysv",
+    *BARE,
     # The dependencies of sharectl but for HTCondor's bindings, which come from this environment.
     "python3-yaml",
     "python3-pydantic",
@@ -38,7 +36,7 @@ BINDINGS = ("htcondor2", "classad2", "htcondor.libs")
 SOURCE, LIBRARY = "/usr/src/sharectl", "/opt/sharectl"
 HOST = "cm.example.org"
 BOOT_SECONDS = 120.0
-COMMAND_SECONDS = 60.0
+COMMAND_SECONDS = 600.0
 AS_ROOT = () if os.geteuid() == 0 else ("sudo", "--non-interactive")
 
 COMMAND = f"""\
@@ -55,8 +53,6 @@ use role:CentralManager
 use role:Submit
 use role:Execute
 CONDOR_HOST = 127.0.0.1
-NETWORK_INTERFACE = 127.0.0.1
-ENABLE_IPV6 = False
 UID_DOMAIN = example.org
 TRUST_DOMAIN = example.org
 COLLECTOR_NAME = box
@@ -72,10 +68,13 @@ ALLOW_READ = reader@example.org condor@* root@*
 """
 
 # Names come from files alone: without a network a question to DNS lasts seconds.
-FILES = {
+NAMES = {
     "/etc/hostname": f"{HOST}\n",
     "/etc/hosts": f"127.0.0.1 localhost\n127.0.0.1 {HOST}\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+FILES = {
+    **NAMES,
     "/etc/condor/config.d/10-pool.conf": POOL,
     "/usr/bin/sharectl": COMMAND,
 }
@@ -96,24 +95,30 @@ exec systemd-nspawn "$@"
 class Machine:
     """Context manager of a booted machine, which leaves nothing behind."""
 
-    def __init__(self, suite: str) -> None:
-        self.suite = suite
+    def __init__(
+        self,
+        suite: str,
+        packages: Sequence[str],
+        files: Mapping[str, str],
+        folders: Mapping[Path, str],
+    ) -> None:
+        self.suite, self.packages, self.files, self.folders = suite, packages, files, folders
         self._folder = Path()
         self._init = 0
         self._nspawn: Optional[subprocess.Popen[bytes]] = None
 
     def __enter__(self) -> Machine:  # noqa: PYI034  # Self is of Python 3.11
-        archive = cached_archive(self.suite, PACKAGES)
+        archive = cached_archive(self.suite, self.packages)
         self._folder = Path(tempfile.mkdtemp(prefix="machine-"))
         try:
             root, files = self._folder / "root", self._folder / "files"
             root.mkdir()
-            for path, text in FILES.items():
+            for path, text in self.files.items():
                 file = files / path[1:]
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
                 file.chmod(0o755)
-            given = (str(root), str(archive), str(files), *options(root))
+            given = (str(root), str(archive), str(files), *options(root, self.folders))
             with (self._folder / "console").open("wb") as console:
                 self._nspawn = subprocess.Popen(
                     [*AS_ROOT, "unshare", "--mount", "sh", "-ec", BOOT, "sh", *given],
@@ -196,9 +201,8 @@ class Machine:
             below |= found.keys()
 
 
-def options(root: Path) -> list[str]:
-    """Options of systemd-nspawn: no network but loopback, and the checkout at `SOURCE`."""
-    binds = (f"{_installed(name)}:{LIBRARY}/{name}" for name in BINDINGS)
+def options(root: Path, folders: Mapping[Path, str]) -> list[str]:
+    """Options of systemd-nspawn: no network but loopback; folders of this machine -> place."""
     return [
         f"--directory={root}",
         f"--machine=sharectl-{os.getpid()}",
@@ -209,7 +213,7 @@ def options(root: Path) -> list[str]:
         "--register=no",
         "--keep-unit",
         "--console=read-only",
-        *(f"--bind-ro={bind}" for bind in (f"{CHECKOUT}:{SOURCE}", *binds)),
+        *(f"--bind-ro={folder}:{place}" for folder, place in folders.items()),
     ]
 
 
@@ -234,8 +238,19 @@ def _processes() -> Iterator[tuple[int, int, int]]:
             yield int(status.parent.name), parent, inner
 
 
-def booted(suite: str) -> Machine:
-    """Machine of that suite; skips the test where none can be had, unless none may be skipped."""
+def with_checkout(suite: str) -> Machine:
+    """Machine with the pool `POOL`, on which the command is that of this checkout."""
+    binds = {_installed(name): f"{LIBRARY}/{name}" for name in BINDINGS}
+    return booted(suite, PACKAGES, FILES, {CHECKOUT: SOURCE, **binds})
+
+
+def booted(
+    suite: str, packages: Sequence[str], files: Mapping[str, str], folders: Mapping[Path, str]
+) -> Machine:
+    """Machine with these packages of the suite, files, and folders of this machine.
+
+    Skips the test where none can be had, unless none may be skipped.
+    """
     missing = [name for name in ("systemd-nspawn", "nsenter") if shutil.which(name) is None]
     problem = f"no {missing[0]}: apt install systemd-container" if missing else ""
     if not problem and AS_ROOT:
@@ -243,4 +258,4 @@ def booted(suite: str) -> Machine:
         problem = f"a machine is booted by root: {done.stderr.strip()}" if done.returncode else ""
     if problem:
         (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(problem)
-    return Machine(suite)
+    return Machine(suite, packages, files, folders)

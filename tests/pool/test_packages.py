@@ -22,6 +22,7 @@ from sharectl import __version__
 from tests.pool.built_packages import Packages, build
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import SHORT_SECONDS, jobs, list_idle_jobs_again, partitionable
+from tests.pool.documents import blocks, commands
 from tests.pool.sharectl_command import CHECKOUT
 
 NODE, ACCESS, CENTRAL = "wn-001.example.org", "ap-1.example.org", "cm-1.example.org"
@@ -36,7 +37,6 @@ groups:
   alice: {pledge_hs06: 200}
 """
 HURRIED = "SHARECTL_JOB_CTL_PERIOD_SECONDS = 3\nSHARECTL_GRACE_SECONDS = 3\n"
-DOCUMENT = CHECKOUT / "docs" / "packages.md"
 STATE, SETTINGS = Path("/var/lib/sharectl"), Path("/etc/sharectl")
 TIMER_LINK = "etc/systemd/system/timers.target.wants/sharectl.timer"
 OF_EVERY_INSTALLATION = re.compile(
@@ -51,11 +51,7 @@ OF_ONE_KIND = re.compile(
 
 def documented(heading: str) -> list[str]:
     """Commands of the page below a heading."""
-    _, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
-    blocks = re.findall(r"```sh\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert lines, heading
-    return lines
+    return [line for block in blocks("packages.md", heading) for line in commands(block)]
 
 
 def output_of(*argv: object) -> str:

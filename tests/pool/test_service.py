@@ -9,7 +9,7 @@ import pytest
 
 from poolbox.errors import DeadlineError
 from poolbox.waiting import wait_for
-from tests.pool.booted import SOURCE, Machine, booted
+from tests.pool.booted import SOURCE, Machine, with_checkout
 
 CYCLE_SECONDS = 120.0
 # What the package does.
@@ -47,7 +47,7 @@ def machine() -> Iterator[Machine]:
 
     Its pydantic is Debian's, which before forky is older than sharectl needs.
     """
-    with booted("forky") as running:
+    with with_checkout("forky") as running:
         running.run("sh", "-ec", INSTALL)
         running.write("/etc/sharectl/sharectl.yaml", YAML + SIGNED)
         running.write("/etc/sharectl/keys", f"2026a {'ab' * 32}\n")

@@ -20,6 +20,7 @@ from sharectl.condor.configuration import source_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool
+from sharectl.condor.service import pool_of
 from sharectl.condor.versions import version_of
 from sharectl.config.advice import unit_of
 from sharectl.errors import InputError
@@ -33,8 +34,6 @@ STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
 """Levels, the worst first -> state of a check."""
 OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
-
-_CONFIGURATIONS = Path("/etc/sharectl")
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ def check(subject: PoolSubject) -> PoolReport:
 
 def timer_of(file: Path) -> str:
     """Timer that runs cycles with the configuration in ``file``."""
-    is_one_of_several = file.parent == _CONFIGURATIONS and file.stem != "sharectl"
-    return f"sharectl@{file.stem}.timer" if is_one_of_several else "sharectl.timer"
+    pool = pool_of(file)
+    return f"sharectl@{pool}.timer" if pool is not None else "sharectl.timer"
 
 
 def _local(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import ERROR, add_verb, prefix
+from sharectl.cli.options import DEFAULT_CONFIG, ERROR, add_verb, prefix
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
 from sharectl.words import did_you_mean, printable
 
@@ -144,8 +144,14 @@ def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
     parser = build_parser(*([verb] if verb else []))
     parsed = parser.parse_args(arguments)
-    code: int = parsed.run(parsed)
-    return code
+    with contextlib.ExitStack() as stack:
+        if os.geteuid() == 0:
+            from sharectl.condor.service import asking_as_service  # for root alone
+
+            configuration = getattr(parsed, "config", None) or getattr(parsed, "output", None)
+            stack.enter_context(asking_as_service(Path(configuration or DEFAULT_CONFIG)))
+        code: int = parsed.run(parsed)
+        return code
 
 
 class _Parser(argparse.ArgumentParser):

@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional, TypeVar
 from sharectl.condor.ads import ad_of, expression, quoted, text
 from sharectl.condor.connection import Peer, UnreachableError, address_of, peer_at
 from sharectl.condor.deadline import Answer, Question, ask_all, words
+from sharectl.condor.service import token_remedy
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
 from sharectl.words import printable
@@ -37,6 +38,7 @@ ACCOUNTING_GROUP = "IsAccountingGroup"
 """Constraint of the accounting ads that are of groups."""
 UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
+STRANGER = "it does not know this user by any method that both have"
 MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
 FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
@@ -100,10 +102,9 @@ def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable
 def with_address(address: Optional[str], problem: str) -> str:
     """``problem`` of a collector with its address, and the place where that is written."""
     address = address or param("COLLECTOR_HOST")
-    return (
-        f"{f'{address}: ' if address else ''}{problem}; see pool.collector in the configuration, "
-        "or CONDOR_CONFIG"
-    )
+    place = "; see pool.collector in the configuration, or CONDOR_CONFIG"
+    has_remedy = STRANGER in problem  # it answered at this address
+    return f"{f'{address}: ' if address else ''}{problem}{'' if has_remedy else place}"
 
 
 def param(name: str) -> str:
@@ -269,12 +270,7 @@ def _refused(peer: Peer, daemon: str) -> Optional[str]:
     user = identity(location, "DC_NOP")
     if user is None:
         old = f" (FS fails with HTCondor before {FS_BOUND_SINCE})" if peer.is_local else ""
-        return (
-            f"it does not know this user by any method that both have{old}; get a token with "
-            "`condor_token_fetch`, or have root make one there with `condor_token_create`, or "
-            "compare SEC_CLIENT_AUTHENTICATION_METHODS here with "
-            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there"
-        )
+        return f"{STRANGER}{old}; {token_remedy(daemon, param('UID_DOMAIN'))}"
     name, method = user
     allowed = "the identity of a token of it" if name == UNKNOWN_USER else name
     return (

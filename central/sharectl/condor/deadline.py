@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
+from sharectl.condor.service import become_service
 from sharectl.model import Source
 
 PR_SET_PDEATHSIG = 1
@@ -149,17 +150,18 @@ def _start(name: str, question: Question) -> tuple[int, _Child]:
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        end_with(parent)
-        _answer(question, sending)
+        _answer(question, sending, parent)
     os.close(sending)
     return receiving, _Child(name, pid, began, began + question.deadline_seconds)
 
 
-def _answer(question: Question, pipe: int) -> NoReturn:
+def _answer(question: Question, pipe: int, parent: int) -> NoReturn:
     """Send the answer or its problem, and end this process without its parent's clean-up."""
     exit_code = 1
     try:
         try:
+            become_service()
+            end_with(parent)  # the kernel forgets it where a process gets another user
             if question.more_bytes is not None:
                 limit_memory(question.more_bytes)
             result: tuple[Any, Optional[str]] = (question.ask(), None)

@@ -109,8 +109,8 @@ def render(look: FirstLook) -> str:
     """YAML with comments; raises AbsentError if no group is known."""
     if not look.usage:
         raise AbsentError(
-            f"no job has an AccountingGroup that can be a group, and {look.without_quotas}: "
-            "run it again when there are jobs, or write groups: by docs/configuration.md"
+            f"no job has an AccountingGroup that can be a group; {look.without_quotas}; run "
+            "`sharectl init` again when there are jobs, or write groups: by docs/configuration.md"
         )
     sections = (_head, _mode, _groups, _pledges, _nodes, _control, _pool, _publish)
     return "\n\n".join("\n".join(section(look)) for section in sections) + "\n"

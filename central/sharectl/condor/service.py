@@ -1,0 +1,99 @@
+"""Questions of root, asked as the service asks them: as its user, with its token.
+
+Root may read on its own host what the service may not: its answers would tell nothing of cycles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional
+
+USER = "sharectl"
+"""User of the units."""
+SETTINGS = Path("/etc/sharectl")
+TOKENS = "_CONDOR_SEC_TOKEN_DIRECTORY"
+"""Environment variable of HTCondor: folder with a copy of the service's token."""
+NO_TOKEN = b"#\n"
+"""Content of the copy where there is no token: HTCondor takes it for a comment."""
+
+_RUNTIME = Path("/run")
+_METHODS = ("SEC_CLIENT_AUTHENTICATION_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS")
+
+
+def pool_of(configuration: Path) -> Optional[str]:
+    """Pool of the `sharectl@POOL.service` with that configuration; None for `sharectl.service`."""
+    is_one_of_several = configuration.parent == SETTINGS and configuration.stem != "sharectl"
+    return configuration.stem if is_one_of_several else None
+
+
+@contextlib.contextmanager
+def asking_as_service(configuration: Path) -> Iterator[None]:
+    """Let root's children, which ask the daemons, act as the service with that configuration.
+
+    Where there is no user of the service, or a container has one user alone, root asks as root.
+    """
+    token = SETTINGS / f"{pool_of(configuration) or 'pool'}.token"
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(KeyError, OSError):
+            account = pwd.getpwnam(USER)
+            made = tempfile.TemporaryDirectory(prefix="sharectl-", dir=_RUNTIME)
+            folder = stack.enter_context(made)
+            copy = Path(folder, token.name)
+            copy.touch(mode=0o600)
+            copy.write_bytes(token.read_bytes() if token.is_file() else NO_TOKEN)
+            # The folder last: in a folder of the service's root would write through its links.
+            for path in (copy, folder):
+                os.chown(path, account.pw_uid, account.pw_gid)
+            os.environ[TOKENS] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(TOKENS, None)
+
+
+def become_service() -> None:
+    """Become the service's user, in a child of root within `asking_as_service`."""
+    folder = os.environ.get(TOKENS)
+    owner = 0 if os.geteuid() or folder is None else Path(folder).stat().st_uid
+    if not owner:
+        return
+    account = pwd.getpwuid(owner)
+    os.initgroups(account.pw_name, account.pw_gid)
+    os.setgid(account.pw_gid)
+    os.setuid(owner)
+    bindings: Any = sys.modules.get("htcondor2")
+    if bindings is not None:
+        # The service has a /tmp that no daemon sees: HTCondor's method FS fails there.
+        methods = next(filter(None, (str(bindings.param.get(name, "")) for name in _METHODS)), "")
+        usable = [name for name in re.split(r"[\s,]+", methods) if not name.startswith("FS")]
+        bindings.param[_METHODS[0]] = ",".join(usable)
+
+
+def token_remedy(daemon: str, domain: str) -> str:
+    """Remedy for a process that a daemon (``SCHEDD``) does not know; ``domain`` is UID_DOMAIN."""
+    copy = next(iter(Path(os.environ.get(TOKENS, os.devnull)).glob("*.token")), None)
+    if copy is None:
+        user = pwd.getpwuid(os.geteuid())
+        return (
+            "as root on the central manager run `condor_token_create -identity "
+            f"{user.pw_name}@{domain} -authz READ`, and put its output into "
+            f"{user.pw_dir}/.condor/tokens.d/pool here, owned by {user.pw_name}, mode 0600"
+        )
+    token = SETTINGS / copy.name
+    if copy.read_bytes().strip() in (b"", NO_TOKEN.strip()):
+        return (
+            "as root on the central manager run `(umask 077; condor_token_create -identity "
+            f"{USER}@{domain} -authz READ > {token})`"
+        )
+    return (
+        f"it refuses the token in {token}: make another one, see that {daemon}'s machine has the "
+        "pool's signing key, /etc/condor/passwords.d/POOL, and that "
+        f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there has IDTOKENS"
+    )

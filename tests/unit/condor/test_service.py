@@ -1,0 +1,63 @@
+"""The service's token: whose, for which configuration, and the command that makes it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from sharectl.condor.service import NO_TOKEN, TOKENS, become_service, pool_of, token_remedy
+
+
+@pytest.mark.parametrize(
+    ("file", "pool"),
+    [
+        ("/etc/sharectl/sharectl.yaml", None),
+        ("/etc/sharectl/siteA.yaml", "siteA"),
+        ("/root/siteA.yaml", None),
+    ],
+)
+def test_the_pool_of_a_service_is_the_name_of_its_configuration(
+    file: str, pool: Optional[str]
+) -> None:
+    assert pool_of(Path(file)) == pool
+
+
+class TestRemedy:
+    def test_the_service_gets_the_command_that_makes_its_token(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "siteA.token").write_bytes(NO_TOKEN)
+        monkeypatch.setenv(TOKENS, str(tmp_path))
+        assert token_remedy("COLLECTOR", "example.org") == (
+            "as root on the central manager run `(umask 077; condor_token_create -identity "
+            "sharectl@example.org -authz READ > /etc/sharectl/siteA.token)`"
+        )
+
+    def test_a_token_that_is_there_is_not_made_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "pool.token").write_text("eyJhbGciOiJIUzI1NiJ9.e30.x\n")
+        monkeypatch.setenv(TOKENS, str(tmp_path))
+        remedy = token_remedy("SCHEDD", "example.org")
+        assert remedy.startswith("it refuses the token in /etc/sharectl/pool.token: ")
+        assert "SCHEDD.SEC_READ_AUTHENTICATION_METHODS" in remedy
+
+    def test_another_user_gets_a_token_of_the_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(TOKENS, raising=False)
+        user = pwd.getpwuid(os.geteuid())
+        remedy = token_remedy("COLLECTOR", "example.org")
+        assert f"condor_token_create -identity {user.pw_name}@example.org -authz READ" in remedy
+        assert f"{user.pw_dir}/.condor/tokens.d/pool" in remedy
+
+
+def test_a_token_of_this_user_makes_nobody_else_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.getresuid(), os.getgroups()
+    monkeypatch.setenv(TOKENS, str(tmp_path))
+    become_service()
+    assert (os.getresuid(), os.getgroups()) == before
