@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Optional
@@ -21,9 +21,14 @@ from poolbox.root import cached_archive
 from poolbox.waiting import wait_for
 
 CHECKOUT = Path(__file__).parents[2]
-BARE = ("condor", "procps", "python3", "systemd-sysv")
 PACKAGES = (
-    *BARE,
+    "condor",
+    "procps",
+    "python3",
+    "systemd-sysv",
+    # Programs that docs/monitoring.md calls.
+    "curl",
+    "prometheus-node-exporter",
     # The dependencies of sharectl but for HTCondor's bindings, which come from this environment.
     "python3-yaml",
     "python3-pydantic",
@@ -95,20 +100,14 @@ exec systemd-nspawn "$@"
 class Machine:
     """Context manager of a booted machine, which leaves nothing behind."""
 
-    def __init__(
-        self,
-        suite: str,
-        packages: Sequence[str],
-        files: Mapping[str, str],
-        folders: Mapping[Path, str],
-    ) -> None:
-        self.suite, self.packages, self.files, self.folders = suite, packages, files, folders
+    def __init__(self, suite: str, files: Mapping[str, str], folders: Mapping[Path, str]) -> None:
+        self.suite, self.files, self.folders = suite, files, folders
         self._folder = Path()
         self._init = 0
         self._nspawn: Optional[subprocess.Popen[bytes]] = None
 
     def __enter__(self) -> Machine:  # noqa: PYI034  # Self is of Python 3.11
-        archive = cached_archive(self.suite, self.packages)
+        archive = cached_archive(self.suite, PACKAGES)
         self._folder = Path(tempfile.mkdtemp(prefix="machine-"))
         try:
             root, files = self._folder / "root", self._folder / "files"
@@ -241,13 +240,11 @@ def _processes() -> Iterator[tuple[int, int, int]]:
 def with_checkout(suite: str) -> Machine:
     """Machine with the pool `POOL`, on which the command is that of this checkout."""
     binds = {_installed(name): f"{LIBRARY}/{name}" for name in BINDINGS}
-    return booted(suite, PACKAGES, FILES, {CHECKOUT: SOURCE, **binds})
+    return booted(suite, FILES, {CHECKOUT: SOURCE, **binds})
 
 
-def booted(
-    suite: str, packages: Sequence[str], files: Mapping[str, str], folders: Mapping[Path, str]
-) -> Machine:
-    """Machine with these packages of the suite, files, and folders of this machine.
+def booted(suite: str, files: Mapping[str, str], folders: Mapping[Path, str]) -> Machine:
+    """Machine of that suite with these files, and folders of this machine.
 
     Skips the test where none can be had, unless none may be skipped.
     """
@@ -258,4 +255,4 @@ def booted(
         problem = f"a machine is booted by root: {done.stderr.strip()}" if done.returncode else ""
     if problem:
         (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(problem)
-    return Machine(suite, packages, files, folders)
+    return Machine(suite, files, folders)

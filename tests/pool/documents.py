@@ -15,19 +15,19 @@ class Block(NamedTuple):
     """Code block of a page."""
 
     language: str
-    """Such as ``sh``; empty for an indented block, whose lines are commands."""
+    """``yaml`` for keys of the configuration, else it has commands."""
     text: str
 
 
 def blocks(page: str, heading: str) -> list[Block]:
-    """Blocks of a page of docs/ below a heading of the second level, in order."""
+    """Blocks of a page of docs/ below a heading of the second level that a reader uses, in order."""
     text = (CHECKOUT / "docs" / page).read_text(encoding="utf-8")
     _, _, rest = text.partition(f"\n## {heading}")
     tokens = MarkdownIt().parse(rest.partition("\n## ")[0])
     listed = [
         Block(token.info, token.content)
         for token in tokens
-        if token.type in ("fence", "code_block")
+        if token.type in ("fence", "code_block") and token.info in ("", "sh", "yaml")
     ]
     assert listed, f"{page}: {heading}"
     return listed
