@@ -31,6 +31,7 @@ OpenBox = Callable[..., AbstractContextManager[Box]]
 LONGEST = (
     "test_twin",
     "test_as_shipped",
+    "test_documents",
     "test_long_run",
     "test_faults_of_delivery",
     "test_faults_of_daemons",

@@ -20,7 +20,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str, heading: str) -> list[Block]:
-    """Blocks of a page of docs/ below a heading of the second level that a reader uses, in order."""
+    """Blocks that a reader uses, below a heading of the second level of a page of docs/."""
     text = (CHECKOUT / "docs" / page).read_text(encoding="utf-8")
     _, _, rest = text.partition(f"\n## {heading}")
     tokens = MarkdownIt().parse(rest.partition("\n## ")[0])

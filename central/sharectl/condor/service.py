@@ -93,7 +93,7 @@ def token_remedy(daemon: str, domain: str) -> str:
             f"{USER}@{domain} -authz READ > {token})`"
         )
     return (
-        f"it refuses the token in {token}: make another one, see that {daemon}'s machine has the "
-        "pool's signing key, /etc/condor/passwords.d/POOL, and that "
-        f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there has IDTOKENS"
+        f"it refuses the token in {token}: see that the {daemon.lower()}'s machine has the pool's "
+        "signing key, /etc/condor/passwords.d/POOL, and that "
+        f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there has IDTOKENS; or make another token"
     )
