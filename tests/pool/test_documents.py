@@ -105,8 +105,9 @@ def start_of(machine: Machine) -> str:
 def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine) -> None:
     follow(machine, STARTED, "1. See it")
     follow(machine, STARTED, "2. Install")
-    groups = yaml.safe_load(machine.run("cat", SITE).stdout)["groups"]
-    assert groups.keys() == {"cms", "atlas"}
+    written = machine.run("cat", SITE).stdout
+    assert yaml.safe_load(written)["groups"].keys() == {"cms", "atlas"}
+    assert "No quotas, because GROUP_NAMES of the negotiator is empty." in written
     printed = follow(machine, STARTED, "3. Look")
     assert "schedd cm.example.org" in printed["sharectl snapshot"]
 

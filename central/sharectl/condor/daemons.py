@@ -43,6 +43,8 @@ MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
 FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
 """Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
+UNSET = ("", "none", "not defined")
+"""Answers of a running daemon, lower case, for a macro that is not set."""
 PART_MACHINES = 1000
 
 

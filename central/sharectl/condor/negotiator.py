@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, isfinite
 from typing import Any, Optional
 
 from sharectl.condor.ad_files import AdOfFile, number_of, text_of
 from sharectl.condor.ads import evaluated, number
 from sharectl.condor.configuration import literal
-from sharectl.condor.daemons import daemon, locations, macros, query, why_silent
+from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import Problems
@@ -170,11 +170,12 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
     try:
         configuration = macros(location)
         every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in configuration)
-        return [
-            QuotaKnob(knob.place, knob.name, str(configuration[knob.name]).strip())
+        read = (
+            replace(knob, value=str(configuration[knob.name]).strip())
             for knob in every
             if any(knob.parts)
-        ]
+        )
+        return [knob for knob in read if knob.value.lower() not in UNSET]
     except Exception as error:
         raise type(error)(why_silent(location.get("MyAddress", ""), "NEGOTIATOR", error)) from error
 

@@ -15,6 +15,7 @@ from sharectl.condor.ads import evaluated, text, whole
 from sharectl.condor.daemons import (
     LOCATION,
     PARTITIONABLE,
+    UNSET,
     Location,
     bindings,
     macros,
@@ -48,7 +49,6 @@ MOST_CHARACTERS = 65_536
 """Text of a knob that is read."""
 
 _STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
-_UNSET = ("", "none", "not defined")
 
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
@@ -246,7 +246,7 @@ def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
         for name in names
         if name.lower() in written
     }
-    return {name: value for name, value in values.items() if value.lower() not in _UNSET}
+    return {name: value for name, value in values.items() if value.lower() not in UNSET}
 
 
 def _of_access_point(location: Location) -> dict[str, str]:
