@@ -213,9 +213,12 @@ class Machine:
 
 
 def published(box: Box) -> set[str]:
-    """Attributes of sharectl in the ads of the node's slots, but for its power."""
+    """Attributes of sharectl in the ads of the node's slots, but for its power.
+
+    t1_UpdateTime stays until the startd ends, as the page says.
+    """
     names = {name for name in partitionable(box, NODE) if name.startswith(("t1_", "MC_GRACE"))}
-    return names - {"t1_wn_hs06"}
+    return names - {"t1_wn_hs06", "t1_UpdateTime"}
 
 
 def start_of(box: Box) -> str:
