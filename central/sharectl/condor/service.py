@@ -82,18 +82,18 @@ def token_remedy(daemon: str, domain: str) -> str:
     if copy is None:
         user = pwd.getpwuid(os.geteuid())
         return (
-            "as root on the central manager run `condor_token_create -identity "
-            f"{user.pw_name}@{domain} -authz READ`, and put its output into "
+            "get a token with `condor_token_fetch`, or as root on the central manager run "
+            f"`condor_token_create -identity {user.pw_name}@{domain} -authz READ`, and put it into "
             f"{user.pw_dir}/.condor/tokens.d/pool here, owned by {user.pw_name}, mode 0600"
         )
     token = SETTINGS / copy.name
     if copy.read_bytes().strip() in (b"", NO_TOKEN.strip()):
         return (
-            "as root on the central manager run `(umask 077; condor_token_create -identity "
+            "as root on the central manager run `(umask 077 && condor_token_create -identity "
             f"{USER}@{domain} -authz READ > {token})`"
         )
     return (
         f"it refuses the token in {token}: see that the {daemon.lower()}'s machine has the pool's "
         "signing key, /etc/condor/passwords.d/POOL, and that "
-        f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there has IDTOKENS; or make another token"
+        f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there has IDTOKENS, or make another token"
     )

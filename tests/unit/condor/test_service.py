@@ -9,6 +9,7 @@ from typing import Optional
 
 import pytest
 
+from sharectl.check.pool_subject import divided
 from sharectl.condor.service import NO_TOKEN, TOKENS, become_service, pool_of, token_remedy
 
 
@@ -32,8 +33,10 @@ class TestRemedy:
     ) -> None:
         (tmp_path / "siteA.token").write_bytes(NO_TOKEN)
         monkeypatch.setenv(TOKENS, str(tmp_path))
-        assert token_remedy("COLLECTOR", "example.org") == (
-            "as root on the central manager run `(umask 077; condor_token_create -identity "
+        remedy = token_remedy("COLLECTOR", "example.org")
+        assert divided(f"a fault; {remedy}", "")["remedy"] == remedy
+        assert remedy == (
+            "as root on the central manager run `(umask 077 && condor_token_create -identity "
             "sharectl@example.org -authz READ > /etc/sharectl/siteA.token)`"
         )
 
