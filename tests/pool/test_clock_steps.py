@@ -134,7 +134,8 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     box.reconfig(host(node))
     # A job need not start: where a claim was refused, HTCondor's own update with a new one stands
     # still too.
-    assert asked(box, node, "t1_Enabled") == "false", "the switch of the configuration acts"
+    switch = partial(asked, box, node, "t1_Enabled")
+    box.wait_until(lambda: switch() == "false", 60, "the switch of the configuration acts")
     assert asked(box, node, "unparse(t1_TargetAdmits)").lower().startswith("false == false ||")
 
     # It mends itself.

@@ -11,7 +11,7 @@ from typing import Any, get_origin
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.config.fields import Key, keys_of, sections_of
+from sharectl.config.fields import POOL_CHECKS, Key, keys_of, sections_of
 from sharectl.config.groups import GroupConfig
 from sharectl.config.load import parse
 from sharectl.config.model import (
@@ -51,6 +51,7 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
     "url": st.just("https://cm/x.txt"),
     "identity": st.just("sharectl@example.org"),
     "law": st.sampled_from(("latest", "ewma", "pid")),
+    "pool check": st.sampled_from(POOL_CHECKS),
     "metrics file": paths.map(lambda path: f"{path}.prom"),
 }
 """Notation → values; names for others."""
