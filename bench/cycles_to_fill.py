@@ -90,7 +90,7 @@ def fill(suite: str, way: str, schedds: int) -> Filled:
             pass
         pools.first_cycle(box, since)
         begun = time.monotonic()
-        box.wait_until(lambda: pools.running(box) == CORES, CORES * 30, "every core is claimed")
+        box.wait_until(lambda: pools.running(box) == CORES, "every core is claimed", CORES * 30)
         seconds = time.monotonic() - begun
         pools.later_cycles(box, 1)
         matches = [sum(cycle.matches.values()) for cycle in pools.cycles(box, since)]

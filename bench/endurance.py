@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         long_run.long_run(box, Path(folder)) as run,
     ):
         run.go(cycles)
-        box.wait_until(run.acts, 120, "nodes act on targets as before")
+        box.wait_until(run.acts, "nodes act on targets as before")
         last = run.cycles[-1]
         print(f"after the last fault: exit code {last.exit_code}, {last.targets} target(s)")
         print(f"{len(run.cycles)} cycles in {time.monotonic() - began:.0f} s", end="; ")

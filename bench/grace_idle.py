@@ -34,7 +34,7 @@ def one_round(box: Box, number: int) -> dict[str, float]:
     (box.shared_directory / "leave").unlink(missing_ok=True)
     for node in NODES:
         submit(box, node, f"multicore-{number}", CORES, "until told")
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(NODES), 120, "the nodes are full")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(NODES), "the nodes are full")
     for node in NODES:
         submit(box, node, f"single-{number}", 1, count=CORES)
     (box.shared_directory / "leave").touch()
@@ -44,8 +44,8 @@ def one_round(box: Box, number: int) -> dict[str, float]:
 
     box.wait_until(
         lambda: all(len(starts(node)) == CORES for node in NODES),
-        3 * GRACE_SECONDS,
         "all cores are taken",
+        3 * GRACE_SECONDS,
     )
     idle = {}
     for node in NODES:
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         for node, pending in NODES.items():
             publish(box, node, int(time.time()) + 3600, pending=pending)
         box.wait_until(
-            lambda: known(box, NODES, 't1_JobCtlReason == "no-line"'), 60, "the plan is read"
+            lambda: known(box, NODES, 't1_JobCtlReason == "no-line"'), "the plan is read"
         )
         rounds = [one_round(box, number) for number in range(ROUNDS)]
     looks, waits = (sum(idle[node] for idle in rounds) / ROUNDS for node in NODES)

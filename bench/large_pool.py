@@ -103,8 +103,8 @@ def negotiate(box: Box) -> None:
     unseen += ["-allusers", "-af", "ClusterId", "-name"]
     box.wait_until(
         lambda: not any(box.run([*unseen, name], 120).stdout for name in box.spec.access_points),
-        SUBMIT_SECONDS,
         "the negotiator has seen all jobs",
+        SUBMIT_SECONDS,
     )
     box.run(["condor_off", "-negotiator"], host=CENTRAL)
 

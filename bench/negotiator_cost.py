@@ -117,7 +117,7 @@ def measure(way: str, cores: int) -> tuple[Cycle, Cycle, float]:
         stack.callback(box.stop)
         query = ["condor_status", "-af", "Name"]
         box.wait_until(
-            lambda: len(box.run(query).stdout.split()) == slots, WAIT_SECONDS, "all slots"
+            lambda: len(box.run(query).stdout.split()) == slots, "all slots", WAIT_SECONDS
         )
         pools.later_cycles(box, 1)
         base = cycles(box)[-1]
@@ -127,14 +127,14 @@ def measure(way: str, cores: int) -> tuple[Cycle, Cycle, float]:
                 f"request_memory = 1\nrequest_disk = 8\nqueue {cores}\n"
             )
             box.wait_until(
-                lambda: sum(pools.waiting(box).values()) == cores, WAIT_SECONDS, "all jobs"
+                lambda: sum(pools.waiting(box).values()) == cores, "all jobs", WAIT_SECONDS
             )
             pid = box.daemon_pid(box.spec.central_point, "NEGOTIATOR")
             before = processor_seconds(pid)
         box.wait_until(
             lambda: any(cycle.matches for cycle in cycles(box)),
-            WAIT_SECONDS,
             "a cycle that matches",
+            WAIT_SECONDS,
         )
         return base, next(c for c in cycles(box) if c.matches), processor_seconds(pid) - before
 

@@ -177,7 +177,7 @@ def inside_a_box() -> dict[str, dict[str, list[float]]]:
         for group, cores, count in MIX:
             box.submit(JOBS.format(group=group, cores=cores, count=count))
         wanted = sum(count for _group, _cores, count in MIX)
-        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == wanted, 120, f"{wanted} jobs run")
+        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == wanted, f"{wanted} jobs run")
         startd = box.run(["condor_status", "-af", "MyAddress", "-limit", "1"]).stdout.strip()
         inner = [
             "/usr/bin/python3",

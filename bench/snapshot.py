@@ -161,7 +161,7 @@ def negotiate(box: Box) -> None:
     """Wait until all jobs have an autocluster, then stop the negotiator: nothing can match."""
     unseen = ["condor_q", "-global", "-all", "-constraint", "AutoClusterId =?= undefined"]
     unseen += ["-limit", "1", "-af", "ClusterId"]
-    box.wait_until(lambda: not box.run(unseen).stdout.strip(), 120, "the negotiator has seen all")
+    box.wait_until(lambda: not box.run(unseen).stdout.strip(), "the negotiator has seen all")
     box.run(["condor_off", "-negotiator"], host=CENTRAL)
 
 

@@ -32,7 +32,7 @@ from poolbox.waiting import wait_for
 
 # A daemon whose first update is lost sends the next one after UPDATE_INTERVAL, 300 s as shipped.
 START_SECONDS = 360.0
-END_SECONDS = 30.0
+END_SECONDS = 120.0
 # Below the range from which the kernel hands out ports by itself, so that no daemon's own port
 # takes it.
 COLLECTOR_PORTS = range(20000, 32000)
@@ -96,11 +96,11 @@ class Box(Pool):
             if self.spec.as_shipped:
                 self._write_token()
             self.start_host(self.spec.central_point)
-            self.wait_until(self._collector_answers, timeout_seconds, "the collector answers")
+            self.wait_until(self._collector_answers, "the collector answers", timeout_seconds)
             for host in self.spec.hosts[1:]:
                 self.start_host(host)
             self.wait_until(
-                self.complete, timeout_seconds, "every daemon is known to the collector"
+                self.complete, "every daemon is known to the collector", timeout_seconds
             )
         except BaseException:
             self.stop()
@@ -118,7 +118,7 @@ class Box(Pool):
             )  # closes the pipe whose end is the box's end, too
             self._sandbox = None
         elif self.namespace:
-            wait_for(lambda: not self.processes(), END_SECONDS, "the box's processes end")
+            wait_for(lambda: not self.processes(), "the box's processes end", END_SECONDS)
         if not self.keep:
             remove_tree(self.directory)
 
@@ -142,8 +142,8 @@ class Box(Pool):
         listening = self.directory / "control"
         wait_for(
             lambda: listening.exists() or sandbox.poll() is not None,
-            START_SECONDS,
             "the sandbox starts",
+            START_SECONDS,
         )
         if sandbox.poll() is not None:
             check_can_run()

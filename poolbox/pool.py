@@ -14,7 +14,7 @@ from typing import Any, Optional, TypeVar
 from poolbox import control, logs, processes
 from poolbox.errors import BoxFailedError, CommandError, DeadlineError, PoolboxError
 from poolbox.spec import BoxSpec
-from poolbox.waiting import wait_for
+from poolbox.waiting import HANG_SECONDS, wait_for
 
 Seen = TypeVar("Seen")
 
@@ -152,9 +152,9 @@ class Pool:
         """Remove every job and wait until all queues are empty and all cores are free."""
         for name in self.spec.access_points:
             self.run(["condor_rm", "-all"], host=name, check=False)  # fails when there is none
-        self.wait_until(lambda: not self.jobs(), timeout_seconds, "the queues are empty")
+        self.wait_until(lambda: not self.jobs(), "the queues are empty", timeout_seconds)
         began = time.monotonic()
-        self.wait_until(lambda: self._are_free(began), timeout_seconds, "no dynamic slot is left")
+        self.wait_until(lambda: self._are_free(began), "no dynamic slot is left", timeout_seconds)
 
     def _are_free(self, since: float) -> bool:
         """True without dynamic slots; vacates one that stays although no job is left.
@@ -222,13 +222,15 @@ class Pool:
 
     # ---- waiting and looking
 
-    def wait_until(self, predicate: Callable[[], Seen], timeout_seconds: float, event: str) -> Seen:
+    def wait_until(
+        self, predicate: Callable[[], Seen], event: str, timeout_seconds: float = HANG_SECONDS
+    ) -> Seen:
         """First true value of the predicate. Raises DeadlineError with the daemons' logs.
 
         A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet.
         """
         try:
-            return wait_for(predicate, timeout_seconds, event)
+            return wait_for(predicate, event, timeout_seconds)
         except (DeadlineError, BoxFailedError) as failure:
             raise type(failure)(f"{failure}\n{self.log_tail()}") from None
 

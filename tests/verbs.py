@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.cli.main import VERBS, build_parser, main
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 500
 RAISED, FLUSH_FAILED = 121, 120
 """Exit codes of an exception, and of Python where the last flush of stdout fails."""
 

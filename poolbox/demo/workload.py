@@ -21,12 +21,12 @@ def saturate(box: Box) -> None:
     _submit_small(box, share)
     box.wait_until(
         lambda: _each_runs(box, share // 2),
-        FILL_DEADLINE_SECONDS,
         "small jobs of both access points run",
+        FILL_DEADLINE_SECONDS,
     )
     _submit_small(box, HELD_BACK_JOBS_EACH)
     box.wait_until(
-        lambda: _full(box), FILL_DEADLINE_SECONDS, "the small jobs hold nearly every core"
+        lambda: _full(box), "the small jobs hold nearly every core", FILL_DEADLINE_SECONDS
     )
     for access_point in box.spec.access_points:
         large = scenario.jobs(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.check.findings import Finding, Level
 from sharectl.check.group_rules import MOST_SHOWN, rule_of
 from sharectl.check.snippets import check
@@ -145,6 +146,6 @@ def test_htcondor_reads_the_same(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
     )
     assert dict(zip(expected, done.stdout.splitlines())) == expected

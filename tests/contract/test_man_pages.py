@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.config.fields import keys_of, sections_of
 from sharectl.config.model import Config
 from sharectl.errors import EXIT_CODES
@@ -29,7 +30,7 @@ def made(folder: Path, **environment: str) -> Path:
     """Folder with the pages."""
     program = [sys.executable, str(CHECKOUT / "packaging" / "man.py"), str(folder)]
     own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}
-    subprocess.run(program, check=True, timeout=60, env={**own, **environment})
+    subprocess.run(program, check=True, timeout=HANG_SECONDS, env={**own, **environment})
     return folder
 
 
@@ -46,7 +47,7 @@ def complaints(formatter: tuple[str, ...], page: Path) -> str:
         [*formatter, str(page)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
     )

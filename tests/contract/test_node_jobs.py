@@ -20,6 +20,7 @@ import mc_grace
 import target
 import target_collector
 import target_https
+from poolbox.waiting import HANG_SECONDS
 from tests.node_fakes import (
     ad_line,
     document,
@@ -81,7 +82,7 @@ def completed(
     """Run of a job as a program."""
     words = [*command, str(path_of(job)), *argv]
     return subprocess.run(
-        words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+        words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=HANG_SECONDS
     )
 
 

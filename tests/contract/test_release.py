@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
+
 CHECKOUT = Path(__file__).parents[2]
 GIT = ("git", "-c", "user.name=ops", "-c", "user.email=ops@example.org", "-c", "core.hooksPath=")
 PARTS = (".ci/release", "CHANGELOG.md", "startd_cron/job_ctl.py", "central/sharectl/__init__.py")
@@ -17,7 +19,7 @@ SECTION = "## 0.1.0 - 2026-12-01\n"
 
 
 def git(tree: Path, *words: str) -> None:
-    subprocess.run([*GIT, *words], cwd=tree, check=True, capture_output=True, timeout=60)
+    subprocess.run([*GIT, *words], cwd=tree, check=True, capture_output=True, timeout=HANG_SECONDS)
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def release(tree: Path, make: str = MAKE) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env={"PATH": "/usr/bin:/bin", "MAKE": str(program)},
     )
 
@@ -77,7 +79,9 @@ def test_a_tree_without_a_mistake_is_built_and_the_commands_are_printed(tree: Pa
         "dist/sharectl_0.1.0_all.deb\n",
     ):
         assert words in done.stdout
-    tags = subprocess.run(["git", "tag"], cwd=tree, check=True, capture_output=True, timeout=60)
+    tags = subprocess.run(
+        ["git", "tag"], cwd=tree, check=True, capture_output=True, timeout=HANG_SECONDS
+    )
     assert tags.stdout == b""
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import job_ctl
 import target
+from poolbox.waiting import HANG_SECONDS
 from sharectl.config.advice import protected
 from sharectl.config.load import parse
 from sharectl.config.model import TARGETS_FILE
@@ -62,7 +63,7 @@ def systemd(*words: str) -> subprocess.CompletedProcess[str]:
     if shutil.which(words[0]) is None:
         required = os.environ.get("POOL_REQUIRED") == "1"
         (pytest.fail if required else pytest.skip)(f"install systemd: no {words[0]}")
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ def test_the_bindings_work_within_the_rights_of_the_service() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_SECONDS,
         env={**os.environ, "CONDOR_CONFIG": "/dev/null"},
     )
     assert done.stdout.split("\n")[:2] == ["asked", "forbidden"], done.stderr

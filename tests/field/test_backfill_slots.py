@@ -34,14 +34,14 @@ def test_cores_and_power_count_once_and_backfill_is_nobodys_use(sharectl: Sharec
     backfill = "requirements = TARGET.BackfillSlot =?= True"
     box.submit(jobs("atlas", 1, 4, 600, backfill), ACCESS)
     box.submit(jobs("atlas", 1, 3, 600, "requirements = TARGET.BackfillSlot =!= True"), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 7, 90, "both slots have jobs")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 7, "both slots have jobs")
 
     def held(constraint: str) -> list[str]:
         out = box.run(["condor_status", "-constraint", constraint, "-af", "size(ChildCpus)"])
         return out.stdout.split()
 
     twice = "PartitionableSlot && BackfillSlot"
-    box.wait_until(lambda: held(twice) == ["4"], 60, "the collector knows jobs in backfill")
+    box.wait_until(lambda: held(twice) == ["4"], "the collector knows jobs in backfill")
     box.submit(jobs("cms", 8, 2, 600, backfill), ACCESS)
 
     for mode in ("counted", "jobs"):

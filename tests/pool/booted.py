@@ -18,7 +18,7 @@ import pytest
 
 from poolbox.errors import BoxFailedError, CommandError
 from poolbox.root import cached_archive
-from poolbox.waiting import wait_for
+from poolbox.waiting import HANG_SECONDS, wait_for
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = (
@@ -40,8 +40,6 @@ PACKAGES = (
 BINDINGS = ("htcondor2", "classad2", "htcondor.libs")
 SOURCE, LIBRARY = "/usr/src/sharectl", "/opt/sharectl"
 HOST = "cm.example.org"
-BOOT_SECONDS = 120.0
-COMMAND_SECONDS = 600.0
 AS_ROOT = () if os.geteuid() == 0 else ("sudo", "--non-interactive")
 
 COMMAND = f"""\
@@ -125,8 +123,8 @@ class Machine:
                     stdout=console,
                     stderr=console,
                 )
-            self._init = wait_for(self._first_process, BOOT_SECONDS, "the machine has a PID 1")
-            wait_for(self._is_up, BOOT_SECONDS, "systemd has started all units")
+            self._init = wait_for(self._first_process, "the machine has a PID 1")
+            wait_for(self._is_up, "systemd has started all units")
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -141,7 +139,7 @@ class Machine:
         if self._init:  # with its PID 1 the kernel ends all processes of the machine
             subprocess.run([*AS_ROOT, "kill", "-KILL", str(self._init)], check=True)
         if self._nspawn is not None:
-            self._nspawn.wait(COMMAND_SECONDS)
+            self._nspawn.wait(HANG_SECONDS)
         shutil.rmtree(self._folder)
 
     def run(
@@ -159,7 +157,7 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=COMMAND_SECONDS,
+            timeout=HANG_SECONDS,
         )
         if check and done.returncode:
             raise CommandError(list(argv), done.returncode, done.stdout, done.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 from poolbox.root import cached_root, locked
 from tests.pool.sharectl_command import CHECKOUT
 
-SECONDS = 900
+SECONDS = 3600
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def forbid_leftovers(box: Box) -> None:
     box.write_config(WHOLE, NO_LEFTOVERS)
     box.reconfig(WHOLE)
     query = ["condor_config_val", "-schedd", "-name", WHOLE, "CLAIM_PARTITIONABLE_LEFTOVERS"]
-    box.wait_until(lambda: box.run(query).stdout.strip() == "False", 30, "the schedd has read it")
+    box.wait_until(lambda: box.run(query).stdout.strip() == "False", "the schedd has read it")
 
 
 # ---- cycles
@@ -122,7 +122,7 @@ def paused(box: Box) -> Iterator[None]:
         return between
 
     try:
-        box.wait_until(stopped_between_cycles, 60, "a pause between two cycles")
+        box.wait_until(stopped_between_cycles, "a pause between two cycles")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -136,13 +136,13 @@ def submitted_together(box: Box, wanted: Mapping[str, Sequence[Jobs]]) -> Iterat
     """
     box.remove_jobs()
     used = "Cpus < TotalSlotCpus || Memory < TotalSlotMemory"
-    box.wait_until(lambda: not rows_of(box, used, "Name"), 60, "the collector knows free slots")
+    box.wait_until(lambda: not rows_of(box, used, "Name"), "the collector knows free slots")
     with paused(box):
         since = log_length(box)
         for access_point, some in wanted.items():
             box.submit(described(some), access_point)
         counts = Counter({access: sum(j.count for j in some) for access, some in wanted.items()})
-        box.wait_until(lambda: waiting(box) == counts, 60, f"the collector knows of {dict(counts)}")
+        box.wait_until(lambda: waiting(box) == counts, f"the collector knows of {dict(counts)}")
         yield since
 
 
@@ -159,14 +159,14 @@ def waiting(box: Box) -> Counter[str]:
 def first_cycle(box: Box, since: int) -> Cycle:
     """The first cycle after that length of the log that matched anything."""
     return box.wait_until(
-        lambda: [cycle for cycle in cycles(box, since) if cycle.matches], 60, "a cycle that matches"
+        lambda: [cycle for cycle in cycles(box, since) if cycle.matches], "a cycle that matches"
     )[0]
 
 
 def later_cycles(box: Box, count: int) -> None:
     """Wait for so many further cycles."""
     since = log_length(box)
-    box.wait_until(lambda: len(cycles(box, since)) >= count, 60, f"{count} further cycles")
+    box.wait_until(lambda: len(cycles(box, since)) >= count, f"{count} further cycles")
 
 
 # ---- after them

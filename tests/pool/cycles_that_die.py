@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 from poolbox import Box
+from poolbox.waiting import HANG_SECONDS
 from tests.pool.sharectl_command import CHECKOUT
 
 LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}")
@@ -79,7 +80,7 @@ def driver(box: Box) -> Iterator[Callable[[Path, str, int], int]]:
     try:
         yield cycle
     finally:
-        running.communicate(timeout=60)
+        running.communicate(timeout=HANG_SECONDS)
 
 
 def leftovers(folder: Path) -> list[Path]:

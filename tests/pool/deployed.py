@@ -72,7 +72,7 @@ def hold_back(box: Box, cap: int, *nodes: str) -> None:
     def seen() -> list[object]:
         return [partitionable(box, node).get("t1_Targetcores") for node in nodes]
 
-    box.wait_until(lambda: seen() == [[cap, 8]] * len(nodes), 90, "nodes have their targets")
+    box.wait_until(lambda: seen() == [[cap, 8]] * len(nodes), "nodes have their targets")
 
 
 def list_idle_jobs_again(box: Box, *access_points: str) -> None:
@@ -142,7 +142,7 @@ def still(box: Box, running: int) -> None:
         wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
         return wanted == running == sum(int(count) for count in slots)
 
-    box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
+    box.wait_until(seen, f"{running} jobs run and the collector knows them")
 
 
 def refusals(box: Box, node: str) -> int:

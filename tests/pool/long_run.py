@@ -123,7 +123,7 @@ class LongRun:
 
     def go(self, cycles: int) -> None:
         """Run so many complete cycles or more: whole rounds of faults, one after the other."""
-        self.box.wait_until(self.acts, 120, "a node acts on a target")
+        self.box.wait_until(self.acts, "a node acts on a target")
         while True:
             for name, fault in self.faults().items():
                 self._jobs_come()
@@ -166,7 +166,7 @@ class LongRun:
             deployed.list_idle_jobs_again(self.box, FIRST, SECOND)
             return self.held_cores() == CORES
 
-        self.box.wait_until(full, 120, "jobs hold all cores")
+        self.box.wait_until(full, "jobs hold all cores")
         return time.monotonic() - began
 
     def held_cores(self) -> int:
@@ -284,7 +284,7 @@ class LongRun:
     ) -> AbstractContextManager[None]:
         """Trouble of a daemon, once it runs after an earlier one."""
         host, name = daemon
-        self.box.wait_until(lambda: self.box.daemon_pid(host, name), 60, f"{name} runs")
+        self.box.wait_until(lambda: self.box.daemon_pid(host, name), f"{name} runs")
         return trouble(self.box, host, name)
 
     @contextlib.contextmanager

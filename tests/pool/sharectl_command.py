@@ -15,6 +15,7 @@ from typing import Any, Optional
 import yaml
 
 from poolbox import Box
+from poolbox.waiting import HANG_SECONDS
 from sharectl.model import Plan, Target
 from sharectl.report import as_json
 from tests import schemas
@@ -22,7 +23,6 @@ from tests import schemas
 CHECKOUT = Path(__file__).parents[2]
 GROUPS = {"cms": 300.0, "atlas": 200.0}
 """Group -> pledge, HS06, unless a test says otherwise."""
-DEADLINE_SECONDS = 90
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Sharectl:
         """What became of the command; its exit code must be ``expect`` unless that is None."""
         started = self.start(*arguments, **configuration)
         try:
-            out, err = started.communicate(timeout=DEADLINE_SECONDS)
+            out, err = started.communicate(timeout=HANG_SECONDS)
         finally:
             started.kill()
         done = subprocess.CompletedProcess(arguments, started.returncode, out, err)
@@ -117,7 +117,7 @@ def with_bindings(
         capture_output=True,
         text=True,
         check=False,
-        timeout=DEADLINE_SECONDS,
+        timeout=HANG_SECONDS,
     )
 
 
@@ -137,7 +137,7 @@ def offline(*arguments: str, expect: tuple[int, ...] = (0,)) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=DEADLINE_SECONDS,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode in expect, done.stderr
     printed: dict[str, Any] = json.loads(done.stdout)

@@ -57,7 +57,7 @@ def restart(box: Box, node: str) -> None:
     """Have the startd make its slots again."""
     box.stop_host(node)
     box.start_host(node)
-    box.wait_until(lambda: slots(box, node), 30, f"the startd of {node} is back")
+    box.wait_until(lambda: slots(box, node), f"the startd of {node} is back")
 
 
 def configure(box: Box, node: str, text: str, attribute: str, word: str) -> None:
@@ -65,13 +65,13 @@ def configure(box: Box, node: str, text: str, attribute: str, word: str) -> None
     box.write_config(node, text)
     box.reconfig(node)
     box.wait_until(
-        lambda: word in str(slots(box, node)["slot1"].get(attribute)), 30, f"{node}: {attribute}"
+        lambda: word in str(slots(box, node)["slot1"].get(attribute)), f"{node}: {attribute}"
     )
 
 
 def started(box: Box, cluster: int, count: int = 1) -> None:
     """Wait until so many jobs of a cluster run."""
-    box.wait_until(lambda: len(places(box, cluster)) == count, 60, f"{count} of {cluster} run")
+    box.wait_until(lambda: len(places(box, cluster)) == count, f"{count} of {cluster} run")
 
 
 def rejected(box: Box, cluster: int, times: int = 2) -> None:
@@ -82,5 +82,5 @@ def rejected(box: Box, cluster: int, times: int = 2) -> None:
         return log.count(f"Rejected {cluster}.0")
 
     before = looks()
-    box.wait_until(lambda: looks() >= before + times, 60, f"{cluster} was looked at again")
+    box.wait_until(lambda: looks() >= before + times, f"{cluster} was looked at again")
     assert not places(box, cluster)

@@ -74,7 +74,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
         (box.shared_directory / "groups.map").write_text(MAP)
         configure(box, SNIPPET)
         query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
-        box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, 30, "read")
+        box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, "read")
         yield box
 
 
@@ -119,7 +119,7 @@ def running_on(box: Box, cluster: int, node: str) -> list[str]:
     def seen() -> list[str]:
         return box.run(query, host=GUARDED).stdout.split()
 
-    return box.wait_until(seen, 60, f"it runs on {node}")
+    return box.wait_until(seen, f"it runs on {node}")
 
 
 def test_a_job_carries_the_power_of_its_node_anew_at_every_start(pool: Box) -> None:
@@ -210,7 +210,7 @@ def test_the_example_map_says_what_its_comments_say(pool: Box) -> None:
     try:
         configure(pool, SNIPPET.replace("groups.map", "example.map"))
         expected = {"alice": "cms", "bob": "atlas", "cmsplt042": "cms.pilot", "atlasprd": "atlas"}
-        pool.wait_until(lambda: "job" in submitted(pool, "cmsplt042"), 30, "the map is read")
+        pool.wait_until(lambda: "job" in submitted(pool, "cmsplt042"), "the map is read")
         assert {user: submitted(pool, user)["job"]["AcctGroup"] for user in expected} == expected
         assert (
             submitted(pool, "cmsplt1", accounting_group="cms.production")["job"]["AcctGroup"]
@@ -233,7 +233,7 @@ def test_without_a_map_groups_are_as_without_the_snippet(pool: Box) -> None:
     names = ("AcctGroup", "AccountingGroup", "AcctGroupUser")
     try:
         configure(pool, WITHOUT_MAP)
-        pool.wait_until(lambda: "job" in submitted(pool, "carol"), 30, "the map is forgotten")
+        pool.wait_until(lambda: "job" in submitted(pool, "carol"), "the map is forgotten")
         for user, more in asks:
             guarded, unguarded = (submitted(pool, user, where, **more) for where in (GUARDED, OPEN))
             seen = [
@@ -243,4 +243,4 @@ def test_without_a_map_groups_are_as_without_the_snippet(pool: Box) -> None:
         assert "refused" not in edited(pool, "alice", guarded["cluster"], "AcctGroup", '"cms"')
     finally:
         configure(pool, SNIPPET)
-        pool.wait_until(lambda: "refused" in submitted(pool, "carol"), 30, "the map is read")
+        pool.wait_until(lambda: "refused" in submitted(pool, "carol"), "the map is read")

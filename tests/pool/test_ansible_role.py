@@ -24,7 +24,7 @@ ROLES = CHECKOUT / "packaging/ansible/roles"
 OFFLINE = "deb [trusted=yes] file:{folder} ./\n"
 APT = 'APT::Sandbox::User "root";\nAcquire::Check-Valid-Until "false";\n'
 GROUPS = {"cms": {"pledge_hs06": 800}, "atlas": {"pledge_hs06": 200}}
-SECONDS = 300
+SECONDS = 3600
 RECONFIG = "#!/bin/sh\necho reconfig >> /var/log/reconfigs\n"
 """In the place of condor_reconfig: no daemon runs in this root."""
 

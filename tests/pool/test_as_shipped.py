@@ -45,7 +45,7 @@ def test_a_target_acts_and_is_withdrawn_and_no_stale_copy_lets_a_job_be_refused(
     first, second = box.spec.access_points
     small = as_shipped.NODES * as_shipped.NODE_CORES
     box.submit(as_shipped.jobs("alice", 1, small, 40, 60), first)
-    box.wait_until(lambda: len(runs(box, "alice")) == as_shipped.NODES, 600, "alice has all nodes")
+    box.wait_until(lambda: len(runs(box, "alice")) == as_shipped.NODES, "alice has all nodes", 600)
     box.submit(as_shipped.jobs("cms", 8, as_shipped.NODES, 3000, 3000), second)
     watch = Watch.start(box, tmp_path, groups={g: {"pledge_hs06": p} for g, p in GROUPS.items()})
     assert watch.cycle().exit_code == 0, watch.cycles[-1].errors
@@ -82,4 +82,4 @@ def test_a_target_acts_and_is_withdrawn_and_no_stale_copy_lets_a_job_be_refused(
     while None in [effect.startd_seconds for effect in withdrawn]:
         assert time.monotonic() - began < LATEST_SECONDS, withdrawn
         watch.watch(as_shipped.EFFECT_LOOK_SECONDS)
-    box.wait_until(lambda: nodes & runs(box, "lhcb"), LATEST_SECONDS, "lhcb starts where it may")
+    box.wait_until(lambda: nodes & runs(box, "lhcb"), "lhcb starts where it may", LATEST_SECONDS)

@@ -51,7 +51,6 @@ def test_run_kills_a_command_at_its_deadline(box: Box) -> None:
         box.run(["sh", "-c", "sleep 4242 & sleep 4242"], timeout_seconds=0.5)
     wait_for(
         lambda: not any("4242" in each.argv[-1] for each in box.processes()),
-        10,
         "the sleeps are gone",
     )
 
@@ -66,7 +65,7 @@ def test_stop_leaves_no_process_and_no_file(
     with Box(dataclasses.replace(SPEC, suite=pool_suite)) as other:
         other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
         other.wait_until(
-            lambda: "sleep" in {each.program for each in other.processes()}, 30, "a job runs"
+            lambda: "sleep" in {each.program for each in other.processes()}, "a job runs"
         )
     assert other.processes() == []
     assert not other.directory.exists()
@@ -86,17 +85,16 @@ def test_a_starter_killed_by_sigkill_takes_every_daemon_along(
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as starter:
         try:
-            (control,) = wait_for(lambda: [*tmp_path.glob("*/control")], 30, "it starts")
+            (control,) = wait_for(lambda: [*tmp_path.glob("*/control")], "it starts")
             box = Box.attach(control.parent)
             wait_for(
                 lambda: "condor_schedd" in {each.program for each in box.processes()},
-                30,
                 "daemons run",
             )
         finally:
             starter.kill()
         starter.wait()
-        wait_for(lambda: not box.processes(), 10, "the box's processes end")
+        wait_for(lambda: not box.processes(), "the box's processes end")
 
 
 def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) -> None:

@@ -12,6 +12,7 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec
+from poolbox.waiting import HANG_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
 JOB = (
@@ -40,7 +41,7 @@ def poolbox(runtime: Path, pool_suite: str, pool: Box) -> Poolbox:  # noqa: ARG0
             input=input,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_SECONDS,
             check=False,
         )
 

@@ -100,7 +100,7 @@ def _measure(box: Box, interval: int) -> Measured:
         held = [sum(seconds for _, seconds in held) for held in _held(log).values()]
         return min(held) >= WATCHED_SECONDS
 
-    box.wait_until(long_enough, 150, f"each node has had jobs for {WATCHED_SECONDS} s")
+    box.wait_until(long_enough, f"each node has had jobs for {WATCHED_SECONDS} s")
     cycles = _cycles(box)[before:]
     box.remove_jobs()
     periods = [(after - at).total_seconds() for at, after in zip(cycles, cycles[1:])]

@@ -26,7 +26,6 @@ from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 NODE, OTHER_NODE, BARE = (f"wn-{number:03}.example.org" for number in (1, 2, 3))
-DEADLINE_SECONDS = 90
 MAP = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map\n"
 DEFRAG = f"""\
 DAEMON_LIST = $(DAEMON_LIST) DEFRAG
@@ -114,7 +113,7 @@ def becomes(sharectl: Sharectl, expected: Mapping[str, str], **more: Any) -> str
         return faulty(last) == expected
 
     try:
-        wait_for(seen, DEADLINE_SECONDS, f"the checks that are not ok: {expected}")
+        wait_for(seen, f"the checks that are not ok: {expected}")
     except Exception as error:
         raise AssertionError(json.dumps(last.get("findings"), indent=1)) from error
     return json.dumps(last["findings"])

@@ -52,7 +52,7 @@ def half_closed(box: Box) -> Box:
     for node in CLOSED:
         box.write_config(full(node), f"{SITE}IS_HEALTHY = False\n{snippet()}")
         box.reconfig(full(node))
-    box.wait_until(lambda: healthy(box) == set(OPEN), 60, "the collector knows who is healthy")
+    box.wait_until(lambda: healthy(box) == set(OPEN), "the collector knows who is healthy")
     return box
 
 
@@ -78,7 +78,6 @@ def test_targets_go_where_the_helped_jobs_may_start(half_closed: Box, tmp_path: 
     half_closed.submit(jobs("cms", JOB_CORES, 3, 600))
     half_closed.wait_until(
         lambda: len(half_closed.jobs("AutoClusterId >= 0 && JobStatus == 1")) == 3,
-        60,
         "a negotiator has seen the jobs of cms",
     )
     record = sharectl.json("cycle", **configuration)
@@ -91,7 +90,6 @@ def test_targets_go_where_the_helped_jobs_may_start(half_closed: Box, tmp_path: 
     half_closed.submit(jobs("atlas", JOB_CORES, 3, 600))
     atlas = half_closed.wait_until(
         lambda: [node for node in CLOSED if held(half_closed, full(node))["atlas"]],
-        60,
         "a job of atlas starts where cms may not",
     )
     assert atlas
@@ -99,6 +97,6 @@ def test_targets_go_where_the_helped_jobs_may_start(half_closed: Box, tmp_path: 
     for node in CLOSED:
         half_closed.write_config(full(node), SITE + snippet())
         half_closed.reconfig(full(node))
-    half_closed.wait_until(lambda: healthy(half_closed) == set(NAMES), 60, "all are healthy")
+    half_closed.wait_until(lambda: healthy(half_closed) == set(NAMES), "all are healthy")
     node = sharectl.json("snapshot", **configuration)["nodes"][-1]
     assert (node["name"], node["closed"]) == (CLOSED[-1], [])

@@ -105,7 +105,7 @@ def test_what_passes_fills_a_slot_in_one_cycle(name: str, box: Box, tmp_path: Pa
     if name == TOKENS:
         assert "requesttokens" in of_slot(box, TOKENS, "ConsumptionTokens").lower()
     cluster = submit(box, name, CORES)
-    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the slot is full")
+    box.wait_until(lambda: running(box, cluster) == CORES, "the slot is full")
     assert matches_by_cycle(box, cluster) == [CORES]
 
 
@@ -113,7 +113,7 @@ def test_a_policy_that_takes_nothing_is_found_and_is_refused(box: Box, tmp_path:
     assert "zero" in verdict(box, tmp_path, ZERO)
     cluster = submit(box, ZERO, 1)
     warning = f"Consumption for all assets on resource slot1@{host(ZERO)} was zero"
-    box.wait_until(lambda: warning in pools.log_of(box), 60, "the negotiator refuses")
+    box.wait_until(lambda: warning in pools.log_of(box), "the negotiator refuses")
     assert running(box, cluster) == 0
 
 
@@ -125,7 +125,7 @@ def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(
     line = written.read_text().splitlines().index(NODES[FRACTION].splitlines()[-1]) + 1
     assert finding["place"] == f"{written}:{line}"
     cluster = submit(box, FRACTION, 1)
-    box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, 60, "the job is matched again")
+    box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, "the job is matched again")
     assert "Request to create dslot resource refused" in box.log_text(host(FRACTION), "STARTD")
     assert running(box, cluster) == 0
 
@@ -137,7 +137,7 @@ def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
     assert "the negotiator matches no such job" in finding["fault"]
     cluster = submit(box, MISSING, 1)
     rejected = f"ClusterId == {cluster} && LastRejMatchTime > 0"
-    box.wait_until(lambda: box.jobs(rejected), 60, "the negotiator has looked for a slot")
+    box.wait_until(lambda: box.jobs(rejected), "the negotiator has looked for a slot")
     assert matches_by_cycle(box, cluster) == []
 
 
@@ -159,16 +159,14 @@ def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
     assert "RequestMemory = 128, RequestDisk = 1000 weighs 0," in finding["fault"]
     cluster = submit(box, GOOD, CORES)
     box.wait_until(
-        lambda: idle_as_advertised(box) == [[str(CORES), "0"]], 60, "the idle jobs count as nothing"
+        lambda: idle_as_advertised(box) == [[str(CORES), "0"]], "the idle jobs count as nothing"
     )
     pools.later_cycles(box, 3)
     assert matches_by_cycle(box, cluster) == []
     box.write_config(host(ACCESS), f"STARTD.{WEIGHED}")
     box.reconfig(host(ACCESS))
     assert verdict(box, tmp_path, ACCESS) == {}
-    box.wait_until(
-        lambda: running(box, cluster) == CORES, 60, "what startds alone read stops no job"
-    )
+    box.wait_until(lambda: running(box, cluster) == CORES, "what startds alone read stops no job")
     box.write_config(CENTRAL, "")
     box.reconfig(CENTRAL)
 
@@ -180,7 +178,7 @@ def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator
     assert "Failed to evaluate SlotWeight" not in pools.log_of(box)
     submit(box, DIVIDES, CORES)
     box.wait_until(
-        lambda: "Failed to evaluate SlotWeight" in pools.log_of(box), 60, "the negotiator ends"
+        lambda: "Failed to evaluate SlotWeight" in pools.log_of(box), "the negotiator ends"
     )
 
 
@@ -217,7 +215,6 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
     restart(box, STATIC)
     box.wait_until(
         lambda: "requestcpus" in of_slot(box, STATIC, "ConsumptionCpus").lower(),
-        60,
         "the slot has a policy",
     )
     assert faults(box, tmp_path, STATIC) == []
@@ -262,11 +259,11 @@ def test_slot_types_that_want_too_much_are_found_and_the_startd_ends(
     ended, refused = endings(), refusals()
     restart(box, TOKENS)
     if left < slots:
-        box.wait_until(lambda: refusals() > refused, 60, "the startd refuses its slot types")
+        box.wait_until(lambda: refusals() > refused, "the startd refuses its slot types")
     if left < slots and ENDS_ON_SLOT_TYPES.holds(pool_version):
-        box.wait_until(lambda: endings() > ended, 60, "the startd ends")
+        box.wait_until(lambda: endings() > ended, "the startd ends")
         left = 0
-    box.wait_until(lambda: working() == left, 60, "the other slots are there")
+    box.wait_until(lambda: working() == left, "the other slots are there")
     assert left == 0 or endings() == ended
 
 
@@ -293,7 +290,7 @@ def test_the_startd_ends(
         assert "expressions" in verdict(box, tmp_path, name)
     assert logged not in box.log_text(host(name), "STARTD")
     restart(box, name)
-    box.wait_until(lambda: logged in box.log_text(host(name), "STARTD"), 60, "the startd ends")
+    box.wait_until(lambda: logged in box.log_text(host(name), "STARTD"), "the startd ends")
 
 
 @pytest.mark.semantics
@@ -307,7 +304,7 @@ def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     )
     box.reconfig(host(ACCESS))
     submit(box, GOOD, 1)
-    box.wait_until(lambda: INVALID in box.log_text(host(ACCESS), "SCHEDD"), 90, "the schedd ends")
+    box.wait_until(lambda: INVALID in box.log_text(host(ACCESS), "SCHEDD"), "the schedd ends")
 
 
 def restart(box: Box, name: str) -> None:

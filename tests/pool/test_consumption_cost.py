@@ -44,7 +44,7 @@ def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator
     known = ("IsAccountingGroup && EffectiveQuota > 0", "Name")
     with open_box(SPEC) as box:
         box.wait_until(
-            lambda: ["ample"] in rows_of(box, *known, of_any=True), 60, "quotas are worked out"
+            lambda: ["ample"] in rows_of(box, *known, of_any=True), "quotas are worked out"
         )
         yield box
 
@@ -55,9 +55,9 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
     yield Sharectl(pool, tmp_path)
     pool.remove_jobs()
     pool.wait_until(
-        lambda: weights(pool) == {BY_CORES: 10, BY_MEMORY: 4, PLAIN: 4}, 60, "slots are whole again"
+        lambda: weights(pool) == {BY_CORES: 10, BY_MEMORY: 4, PLAIN: 4}, "slots are whole again"
     )
-    pool.wait_until(lambda: not any(used(pool).values()), 60, "the accountant knows")
+    pool.wait_until(lambda: not any(used(pool).values()), "the accountant knows")
 
 
 def described(group: str, cores: int, mib: int, machine: str, count: int, *lines: str) -> str:
@@ -96,7 +96,7 @@ def settled(box: Box, jobs: int, predicted: int) -> int:
     refused at first.
     """
     queued = "JobStatus == 1 || JobStatus == 2"
-    box.wait_until(lambda: len(box.jobs(queued)) == jobs, 30, "all are queued")
+    box.wait_until(lambda: len(box.jobs(queued)) == jobs, "all are queued")
     running, since, began = 0, log_length(box), time.monotonic()
     while len(cycles(box, since)) < 2 or (running < predicted and time.monotonic() < began + 60):
         assert time.monotonic() < began + 120, f"{running} run, and still others start"
@@ -140,7 +140,7 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
     assert fall == {BY_CORES: 3 * taken[0]["cost"], BY_MEMORY: 2 * taken[1]["cost"], PLAIN: 0}
     names, total = ("ample", "ample.alice@example.org"), sum(fall.values())
     box.wait_until(
-        lambda: [used(box).get(name) for name in names] == [total] * 2, 30, f"used is {total}"
+        lambda: [used(box).get(name) for name in names] == [total] * 2, f"used is {total}"
     )
     # The rest waits, and a live look says why.
     live = sharectl.json("consumption", "cost", "--group")

@@ -149,7 +149,7 @@ def first(pool: Box) -> First:
         for name, expected in EVERY.items():
             submit(pool, name, expected.jobs)
         pool.wait_until(
-            lambda: pools.waiting(pool).total() == jobs, 60, f"the collector knows of {jobs} jobs"
+            lambda: pools.waiting(pool).total() == jobs, f"the collector knows of {jobs} jobs"
         )
     cycle = pools.first_cycle(pool, since)
     with pools.paused(pool):
@@ -158,12 +158,10 @@ def first(pool: Box) -> First:
         # matched again before the next cycle.
         pool.wait_until(
             lambda: started(pool) + refusals(pool) >= cycle.matches.total(),
-            60,
             "every match is answered",
         )
         pool.wait_until(
             lambda: sum(len(dynamic(pool, name)) for name in EVERY) == started(pool),
-            60,
             "the collector knows of every dynamic slot",
         )
         return First(cycle, {name: dynamic(pool, name) for name in EVERY})
@@ -214,7 +212,7 @@ def test_the_first_cycle_matches_what_fits_and_all_of_it_runs(
     assert (matched, first.dynamic[name]) == (len(wanted), wanted)
     every, rest = sorted(expected.dynamic), sorted(expected.weights)
     pool.wait_until(
-        lambda: (dynamic(pool, name), weights(pool, name)) == (every, rest), 90, "all of it runs"
+        lambda: (dynamic(pool, name), weights(pool, name)) == (every, rest), "all of it runs"
     )
 
 
@@ -222,5 +220,5 @@ def test_requests_are_not_rounded_by_the_startd_alone(first: First, pool: Box) -
     """With HTCondor's default the startd takes 3072 MiB where the negotiator took 3000."""
     assert (1, 3000) in first.dynamic[LEAST]
     submit(pool, UNROUNDED, EXPECTED[LEAST].jobs)
-    pool.wait_until(lambda: len(dynamic(pool, UNROUNDED)) == 5, 90, "five jobs run")
+    pool.wait_until(lambda: len(dynamic(pool, UNROUNDED)) == 5, "five jobs run")
     assert dynamic(pool, UNROUNDED) == [*[(1, 1024)] * 4, (1, 3072)]

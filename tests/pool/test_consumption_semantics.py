@@ -136,9 +136,7 @@ def seen(box: Box) -> Seen:
         passing = pools.running(box, 'AcctGroupUser == "passes"')
         return passing > LIMIT and pools.running(box) - passing >= MOST_RUNNING
 
-    box.wait_until(
-        all_run, 90, f"{MOST_RUNNING} jobs run, and more than {LIMIT} that pass the limit"
-    )
+    box.wait_until(all_run, f"{MOST_RUNNING} jobs run, and more than {LIMIT} that pass the limit")
     pools.later_cycles(box, 2)
     rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
     free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
@@ -236,8 +234,8 @@ def test_with_threads_jobs_are_asked_for_what_they_request_and_not_for_what_they
     jobs = [Jobs("threads", 1, memory_mib=5000 + number) for number in range(4)]
     with pools.submitted_together(box, {WHOLE: jobs}):
         pass
-    box.wait_until(lambda: pools.running(box) == 2, 60, "two jobs run")
+    box.wait_until(lambda: pools.running(box) == 2, "two jobs run")
     pools.later_cycles(box, 2)
     assert pools.running(box) == 2
     threads(box, 1)
-    box.wait_until(lambda: pools.running(box) == 4, 60, "all four run")
+    box.wait_until(lambda: pools.running(box) == 4, "all four run")

@@ -50,7 +50,7 @@ def full(open_box: OpenBox) -> Iterator[Box]:
 def pool(full: Box) -> Box:
     """The pool when alice holds it, and nobody else has jobs."""
     full.run(["condor_rm", "-constraint", 'AcctGroup == "cms"'], host=ACCESS, check=False)
-    full.wait_until(lambda: cores_of(full, "alice") >= POOL_CORES - 4, 120, "alice holds the pool")
+    full.wait_until(lambda: cores_of(full, "alice") >= POOL_CORES - 4, "alice holds the pool")
     return full
 
 
@@ -82,7 +82,7 @@ class Cycles:
             self.helped |= helped(record) if record else set()
             return record if record and seen(record) else {}
 
-        return self.sharectl.box.wait_until(cycle, 180, "a cycle of which it is seen")
+        return self.sharectl.box.wait_until(cycle, "a cycle of which it is seen")
 
 
 def helped(record: Record) -> set[str]:
@@ -95,12 +95,12 @@ def test_jobs_that_no_node_can_run_hold_no_cores_idle(pool: Box, tmp_path: Path)
     pool.submit(jobs("cms", JOB_CORES, 2, 600, NOWHERE))
     cycles = Cycles(pool, tmp_path)
     last = cycles.until(lambda record: not record["plan"]["multicore_pending"])
-    pool.wait_until(lambda: cores_of(pool, "cms") == 2 * JOB_CORES, 30, "what a node can run runs")
+    pool.wait_until(lambda: cores_of(pool, "cms") == 2 * JOB_CORES, "what a node can run runs")
     assert "cms" in cycles.helped
     assert any("no node could run them" in warning for warning in last["warnings"])
     assert "cms" not in helped(cycles.until(lambda _: True))
     pool.wait_until(
-        lambda: cores_of(pool, "alice") >= POOL_CORES - 2 * JOB_CORES - 1, 60, "alice has the rest"
+        lambda: cores_of(pool, "alice") >= POOL_CORES - 2 * JOB_CORES - 1, "alice has the rest"
     )
     # The control: by what is pending alone, cores would be kept for them.
     cycles.configuration["pool"]["demand"] = "pending"
@@ -119,6 +119,6 @@ def test_cores_for_a_group_at_its_quota_are_given_back(pool: Box, tmp_path: Path
     left_alone = json.loads(status.stdout)["blocks"]["left_alone"]
     assert {(row["group"], row["cores"]) for row in left_alone} == {("cms", JOB_CORES)}
     pool.wait_until(
-        lambda: cores_of(pool, "alice") >= POOL_CORES - JOB_CORES - 1, 60, "alice has the rest"
+        lambda: cores_of(pool, "alice") >= POOL_CORES - JOB_CORES - 1, "alice has the rest"
     )
     assert cores_of(pool, "cms") <= JOB_CORES

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.waiting import HANG_SECONDS
 from tests.pool.deployed import jobs, list_idle_jobs_again, snippet
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
@@ -90,7 +91,7 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     """Environment with the pool, a configuration and a ledger of two cycles."""
     folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
     pool.submit(jobs("cms", 1, 3, 1), ACCESS)
-    pool.wait_until(lambda: pool.complete() and not pool.jobs(), 120, "jobs have ended")
+    pool.wait_until(lambda: pool.complete() and not pool.jobs(), "jobs have ended")
     pool.submit(jobs("alice", 1, 12, 600), ACCESS)
     waiting = pool.submit(jobs("cms", 8, 4, 600), ACCESS)
 
@@ -98,7 +99,7 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         list_idle_jobs_again(pool, ACCESS)
         return len(pool.jobs("JobStatus == 2")) >= 12
 
-    pool.wait_until(run, 240, "jobs run")
+    pool.wait_until(run, "jobs run")
     sharectl = Sharectl(pool, state)
     site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}
     for _ in range(2):
@@ -160,7 +161,7 @@ def test_a_command_of_the_pages_runs(text: str, pool: Box, shell: dict[str, str]
         env=shell,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
     allowed = {0} | FAILURES.get(verb, set())

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from poolbox.waiting import wait_for
-from tests.pool.booted import COMMAND_SECONDS, NAMES, Machine, booted
+from poolbox.waiting import HANG_SECONDS, wait_for
+from tests.pool.booted import NAMES, Machine, booted
 from tests.pool.built_packages import Packages
 from tests.pool.documents import blocks, commands
 
@@ -73,8 +73,8 @@ def wait(machine: Machine, command: str, text: str) -> None:
     """Wait until a command prints the text."""
     wait_for(
         lambda: text in machine.run("sh", "-c", command, check=False).stdout,
-        COMMAND_SECONDS,
         f"{command}: {text}",
+        HANG_SECONDS,
     )
 
 
@@ -128,7 +128,7 @@ def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine)
 
     printed = follow(machine, STARTED, "6. Steer")
     assert "recommended" not in printed["sharectl check config"]
-    wait_for(lambda: acting(machine) == 1, COMMAND_SECONDS, "the node acts on its target")
+    wait_for(lambda: acting(machine) == 1, "the node acts on its target")
     machine.run("sharectl", "status")
 
     printed = follow(machine, MONITORING, "Switch it on")
@@ -138,7 +138,7 @@ def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine)
         assert re.match("SHARECTL (OK|WARNING) - ", printed[PLUGIN.format(plugin)])
 
     follow(machine, STARTED, "Leave")
-    wait_for(lambda: acting(machine) == 0, COMMAND_SECONDS, "the node has no target")
+    wait_for(lambda: acting(machine) == 0, "the node has no target")
     follow(machine, PACKAGES, "Remove")
     assert start_of(machine) == site
     assert "sharectl" not in machine.run("systemctl", "list-timers", "--all", "--no-pager").stdout

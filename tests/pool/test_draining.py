@@ -70,14 +70,13 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     filled = submit(box, "alice", 1, CORES)
     plain = submit(box, "lhcb", 1, CORES, PLAIN)
     box.wait_until(
-        lambda: running(box, filled) == running(box, plain) == CORES, 60, "both nodes are full"
+        lambda: running(box, filled) == running(box, plain) == CORES, "both nodes are full"
     )
     hold_back(box, CAP, NODE)
 
     box.run(["condor_drain", "-graceful", NODE])
     box.wait_until(
         lambda: drains_by_our_clauses(box, NODE),
-        30,
         "the node drains, by the site's expression and ours",
     )
     assert running(box, filled) == CORES, "a graceful drain waits for the jobs"
@@ -85,18 +84,18 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     box.run(["condor_rm", str(filled), "-constraint", "ProcId < 10"], host=ACCESS)
     helped = submit(box, "cms", MULTICORE, 1)
     box.wait_until(
-        lambda: held(box, "cms") == MULTICORE, 60, "the helped group gets in while the node drains"
+        lambda: held(box, "cms") == MULTICORE, "the helped group gets in while the node drains"
     )
     assert held(box, "lhcb") == 0, "a third group does not"
 
     box.run(["condor_drain", "-cancel", NODE])
     box.wait_until(
-        lambda: partitionable(box, NODE).get("Draining") is not True, 30, "it drains no more"
+        lambda: partitionable(box, NODE).get("Draining") is not True, "it drains no more"
     )
     submit(box, "alice", 1, 20)
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId >= 11"], host=ACCESS)
     box.wait_until(
-        lambda: held(box, "alice") == CAP, 60, "the held-back group fills its cap, and no more"
+        lambda: held(box, "alice") == CAP, "the held-back group fills its cap, and no more"
     )
     assert running(box, helped) == 1, "no job was stopped by any of this"
     assert held(box, "lhcb") == 0
@@ -105,20 +104,17 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     publish(box)
     box.wait_until(
         lambda: held(box, "alice") + held(box, "lhcb") == CORES - MULTICORE,
-        60,
         "without a target jobs flow",
     )
 
 
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
     filled = submit(box, "alice", 1, CORES, DEFRAGGED)
-    box.wait_until(lambda: running(box, filled) == CORES, 60, "the node is full")
+    box.wait_until(lambda: running(box, filled) == CORES, "the node is full")
     hold_back(box, CAP, DEFRAGGED)
     box.write_config(box.spec.central_point, DEFRAG)
     box.reconfig(box.spec.central_point)
-    box.wait_until(
-        lambda: drains_by_our_clauses(box, DEFRAGGED), 60, "condor_defrag drains the node"
-    )
+    box.wait_until(lambda: drains_by_our_clauses(box, DEFRAGGED), "condor_defrag drains the node")
 
     for group in ("alice", "lhcb"):
         submit(box, group, 1, 20, DEFRAGGED)
@@ -131,7 +127,6 @@ def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None
             partitionable(box, DEFRAGGED).get("Draining") is not True
             and partitionable(box, DEFRAGGED)["Cpus"] > MULTICORE
         ),
-        60,
         "condor_defrag sees the free cores and cancels",
     )
     looks = []
@@ -141,5 +136,5 @@ def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None
         return held(box, "cms", DEFRAGGED) == MULTICORE
 
     submit(box, "cms", MULTICORE, 1, DEFRAGGED)
-    box.wait_until(helped, 60, "the multicore job gets the cores that were made for it")
+    box.wait_until(helped, "the multicore job gets the cores that were made for it")
     assert set(looks) == {(CORES - MULTICORE - 1, 0)}, "no single-core job took one in between"

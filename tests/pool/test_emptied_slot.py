@@ -53,11 +53,11 @@ def box(open_box: OpenBox) -> Iterator[Box]:
             box.submit(jobs("lhcb", 8, 1, 900, "request_gpus = 2", CAPABILITY, here))
         full = ["0"] * len(nodes)
         box.wait_until(
-            lambda: says(box, "t1_McRoomValue") == full, 60, "startds have seen jobs take all cores"
+            lambda: says(box, "t1_McRoomValue") == full, "startds have seen jobs take all cores"
         )
         publish(box, *(f"{node} lhcb 0 cms 8" for node in nodes))
         acting = ["true"] * len(nodes)
-        box.wait_until(lambda: says(box, "t1_TargetActive") == acting, 60, "targets are there")
+        box.wait_until(lambda: says(box, "t1_TargetActive") == acting, "targets are there")
         yield box
 
 

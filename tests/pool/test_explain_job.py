@@ -81,7 +81,7 @@ def waiting(open_box: OpenBox) -> Iterator[Waiting]:
 
 
 def until(box: Box, constraint: str, event: str) -> None:
-    box.wait_until(lambda: box.jobs(constraint), 60, event)
+    box.wait_until(lambda: box.jobs(constraint), event)
 
 
 def grace(box: Box) -> None:
@@ -90,7 +90,7 @@ def grace(box: Box) -> None:
     def says(node: str, name: str, value: str, event: str) -> None:
         constraint = f'PartitionableSlot && Machine == "{node}"'
         look = ["condor_status", "-constraint", constraint, "-af", name]
-        box.wait_until(lambda: box.run(look).stdout.strip() == value, 60, event)
+        box.wait_until(lambda: box.run(look).stdout.strip() == value, event)
 
     multicore = box.submit(job("atlas", 8, on(FRESH)), ACCESS)
     until(box, f"ClusterId == {multicore} && JobStatus == 2", "a multicore job runs")

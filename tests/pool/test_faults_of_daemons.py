@@ -153,7 +153,7 @@ def pool(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         sharectl = Sharectl(box, tmp_path_factory.mktemp("sharectl"))
         flow = Flow(box, sharectl, Jobs(box), Watch(box, STEERED))
         flow.supply("alice")
-        box.wait_until(flow.filled, 90, "alice fills the steered nodes")
+        box.wait_until(flow.filled, "alice fills the steered nodes")
         for group in ("atlas", "cms"):
             flow.supply(group)
         with repeating(flow.cycle, CYCLE_SECONDS), repeating(flow.watch.look, LOOK_SECONDS):
@@ -164,8 +164,8 @@ def pool(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def flow(pool: Flow) -> Flow:
     """Jobs of all kinds flow, nodes are under targets, and the last cycle was complete."""
     since, wait = time.time(), pool.box.wait_until
-    wait(lambda: pool.watch.acting() and pool.flows(since - 10), 120, "jobs flow under targets")
-    wait(lambda: pool.cycles[-1].exit_code == 0, 30, "a cycle is complete")
+    wait(lambda: pool.watch.acting() and pool.flows(since - 10), "jobs flow under targets")
+    wait(lambda: pool.cycles[-1].exit_code == 0, "a cycle is complete")
     return pool
 
 
@@ -179,11 +179,11 @@ def recovered(flow: Flow, since: float, node: str = "") -> None:
     it is empty.
     """
     wait = flow.box.wait_until
-    (cycle,) = wait(lambda: flow.since(since, 0)[:1], 60, "a cycle is complete")
+    (cycle,) = wait(lambda: flow.since(since, 0)[:1], "a cycle is complete")
     renewed = sequence(cycle.after)
     assert renewed > sequence(cycle.before)
-    wait(lambda: taken_up(flow, renewed, node), 90, "nodes act on what was published since")
-    wait(lambda: flow.flows(since), 120, "jobs of all groups start, from all access points")
+    wait(lambda: taken_up(flow, renewed, node), "nodes act on what was published since")
+    wait(lambda: flow.flows(since), "jobs of all groups start, from all access points")
     assert flow.lost() == []
     assert flow.watch.outlived() == []
     print(f"recovered {time.time() - since:.0f} s after the fault")
@@ -226,7 +226,7 @@ def test_startd_restarted_with_a_target(flow: Flow) -> None:
         look = flow.watch.last().get(node)
         return bool(look and look.at > at + 1 and look.active and look.reason == "ok")
 
-    flow.box.wait_until(has_target, 60, "the new startd has the target")
+    flow.box.wait_until(has_target, "the new startd has the target")
     recovered(flow, at, node)
     assert flow.since(at, 75) == []
 
@@ -236,18 +236,18 @@ def test_startd_restarted_with_a_target(flow: Flow) -> None:
         return set() if () in fates else {fate[0] for fate in fates} - {TERMINATED}
 
     # HTCondor's own way, on a node without sharectl, is the measure of what becomes of the jobs.
-    flow.box.wait_until(lambda: first_events(node) and first_events(FREE), 120, "their logs tell")
+    flow.box.wait_until(lambda: first_events(node) and first_events(FREE), "their logs tell")
     assert first_events(node) == first_events(FREE) == {DISCONNECTED}
 
 
 def test_execute_point_down_with_a_target(flow: Flow) -> None:
     # With the job of cms on it: what is left of that in the collector must not keep the next one
     # waiting for long.
-    node = flow.box.wait_until(lambda: helped_on(flow), 60, "a job of cms runs under a target")
+    node = flow.box.wait_until(lambda: helped_on(flow), "a job of cms runs under a target")
     at = time.time()
     killed(family_of(flow.box, node))
     flow.interrupted += [(moment, node, "") for moment in (at, time.time())]
-    flow.box.wait_until(lambda: len(flow.since(at)) >= 2, 30, "two cycles meanwhile")
+    flow.box.wait_until(lambda: len(flow.since(at)) >= 2, "two cycles meanwhile")
     assert node not in flow.watch.last()
     assert flow.since(at, 75) == [], "its ad is still there"
     flow.box.start_host(node)
@@ -284,17 +284,17 @@ def test_collector_killed_and_restarted(flow: Flow) -> None:
 
 def targets_stand(flow: Flow, began: float) -> None:
     """Wait until a cycle misses a daemon; what was published before stands."""
-    flow.box.wait_until(lambda: flow.since(began, 75), 60, "a cycle misses the daemon")
-    flow.box.wait_until(flow.watch.acting, 10, "what was published stands")
+    flow.box.wait_until(lambda: flow.since(began, 75), "a cycle misses the daemon")
+    flow.box.wait_until(flow.watch.acting, "what was published stands")
 
 
 def test_negotiator_down(flow: Flow) -> None:
     began = time.time()
     with dead(flow.box, CENTRAL, "NEGOTIATOR"):
-        flow.box.wait_until(lambda: len(flow.since(began)) >= 2, 30, "two cycles meanwhile")
+        flow.box.wait_until(lambda: len(flow.since(began)) >= 2, "two cycles meanwhile")
         assert flow.since(began, 75) == [], "a cycle asks no negotiator"
         renewed = sequence(flow.cycles[-1].after)
-        flow.box.wait_until(lambda: taken_up(flow, renewed, ""), 30, "targets are renewed")
+        flow.box.wait_until(lambda: taken_up(flow, renewed, ""), "targets are renewed")
     recovered(flow, time.time())
 
 
@@ -310,7 +310,7 @@ def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
     with dead(flow.box, SECOND, "SCHEDD"):
         # What its shadows still begin.
         flow.interrupted.append((time.time() + 10, "", SECOND))
-        flow.box.wait_until(lambda: flow.since(began, 75), 30, "a cycle misses the schedd")
+        flow.box.wait_until(lambda: flow.since(began, 75), "a cycle misses the schedd")
         until = text.parse_text(flow.since(began, 75)[0].after, "published").valid_until or 0
         assert began < until <= began + VALIDITY_SECONDS
         where = " || ".join(f'TARGET.Machine == "{node}"' for node in steered)
@@ -324,11 +324,11 @@ def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
             )
 
         flow.box.wait_until(
-            starts, VALIDITY_SECONDS + 2 * SLACK_SECONDS, "jobs start where the target has run out"
+            starts, "jobs start where the target has run out", VALIDITY_SECONDS + 2 * SLACK_SECONDS
         )
         print(f"a job that the targets kept out began {starts()[0] - until:+.1f} s after their end")
         assert until - 1 <= starts()[0] <= until + SLACK_SECONDS
-        flow.box.wait_until(lambda: not flow.watch.acting(), 10, "the nodes say so")
+        flow.box.wait_until(lambda: not flow.watch.acting(), "the nodes say so")
         assert_changed_nothing(flow.since(began, 75), f"schedd {SECOND}")
     recovered(flow, time.time())
 
@@ -354,5 +354,5 @@ def test_jobs_that_lost_their_node_have_begun_again(flow: Flow) -> None:
         fates = [fate for row in flow.interrupted for fate in flow.jobs.fates(*row).values()]
         return [fate for fate in fates if not decided & {*fate[-1:]}]
 
-    flow.box.wait_until(lambda: not undecided(), 60, "it is decided what becomes of them")
+    flow.box.wait_until(lambda: not undecided(), "it is decided what becomes of them")
     assert flow.lost() == []

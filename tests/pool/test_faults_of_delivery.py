@@ -251,16 +251,14 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     told.after_grace = after_grace(box)
     supply(told.jobs, 250, 450, f'TARGET.Machine != "{host(STEADY)}"', len(NODES))
     publish(90)
-    box.wait_until(lambda: in_force_everywhere(told, *CLOCKS), 60, "every node has its target")
+    box.wait_until(lambda: in_force_everywhere(told, *CLOCKS), "every node has its target")
 
     # The new key: in the right order on the one node, and not yet on the other.
     write_keys(keys[ROTATED], old + new)
     write_keys(central_keys, new + old)
     told.broken_at = time.time()
     told.until, _ = publish(VALIDITY_SECONDS)
-    box.wait_until(
-        lambda: told.watch.reason(host(WRONG_ORDER)) == "bad-signature", 30, "it is refused"
-    )
+    box.wait_until(lambda: told.watch.reason(host(WRONG_ORDER)) == "bad-signature", "it is refused")
     for node, (fault, _reason) in FILES.items():
         fault(files[node])
     servers.go()
@@ -276,7 +274,6 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     _, told.output = publish(90, expect=74)
     box.wait_until(
         lambda: {told.watch.reason(host(node)) for node in MENDED} == {"ok"},
-        60,
         "the next publication has mended all files but the directory",
     )
     files[DIRECTORY].rmdir()
@@ -286,7 +283,7 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
         clocks.restart(box, name)
     told.mended_at = time.time()
     publish(120)
-    box.wait_until(lambda: in_force_everywhere(told), 60, "every node has its target again")
+    box.wait_until(lambda: in_force_everywhere(told), "every node has its target again")
     for path in (*keys.values(), central_keys):
         write_keys(path, new)
     publish(120)
@@ -302,7 +299,6 @@ def supply(jobs: Jobs, large: int, small: int, requirements: str, nodes: int = 0
     log = jobs.submit(HELPED, MULTICORE, large, 12, where)
     jobs.box.wait_until(
         lambda: len({event.host for event in event_log.events(log, EXECUTE)}) >= nodes,
-        60,
         "a large job runs on every node",
     )
     if small:
@@ -314,14 +310,14 @@ def after_grace(box: Box) -> dict[str, float]:
     jobs, there = Jobs(box), " || ".join(f'TARGET.Machine == "{host(node)}"' for node in CLOCKS)
     supply(jobs, len(CLOCKS), 0, there, len(CLOCKS))
     latched = "t1_McRoomValue =?= 1 && t1_McRoomTime > t1_WatchedTime"
-    box.wait_until(lambda: known(box, CLOCKS, latched), 60, "blocks are free")
+    box.wait_until(lambda: known(box, CLOCKS, latched), "blocks are free")
     began = time.time()
     jobs.submit(HELD_BACK, 1, len(CLOCKS) * CORES, 4, f"requirements = {there}")
 
     def seconds() -> dict[str, float]:
         return {node: first(jobs, node, HELD_BACK, 0) - began for node in CLOCKS}
 
-    box.wait_until(lambda: max(seconds().values()) < float("inf"), 60, "small jobs start")
+    box.wait_until(lambda: max(seconds().values()) < float("inf"), "small jobs start")
     return seconds()
 
 
@@ -394,7 +390,7 @@ def steady(box: Box) -> Jobs:
     jobs, only_here = Jobs(box), f'TARGET.Machine == "{host(STEADY)}"'
     jobs.submit(HELD_BACK, 1, CORES, 3600, f"requirements = {only_here}")
     running = f'JobStatus == 2 && regexp("{STEADY}", RemoteHost)'
-    box.wait_until(lambda: len(box.jobs(running)) == CORES, 60, "the node is full but for a core")
+    box.wait_until(lambda: len(box.jobs(running)) == CORES, "the node is full but for a core")
     supply(jobs, 2, 60, only_here)
     return jobs
 
@@ -420,7 +416,7 @@ def has_target(box: Box, command: Sharectl, ways: dict[str, Any]) -> None:
     def seen() -> bool:
         return "targets=1" in command.run("cycle", expect=None, **ways).stdout
 
-    box.wait_until(seen, 40, "a cycle has a target")
+    box.wait_until(seen, "a cycle has a target")
 
 
 def sequence_of(file: Path) -> int:
@@ -445,10 +441,10 @@ def test_without_room_what_stands_stands_or_runs_out(
         has_target(box, command, ways)
         # Several cycles within a second are ahead of the clock, by which the next plan is numbered.
         sequence = sequence_of(servers.elsewhere)
-        box.wait_until(lambda: time.time() > sequence + 1, 40, "the next plan is a newer one")
+        box.wait_until(lambda: time.time() > sequence + 1, "the next plan is a newer one")
         plan = plan_for([STEADY], 30, 0)
         command.publish(plan, **ways)
-        box.wait_until(lambda: acts(watch), 25, "the node has its target")
+        box.wait_until(lambda: acts(watch), "the node has its target")
         stood, lines = servers.elsewhere.read_bytes(), kept_lines(disk)
         codes, flows = [], 0.0
         # The ledger's log takes hundreds of pages where all that was there before it takes tens.
@@ -470,7 +466,7 @@ def test_without_room_what_stands_stands_or_runs_out(
         assert len(codes) > 1
         assert codes == [74] * (len(codes) - 1) + [0]
         assert plan.valid_until - 1 <= flows <= plan.valid_until + SLACK_SECONDS
-        box.wait_until(lambda: acts(watch), 40, "the node has a target again")
+        box.wait_until(lambda: acts(watch), "the node has a target again")
         assert not cycles_that_die.leftovers(disk)
     assert not watch.outlived()
     assert not steady.lost()
@@ -512,7 +508,7 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
     deaths = [("advertise", number) for number in range(3)]
     deaths += [("step", number) for number in range(0, MOST_STEPS, 2)]
     killed, watch = 0, Watch(box)
-    box.wait_until(lambda: acts(watch), 40, "the node has its target")
+    box.wait_until(lambda: acts(watch), "the node has its target")
     watch.looks.clear()
     with repeating(watch.look, LOOK_SECONDS), cycles_that_die.driver(box) as cycle:
         for kind, number in deaths:

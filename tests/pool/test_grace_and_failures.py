@@ -103,18 +103,17 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
     box: Box,
 ) -> None:
     submit(box, BESIDE_OTHERS, "others", 1, count=CORES)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == CORES, 60, "jobs of one core run")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == CORES, "jobs of one core run")
     for node in NODES:
         submit(box, node, "multicore", CORES, "until told")
     full = CORES + len(NODES)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == full, 120, "every node is full")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == full, "every node is full")
     soon = time.time() + SOON_SECONDS
     for node, (_actuation, _more, pending, seconds) in NODES.items():
         publish(box, node, int(time.time()) + seconds, pending=pending)
     free = [node for node in NODES if NODES[node][2] == "0"]
     box.wait_until(
         lambda: known(box, free, "t1_MulticorePending =?= False && t1_MulticorePendingUntil > 0"),
-        60,
         "the nodes know that no multicore job waits",
     )
     becomes(SILENT)(box, "wn-005")
@@ -126,9 +125,9 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
     def ended(node: str) -> list[float]:
         return event_log.times(log_of(box, node, "multicore"), TERMINATED)
 
-    box.wait_until(lambda: len([*filter(ended, NODES)]) == len(NODES), 60, "multicore jobs end")
+    box.wait_until(lambda: len([*filter(ended, NODES)]) == len(NODES), "multicore jobs end")
     box.wait_until(
-        lambda: all_started(box, NODES, "single"), 3 * GRACE_SECONDS + 30, "single-core jobs start"
+        lambda: all_started(box, NODES, "single"), "single-core jobs start", 3 * GRACE_SECONDS + 30
     )
     waited = {node: round(started(box, node, "single") - ended(node)[0], 1) for node in NODES}
     print(f"seconds from the end of the multicore job to the first single-core job: {waited}")
@@ -179,10 +178,10 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
     # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
     # refused here (docs/method.md).
     no_file = 't1_JobCtlReason == "no-file" && MC_GRACE =?= False'
-    box.wait_until(lambda: known(box, FAILURES, no_file), 60, "no file, and no grace")
+    box.wait_until(lambda: known(box, FAILURES, no_file), "no file, and no grace")
     for node in FAILURES:
         submit(box, node, "first", 1)
-    box.wait_until(lambda: all_started(box, FAILURES, "first"), 120, "a job gets in on every node")
+    box.wait_until(lambda: all_started(box, FAILURES, "first"), "a job gets in on every node")
 
     until = int(time.time()) + TARGET_SECONDS
     for node in FAILURES:
@@ -190,8 +189,8 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
         publish(box, node, end, f"{HELD_BACK} 0 {HELPED} {CORES}")
     box.wait_until(
         lambda: known(box, FAILURES, f"t1_TargetUntil >= {until} && t1_TargetActive"),
-        TARGET_SECONDS,
         "all targets",
+        TARGET_SECONDS,
     )
     for node in FAILURES:
         submit(box, node, "held", 1)
@@ -201,7 +200,7 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
     assert broken_at < until - 10, "too slow a machine to tell an early end from an end on time"
 
     seconds = TARGET_SECONDS + 2 * SLACK_SECONDS
-    box.wait_until(lambda: all_started(box, FAILURES, "held"), seconds, "jobs flow again")
+    box.wait_until(lambda: all_started(box, FAILURES, "held"), "jobs flow again", seconds)
     for node, (_fault, reason) in FAILURES.items():
         start = started(box, node, "held")
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
@@ -211,6 +210,5 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
     for node, (_fault, reason) in FAILURES.items():
         box.wait_until(
             lambda node=node, reason=reason: known(box, [node], f't1_JobCtlReason == "{reason}"'),  # type: ignore[misc]
-            60,
             f"{node} publishes {reason}",
         )

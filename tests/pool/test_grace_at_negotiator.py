@@ -35,13 +35,13 @@ def test_no_job_is_matched_in_grace_while_no_plan_knows_whether_jobs_wait(box: B
     def knows() -> bool:
         return bool(partitionable(box, NODE).get("t1_MulticorePendingUntil") == until)
 
-    box.wait_until(knows, 120, "the node has read it")
+    box.wait_until(knows, "the node has read it")
     box.submit(jobs("alice", 1, CORES, 15))
-    box.wait_until(lambda: partitionable(box, NODE)["Cpus"] == 0, 120, "its cores are taken")
+    box.wait_until(lambda: partitionable(box, NODE)["Cpus"] == 0, "its cores are taken")
     box.submit(jobs("lhcb", 1, 3, 600))
-    box.wait_until(lambda: partitionable(box, NODE)["Cpus"] == CORES, 120, "its cores are free")
+    box.wait_until(lambda: partitionable(box, NODE)["Cpus"] == CORES, "its cores are free")
     before, refused = cycles(box), refusals(box, NODE)
     assert partitionable(box, NODE)["t1_GraceAdmits"] is not True
-    box.wait_until(lambda: cycles(box) >= before + CYCLES, 120, "the negotiator has come again")
+    box.wait_until(lambda: cycles(box) >= before + CYCLES, "the negotiator has come again")
     assert refusals(box, NODE) == refused
     assert not box.jobs("JobStatus == 2"), "grace keeps single-core jobs out"

@@ -81,7 +81,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
     until_told = f"1; until test -e {leave}; do sleep 0.5; done"
     first = submit(box, HANDED_ON, 1, 1, *parallel, group="lhcb", seconds=until_told)
     box.wait_until(
-        lambda: held(box, HANDED_ON)["lhcb"] == MULTICORE, 120, "a dedicated scheduler holds claims"
+        lambda: held(box, HANDED_ON)["lhcb"] == MULTICORE, "a dedicated scheduler holds claims"
     )
     hold_back(box, CAP, *CAPPED)
     submit(box, HANDED_ON, 1, 1, *parallel, group="alice")
@@ -104,7 +104,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
         return bool(runs) and looks_since >= LOOKS and min(most[CHOSEN], most[TAKEN]) >= CAP
 
     box.wait_until(
-        watched, 240, "the caps are reached, and the claims of the parallel job could be handed on"
+        watched, "the caps are reached, and the claims of the parallel job could be handed on"
     )
     assert (most[CHOSEN], most[TAKEN]) == (CAP, CAP)
     assert most[HANDED_ON] <= CAP
@@ -113,11 +113,11 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
 def test_comments_of_the_site_break_neither_start_nor_claims(box: Box) -> None:
     """HTCondor 23.9.6 ended the startd, where the snippet followed in the same line."""
     job = submit(box, COMMENTS, 1, 1, group="lhcb")
-    box.wait_until(lambda: box.jobs(f"ClusterId == {job} && JobStatus == 2"), 90, "a job runs")
+    box.wait_until(lambda: box.jobs(f"ClusterId == {job} && JobStatus == 2"), "a job runs")
     (running,) = [slot for slot in slots(box, COMMENTS) if slot.get("DynamicSlot")]
     assert "t1_GraceAdmits" in running["Start"]
     box.reconfig(COMMENTS)
-    box.wait_until(lambda: slots(box, COMMENTS), 30, "the startd answers after condor_reconfig")
+    box.wait_until(lambda: slots(box, COMMENTS), "the startd answers after condor_reconfig")
 
 
 def test_a_job_whose_claim_was_refused_is_offered_again_in_the_next_cycles(box: Box) -> None:
@@ -128,4 +128,4 @@ def test_a_job_whose_claim_was_refused_is_offered_again_in_the_next_cycles(box: 
         return box.log_text(ACCESS, "SCHEDD").count("Request was NOT accepted for claim")
 
     before = refused()
-    box.wait_until(lambda: refused() >= before + 3, 90, "the node refuses the job again and again")
+    box.wait_until(lambda: refused() >= before + 3, "the node refuses the job again and again")

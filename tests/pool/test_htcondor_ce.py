@@ -86,7 +86,7 @@ def box(pool: Box) -> Iterator[Box]:
     yield pool
     # First those of the element: a router sends a job that is lost again.
     pool.run(["condor_rm", "-all"], host=ELEMENT, check=False)
-    pool.wait_until(lambda: not pool.jobs(access_point=ELEMENT), 60, "its queue is empty")
+    pool.wait_until(lambda: not pool.jobs(access_point=ELEMENT), "its queue is empty")
     pool.remove_jobs()
 
 
@@ -111,7 +111,7 @@ def routed(box: Box, *lines: str) -> dict[str, Any]:
     cluster = box.submit(description(*lines), ELEMENT)
     where = f'RoutedFromJobId == "{cluster}.0"'
     found = box.wait_until(
-        lambda: box.jobs(where, ATTRIBUTES, BATCH), 60, "the element has routed the job"
+        lambda: box.jobs(where, ATTRIBUTES, BATCH), "the element has routed the job"
     )
     return found[0]
 
@@ -119,7 +119,6 @@ def routed(box: Box, *lines: str) -> dict[str, Any]:
 def running(box: Box, cores: int) -> dict[str, Any]:
     (job,) = box.wait_until(
         lambda: box.jobs(f"JobStatus == 2 && RequestCpus == {cores}", ATTRIBUTES, BATCH),
-        60,
         "the routed job runs",
     )
     return job
@@ -147,7 +146,7 @@ def test_a_routed_job_counts_as_its_group_and_a_whole_node_as_its_xcount(
         by_cores: dict[str, int] = groups["cms"]["pending_by_cores"]
         return by_cores
 
-    wait_for(lambda: waiting() == {"1": 1, "8": 1}, 60, "both count")
+    wait_for(lambda: waiting() == {"1": 1, "8": 1}, "both count")
 
 
 def test_check_pool_says_that_routes_choose_the_group(box: Box, sharectl: Sharectl) -> None:
@@ -173,16 +172,15 @@ def test_a_user_whom_the_element_does_not_map_has_what_the_batch_system_maps(box
     try:
         wait_for(
             lambda: routed(box, '+AcctGroup = "lhcb"').get("AcctGroup") == "lhcb",
-            60,
             "the element has read its map, and the group is what the job says",
         )
         configure(box, BATCH, WITH_MAP)
-        wait_for(lambda: routed(box)["AcctGroup"] == "cms", 60, "the batch system has read its map")
+        wait_for(lambda: routed(box)["AcctGroup"] == "cms", "the batch system has read its map")
         allowed = routed(box, '+AcctGroup = "atlas.production"')
         assert allowed["AccountingGroup"] == "atlas.production.pool"
         refused = box.submit(description('+AcctGroup = "lhcb"'), ELEMENT)
         log = "Permission denied setting accounting_group to lhcb"
-        box.wait_until(lambda: log in box.log_text(ELEMENT, "JOB_ROUTER"), 60, "it is refused")
+        box.wait_until(lambda: log in box.log_text(ELEMENT, "JOB_ROUTER"), "it is refused")
         assert not box.jobs(f'RoutedFromJobId == "{refused}.0"', access_point=BATCH)
     finally:
         configure(box, BATCH, SNIPPET)

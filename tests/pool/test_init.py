@@ -10,10 +10,10 @@ from pathlib import Path
 import yaml
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.waiting import HANG_SECONDS
 from sharectl.config.load import parse
 from sharectl.ledger.ledger import PLACE
 from tests.pool.deployed import CHECKOUT, jobs, still
-from tests.pool.sharectl_command import DEADLINE_SECONDS
 
 ACCESS = "ap-1.example.org"
 SPEC = BoxSpec(
@@ -45,7 +45,7 @@ def sharectl(box: Box, *words: str) -> subprocess.CompletedProcess[str]:
         },
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
+        timeout=HANG_SECONDS,
         check=False,
     )
 
@@ -116,13 +116,13 @@ def test_a_pool_without_quotas(box: Box, tmp_path: Path) -> None:
     box.write_config(central, "GROUP_NAMES =\n")
     box.reconfig(central)
     asked = ["condor_config_val", "-negotiator", "GROUP_NAMES"]
-    box.wait_until(lambda: "cms" not in box.run(asked, check=False).stdout, 60, "no groups")
+    box.wait_until(lambda: "cms" not in box.run(asked, check=False).stdout, "no groups")
     try:
         printed = sharectl(box, "init", "--collector", f"127.0.0.1:{box.port}")
     finally:
         box.write_config(central, "")
         box.reconfig(central)
-        box.wait_until(lambda: "cms" in box.run(asked, check=False).stdout, 60, "groups again")
+        box.wait_until(lambda: "cms" in box.run(asked, check=False).stdout, "groups again")
     assert (printed.returncode, printed.stderr) == (0, "")
     config = parse(printed.stdout, "printed")
     # Equal parts of all nodes' power.

@@ -68,7 +68,7 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     log = box.shared_directory / "cap.log"
     publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in NODES))
     for node in NODES:
-        box.wait_until(partial(ready, box, node), 90, f"{node}: a target, no grace")
+        box.wait_until(partial(ready, box, node), f"{node}: a target, no grace")
 
     def cycles() -> int:
         negotiator = box.log_text(box.spec.central_point, "NEGOTIATOR")

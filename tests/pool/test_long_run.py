@@ -22,7 +22,7 @@ def run(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         long_run.long_run(box, tmp_path_factory.mktemp("run")) as run,
     ):
         run.go(ROUNDS)
-        box.wait_until(run.acts, 120, "nodes act on targets as before")
+        box.wait_until(run.acts, "nodes act on targets as before")
         yield run
 
 

@@ -153,13 +153,13 @@ class Steps:
                 os.kill(self.pid, signal.SIGCONT)
             return began == ended
 
-        self.box.wait_until(between, 60, "the negotiator is between two cycles")
+        self.box.wait_until(between, "the negotiator is between two cycles")
 
     def cycle(self) -> None:
         """Let it do one cycle."""
         _, before = self.cycles()
         os.kill(self.pid, signal.SIGCONT)
-        self.box.wait_until(lambda: self.cycles()[1] > before, 60, "a negotiation cycle ends")
+        self.box.wait_until(lambda: self.cycles()[1] > before, "a negotiation cycle ends")
         self.pause()
 
 
@@ -200,9 +200,7 @@ def deploy(box: Box, case: Case) -> None:
     box.reconfig(CENTRAL)
     ads = ["-any", "-constraint", "IsAccountingGroup", "-af", "Name"]
     names = {item.name for item in case.groups}
-    box.wait_until(
-        lambda: names <= {name for (name,) in words_of(box, *ads)}, 60, "it has the groups"
-    )
+    box.wait_until(lambda: names <= {name for (name,) in words_of(box, *ads)}, "it has the groups")
 
 
 @pytest.fixture
@@ -224,13 +222,12 @@ def test_groups_get_the_cores_that_the_law_tells_in_every_cycle(box: Box, case: 
         demand = ["-submitters", "-af", "WeightedIdleJobs"]
         box.wait_until(
             lambda: sum(float(row[0]) for row in words_of(box, *demand)) == weight,
-            60,
             "the collector knows all pending jobs",
         )
         before: dict[str, int] = {}
         while (law := twin.cycle()) != before:
             steps.cycle()
-            box.wait_until(partial(has, box, law), 30, f"groups have {law}")
+            box.wait_until(partial(has, box, law), f"groups have {law}")
             before = law
         assert law == case.cores
         matches = steps.matches()

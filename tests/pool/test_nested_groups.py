@@ -86,7 +86,7 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(
     lines = (f"{node.split('.')[0]} {a} {CAP} {b} {MULTICORE}" for node, (a, b) in TARGETS.items())
     publish(box, *lines)
     for node, pair in TARGETS.items():
-        box.wait_until(partial(under, box, node, *pair), 90, f"{node} has its target")
+        box.wait_until(partial(under, box, node, *pair), f"{node} has its target")
     named = [node for node in TARGETS if node != FIRST_PARTS]
     others = {
         (node, group, cores): submit(box, group, cores, 1, node, 1)
@@ -104,7 +104,7 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(
         counted.update(str(slot.get("t1_CurrentJobs")) for slot in slots(box, BY_CRON))
         return {(ended(short[node]), ended(long[node])) for node in named} == {(SHORT, LONG)}
 
-    box.wait_until(through, 240, "jobs of the groups that are named are through")
+    box.wait_until(through, "jobs of the groups that are named are through")
     most = {node: event_log.most_at_once(log)[node] for node, log in short.items()}
     made = Counter(re.findall(r"slot\d+_\d+: \tCpus: (\d+)", box.log_text(SIBLINGS, "STARTD")))
     print(f"most cores at once of the held-back groups: {most}; slots made: {dict(made)}")
@@ -132,7 +132,6 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     filled += [submit(box, "alice", 1, 1, node, 600) for node in nodes]
     box.wait_until(
         lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES,
-        120,
         "full nodes",
     )
     submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", 600)
@@ -142,7 +141,7 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
         held = {row["group"]: row["cores"] for row in rows}
         return held["alice.user"], held["alice"]
 
-    box.wait_until(lambda: cores() == (2 * CORES - 2, 2 * CORES), 60, "cores")
+    box.wait_until(lambda: cores() == (2 * CORES - 2, 2 * CORES), "cores")
     counted, listed = (
         sharectl.json("snapshot", pool={"mode": mode}, **configuration)["groups"]
         for mode in ("counted", "jobs")
@@ -168,4 +167,4 @@ def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) ->
         rows = box.run([*query, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
         return {name: float(quota) for name, quota in map(str.split, rows) if name in wanted}
 
-    box.wait_until(lambda: quotas() == pytest.approx(wanted, abs=0.01), 60, f"quotas of {wanted}")
+    box.wait_until(lambda: quotas() == pytest.approx(wanted, abs=0.01), f"quotas of {wanted}")

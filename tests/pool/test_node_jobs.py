@@ -74,7 +74,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         running.start_host(NODE)
         has_run = "t1_McGraceTime isnt undefined"
         running.wait_until(
-            lambda: len(values(running, constraint=has_run, known=True)) == 4, 60, "they have run"
+            lambda: len(values(running, constraint=has_run, known=True)) == 4, "they have run"
         )
         yield running
 
@@ -97,7 +97,7 @@ def look_again(box: Box) -> None:
     begin = int(time.time())
     box.reconfig(NODE)
     fresh = f"t1_McGraceTime >= {begin} && t1_JobCtlTime >= {begin} && SlotID == 1"
-    box.wait_until(lambda: values(box, constraint=fresh), 30, "both node jobs have run again")
+    box.wait_until(lambda: values(box, constraint=fresh), "both node jobs have run again")
 
 
 def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
@@ -106,13 +106,13 @@ def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
         box.submit(JOBS.format(group=group, cores=cores, slot=slot)) for group, cores, slot in jobs
     ]
     wanted = f"JobStatus == 2 && ClusterId >= {min(clusters)}"
-    box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), 60, f"{len(jobs)} jobs run")
+    box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), f"{len(jobs)} jobs run")
 
 
 def test_every_slot_in_the_collector_has_every_attribute(box: Box) -> None:
     run_jobs(box, ('"cms.x"', 4, 1))
     look_again(box)
-    box.wait_until(lambda: len(values(box, known=True)) == 5, 30, "the dynamic slot is known")
+    box.wait_until(lambda: len(values(box, known=True)) == 5, "the dynamic slot is known")
     for line in values(box, *(f"{name} isnt undefined" for name in PUBLISHED), known=True):
         assert line.split(" ")[1:] == ["true"] * len(PUBLISHED)
 
@@ -141,7 +141,7 @@ def test_grace_begins_and_ends_between_two_runs_in_the_slot_concerned(box: Box) 
 
     assert grace() == ["false", "false", "false", "false"]
     box.run(["condor_rm", "-constraint", "RequestCpus == 8"], host="ap-1.example.org")
-    box.wait_until(lambda: grace()[0] == "true", 20, "the cores that the job leaves are in grace")
+    box.wait_until(lambda: grace()[0] == "true", "the cores that the job leaves are in grace")
     assert grace() == ["true", "false", "false", "false"]
-    box.wait_until(lambda: grace()[0] == "false", GRACE_SECONDS + 20, "grace is over")
+    box.wait_until(lambda: grace()[0] == "false", "grace is over", GRACE_SECONDS + 20)
     assert values(box, "t1_McGraceTime", constraint=FIRST) == ran

@@ -55,7 +55,7 @@ def configure(box: Box, options: str) -> None:
     begin = int(time.time()) + 1
     box.write_config(NODE, CONFIG.format(options=options))
     box.reconfig(NODE)
-    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0")) > begin, 60, "job_ctl runs so")
+    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0")) > begin, "job_ctl runs so")
 
 
 def told(box: Box, attribute: str, *where: str) -> str:
@@ -67,7 +67,7 @@ def told(box: Box, attribute: str, *where: str) -> str:
 def shows(box: Box, value: str, attribute: str, *where: str) -> None:
     """Wait until it has that value."""
     what = f"{attribute} = {value} {where}"
-    box.wait_until(lambda: told(box, attribute, *where) == value, WAIT_SECONDS, what)
+    box.wait_until(lambda: told(box, attribute, *where) == value, what, WAIT_SECONDS)
 
 
 def advertise(box: Box, now: int, name: str = "a", cap: int = 3, **person: str) -> None:
@@ -110,5 +110,5 @@ def test_the_collector_hears_of_news_at_once(box: Box, pool_version: Version) ->
     shows(box, "{ 2,8 }", "t1_Targetcores", *BY_COLLECTOR)
     updated = told(box, "LastHeardFrom", *BY_COLLECTOR)
     again = int(told(box, "t1_JobCtlTime")) + 2 * PERIOD_SECONDS
-    box.wait_until(lambda: int(told(box, "t1_JobCtlTime")) >= again, WAIT_SECONDS, "another look")
+    box.wait_until(lambda: int(told(box, "t1_JobCtlTime")) >= again, "another look", WAIT_SECONDS)
     assert told(box, "LastHeardFrom", *BY_COLLECTOR) == updated, "nothing is new, but it was told"

@@ -29,7 +29,6 @@ TARGET = [8, MULTICORE]
 NO_TARGET = [0, 0]
 PERIOD_SECONDS = 3
 """Period of job_ctl."""
-DEADLINE_SECONDS = 90
 PAUSE_SECONDS = 1.0
 """Between two cycles: several while job_ctl runs once."""
 
@@ -75,9 +74,7 @@ def cores_of_target(pool: Box) -> list[int]:
 
 
 def becomes(pool: Box, cores: list[int]) -> None:
-    pool.wait_until(
-        lambda: cores_of_target(pool) == cores, DEADLINE_SECONDS, f"the node publishes {cores}"
-    )
+    pool.wait_until(lambda: cores_of_target(pool) == cores, f"the node publishes {cores}")
 
 
 def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
@@ -113,9 +110,7 @@ def test_after_a_cycle_each_answer_agrees_with_the_pool(pool: Box, sharectl: Sha
     def says() -> Any:
         return sharectl.json("explain", "node", NODE, **how)["says"]
 
-    pool.wait_until(
-        lambda: says()["obeyed_sequence"] == sequence, 60, "the node acts on its target"
-    )
+    pool.wait_until(lambda: says()["obeyed_sequence"] == sequence, "the node acts on its target")
     for words, number in ((("wn-002",), 1), (("wn-002", "--live"), None)):
         node = sharectl.json("explain", "node", *words, **how)
         assert (node["cycle"], node["reason"]["code"]) == (number, "uncontrolled")
@@ -216,7 +211,7 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
     nowhere = {**parts, "pool": {"collector": "127.0.0.1:1"}, "lock_wait_seconds": 1}
     holder = subprocess.Popen(["flock", "-F", str(sharectl.folder / "lock"), "sleep", "60"])
     try:
-        pool.wait_until(lambda: is_locked(sharectl.folder / "lock"), 10, "somebody has the lock")
+        pool.wait_until(lambda: is_locked(sharectl.folder / "lock"), "somebody has the lock")
         refused = sharectl.run("disable", "--reason", "it hangs", expect=75, **nowhere)
         assert "another cycle holds the lock" in refused.stderr
         becomes(pool, NO_TARGET)
@@ -237,10 +232,10 @@ def test_a_restarted_collector_is_not_taken_for_the_pool_while_observing(
     try:
         old = pool.daemon_pid(CENTRAL, "COLLECTOR")
         os.kill(old, signal.SIGKILL)
-        pool.wait_until(lambda: old not in pids(pool), 60, "the collector is dead")
+        pool.wait_until(lambda: old not in pids(pool), "the collector is dead")
         asked = ["condor_status", "-any", "-af", "MyType"]
         known = lambda: {"Machine", "Scheduler"} <= set(pool.run(asked).stdout.split())  # noqa: E731
-        pool.wait_until(known, DEADLINE_SECONDS, "a new collector knows a node and the schedd")
+        pool.wait_until(known, "a new collector knows a node and the schedd")
         done = sharectl.run("cycle", expect=75, **observed)
         assert "knows 1 of 2 execute points" in done.stderr
         assert not sharectl.json("explain", "cycle", "latest", **observed)["complete"]

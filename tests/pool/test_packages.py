@@ -18,6 +18,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.root import packaged_root
 from poolbox.root_copy import root_copy, run_as_root
 from poolbox.spec import SUITES
+from poolbox.waiting import HANG_SECONDS
 from sharectl import __version__
 from tests.pool.built_packages import Packages, build
 from tests.pool.conftest import OpenBox
@@ -56,7 +57,11 @@ def documented(heading: str) -> list[str]:
 
 def output_of(*argv: object) -> str:
     done = subprocess.run(
-        [str(word) for word in argv], capture_output=True, text=True, check=False, timeout=300
+        [str(word) for word in argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
     assert not done.returncode, f"{argv}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -271,13 +276,13 @@ def test_installed_turned_on_seen_at_work_and_removed(
             assert (root / "etc/sharectl/sharectl.yaml").read_text() == CONFIGURATION
 
             machine.turn_on(box, [removal[0]], CENTRAL)
-            box.wait_until(lambda: not status(box)["nodes"]["with_target"], 60, "no target is left")
+            box.wait_until(lambda: not status(box)["nodes"]["with_target"], "no target is left")
             for command in removal:
                 if command.startswith("apt "):
                     machine.as_root(command)
             assert not link.is_symlink()
             machine.turn_on(box, ["condor_reconfig"], NODE)
-            box.wait_until(lambda: published(box) == set(), 60, "nothing of sharectl is published")
+            box.wait_until(lambda: published(box) == set(), "nothing of sharectl is published")
             assert start_of(box) == site
             machine.turn_on(box, removal[2:], NODE)
             assert start_of(box) == site
@@ -295,22 +300,22 @@ def see_the_loop(box: Box) -> None:
     """A cycle helps jobs that would wait for ever, and the node acts on its target."""
     box.submit(jobs("alice", 1, 400, SHORT_SECONDS), ACCESS)
     box.submit(jobs("cms", 8, 2, 600), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 16, 120, "the node is full")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 16, "the node is full")
 
     def planned() -> bool:
         box.run(["sharectl", "cycle"], host=CENTRAL)
         plan = status(box)["last_cycle"]["plan"]
         return [target["node"] for target in plan["targets"]] == [NODE.partition(".")[0]]
 
-    box.wait_until(planned, 60, "the node gets a target")
+    box.wait_until(planned, "the node gets a target")
 
     def acts() -> bool:
         return bool(status(box)["nodes"]["with_target"])
 
-    box.wait_until(acts, 90, "the node acts on its target")
+    box.wait_until(acts, "the node acts on its target")
 
     def helped() -> bool:
         list_idle_jobs_again(box, ACCESS)
         return bool(box.jobs('JobStatus == 2 && AccountingGroup == "cms.bob"'))
 
-    box.wait_until(helped, 180, "a multicore job runs")
+    box.wait_until(helped, "a multicore job runs")

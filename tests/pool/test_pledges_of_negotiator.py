@@ -69,7 +69,7 @@ def test_pledges_are_the_quotas_that_the_negotiator_has(pool: Box, sharectl: Sha
         rows = pool.run([*ads, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
         return {name: float(quota) for name, quota in map(str.split, rows) if name != "<none>"}
 
-    pool.wait_until(lambda: "alice.prod" in quotas(), 60, "the negotiator has its quotas")
+    pool.wait_until(lambda: "alice.prod" in quotas(), "the negotiator has its quotas")
     effective = quotas()
     for group in ("cms", "alice.prod", "alice.user"):
         assert effective[group] == pytest.approx(HS06[group] / 25)

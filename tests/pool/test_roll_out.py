@@ -40,7 +40,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
         box.directory.chmod(0o755)
         box.submit(jobs("atlas", 1, CORES * len(NODES), 3600), ACCESS)
         box.wait_until(
-            lambda: len(box.jobs("JobStatus == 2")) == CORES * len(NODES), 90, "all cores are held"
+            lambda: len(box.jobs("JobStatus == 2")) == CORES * len(NODES), "all cores are held"
         )
         box.submit(jobs("cms", 8, 20, 3600), ACCESS)
         yield box
@@ -59,7 +59,7 @@ def install(box: Box, names: Iterable[str], **knobs: object) -> None:
         out = box.run(["condor_status", "-constraint", wanted, "-af", "Machine"]).stdout
         return {*hosts} <= {*out.split()}
 
-    box.wait_until(seen, 90, f"job_ctl ran on {hosts}")
+    box.wait_until(seen, f"job_ctl ran on {hosts}")
 
 
 def stage(sharectl: Sharectl, **configuration: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_each_stage_is_in_order_and_targets_go_where_they_act(pool: Box) -> None
     assert chosen < before
     install(pool, [node], job_ctl_stale_seconds=4, job_ctl_period_seconds=600)
     pool.wait_until(
-        lambda: reason(sharectl, node, **half) == "stale", 60, "job_ctl is late on a chosen node"
+        lambda: reason(sharectl, node, **half) == "stale", "job_ctl is late on a chosen node"
     )
     assert controlled(sharectl, **half) == before, "the choice does not shift"
     (other,) = before - chosen
@@ -132,7 +132,7 @@ def test_each_stage_is_in_order_and_targets_go_where_they_act(pool: Box) -> None
     pool.write_config(host, snippet("START = True"))
     pool.reconfig(host)
     pool.wait_until(
-        lambda: reason(sharectl, other, **half) == "no-snippet", 60, "START lost the clauses"
+        lambda: reason(sharectl, other, **half) == "no-snippet", "START lost the clauses"
     )
 
 

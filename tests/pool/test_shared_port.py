@@ -62,7 +62,7 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
             pool.run(["condor_config_val", "-negotiator", "NEGOTIATOR_INTERVAL"]).stdout
         )
 
-    pool.wait_until(answers, 90, "all daemons answer")
+    pool.wait_until(answers, "all daemons answer")
     return command
 
 

@@ -97,7 +97,7 @@ def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None
         f"short2@{TYPED}": "6 4 2 2 Unclaimed " + ",".join(["cms.bob@example.org"] * 2),
     }
     rows = {slot: row.split() for slot, row in expected.items()}
-    box.wait_until(lambda: printed() == rows, 30, "the command shows them")
+    box.wait_until(lambda: printed() == rows, "the command shows them")
 
 
 def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
@@ -107,13 +107,12 @@ def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
     submit(box, 4, at(TYPED, "general"), group="alice")
     submit(box, 4, at(TYPED, "general"), group="lhcb")
     submit(box, 1, at(TYPED, "general"), group="cms", cores=8)
-    box.wait_until(lambda: held(box, "slot1", "cms") == 8, 60, "the helped group gets in")
+    box.wait_until(lambda: held(box, "slot1", "cms") == 8, "the helped group gets in")
     for cores, event in ((CAP, "and the cap"), (4, "no cap any more")):
         box.wait_until(
             lambda cores=cores: (
                 {held(box, name, "alice") for name in ("slot1", "short2")} == {cores}
             ),  # type: ignore[misc]
-            60,
             event,
         )
         if cores == CAP:
@@ -130,7 +129,7 @@ def test_claims_end_by_slot_type(box: Box) -> None:
     before = made(1), made(2)
     submit(box, 3 * SHORT_CORES, SHORT, at(TYPED, "short"), "arguments = \"-c 'sleep 1'\"")
     submit(box, 3 * GENERAL_CORES, at(TYPED, "general"), "arguments = \"-c 'sleep 1'\"")
-    box.wait_until(lambda: not box.jobs(), 90, "all have run")
+    box.wait_until(lambda: not box.jobs(), "all have run")
     assert made(2) - before[1] == 3 * SHORT_CORES
     assert made(1) - before[0] < 3 * GENERAL_CORES
 
@@ -148,7 +147,7 @@ def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> N
         drained = [ad.get("Draining") is True and "Duration <= 600" in ad["Start"] for ad in ads]
         return drained == [True] * 6
 
-    box.wait_until(drains, 30, "every slot drains, by one START for all")
+    box.wait_until(drains, "every slot drains, by one START for all")
     states = {name: ad["State"] for name, ad in slots(box, TYPED).items()}
     whole = {states.pop(name) for name in ("slot1", "short2", "ops3")}
     assert (whole, [*states.values()]) == ({"Drained"}, ["Claimed"] * 3), "jobs run on"
@@ -191,11 +190,11 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
         seen.append(drains())
         return looks() > 2
 
-    box.wait_until(looked_thrice, 60, "condor_defrag has looked thrice")
+    box.wait_until(looked_thrice, "condor_defrag has looked thrice")
     box.write_config(central, DEFRAG + example("50-draining-defrag.conf"))
     box.reconfig(central)
-    box.wait_until(drains, 60, "it drains the node")
+    box.wait_until(drains, "it drains the node")
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < 8"], host=ACCESS)
-    box.wait_until(lambda: not drains(), 60, "it ends the drain when a block is free")
+    box.wait_until(lambda: not drains(), "it ends the drain when a block is free")
     assert len(places(box, filled)) == GENERAL_CORES - 8, "jobs run on"
     assert not any(seen), "with the defaults it left the node alone"

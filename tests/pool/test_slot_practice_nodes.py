@@ -53,7 +53,7 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
         seen.add(busy())
         return bool(places(box, whole) or len(places(box, others)) == 3)
 
-    box.wait_until(settled, 60, "one kind runs")
+    box.wait_until(settled, "one kind runs")
     first, second = (whole, others) if places(box, whole) else (others, whole)
 
     def runs_alone(cluster: int) -> bool:
@@ -61,9 +61,9 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
         # The collector hears of it later than the access point.
         return bool(places(box, cluster)) and (cluster == others or frozenset({"slot2"}) in seen)
 
-    box.wait_until(lambda: runs_alone(first), 60, "it runs alone")
+    box.wait_until(lambda: runs_alone(first), "it runs alone")
     box.run(["condor_rm", str(first)], host=ACCESS)
-    box.wait_until(lambda: runs_alone(second), 60, "then the other")
+    box.wait_until(lambda: runs_alone(second), "then the other")
     assert not [names for names in seen if "slot2" in names and len(names) > 1]
     box.remove_jobs()
 
@@ -74,7 +74,7 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
     submit(box, 3, at(WHOLE))
     submit(box, 1, at(WHOLE), "+WholeNode = True", cores=8)
     everything = {"slot1_1", "slot1_2", "slot1_3", "slot2"}
-    box.wait_until(lambda: busy() == everything, 60, "without looking at each other: 11 cores of 8")
+    box.wait_until(lambda: busy() == everything, "without looking at each other: 11 cores of 8")
 
 
 def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
@@ -94,7 +94,7 @@ def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(b
     started(box, whole)
     assert slots(box, PLAIN)["slot1_1"]["Cpus"] == 8
     box.run(["condor_rm", str(whole)], host=ACCESS)
-    box.wait_until(lambda: "slot1_1" not in slots(box, PLAIN), 60, "the node is free")
+    box.wait_until(lambda: "slot1_1" not in slots(box, PLAIN), "the node is free")
     rejected(box, small)
 
 
@@ -118,7 +118,7 @@ def test_cores_are_bound_to_jobs(box: Box) -> None:
         f"output = {box.shared_directory}/bound.$(Process)",
     )
     box.wait_until(
-        lambda: all(path.exists() and path.read_text() for path in bound), 60, "both have looked"
+        lambda: all(path.exists() and path.read_text() for path in bound), "both have looked"
     )
     lists = {path.read_text().split()[-1] for path in bound}
     if len(os.sched_getaffinity(0)) == 1:
@@ -142,7 +142,7 @@ def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
         return box.run(["condor_status", f"slot1@{PLAIN}", "-af", "ChildCurrentRank"]).stdout
 
     # The negotiator takes ranks from the collector, and evicts a job whose rank is not there yet.
-    box.wait_until(lambda: "1.0" in str(ranks()), 60, "the collector has the rank of the job")
+    box.wait_until(lambda: "1.0" in str(ranks()), "the collector has the rank of the job")
     box.write_config(central, example("70-preempt-by-rank.conf"))
     box.reconfig(central)
     started(box, wide)
@@ -158,7 +158,7 @@ def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> No
     restart(box, PLAIN)
     first = submit(box, 2, at(PLAIN))
     started(box, first, 2)
-    box.wait_until(lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed", 30, "a claimed slot")
+    box.wait_until(lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed", "a claimed slot")
     assert slots(box, PLAIN)["slot1"]["Cpus"] == 6
     other = submit(box, 1, at(PLAIN), access=SECOND)
     both: list[bool] = []
@@ -168,7 +168,7 @@ def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> No
         both.append(is_claimed and bool(places(box, other)))
         return bool(places(box, other))
 
-    box.wait_until(got_in, 90, "the other access point gets in once the claim is over")
+    box.wait_until(got_in, "the other access point gets in once the claim is over")
     assert True not in both[:-1]
     assert slots(box, PLAIN)["slot1"]["State"] == "Unclaimed"
     assert len(places(box, first)) == 2, "no job was stopped"

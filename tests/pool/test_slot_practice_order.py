@@ -36,7 +36,7 @@ def configure(box: Box, text: str) -> None:
 
 def free(box: Box) -> None:
     box.remove_jobs()
-    box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES, 30, "all cores are free")
+    box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES, "all cores are free")
 
 
 def burst(box: Box, count: int) -> list[int]:
@@ -53,8 +53,8 @@ def one_by_one(box: Box, count: int) -> list[int]:
     clusters = []
     for number in range(1, count + 1):
         clusters.append(submit(box, 1))
-        box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES - number, 60, "it runs")  # noqa: B023
-    box.wait_until(lambda: all(places(box, cluster) for cluster in clusters), 30, "the queue knows")
+        box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES - number, "it runs")  # noqa: B023
+    box.wait_until(lambda: all(places(box, cluster) for cluster in clusters), "the queue knows")
     on = [next(iter(nodes(box, cluster))) for cluster in clusters]
     return sorted((on.count(node) for node in set(on)), reverse=True)
 
@@ -88,7 +88,7 @@ def test_a_licence_of_the_pool_is_counted_in_leftovers_too(box: Box) -> None:
         return box.log_text(central, "NEGOTIATOR").count("Finished Negotiation Cycle")
 
     before = cycles()
-    box.wait_until(lambda: cycles() > before + 2, 60, "the others were looked at again")
+    box.wait_until(lambda: cycles() > before + 2, "the others were looked at again")
     assert len(places(box, licensed)) == LICENCES
 
 

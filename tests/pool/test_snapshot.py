@@ -191,7 +191,7 @@ def demand(sharectl: Sharectl, **pool: str) -> tuple[Kinds, Kinds]:
 
 def all_seen(box: Box) -> None:
     """Wait until the negotiator has asked for every pending job."""
-    box.wait_until(lambda: not box.jobs(UNSEEN), 60, "the negotiator has seen all jobs")
+    box.wait_until(lambda: not box.jobs(UNSEEN), "the negotiator has seen all jobs")
 
 
 def test_jobs_that_no_empty_node_could_run_are_no_demand(sharectl: Sharectl) -> None:
@@ -219,7 +219,7 @@ def test_jobs_are_tried_once_the_negotiator_has_seen_them_and_after_changes(
     box.run(["condor_off", "-negotiator"], host=SPEC.central_point)
     try:
         negotiators = ["condor_status", "-negotiator", "-af", "Name"]
-        box.wait_until(lambda: not box.run(negotiators).stdout, 60, "the negotiator has ended")
+        box.wait_until(lambda: not box.run(negotiators).stdout, "the negotiator has ended")
         cluster = box.submit(jobs("cms", 8, 6, 600, NEVER), FIRST)
         box.submit(jobs("atlas", 8, 1, 600, NEVER), SECOND)
         assert len(box.jobs(UNSEEN)) == 7
@@ -253,7 +253,7 @@ def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> Non
 
     box.submit(jobs("atlas", 1, 6, 600, on(STRONG)), FIRST)
     for mode in MODES:
-        box.wait_until(lambda mode=mode: started(mode) == 6, 120, "the jobs of atlas run")  # type: ignore[misc]
+        box.wait_until(lambda mode=mode: started(mode) == 6, "the jobs of atlas run")  # type: ignore[misc]
     box.submit(jobs("cms", 8, 20, 600, NEVER), FIRST)
     box.submit(jobs("cms", 1, 2 * ALL_TELL_JOBS, 600, NEVER), FIRST)
     for mode in MODES:
@@ -288,10 +288,10 @@ def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> Non
     drained = {**plain, "wn-002": (True, False, True)}
     box.run(["condor_drain", "-graceful", MIDDLE])
     try:
-        box.wait_until(lambda: kinds() == drained, 30, "the drained node is seen")
+        box.wait_until(lambda: kinds() == drained, "the drained node is seen")
     finally:
         box.run(["condor_drain", "-cancel", MIDDLE])
-    box.wait_until(lambda: kinds() == plain, 30, "the node is no longer drained")
+    box.wait_until(lambda: kinds() == plain, "the node is no longer drained")
 
 
 # ---- jobs that lie about their group, their size and their power

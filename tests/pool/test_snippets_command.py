@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.waiting import HANG_SECONDS
 from sharectl.check.roles import ROLES
 from tests.pool.deployed import CHECKOUT, jobs, partitionable
-from tests.pool.sharectl_command import DEADLINE_SECONDS
 
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
 SITES_START = "TARGET.JobUniverse == 5"
@@ -38,7 +38,7 @@ def snippets(box: Box, host: str, *words: str) -> subprocess.CompletedProcess[st
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
+        timeout=HANG_SECONDS,
         check=False,
     )
 
@@ -75,16 +75,16 @@ def test_a_node_is_switched_on_and_is_as_before_when_it_is_switched_off(box: Box
         clauses = "t1_GraceAdmits" in str(ad.get("Start"))
         return clauses and {"t1_Enabled", "t1_JobCtlReason"} <= ad.keys()
 
-    box.wait_until(acts, 90, "the slot has the clauses, and job_ctl.py has run")
+    box.wait_until(acts, "the slot has the clauses, and job_ctl.py has run")
     box.submit(jobs("cms", 1, 1, 1), ACCESS)
-    box.wait_until(lambda: not box.jobs(), 120, "a job runs as before")
+    box.wait_until(lambda: not box.jobs(), "a job runs as before")
 
     done = snippets(box, NODE, "remove", "--role", "execute", "--yes")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     box.write_config(NODE, "")
     assert configuration(box, NODE) == before[1]
     box.reconfig(NODE)
-    box.wait_until(lambda: attributes(box) == before[0], 90, "START is as before")
+    box.wait_until(lambda: attributes(box) == before[0], "START is as before")
 
 
 def test_a_file_read_later_that_throws_the_clauses_away_is_named(box: Box) -> None:
@@ -110,5 +110,5 @@ def test_an_access_point_is_switched_on_and_off(box: Box) -> None:
         done = snippets(box, ACCESS, action, "--role", "access", "--yes")
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
         box.reconfig(ACCESS)
-        box.wait_until(lambda: ("SharectlPower" in transforms()) == wanted, 60, action)  # noqa: B023 - at once
+        box.wait_until(lambda: ("SharectlPower" in transforms()) == wanted, action)  # noqa: B023 - at once
     assert transforms() == before

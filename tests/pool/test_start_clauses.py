@@ -99,7 +99,6 @@ def deployed(pool: Box, way: str) -> Mapping[str, str]:
     }
     return pool.wait_until(
         lambda: ad if wanted <= (ad := slot_ad(pool, NODES[way])).keys() else {},
-        30,
         "the STARTD_CRON jobs have published, and the latches are set",
     )
 
@@ -184,7 +183,6 @@ def test_switched_off_start_is_the_sites_own(pool: Box, way: str, line: str, in_
     try:
         off = pool.wait_until(
             lambda: ad if "Off" in (ad := slot_ad(pool, name)) else {},
-            20,
             "the node has read that it is off",
         )
     finally:
@@ -212,7 +210,7 @@ def test_a_file_on_the_node_switches_it_off(
     path = pool.local_directory(name) / "disabled"
 
     def shown(attribute: str, value: str, what: str) -> None:
-        pool.wait_until(lambda: slot_ad(pool, name).get(attribute) == value, 60, what)
+        pool.wait_until(lambda: slot_ad(pool, name).get(attribute) == value, what)
 
     try:
         pool.write_config(name, BROKEN)
@@ -241,7 +239,6 @@ def test_a_startd_that_runs_gets_the_latches_by_reconfig(pool: Box) -> None:
         pool.reconfig(name)
         pool.wait_until(
             lambda name=name: "NeverTime" in slot_ad(pool, name),  # type: ignore[misc]  # its default is what is meant
-            20,
             f"{name} has read its latches",
         )
     after, mixed_up = slot_ad(pool, LATCHED), slot_ad(pool, MIXED_UP)

@@ -63,7 +63,7 @@ def saturated(box: Box, *nodes: str) -> None:
             submit(box, "alice", 1, seconds, 120, f"accounting_group_user = u{number}", node=node)
     for node in nodes:
         full = partial(lambda node: held(box, node)["alice"] == CORES, node)
-        box.wait_until(full, 60, f"alice has all of {node}")
+        box.wait_until(full, f"alice has all of {node}")
         submit(box, "cms.pilot", 8, 600, node=node)
 
 
@@ -76,8 +76,8 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     hold_back(box, CAP, NODE, KEEPING)
     submit(box, "lhcb", 1, 4, 20)
     submit(box, "lhcb", 1, 4, 20, FORGED_LINES)
-    box.wait_until(lambda: held(box, NODE)["cms"] == 8, 60, "cms runs")
-    box.wait_until(lambda: held(box, NODE)["alice"] == CAP, 90, "alice has its cap")
+    box.wait_until(lambda: held(box, NODE)["cms"] == 8, "cms runs")
+    box.wait_until(lambda: held(box, NODE)["alice"] == CAP, "alice has its cap")
     seen = watched(box)
     assert max(cores["alice"] for cores, _ in seen) == CAP, "and no core more"
     assert max(cores["lhcb"] for cores, _ in seen) == 0, "no third group, whatever its jobs claim"
@@ -86,7 +86,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
 
     publish(box)
     box.wait_until(
-        lambda: sum(held(box, NODE).values()) == CORES, 60, "without a target all cores work"
+        lambda: sum(held(box, NODE).values()) == CORES, "without a target all cores work"
     )
 
 
@@ -103,7 +103,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
         lists.append((ad["Childt1_HeldBackCores"], ad["ChildJobStart"], ad["ChildCpus"]))
         return sum(cores for cores in lists[-1][0] if isinstance(cores, int))
 
-    box.wait_until(lambda: look() == most, 90, "alice has all that she may have")
+    box.wait_until(lambda: look() == most, "alice has all that she may have")
     submit(box, "cms", 8, 5, 20)
     until = time.monotonic() + WATCHED_SECONDS
     while time.monotonic() < until:
@@ -118,5 +118,5 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box) -> None:
     clusters = [submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON) for text in ("", FORGED_LINES)]
     running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
-    box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all run")
+    box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, "all run")
     assert "t1_Targetcores" not in partitionable(box, NO_CRON)

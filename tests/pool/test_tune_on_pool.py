@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.sharectl_command import CHECKOUT, DEADLINE_SECONDS
+from poolbox.waiting import HANG_SECONDS
+from tests.pool.sharectl_command import CHECKOUT
 
 NODE = "wn-001.example.org"
 SPEC = BoxSpec(
@@ -60,7 +61,7 @@ def on_pool(box: Box, folder: Path, *arguments: str) -> subprocess.Popen[str]:
 def end(process: subprocess.Popen[str], expect: int) -> tuple[str, str]:
     """Output and errors of a search, which has to end with that exit code."""
     try:
-        out, err = process.communicate(timeout=3 * DEADLINE_SECONDS)
+        out, err = process.communicate(timeout=3 * HANG_SECONDS)
     finally:
         process.kill()
     assert process.returncode == expect, err
@@ -113,7 +114,7 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
     jobs = [f"{cluster} {job}" for cluster in (1, 2, 3) for job in (0, 1)]
     # A job that has ended stays in the queue until its shadow is gone.
     box.wait_until(
-        lambda: history(box, "ClusterId", "ProcId") == jobs, 30, "all jobs are in the history"
+        lambda: history(box, "ClusterId", "ProcId") == jobs, "all jobs are in the history"
     )
     assert sum(map(int, history(box, "NumJobStarts"))) == len(jobs) + 2
 
@@ -123,7 +124,7 @@ def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> Non
     assert "is held: " in err
     assert "cannot be simulated as it is: the job was held: " in err
     assert "/nowhere/python3" in err
-    box.wait_until(lambda: not box.jobs(), 30, "the jobs are removed")
+    box.wait_until(lambda: not box.jobs(), "the jobs are removed")
 
 
 def test_interrupted_jobs_are_removed_and_those_of_a_killed_search_go_on(
@@ -131,13 +132,13 @@ def test_interrupted_jobs_are_removed_and_those_of_a_killed_search_go_on(
 ) -> None:
     waits = ("--submit", "requirements=TARGET.Tunes =?= False")
     process = on_pool(box, folder, *waits)
-    box.wait_until(lambda: len(box.jobs()) == 2, DEADLINE_SECONDS, "the jobs are queued")
+    box.wait_until(lambda: len(box.jobs()) == 2, "the jobs are queued")
     process.send_signal(signal.SIGINT)
     end(process, 130)
-    box.wait_until(lambda: not box.jobs(), 30, "the jobs are removed")
+    box.wait_until(lambda: not box.jobs(), "the jobs are removed")
 
     process = on_pool(box, folder, *waits)
-    box.wait_until(lambda: len(box.jobs()) == 2, DEADLINE_SECONDS, "the jobs are queued")
+    box.wait_until(lambda: len(box.jobs()) == 2, "the jobs are queued")
     process.kill()
     process.communicate()
     before = clusters(box)
@@ -147,6 +148,5 @@ def test_interrupted_jobs_are_removed_and_those_of_a_killed_search_go_on(
     assert outcome(on_pool(box, folder, *waits))["complete"]
     box.wait_until(
         lambda: before <= {int(number) for number in history(box, "ClusterId")},
-        30,
         "the jobs of the killed search are in the history",
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from poolbox.waiting import wait_for
+from poolbox.waiting import HANG_SECONDS, wait_for
 from sharectl.publish import text
 from tests.pool import clocks
 from tests.pool.conftest import OpenBox
@@ -37,7 +37,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     """A pool that calls for a target: atlas holds the node, multicore jobs of cms wait."""
     with open_box(SPEC) as box:
         box.submit(jobs("atlas", 4, 6, 600), FIRST)
-        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 6, 60, "the jobs run")
+        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 6, "the jobs run")
         box.submit(jobs("cms", 8, 2, 600), SECOND)
         yield box
 
@@ -51,7 +51,7 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
         command.run("cycle", pool=DEADLINES)
         return len(text.read(command.targets).targets) == 1
 
-    wait_for(published, 30, "the collector knows that the jobs run, and a target is published")
+    wait_for(published, "the collector knows that the jobs run, and a target is published")
     return command
 
 
@@ -120,7 +120,7 @@ def test_a_daemon_that_denies_read_is_named_with_who_it_knows(
     box.write_config(host, DENIED.format(daemon=daemon))
     try:
         box.reconfig(host)
-        wait_for(is_denied, 30, "a cycle says that READ is denied, to whom, and what to write")
+        wait_for(is_denied, "a cycle says that READ is denied, to whom, and what to write")
     finally:
         box.write_config(host, "")
         box.reconfig(host)
@@ -153,16 +153,14 @@ def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_fro
 def test_a_cycle_that_is_killed_while_a_schedd_hangs_frees_the_lock(sharectl: Sharectl) -> None:
     with hung(sharectl.box, SECOND, "SCHEDD"):
         killed = sharectl.start("cycle", pool={**DEADLINES, "schedd_deadline_seconds": 300.0})
-        wait_for(lambda: locked_by(killed.pid), 30, "the cycle holds the lock")
-        wait_for(lambda: bool(children_of(killed.pid)), 30, "it asks the schedd")
+        wait_for(lambda: locked_by(killed.pid), "the cycle holds the lock")
+        wait_for(lambda: bool(children_of(killed.pid)), "it asks the schedd")
         asking = children_of(killed.pid)
         killed.kill()
-        killed.communicate(timeout=30)
+        killed.communicate(timeout=HANG_SECONDS)
         second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0)
         assert "holds the lock" not in second.stderr
-        wait_for(
-            lambda: not any(Path("/proc", pid).exists() for pid in asking), 10, "nobody is left"
-        )
+        wait_for(lambda: not any(Path("/proc", pid).exists() for pid in asking), "nobody is left")
     recovered(sharectl, sequence_of(sharectl.targets))
 
 
@@ -182,7 +180,7 @@ def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_writte
         # Raises if it is not whole.
         seen.append(text.read(sharectl.targets))
     for cycle in started:
-        out, err = cycle.communicate(timeout=10)
+        out, err = cycle.communicate(timeout=HANG_SECONDS)
         assert cycle.returncode == 0, f"{out}\n{err}"
     sequences = [file.sequence for file in seen if file.sequence is not None]
     assert sequences == sorted(sequences)
@@ -215,7 +213,7 @@ def recovered(sharectl: Sharectl, sequence: int) -> None:
     def through() -> bool:
         return sharectl.run("cycle", expect=None, pool=DEADLINES).returncode == 0
 
-    wait_for(through, 90, "a cycle is complete again")
+    wait_for(through, "a cycle is complete again")
     assert sequence_of(sharectl.targets) > sequence
 
 

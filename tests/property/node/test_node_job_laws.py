@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import job_ctl
 import mc_grace
+from poolbox.waiting import HANG_SECONDS
 from sharectl.shares.groups import group_of
 from tests.node_fakes import NOW, ad_line, free, held, job_of, key_file, tool_that_prints
 
@@ -119,7 +120,7 @@ def ran(job: ModuleType, folder: Path, answer: bytes, *argv: str) -> classad2.Cl
     state = str(folder / "state")
     options = ["--state", state, "--condor-status", tool, *argv]
     command = [sys.executable, "-I", "-S", str(job.__file__), *options]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=HANG_SECONDS)
     text = done.stdout.decode("ascii").removesuffix("- update:true\n")
     ad = classad2.parseOne(text)
     assert len(text.splitlines()) == len(ad)

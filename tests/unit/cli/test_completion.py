@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.completion import SHELLS
 from sharectl.cli.main import VERBS, main
 from tests.verbs import all_verbs
@@ -34,7 +35,7 @@ def shell(name: str, *words: str, folder: Path) -> str:
         [name, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb"},

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.model import Plan, Target
 from sharectl.publish import text
 from sharectl.publish.disabled_file import DisabledFile
@@ -48,7 +49,7 @@ def disable_on(disk: str, folder: Path, result: Path) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
     )
     return done.stdout
 

@@ -19,6 +19,7 @@ from typing import Callable
 import pytest
 import shtab  # noqa: F401 - as mmap
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import TRACEBACK
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED
 from sharectl.ledger.ledger import PLACE, Ledger
@@ -220,7 +221,7 @@ command()
 
 def started(at_import: int, *words: str, before: str = "") -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-c", before + START, str(at_import), *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
 
 
 def test_ctrl_c_while_it_starts(config: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import main
 from sharectl.cli.simulate import INDEX, OUTCOME, Bar
 from sharectl.ledger.ledger import PLACE, Ledger
@@ -25,7 +26,6 @@ from tests.unit.cli.conftest import configured
 from tests.verbs import Terminal
 
 CHECKOUT = Path(__file__).parents[3]
-DEADLINE_SECONDS = 120.0
 SIMULATING_SECONDS = 3.0
 """Processor time after which a process is past its imports, and simulates."""
 SCENARIO = """\
@@ -240,12 +240,12 @@ def test_an_interrupt_leaves_a_usable_result(tmp_path: Path, scenario: Path) -> 
         env={**os.environ, "PYTHONPATH": str(CHECKOUT / "central")},
         start_new_session=True,
     )
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while sum(seconds > SIMULATING_SECONDS for seconds in processor_seconds(parent.pid)) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     os.killpg(parent.pid, signal.SIGINT)
-    printed, problems = parent.communicate(timeout=DEADLINE_SECONDS)
+    printed, problems = parent.communicate(timeout=HANG_SECONDS)
     assert (parent.returncode, problems.count("\n")) == (130, 1)
     assert "interrupted: the figures are of what was simulated until then" in problems
     content = json.loads(printed)

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
+
 LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing prometheus_client pyarrow
 pydantic requests ssl"""
 
@@ -15,7 +17,11 @@ pydantic requests ssl"""
 def test_a_start_loads_no_library_that_is_needed_later(verb: str) -> None:
     code = f"import sys, sharectl.cli.{verb}; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
     )
     modules = set(done.stdout.split())
     assert f"sharectl.cli.{verb}" in modules

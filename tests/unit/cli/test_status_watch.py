@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.report import as_json
 from sharectl.report.status import status_tables, trends
 from sharectl.report.tables import LINES, WIDTH
@@ -28,7 +29,6 @@ from tests.simulated import cycles
 from tests.unit.cli.conftest import Run
 from tests.verbs import Terminal
 
-DEADLINE_SECONDS = 120
 HOME, ENTER, LEAVE = "\x1b[H", "\x1b[?1049h", "\x1b[?1049l"
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -148,7 +148,7 @@ class Watched:
 
     def read_until(self, comes: Callable[[], bool]) -> None:
         """Read what it writes until that has come."""
-        until = time.monotonic() + DEADLINE_SECONDS
+        until = time.monotonic() + HANG_SECONDS
         while not comes():
             assert time.monotonic() < until, self.seen
             if select.select([self.terminal], [], [], 1)[0]:

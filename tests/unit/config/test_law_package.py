@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
+
 CENTRAL = Path(__file__).parents[3] / "central"
 PROJECT = """
 [build-system]
@@ -26,6 +28,7 @@ half = "site_laws:half"
 lazy = "site_laws:lazy"
 """
 LAWS = """
+from poolbox.waiting import HANG_SECONDS
 from sharectl.control.laws import Move
 
 def half(policy):
@@ -47,7 +50,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "site_laws.py").write_text(LAWS)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     install = [*pip, "--no-build-isolation", "--target", str(there), str(source)]
-    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    subprocess.run(install, check=True, capture_output=True, timeout=HANG_SECONDS)
     return there
 
 
@@ -64,7 +67,7 @@ def sharectl(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_SECONDS,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import main
 from sharectl.consumption.cost import (
     Match,
@@ -242,7 +243,7 @@ def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: st
         env={"CONDOR_CONFIG": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stdout) == (65, "")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import as_kept, made
 
@@ -114,7 +115,7 @@ def test_a_full_disk_loses_nothing_and_is_said(
         check=True,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
     ).stdout
     assert "make room" in output
     assert output.splitlines()[-1] == "sound"

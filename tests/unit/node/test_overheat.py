@@ -9,6 +9,8 @@ from pathlib import Path
 import classad2
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
+
 PROGRAM = Path(__file__).parents[3] / "config.d" / "examples" / "overheat.py"
 NAMES = ("t1_overheat", "t1_HottestCelsius")
 UNDEFINED = classad2.Value.Undefined
@@ -35,7 +37,9 @@ class Sys:
         """Exit status, t1_overheat, t1_HottestCelsius and errors of a run."""
         paths = ["--sys", str(self.folder), "--state", str(self.folder / "state")]
         argv = [sys.executable, "-I", str(PROGRAM), *paths, *options]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+        )
         ad = classad2.parseOne(done.stdout or "[]")
         overheat, hottest = (ad.eval(n) if n in ad else None for n in NAMES)
         return done.returncode, overheat, hottest, done.stderr

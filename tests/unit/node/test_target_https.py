@@ -16,6 +16,7 @@ from typing import NamedTuple, Optional
 import pytest
 
 import target_https
+from poolbox.waiting import HANG_SECONDS
 from tests.node_fakes import document
 from tests.web_server import Answer, WebServer, serving, web_server
 
@@ -56,7 +57,12 @@ def fetch(
     argv = [*ISOLATED, str(PROGRAM), "--url", url, "--ca-file", str(ca_file), *options]
     begin = time.monotonic()
     done = subprocess.run(
-        argv, capture_output=True, check=False, timeout=60, env=environment, preexec_fn=limited
+        argv,
+        capture_output=True,
+        check=False,
+        timeout=HANG_SECONDS,
+        env=environment,
+        preexec_fn=limited,
     )
     seconds = time.monotonic() - begin
     code, _, content = done.stdout.partition(b"\n")
@@ -110,7 +116,9 @@ def test_every_python_of_this_machine_verifies_the_server(python: Path, server: 
     }
     for (url, ca_file), code in expected.items():
         argv = [str(python), "-I", "-S", str(PROGRAM), "--url", url, "--ca-file", ca_file]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+        )
         assert done.stdout.partition("\n")[0] == code
         assert bool(done.stderr) == (code != "ok")
 
@@ -349,7 +357,9 @@ class TestTarget:
         server.answer = answer
         options = ["--source", server.url(), "--host", "cn-1", "--state", f"{folder}/state"]
         command = [*ISOLATED, str(TARGET), *options, "--ca-file", str(server.certificate)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+        )
         return dict(line.partition(" ")[::2] for line in done.stdout.splitlines())
 
     def test_a_target_that_is_kept_is_verified_again(

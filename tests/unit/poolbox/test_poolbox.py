@@ -14,7 +14,7 @@ from poolbox.background import runtime_directory
 from poolbox.configuration import Installation, addresses, host_configurations
 from poolbox.errors import BoxFailedError, CommandError, DeadlineError, PoolboxError, SpecError
 from poolbox.spec import BoxSpec, ExecutePoint
-from poolbox.waiting import wait_for
+from poolbox.waiting import HANG_SECONDS, wait_for
 
 CHECKOUT = Path(__file__).parents[3]
 A_POOL_TEST = "tests/pool/test_box.py::test_everything_listens_on_the_loopback_only"
@@ -70,7 +70,7 @@ def test_a_pool_test_is_skipped_unless_a_pool_is_required(
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert done.returncode == exit_code, done.stdout
@@ -119,12 +119,12 @@ class TestConfiguration:
 
 def test_a_wait_ends_with_the_first_true_value_at_its_deadline_or_by_an_error() -> None:
     answers = iter([[], None, ["seen"]])
-    assert wait_for(lambda: next(answers), 10, "an answer") == ["seen"]
+    assert wait_for(lambda: next(answers), "an answer") == ["seen"]
 
     def failing(error: Exception) -> bool:
         raise error
 
     with pytest.raises(DeadlineError, match=r"(?s)pigs fly\ncondor_q exited with 1: no schedd"):
-        wait_for(lambda: failing(CommandError(["condor_q"], 1, "", "no schedd")), 0, "pigs fly")
+        wait_for(lambda: failing(CommandError(["condor_q"], 1, "", "no schedd")), "pigs fly", 0)
     with pytest.raises(BoxFailedError):
-        wait_for(lambda: failing(BoxFailedError("the box has ended")), 600, "pigs fly")
+        wait_for(lambda: failing(BoxFailedError("the box has ended")), "pigs fly", 600)

@@ -17,6 +17,7 @@ import requests
 import yaml
 
 from poolbox.box import free_port
+from poolbox.waiting import HANG_SECONDS
 from sharectl.report.metrics import METRICS, PREFIX, CycleFacts, metrics_text
 from tests.simulated import cycles
 
@@ -26,13 +27,16 @@ RULES_TEST = Path(__file__).with_name("alerts.test.yaml")
 NAME = re.compile(rf"{PREFIX}\w+")
 DAYS, PERIOD_SECONDS, COLUMNS = 31, 3600, 24
 """A cycle an hour, not every 17 minutes: the month is there sooner."""
-DEADLINE_SECONDS = 60
 pytestmark = pytest.mark.timeout(900)  # a month is simulated
 
 
 def promtool(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["promtool", *map(str, words)], capture_output=True, text=True, check=False, timeout=240
+        ["promtool", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
 
 
@@ -154,7 +158,7 @@ def serving(folder: Path, end: int) -> Iterator[Prometheus]:
         subprocess.Popen(command, stdout=log, stderr=log) as process,
     ):
         try:
-            until = time.monotonic() + DEADLINE_SECONDS
+            until = time.monotonic() + HANG_SECONDS
             while not is_ready(server.url):
                 assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
                 assert time.monotonic() < until, (folder / "log").read_text(encoding="utf-8")

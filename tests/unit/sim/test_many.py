@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.waiting import HANG_SECONDS
 from sharectl.errors import ConfigError, SharectlError
 from sharectl.sim.many import Progress, Task, run_many
 
 CHECKOUT = Path(__file__).parents[3]
-DEADLINE_SECONDS = 60.0
 
 
 def square(number: int, progress: Progress) -> int:
@@ -29,7 +29,7 @@ def square(number: int, progress: Progress) -> int:
 
 def last(number: int, others: Path, progress: Progress) -> int:
     """The first task ends when another one was handed over."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while number == 0 and not others.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
         progress(0.5)
@@ -38,7 +38,7 @@ def last(number: int, others: Path, progress: Progress) -> int:
 
 def endless(number: int, place: Path, progress: Progress) -> tuple[int, str]:
     (place / f"{number}").write_text(str(os.getpid()))
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     try:
         while time.monotonic() < deadline:
             time.sleep(0.02)
@@ -71,7 +71,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_until(condition: object) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -143,7 +143,7 @@ def test_an_interrupt_returns_partial_results(
 ) -> None:
     parent, children = begun(tmp_path, processes)
     (os.killpg if whole_group else os.kill)(parent.pid, signal.SIGINT)
-    out, _ = parent.communicate(timeout=DEADLINE_SECONDS)
+    out, _ = parent.communicate(timeout=HANG_SECONDS)
     results = [(number, "partial") if number < processes else None for number in range(3)]
     assert (parent.returncode, out.strip()) == (0, str(results))
     assert all(is_gone(pid) for pid in children)
@@ -152,7 +152,7 @@ def test_an_interrupt_returns_partial_results(
 def test_a_parent_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     parent, children = begun(tmp_path, 2)
     parent.kill()
-    parent.communicate(timeout=DEADLINE_SECONDS)
+    parent.communicate(timeout=HANG_SECONDS)
     assert len(children) == 2
     wait_until(lambda: all(is_gone(pid) for pid in children))
 
