@@ -100,7 +100,7 @@ def _published(config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
         return "nothing: no plan was published yet", ()
     targets = tuple(stood.target for stood in state.standing_at(now))
     over = ""
-    if state.standing and not targets:
+    if state.placed and not targets:
         over = f", which ran out {now - state.standing_until} s ago"
     return f"what is published: sequence {state.sequence}{over}", targets
 
