@@ -147,7 +147,7 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     if "taken_at" in subject.cycle:
         age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")
         when = f"{span(age)} ago" if age >= 0 else f"{span(-age)} in the future"
-        yield "timer", f"last cycle {when}; timer of systemd: {state or 'not installed'}"
+        yield "timer", f"last cycle {when}; timer of systemd: {state or 'no answer for it'}"
     if subject.look is not None:
         yield from _evidence_of_pool(subject, subject.look)
 

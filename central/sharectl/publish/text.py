@@ -218,7 +218,7 @@ class FilePublisher:
         try:
             files.replace(self.path, [text], mode=0o644)
         except StateError as error:
-            why = f"{error}; the file is removed, so that nodes have no target from it"
+            why = f"{error}; no file is there now, so that nodes have no target from it"
             raise WithdrawnError(str(self.path), why) from error
 
 

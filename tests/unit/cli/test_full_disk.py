@@ -69,7 +69,7 @@ def test_where_nothing_can_be_written_the_file_of_targets_is_removed(folder: Pat
     result = folder.parent / "result"
     output = disable_on(LIMITED, folder, result)
     assert "code 74" in output
-    assert "the file is removed, so that nodes have no target from it" in output
+    assert "no file is there now, so that nodes have no target from it" in output
     assert f"no targets at {folder.parent}/disk/sharectl.txt" in output
     assert "sharectl is disabled all the same" in output
     assert sorted(path.name for path in result.iterdir()) == ["disabled"]
