@@ -269,14 +269,12 @@ def _refused(peer: Peer, daemon: str) -> Optional[str]:
     if identity(location, "READ") is not None:
         return None
     # Everybody who can authenticate, or need not, may do nothing.
-    user = identity(location, "DC_NOP")
-    if user is None:
+    name, method = identity(location, "DC_NOP") or (UNKNOWN_USER, "")
+    if name == UNKNOWN_USER:
         old = f" (FS fails with HTCondor before {FS_BOUND_SINCE})" if peer.is_local else ""
         return f"{STRANGER}{old}; {token_remedy(daemon, param('UID_DOMAIN'))}"
-    name, method = user
-    allowed = "the identity of a token of it" if name == UNKNOWN_USER else name
     return (
         f"READ is denied to {name} (by {method}): write {daemon}.ALLOW_READ = "
-        f"$({daemon}.ALLOW_READ) {allowed} there, see "
+        f"$({daemon}.ALLOW_READ) {name} there, see "
         "that no DENY_READ names it, and condor_reconfig"
     )
