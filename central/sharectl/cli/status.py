@@ -29,7 +29,7 @@ from sharectl.plan.nodes import version_problems
 from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
 from sharectl.report import plugin
-from sharectl.report.pool import block_problems, blocks_data
+from sharectl.report.pool import block_problems, blocks_data, disabled_words
 from sharectl.report.status import TREND_SECONDS, status_tables, trends
 from sharectl.times import shown, span
 from sharectl.words import counted, printable
@@ -112,9 +112,12 @@ def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     config = options.config_of(arguments)
     seen = look_with(config)
     code = plugin.CRITICAL if seen.problems else plugin.OK
-    first = seen.problems[0] if seen.problems else "no problem"
+    # No problem, because it is meant so; but who looks at the monitor did perhaps not mean it.
+    idle = ["mode: observe"] if config.mode == OBSERVE else []
+    idle += [f"disabled {disabled_words(seen.off)}"] if seen.off else []
+    first = seen.problems[0] if seen.problems else "; ".join(["no problem", *idle])
     others = f"{counted(len(seen.problems) - 1, 'other problem')}" if seen.problems[1:] else ""
-    details = [*seen.problems, *(f"warning: {warning}" for warning in seen.warnings)]
+    details = [*seen.problems, *idle, *(f"warning: {warning}" for warning in seen.warnings)]
     figures = {"problems": plugin.Perfdata(len(seen.problems), critical=0)}
     figures |= figures_of(seen.status, config)
     return code, plugin.plugin_lines(code, first, others, details, figures)

@@ -32,6 +32,16 @@ def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: P
     assert "the next cycle withdraws them" in err
 
 
+def test_a_monitor_is_told_that_nothing_is_steered_on_purpose(run: Run, config: Path) -> None:
+    assert run("disable", "--reason", "cooling")[0] == 0
+    with config.open("a", encoding="utf-8") as file:
+        file.write("mode: observe\n")
+    *_, observes, disabled = run("status", "--nagios")[1].splitlines()
+    assert observes == "mode: observe"
+    assert disabled.startswith("disabled since ")
+    assert disabled.endswith(": cooling")
+
+
 def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:
     assert run("disable", "--reason", "cooling")[0] == 0
     with config.open("a", encoding="utf-8") as file:
