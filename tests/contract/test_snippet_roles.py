@@ -124,6 +124,18 @@ def test_what_somebody_writes_while_a_person_is_asked_stays(
     assert "changed it meanwhile" in err
 
 
+@pytest.mark.parametrize("action", ["install", "remove"])
+def test_the_include_line_of_the_pages_is_not_taken_for_an_edited_snippet(
+    action: str, machine: Machine
+) -> None:
+    line = "include ifexist : /usr/share/sharectl/config.d/60-sharectl-execute-point.conf\n"
+    path = machine.write(EXECUTE.file, line)
+    code, out, err = machine.run(action, "execute", "--yes")
+    assert (code, out, path.read_text()) == (1, "", line)
+    assert f"{path}: it includes the package's snippet" in err
+    assert "remove this file and run condor_reconfig" in err
+
+
 def test_without_a_terminal_nothing_is_written(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

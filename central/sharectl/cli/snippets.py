@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,8 @@ from sharectl.files import files
 from sharectl.words import printable
 
 _SWITCH_ON = "condor_reconfig"
+_INCLUDE = re.compile(r"\s*include\b.*\s*", re.IGNORECASE)
+"""Whole content of a file with one ``include`` line."""
 _EPILOG = """\
 roles: execute, START and STARTD_CRON jobs of an execute point; access, groups and power in jobs of
 an access point; central, for condor_defrag where it runs.
@@ -52,10 +55,15 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
     if before == after:
         print(f"{path}: {'not there' if after is None else 'in place already'}, nothing to do")
         return 0
-    _print(_diff(path, before, after))
+    includes = before is not None and _INCLUDE.fullmatch(before) is not None
+    if not includes:
+        _print(_diff(path, before, after))
     if before is not None and not role.is_ours(before):
         fact = "the file was edited, so nothing was written; the lines above would be lost"
         remedy = "move your knobs to a later file, such as 99-local.conf, and this one away"
+        if includes:
+            fact = "it includes the package's snippet, and nothing was written"
+            remedy = f"to be without it, remove this file and run {_SWITCH_ON}"
         options.say([f"{path}: {fact}; {remedy}"])
         return 1
     if after is not None and not place.has_daemon:
