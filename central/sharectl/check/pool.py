@@ -148,6 +148,10 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
         age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")
         when = f"{span(age)} ago" if age >= 0 else f"{span(-age)} in the future"
         yield "timer", f"last cycle {when}; timer of systemd: {state or 'no answer for it'}"
+    if subject.status["disabled"]:
+        yield "targets", "sharectl is disabled: no target is published"
+    elif subject.observes:
+        yield "targets", "mode: observe: no target is published"
     if subject.look is not None:
         yield from _evidence_of_pool(subject, subject.look)
 

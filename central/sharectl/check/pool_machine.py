@@ -134,6 +134,9 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
         level = Level.ERROR if is_over else Level.ADVICE
         words: dict[str, Any] = {"age": span(age), "effect": effect, "service": service}
         yield finding("late", "last cycle", level=level, **words)
+    if not subject.timer and not subject.cycle:
+        unit = subject.timer_name
+        yield finding("no timer", unit, level=Level.UNKNOWN, unit=unit)
     if subject.timer and subject.timer.get("ActiveState") != "active":
         state = subject.timer.get("ActiveState", "unknown")
         unit = subject.timer_name

@@ -143,7 +143,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
     parser = build_parser(*([verb] if verb else []))
-    parsed = parser.parse_args(arguments)
+    try:
+        parsed = parser.parse_args(arguments)
+    except SystemExit as error:
+        if not error.code or "--nagios" not in arguments:
+            raise
+        print("SHARECTL UNKNOWN - wrong usage: run the command by hand, and read its message")
+        raise SystemExit(3) from None
     with contextlib.ExitStack() as stack:
         if os.geteuid() == 0:
             from sharectl.condor.service import asking_as_service  # for root alone

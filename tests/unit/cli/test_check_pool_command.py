@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_pool_that_does_not_answer_fails_and_is_one_line_for_monitoring(
 ) -> None:
     code, out, err = run("check", "pool")
     assert (code, err) == (1, "")
-    assert out.splitlines()[-1].endswith(" 2 fail, 8 unknown")
+    assert out.splitlines()[-1].endswith(" 2 fail, 9 unknown")
     hostile = {"problems": ["a|b\x1b[2J\nc" + "d" * 5000], "taken_at": 1, "seconds": 1}
     StateFile(tmp_path / "state.json").note_cycle(hostile)
     code, printed, err = run("check", "pool", "--nagios")
@@ -97,7 +98,12 @@ def test_json_has_each_check_and_its_state(run: Run) -> None:
 def test_usage_configuration_and_bindings(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("check", "pool", "--json", "--nagios")[0] == 2
+    code, out, err = run("check", "pool", "--json", "--nagios")
+    assert (code, out.startswith("SHARECTL UNKNOWN - wrong usage"), "usage:" in err) == (
+        3,
+        True,
+        True,
+    )
     monkeypatch.setitem(sys.modules, "htcondor2", None)
     _, out, _ = run("check", "pool", "--json")
     states = json.loads(out)["states"]
@@ -164,3 +170,23 @@ def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:
 def findings(run: Run) -> list[dict[str, str]]:
     listed: list[dict[str, str]] = json.loads(run("check", "pool", "--json")[1])["findings"]
     return listed
+
+
+def test_a_timer_that_nobody_answers_about_is_unknown_before_the_first_cycle(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # without systemctl
+    assert json.loads(run("check", "pool", "--json")[1])["states"]["timer"] == "unknown"
+    last = {"problems": [], "taken_at": int(time.time()), "seconds": 1}
+    StateFile(tmp_path / "state.json").note_cycle(last)
+    assert json.loads(run("check", "pool", "--json")[1])["states"]["timer"] == "ok"
+
+
+def test_a_pool_that_is_disabled_or_observed_says_so(
+    run: Run, config: Path, tmp_path: Path
+) -> None:
+    DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
+    assert "targets: sharectl is disabled: no target is published\n" in run("check", "pool")[1]
+    DisabledFile(tmp_path).enable()
+    config.write_text(f"{config.read_text()}mode: observe\n")
+    assert "mode: observe: no target is published\n" in run("check", "pool")[1]

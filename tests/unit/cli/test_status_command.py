@@ -258,4 +258,4 @@ def test_a_monitor_gets_the_root_cause_the_thresholds_and_the_details(
     config.write_text("groups: 1\n")
     code, out, err = run("status", "--nagios")
     assert (code, out.startswith("SHARECTL UNKNOWN - "), err) == (3, True, "")
-    assert run("status", "--nagios", "--json")[0] == 2
+    assert run("status", "--nagios", "--json")[0] == 3
