@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -160,13 +160,18 @@ def _source_words(source: Source) -> str:
 
 
 def due_warnings(
-    warnings: Iterable[str], warned_at: Mapping[str, int], now: int
+    warnings: Iterable[str], warned_at: object, now: int
 ) -> tuple[list[str], dict[str, int]]:
     """Warnings to print at Unix time ``now``, each once a day; and kind -> when it was printed.
 
-    Warnings that differ in numbers alone are of one kind.
+    Warnings that differ in numbers alone are of one kind. ``warned_at`` comes from a file, and what
+    is not kind -> Unix time there counts as never printed.
     """
-    lately = {kind: at for kind, at in warned_at.items() if 0 <= now - at < DAY_SECONDS}
+    lately = {
+        kind: at
+        for kind, at in (warned_at.items() if isinstance(warned_at, dict) else ())
+        if isinstance(at, int) and 0 <= now - at < DAY_SECONDS
+    }
     due = [warning for warning in warnings if _kind_of(warning) not in lately]
     return due, {**lately, **dict.fromkeys(map(_kind_of, due), now)}
 
@@ -197,9 +202,8 @@ def _tell_monitoring(
     if config.report.file is not None:
         record["report_problem"] = _report_problem(config, result.snapshot.taken_at)
     warnings += filter(None, (record["metrics_problem"], record["report_problem"]))
-    warned_at = before.get("warned_at", {})
     due, record["warned_at"] = due_warnings(
-        warnings, warned_at if isinstance(warned_at, dict) else {}, result.snapshot.taken_at
+        warnings, before.get("warned_at"), result.snapshot.taken_at
     )
     with failures:
         store.note_cycle(dict(record))

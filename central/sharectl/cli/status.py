@@ -101,8 +101,10 @@ def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     """Print the lines of a monitoring plugin; returns its code, that of UNKNOWN for an error."""
     try:
         code, lines = look()
-    except (SharectlError, OSError) as error:
-        first, *others = str(error).splitlines() or [type(error).__name__]
+    except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
+        known = isinstance(error, (SharectlError, OSError))
+        text = str(error) if known else f"internal error: {type(error).__name__}: {error}"
+        first, *others = text.splitlines() or [type(error).__name__]
         code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
     print(*lines, sep="\n")
     return code

@@ -63,3 +63,11 @@ def test_a_warning_that_stands_is_printed_once_a_day() -> None:
     assert due == [stands]
     assert [*warned_at.values()] == [NOW + 1020, NOW + DAY_SECONDS]
     assert due_warnings([stands], warned_at, NOW)[0] == [stands], "the clock was ahead"
+
+
+@pytest.mark.parametrize("written", [{"a": "x"}, {"a": None, "b": [1]}, {"a": 1e400}, [1], None, 7])
+def test_times_of_warnings_that_are_none_count_as_never(written: object) -> None:
+    assert due_warnings(["alice has 150 HS06"], written, NOW) == (
+        ["alice has 150 HS06"],
+        {"alice has # HS#": NOW},
+    )

@@ -259,3 +259,14 @@ def test_a_monitor_gets_the_root_cause_the_thresholds_and_the_details(
     code, out, err = run("status", "--nagios")
     assert (code, out.startswith("SHARECTL UNKNOWN - "), err) == (3, True, "")
     assert run("status", "--nagios", "--json")[0] == 3
+
+
+def test_a_monitor_gets_a_code_that_it_knows_for_a_mistake_of_ours(run: Run, config: Path) -> None:
+    run("cycle")
+    state = config.parent / "state.json"
+    content = json.loads(state.read_text())
+    content["last_cycle"]["taken_at"] = "yesterday | now"
+    state.write_text(json.dumps(content))
+    code, out, err = run("status", "--nagios")
+    assert (code, err) == (3, "")
+    assert out.startswith("SHARECTL UNKNOWN - internal error: TypeError: ")
