@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.closed_nodes import Slots, WaitingJob
-from sharectl.condor.job_trials import JobShape, Shapes, Trial, tried
+from sharectl.condor.job_trials import JobShape, Shapes, Trial, _try_all, tried
 from sharectl.model import OTHER, ClosedTo
 from tests.contract.test_job_trials import (
     ADMITS,
@@ -148,6 +149,32 @@ def test_what_could_not_be_tried_in_time_closes_nothing() -> None:
     assert trial(look, CMS, complete=False).closed == {}
     silent = [answer(Shapes((CMS,), complete=True, attributes=TOLD)), answer(None, "no answer")]
     assert tried(look, silent, 30, str).closed == {}
+
+
+def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -> None:
+    class Results(bytearray):
+        """Results of shapes; keeps the numbers of those that are written to."""
+
+        numbers: ClassVar[list[int]] = []
+
+        def __setitem__(self, number: Any, result: Any) -> None:
+            self.numbers.append(number)
+            super().__setitem__(number, result)
+
+    class Kinds(dict[tuple[str, int], list[int]]):
+        """Kinds of jobs; keeps the seconds that are left to a job when the kinds are needed."""
+
+        left: ClassVar[list[float]] = []
+
+        def items(self) -> Any:
+            self.left.append(signal.getitimer(signal.ITIMER_PROF)[0])
+            return super().items()
+
+    kinds = Kinds({("atlas", 8): [0, 2], ("cms", 8): [1]})
+    ads = [text_of({**JOB, "Requirements": OWN, "Owner": owner}) for owner in ('"a"', '"b"', '"c"')]
+    _try_all(slots({**NOW, "Start": "false"}, NOW), TOLD, ads, kinds, cast("Any", Results(4)))
+    assert Kinds.left == [0.0]
+    assert Results.numbers[6:] == [1, 1, 0, 0, 2, 2]
 
 
 def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_once() -> None:

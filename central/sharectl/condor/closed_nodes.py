@@ -84,18 +84,25 @@ class Slots:
         self._texts = {name: " ".join(several) for name, several in texts.items()}
         self._alike: dict[frozenset[str], list[Alike]] = {}
 
-    def refusals(self, job: WaitingJob, among: Optional[Collection[str]] = None) -> Refusals:
-        """Machines of which all slots are closed to a job; ``among`` are those that matter."""
+    def refusals(self, job: WaitingJob) -> Refusals:
+        """Machines of which all slots are closed to a job."""
         refused: Refusals = {}
         admitting: set[str] = set()
         for slots in self.told_apart_by(job):
-            if among is None or not slots.machines.isdisjoint(among):
-                clause = _refusal(job, slots)
-                if clause is None:
-                    admitting |= slots.machines
-                else:
-                    refused.update(dict.fromkeys(slots.machines, clause))
+            clause = _refusal(job, slots)
+            if clause is None:
+                admitting |= slots.machines
+            else:
+                refused.update(dict.fromkeys(slots.machines, clause))
         return {machine: refused[machine] for machine in refused.keys() - admitting}
+
+    def admitting(self, job: WaitingJob, among: Collection[str]) -> set[str]:
+        """Machines of which a slot is open to a job, all that are ``among`` these at least."""
+        admitting: set[str] = set()
+        for slots in self.told_apart_by(job):
+            if not slots.machines.isdisjoint(among) and _refusal(job, slots) is None:
+                admitting |= slots.machines
+        return admitting
 
     def told_apart_by(self, job: WaitingJob) -> list[Alike]:
         """Kinds of slots that a job can tell apart."""

@@ -333,6 +333,7 @@ def _try_all(
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
+    signal.setitimer(signal.ITIMER_PROF, 0)  # slots of a large pool take longer than a job
     closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else {}
     signal.setitimer(signal.ITIMER_PROF, 0)
     return closed
@@ -347,7 +348,8 @@ def _closed(
     """Machines that are closed to all jobs of a kind, if all of them could be tried."""
     refused: dict[GroupKind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
-    for kind, numbers in kinds.items():
+    # Ads that are made to cost much are long as a rule: kinds of other groups come before them.
+    for kind, numbers in sorted(kinds.items(), key=lambda item: item[1][-1]):
         results = [shared[number] for number in numbers]
         if not {_PLACEABLE, _UNPLACEABLE}.issuperset(results):
             continue
@@ -356,9 +358,12 @@ def _closed(
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
-            here = slots.refusals(job, everywhere)
+            if everywhere is None:
+                everywhere = slots.refusals(job)
+            else:
+                for machine in everywhere.keys() & slots.admitting(job, everywhere):
+                    del everywhere[machine]
             shared[number] = _PLACEABLE
-            everywhere = {name: text for name, text in here.items() if name in (everywhere or here)}
             if time.process_time() > ends:
                 return by_machine(refused)
             if not everywhere:
