@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
+import time
 from typing import NamedTuple, Optional
 
 COLLECTOR_PORT = 9618
@@ -113,11 +114,15 @@ def _fault(connection: socket.socket, more: str) -> str:
 
 def _closes(connection: socket.socket, part: bytes, patience_seconds: float) -> bool:
     """Send a part of a command, and return whether the other end closes the connection then."""
+    end = time.monotonic() + patience_seconds
     connection.settimeout(patience_seconds)
     try:
         connection.sendall(part)
         while connection.recv(4096):
-            pass
+            left_seconds = end - time.monotonic()
+            if left_seconds <= 0:  # it sends without end
+                return False
+            connection.settimeout(left_seconds)
     except socket.timeout:
         return False
     except ConnectionError:

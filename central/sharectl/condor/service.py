@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,6 +25,8 @@ NO_TOKEN = b"#\n"
 """Content of the copy where there is no token: HTCondor takes it for a comment."""
 
 _RUNTIME = Path("/run")
+_SERVICE: ContextVar[Optional[pwd.struct_passwd]] = ContextVar("service", default=None)
+"""Account that children act as. `TOKENS` does not tell it: root may have tokens of others there."""
 _METHODS = ("SEC_CLIENT_AUTHENTICATION_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS")
 
 
@@ -51,23 +54,28 @@ def asking_as_service(configuration: Path) -> Iterator[None]:
             # The folder last: in a folder of the service's root would write through its links.
             for path in (copy, folder):
                 os.chown(path, account.pw_uid, account.pw_gid)
+            own = os.environ.get(TOKENS)
             os.environ[TOKENS] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop(TOKENS, None)
+            stack.callback(_restore, own)
+            acting = _SERVICE.set(account)
+            stack.callback(_SERVICE.reset, acting)
+        yield
+
+
+def _restore(tokens: Optional[str]) -> None:
+    os.environ.pop(TOKENS, None)
+    if tokens is not None:
+        os.environ[TOKENS] = tokens
 
 
 def become_service() -> None:
     """Become the service's user, in a child of root within `asking_as_service`."""
-    folder = os.environ.get(TOKENS)
-    owner = 0 if os.geteuid() or folder is None else Path(folder).stat().st_uid
-    if not owner:
+    account = _SERVICE.get()
+    if account is None:
         return
-    account = pwd.getpwuid(owner)
     os.initgroups(account.pw_name, account.pw_gid)
     os.setgid(account.pw_gid)
-    os.setuid(owner)
+    os.setuid(account.pw_uid)
     bindings: Any = sys.modules.get("htcondor2")
     if bindings is not None:
         # The service has a /tmp that no daemon sees: HTCondor's method FS fails there.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -12,7 +13,7 @@ import htcondor2
 import pytest
 
 from sharectl.check.pool_subject import divided
-from sharectl.condor.connection import HAND_ON_SECONDS
+from sharectl.condor.connection import HAND_ON_SECONDS, Address, UnreachableError, peer_at
 from sharectl.condor.daemons import schedd_questions, why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
@@ -44,6 +45,22 @@ def test_a_name_forges_no_line_and_has_an_end() -> None:
     assert good == "schedd ap-1.example.org"
     assert forged == r"schedd x\nsharectl: all is well\x1b[2J"
     assert len(long) < 300
+
+
+def test_a_listener_that_sends_without_end_is_a_daemon_that_hangs() -> None:
+    def sends(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            while True:
+                connection.sendall(bytes(65536))
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        threading.Thread(target=sends, args=[listener], daemon=True).start()
+        place = Address("127.0.0.1", listener.getsockname()[1], "")
+        with pytest.raises(UnreachableError, match="takes a command and does not answer"):
+            peer_at(place, "SCHEDD")
 
 
 @contextmanager

@@ -57,10 +57,11 @@ class TestRemedy:
         assert f"{user.pw_dir}/.condor/tokens.d/pool" in remedy
 
 
-def test_a_token_of_this_user_makes_nobody_else_of_it(
+def test_a_folder_of_tokens_makes_nobody_else_of_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = os.getresuid(), os.getgroups()
-    monkeypatch.setenv(TOKENS, str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv(TOKENS, str(tmp_path / "missing"))
     become_service()
     assert (os.getresuid(), os.getgroups()) == before
