@@ -158,7 +158,9 @@ def placed(
         "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
     )
     targets = sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity))
-    facts = targets, plan.sequence, plan.valid_until, plan.pool, plan.writer
+    # A sender that the collector did not authenticate may name anybody, and no node heeds it.
+    writer = None if plan.identity.endswith(_UNMAPPED) else plan.writer
+    facts = targets, plan.sequence, plan.valid_until, plan.pool, writer
     more = {"identity": plan.identity}
     return PlacedTargets("collector", name, mixed if others else None, *facts, more)
 

@@ -71,6 +71,16 @@ def test_targets_in_a_collector_are_those_of_one_publisher(
     assert bool(problem) == bool(seen.problem)
 
 
+@pytest.mark.parametrize(
+    ("identity", "writer"), [(OURS, "cm:/x"), (UNKNOWN_USER, None), ("", None)]
+)
+def test_a_sender_that_is_not_authenticated_is_no_writer_to_yield_to(
+    identity: str, writer: Optional[str]
+) -> None:
+    held = held_ads([{**plan_ad(7, identity), "t1_TargetWriter": "cm:/x"}])
+    assert placed("C", held).writer == writer
+
+
 STRAYS = [
     ad(6, name="sharectl-cn-2"),
     ad(8, name="from-the-future"),
