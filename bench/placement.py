@@ -29,7 +29,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from bench.snapshot import most_memory_mb  # noqa: E402 - a script finds the checkout by itself
 from poolbox import Box, BoxSpec, ExecutePoint  # noqa: E402
-from poolbox.waiting import HANG_SECONDS, wait_for  # noqa: E402
+from poolbox.waiting import wait_for  # noqa: E402
 
 ACCESS, NODES, NODE_KINDS, RUNS = "ap-1.example.org", 2000, 20, 7
 GROUPS, MEMORIES, WANTS, CORES = 10, 10, 5, (1, 2, 4, 8)
@@ -80,7 +80,7 @@ def main() -> int:
         subprocess.run([sys.executable, "-c", ADVERTISE], env=environment, check=True)
         box.run(["condor_submit", "-terse", "-"], 300, ACCESS, input=jobs())
         # Autoclusters are made of jobs that a negotiator has seen.
-        wait_for(partial(are_seen, box), HANG_SECONDS, "a negotiator to see all jobs")
+        wait_for(partial(are_seen, box), "a negotiator to see all jobs")
         # Nothing is to run while the looks are compared.
         box.run(["condor_off", "-daemon", "negotiator"], 60)
         tried, counted = (command(Path(folder), demand) for demand in ("placeable", "pending"))
