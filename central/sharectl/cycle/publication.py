@@ -159,7 +159,8 @@ class Publishing:
     def _rehearse(self, proposal: Optional[Proposal], before: State) -> Publication:
         """Withdraw targets of earlier plans, and remember the proposal as if it was published."""
         done, real = Publication(), before
-        if before.sequence and not before.withdrawn:
+        stands = before.sequence and not before.withdrawn
+        if stands and not (done := self._yielded(before)).is_left:
             done, real = self._publish(
                 Proposal(*withdrawal(self.config, before, self.now, OBSERVED)), before
             )
