@@ -133,14 +133,14 @@ def held(box: Box, node: str) -> Counter[str]:
 
 
 def still(box: Box, running: int) -> None:
-    """Wait until so many jobs run, and the collector knows each of them."""
+    """Wait until so many jobs run, and the collector knows each of them and its user."""
 
     def seen() -> bool:
-        slots = box.run(
-            ["condor_status", "-constraint", "PartitionableSlot", "-af", "size(ChildCpus)"]
-        ).stdout.split()
+        users = box.run(
+            ["condor_status", "-constraint", "PartitionableSlot", "-af:r", "ChildRemoteUser"]
+        ).stdout.count("@")
         wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
-        return wanted == running == sum(int(count) for count in slots)
+        return wanted == running == users
 
     box.wait_until(seen, f"{running} jobs run and the collector knows them")
 
