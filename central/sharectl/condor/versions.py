@@ -115,6 +115,10 @@ BINDS_FS = Fact(
     ),
 )
 LOGS_CORES = Fact("StartLog has the cores of each new dynamic slot.", (((23, 6, 1), NEVER),))
+OVERFLOWS_TO_ZERO = Fact(
+    "A whole number in an ad that is above 2^63-1 is read as 0, before as 2^63-1 (HTCONDOR-2140).",
+    (((23, 3, 0), NEVER),),
+)
 FACTS = (
     CLAIMED_BY_NOBODY,
     SENDS_SLOTS,
@@ -123,4 +127,5 @@ FACTS = (
     OFFERS_FEWER_JOBS,
     BINDS_FS,
     LOGS_CORES,
+    OVERFLOWS_TO_ZERO,
 )
