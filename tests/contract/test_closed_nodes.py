@@ -177,6 +177,18 @@ def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -
     assert Results.numbers[6:] == [1, 1, 0, 0, 2, 2]
 
 
+def test_kinds_for_which_the_time_is_not_enough_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ads = [text_of({**JOB, "Requirements": OWN, "Owner": owner}) for owner in ('"a"', '"b"', '"c"')]
+    kinds = {("atlas", 8): [0], ("cms", 8): [1], ("lhcb", 8): [2]}
+    shut = slots({**NOW, "Start": "false"})
+    for seconds, skipped in ((2.0, 0), (-1.0, 3)):
+        monkeypatch.setattr("sharectl.condor.job_trials.CLOSED_SECONDS", seconds)
+        result = _try_all(shut, TOLD, ads, kinds, cast("Any", bytearray(4)))
+        assert (bool(result.closed), result.skipped) == (not skipped, skipped)
+
+
 def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_once() -> None:
     nodes = [{**NOW, "TotalSlotDisk": str(10**6 + n), "Tag": str(n)} for n in range(1000)]
     shut = [{**node, "Start": "MY.IS_HEALTHY && true", "IS_HEALTHY": "false"} for node in nodes]

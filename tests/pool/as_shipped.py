@@ -54,7 +54,7 @@ MATCHED = "Successfully matched with"
 
 @dataclass(frozen=True)
 class Policy:
-    """What START goes by on a node, as one ad has it: the startd's, or the collector's copy."""
+    """Target and grace of a node by one ad: the startd's, or the collector's copy."""
 
     active: bool
     target: tuple[Any, ...]

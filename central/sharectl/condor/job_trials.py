@@ -107,8 +107,15 @@ _PREFIXES = """
 _MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
 _POWER = "t1_wn_hs06"
 
-Closed = Mapping[str, tuple[ClosedTo, ...]]
-"""Machine -> kinds of jobs to which it is closed."""
+
+class ClosedNodes(NamedTuple):
+    """Nodes that refuse kinds of jobs."""
+
+    closed: Mapping[str, tuple[ClosedTo, ...]] = {}
+    """Machine -> kinds of jobs to which it is closed."""
+    skipped: int = 0
+    """Kinds of jobs for which the time was not enough."""
+
 
 Look = Callable[[Sequence[str]], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes."""
@@ -250,7 +257,7 @@ def tried(
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
     kinds = _by_kind(every, list(alike), group_of) if complete else {}
-    results, closed, problem = _results(
+    results, (closed, skipped), problem = _results(
         partial(_try_all, look, of_jobs, list(alike), kinds), len(alike), deadline_seconds
     )
     unplaceable = tuple(
@@ -270,6 +277,8 @@ def tried(
         why += f" ({problem})" if problem else ""
     elif problem:
         why = f"pending jobs could not be tried on each node ({problem})"
+    elif skipped:
+        why = f"{skipped} kinds of pending jobs were not tried on each node: it takes too long"
     elif not complete:
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
     return Trial(unplaceable, why, closed)
@@ -292,21 +301,21 @@ def _by_kind(
 
 
 def _results(
-    try_all: Callable[[mmap.mmap], Closed], shapes: int, deadline_seconds: float
-) -> tuple[bytes, Closed, Optional[str]]:
+    try_all: Callable[[mmap.mmap], ClosedNodes], shapes: int, deadline_seconds: float
+) -> tuple[bytes, ClosedNodes, Optional[str]]:
     """Result of each shape, nodes that are closed, and a problem if there was one.
 
     A shape that ends the process is left out, and the rest is tried again.
     """
     deadline = time.monotonic() + deadline_seconds
     problem: Optional[str] = None
-    closed: Closed = {}
+    closed = ClosedNodes()
     with mmap.mmap(-1, shapes + 1) as shared:
         for _ in range(MOST_CULPRITS + 1 if shapes else 0):
             seconds = max(0.0, deadline - time.monotonic())
             question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
             answer = ask_all({"trial": question})["trial"]
-            why, closed = answer.source.problem, answer.value or {}
+            why, closed = answer.source.problem, answer.value or ClosedNodes()
             culprit = shared.find(bytes((_TRYING,)))
             problem = problem or why
             if why is None or culprit < 0:
@@ -321,7 +330,7 @@ def _try_all(
     ads: Sequence[str],
     kinds: Mapping[GroupKind, Sequence[int]],
     shared: mmap.mmap,
-) -> Closed:
+) -> ClosedNodes:
     """Write the result of each ad to ``shared`` as soon as it is there; returns closed nodes.
 
     An ad that costs too much ends this process, also while the library evaluates.
@@ -334,7 +343,7 @@ def _try_all(
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
     signal.setitimer(signal.ITIMER_PROF, 0)  # slots of a large pool take longer than a job
-    closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else {}
+    closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else ClosedNodes()
     signal.setitimer(signal.ITIMER_PROF, 0)
     return closed
 
@@ -344,12 +353,13 @@ def _closed(
     jobs: Sequence[PendingJob],
     kinds: Mapping[GroupKind, Sequence[int]],
     shared: mmap.mmap,
-) -> Closed:
+) -> ClosedNodes:
     """Machines that are closed to all jobs of a kind, if all of them could be tried."""
     refused: dict[GroupKind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # Ads that are made to cost much are long as a rule: kinds of other groups come before them.
-    for kind, numbers in sorted(kinds.items(), key=lambda item: item[1][-1]):
+    ordered = sorted(kinds.items(), key=lambda item: item[1][-1])
+    for place, (kind, numbers) in enumerate(ordered):
         results = [shared[number] for number in numbers]
         if not {_PLACEABLE, _UNPLACEABLE}.issuperset(results):
             continue
@@ -365,11 +375,11 @@ def _closed(
                     del everywhere[machine]
             shared[number] = _PLACEABLE
             if time.process_time() > ends:
-                return by_machine(refused)
+                return ClosedNodes(by_machine(refused), len(ordered) - place)
             if not everywhere:
                 break
         refused[kind] = everywhere or {}
-    return by_machine(refused)
+    return ClosedNodes(by_machine(refused))
 
 
 class PendingJob:

@@ -46,7 +46,7 @@ class InControl(NamedTuple):
     """Controlled nodes that should act on targets: of all nodes, and while observing, those with
     the snippet."""
     rehearsed: bool
-    """Whether a plan is made as if all nodes had the snippet, because none has it yet."""
+    """True if a plan is made as if all nodes had the snippet, because none has it yet."""
 
 
 def machine_of(ad: Any) -> str:
