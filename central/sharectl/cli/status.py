@@ -102,8 +102,8 @@ def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     try:
         code, lines = look()
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
-        known = isinstance(error, (SharectlError, OSError))
-        text = str(error) if known else f"internal error: {type(error).__name__}: {error}"
+        is_ours = not isinstance(error, (SharectlError, OSError))
+        text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
         first, *others = text.splitlines() or [type(error).__name__]
         code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
     print(*lines, sep="\n")
