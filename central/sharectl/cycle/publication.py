@@ -115,10 +115,16 @@ class Publishing:
         done = Publication()
         if self.config.observes:
             done = self._rehearse(proposal, before)
-        elif off is None and proposal is not None and not (done := self._yielded(before)).is_left:
-            done, before = self._publish(proposal, before)
-            # `sharectl disable` that could not get the lock relies on this look.
-            off = in_force(self.outlets.switch.disabled(), self.now)
+        elif off is None and proposal is not None:
+            yielded = self._yielded(before)
+            if yielded is not None:
+                done = Publication(is_left=True)
+                with self._failures:
+                    self.outlets.state.save(yielded)
+            else:
+                done, before = self._publish(proposal, before)
+                # `sharectl disable` that could not get the lock relies on this look.
+                off = in_force(self.outlets.switch.disabled(), self.now)
         if off is not None and not self.config.observes and not before.withdrawn:
             done = self.withdraw(off, before)
         errors = tuple(self._failures.errors)
@@ -141,26 +147,27 @@ class Publishing:
             done = self._everywhere(plan, before)
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
 
-    def _yielded(self, before: State) -> Publication:
-        """Leave everything as it is, and remember that, if another installation publishes."""
+    def _yielded(self, before: State) -> Optional[State]:
+        """State that remembers another installation's plan, which is left; None without one."""
         held = [place for publisher in self.outlets.publishers for place in publisher.held()]
         own, now = self.outlets.writer, self.now
         sequence = writers.left_sequence(held, own, before, now)
         if sequence is None:
-            return Publication()
+            return None
         for place in held:
             if (writer := writers.foreign(place, own, before, now)) is not None:
                 problem = writers.problem(place, writer, "stays: nothing is published meanwhile")
                 self._failures.errors.append(ForeignPlanError(problem))
-        with self._failures:
-            self.outlets.state.save(replace(before, foreign_sequence=sequence))
-        return Publication(is_left=True)
+        return replace(before, foreign_sequence=sequence)
 
     def _rehearse(self, proposal: Optional[Proposal], before: State) -> Publication:
         """Withdraw targets of earlier plans, and remember the proposal as if it was published."""
         done, real = Publication(), before
         stands = before.sequence and not before.withdrawn
-        if stands and not (done := self._yielded(before)).is_left:
+        yielded = self._yielded(before) if stands else None
+        if yielded is not None:
+            done = Publication(is_left=True)
+        elif stands:
             done, real = self._publish(
                 Proposal(*withdrawal(self.config, before, self.now, OBSERVED)), before
             )
@@ -171,6 +178,7 @@ class Publishing:
             withdrawn=real.withdrawn,
             uncertain_nodes=real.uncertain_nodes,
             unaudited=real.unaudited,
+            foreign_sequence=yielded.foreign_sequence if yielded is not None else 0,
         )
         with self._failures:
             self.outlets.state.save(after)

@@ -144,3 +144,15 @@ def test_one_that_begins_to_observe_leaves_a_strangers_plan() -> None:
     (problem,) = one.cycle(8, replace(CONFIG, observes=True)).problems
     assert "stays: nothing is published meanwhile" in problem
     assert one.publishers[0].plans[-1].targets == targets
+
+
+def test_one_that_observes_leaves_a_partners_plan_for_as_long_as_that_goes_on() -> None:
+    one, two = both(SECOND)
+    two.cycle(1)
+    observing = replace(CONFIG, observes=True)
+    for number in (2, 3, 4):
+        (problem,) = one.cycle(number, observing).problems
+        assert "stays: nothing is published meanwhile" in problem
+        two.cycle(number)
+        assert holder(one) == SECOND
+    assert one.publishers[0].plans[-1].targets
