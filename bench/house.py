@@ -12,7 +12,7 @@ TOP = Path(__file__).resolve().parents[1]
 PACKAGE = TOP / "central/sharectl"
 ROOM_PERCENT = 20
 """Largest part of the package's lines in one room: the twin."""
-DOC_WORDS = 32_000
+DOC_WORDS = 33_000
 """Of docs/ and the README: 23,200 for loop and twin, the rest to adopt, watch and trust them.
 
 Without docs/json.md, which is made from the code.
@@ -42,13 +42,13 @@ def main() -> None:
     texts = [TOP / "README.md", *(page for page in pages if page.name != "json.md")]
     total = lines(modules)
     for name, number, bound in (
-        ("lines of central/sharectl", total, 42_000),
+        ("lines of central/sharectl", total, 43_000),
         ("modules", len(modules), 235),
         ("percent in the largest room", round(100 * max(rooms.values()) / total), ROOM_PERCENT),
         ("lines of the longest file", max(lines([module]) for module in modules), 600),
         ("lines of the longest function", max(sizes), 80),
         ("lines of a median function", round(median(sizes)), 8),
-        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 46_500),
+        ("lines of tests", lines(list((TOP / "tests").rglob("*.py"))), 48_600),
         (
             "words of docs and README",
             sum(len(re.findall(r"\S+", t.read_text())) for t in texts),
