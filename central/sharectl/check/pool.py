@@ -123,7 +123,7 @@ def _local(
     None of them where there is no configuration.
     """
     try:
-        return subject_of(source_of(None, with_local=False), process, {}), None, None
+        return subject_of(source_of(None, with_local=False), process, {}, {}), None, None
     except InputError:
         return None, None, None
     except UnreadableConfigurationError as error:

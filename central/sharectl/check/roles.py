@@ -105,15 +105,20 @@ def place_of(role: Role, folder: Optional[Path]) -> Place:
     return Place(path, content_of(path), source, folders, has_daemon)
 
 
-def trial(place: Place, content: Optional[str], published: Mapping[str, str]) -> list[Finding]:
+def trial(
+    place: Place,
+    content: Optional[str],
+    published: Mapping[str, str],
+    carried: Mapping[str, str],
+) -> list[Finding]:
     """Findings that the snippet ``content`` in that place would make; None for no snippet there.
 
-    ``published`` is as of `check`.
+    ``published`` and ``carried`` are as of `check`.
     """
-    before = check(place.source, published).findings
+    before = check(place.source, published, carried).findings
     with _staged(place, content) as folder:
         folders = tuple(folder if path == place.path.parent else path for path in place.folders)
-        report = check(replace(place.source, folders=folders), published)
+        report = check(replace(place.source, folders=folders), published, carried)
         findings = [_moved(part, str(folder), str(place.path.parent)) for part in report.findings]
     fresh = [part for part in findings if part.id == SYNTAX or part not in before]
     if content is None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Optional
 
+from sharectl.check.bare_words import Word, bare_word
 from sharectl.check.findings import Finding, Level
-from sharectl.check.slot_ad import startd_publishes
+from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
 from sharectl.check.snippet_subject import (
     ACTUATION,
     ACTUATIONS,
@@ -269,15 +270,15 @@ def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
     """Names without ``MY.`` or ``TARGET.``, and attributes of the node asked of the job."""
-    for reference, place in _references(subject):
+    for reference, place, macro in _references(subject, subject.readable):
         name = reference.name
         is_nodes = name.lower() in subject.published
-        if reference.scope == UNSCOPED:
-            scoped = f"TARGET.{name}"
-            if is_nodes or startd_publishes(name):
-                scoped = f"MY.{name}"
-            elif not name.lower().startswith("request"):
-                scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
+        is_text = _bare_word(subject, reference, subject.readable[macro], macro) is not None
+        if reference.scope == UNSCOPED and not is_text and not every_slot_has(name):
+            is_slots, is_jobs = startd_publishes(name), _carried(subject, name)
+            scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
+            if is_nodes or is_slots != is_jobs:
+                scoped = f"MY.{name}" if is_nodes or is_slots else f"TARGET.{name}"
             yield finding("unscoped", place, name=name, scoped=scoped)
         elif reference.scope == TARGET and is_nodes:
             yield finding("wrong side", place, name=name)
@@ -289,12 +290,18 @@ def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     places: dict[Level, dict[str, str]] = {}
     # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
-    for reference, place in _references(subject):
+    uncarried: dict[str, str] = {}
+    for reference, place, _ in _references(subject, subject.readable):
         name = reference.name
         is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
         if reference.scope == MY and not is_published and not startd_publishes(name):
             level = Level.ERROR if "t1_" in name else Level.ADVICE
             places.setdefault(level, {}).setdefault(f"MY.{name}", place)
+        elif reference.scope == TARGET and not _carried(subject, name):
+            uncarried.setdefault(f"TARGET.{name}", place)
+    if uncarried and subject.carried:
+        place = next(iter(uncarried.values()))
+        yield finding("uncarried", place, level=Level.ADVICE, names=list(uncarried))
     for level, names in places.items():
         place = next(iter(names.values()))
         yield finding("unpublished", place, level=level, names=list(names))
@@ -321,10 +328,43 @@ def slot(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("no sums", subject.place(knob))
 
 
-def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:
-    """Attributes that judged files ask for, and the places, each pair once."""
+@CHECKS.rule()
+def lost_quotes(subject: SnippetSubject) -> Iterator[Finding]:
+    """Texts without quotes, which HTCondor takes for attributes that nothing has."""
+    texts = {**subject.other_readable, **subject.readable}
+    lost: dict[tuple[str, str], list[str]] = {}
+    for reference, place, macro in _references(subject, texts):
+        if word := _bare_word(subject, reference, texts[macro], macro):
+            lost.setdefault((place, word.corrected), []).append(word.text)
+    for (place, corrected), words in lost.items():
+        yield finding("no quotes", place, words=list(dict.fromkeys(words)), corrected=corrected)
+
+
+def _bare_word(
+    subject: SnippetSubject, reference: Reference, text: str, macro: str
+) -> Optional[Word]:
+    """Text that a reference of an expression stands for; None for an attribute."""
+
+    def is_known(name: str) -> bool:
+        is_nodes = name.lower() in subject.published or startd_publishes(name)
+        return is_nodes or _carried(subject, name) or name.lower() == "currenttime"
+
+    if reference.scope != UNSCOPED or is_known(reference.name):
+        return None
+    return bare_word(text, reference.name, macro, is_known)
+
+
+def _carried(subject: SnippetSubject, name: str) -> bool:
+    """True if jobs may have an attribute of that name."""
+    return jobs_have(name) or name.lower() in map(str.lower, subject.carried)
+
+
+def _references(
+    subject: SnippetSubject, texts: Mapping[str, str]
+) -> Iterator[tuple[Reference, str, str]]:
+    """Attributes that macros of judged files ask for, the places and macros, each pair once."""
     seen: set[tuple[Reference, str]] = set()
-    for macro, text in subject.readable.items():
+    for macro, text in texts.items():
         parts = subject.configuration.made_of(macro)
         for reference in references(text):
             scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.])(?<!\$\()"
@@ -335,4 +375,4 @@ def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:
             key = (Reference(reference.scope, reference.name.lower()), part.place)
             if key not in seen:
                 seen.add(key)
-                yield reference, part.place
+                yield reference, part.place, macro

@@ -15,6 +15,7 @@ from sharectl.condor.configuration import (
     Configuration,
     expand,
     read,
+    without_daemon,
 )
 from sharectl.condor.library import CondorProcess
 from sharectl.condor.versions import Version, installed_version
@@ -28,6 +29,11 @@ ACTUATION = "SHARECTL_ACTUATION"
 ATTRIBUTES, LATCHES = "STARTD_ATTRS", "STARTD_LATCH_EXPRS"
 EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
 """Lists of macros that HTCondor takes for expressions."""
+SENT_LISTS = (
+    *("SUBMIT_ATTRS", "SUBMIT_EXPRS", "SYSTEM_SUBMIT_ATTRS"),
+    *(f"{daemon}_{end}" for daemon in ("SCHEDD", "MASTER") for end in ("ATTRS", "EXPRS")),
+)
+"""Lists of macros that become attributes of jobs and of other daemons."""
 MOST_CORES = 1024
 TRANSFORM, GROUP_MAP_IN_USE = (
     "JOB_TRANSFORM_SharectlPower",
@@ -39,13 +45,20 @@ MACROS = (
     *("START", "CLAIM_WORKLIFE", CRON_JOBS, *EVALUATED_LISTS),
     *("STARTD_PARTITIONABLE_SLOT_ATTRS", "STARTD_JOB_ATTRS", "SHARECTL_ENABLED", ACTUATION),
     *("JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS", GROUP_MAP_IN_USE),
-    "ADVERTISE_PSLOT_ROLLUP_INFORMATION",
+    *("ADVERTISE_PSLOT_ROLLUP_INFORMATION", *SENT_LISTS),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 EXPRESSIONS = re.compile(
     r"(SLOT_TYPE_\d+_)?(START|CLAIM_WORKLIFE)|(DEFRAG|DEFAULT)_DRAINING_START_EXPR"
 )
 """Knobs of a node, upper case, that are expressions and decide which jobs start there."""
+_POLICY = re.compile(
+    r"RANK|PREEMPT|SUSPEND|CONTINUE|KILL|IS_OWNER|MAXJOBRETIREMENTTIME|SLOT_WEIGHT"
+    r"|WANT_(SUSPEND|VACATE|HOLD|HOLD_REASON|HOLD_SUBCODE)(_VANILLA)?"
+)
+"""Other expressions of a node."""
+_OF_SLOTS = re.compile(r"SLOT(_TYPE_)?\d+_")
+"""Beginning of a knob of some slots."""
 
 LIVE, CRON = "live", "cron"
 ACTUATIONS = (LIVE, CRON)
@@ -72,6 +85,8 @@ class SnippetSubject:
     htcondor: CondorProcess
     site_attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
+    carried: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that jobs of the site carry → their values."""
     version: Version = ()
     """HTCondor's on the machine whose configuration it is; empty if it is unknown."""
 
@@ -142,17 +157,36 @@ class SnippetSubject:
     @cached_property
     def expressions(self) -> Mapping[str, str]:
         """Macros that HTCondor takes for expressions on a node → text; only those a file sets."""
-        named = {part.name.upper(): part.name for part in self.configuration.definitions}
-        decide = [name for name in named if EXPRESSIONS.fullmatch(name)]
-        published = {name.upper() for name in self.attributes}
-        wanted = [*decide, *(name for name in named if name in published)]
-        return {named[name]: text for name in wanted if (text := self.configuration.text(name))}
+        published = self._listed(EVALUATED_LISTS)
+        decide = [name for name in self._named if EXPRESSIONS.fullmatch(name)]
+        wanted = dict.fromkeys([*decide, *(n for n in self._named if _general(n) in published)])
+        texts = {self._named[name]: self.configuration.text(name) for name in wanted}
+        return {name: text for name, text in texts.items() if text}
+
+    @cached_property
+    def _named(self) -> Mapping[str, str]:
+        """Macros that files set for a startd, upper case → as they are written."""
+        names = (part.name for part in self.configuration.definitions)
+        return {without_daemon(name).upper(): without_daemon(name) for name in names}
+
+    def _listed(self, lists: Sequence[str]) -> frozenset[str]:
+        words = self.configuration.words
+        return frozenset(word.upper() for macro in lists for word in words(macro))
 
     @cached_property
     def readable(self) -> Mapping[str, str]:
         """`expressions` as HTCondor prints them, without those that it cannot read."""
         texts = self.htcondor.canonical(list(self.expressions.values()))
         return {name: text for name, text in zip(self.expressions, texts) if text is not None}
+
+    @cached_property
+    def other_readable(self) -> Mapping[str, str]:
+        """Expressions of nodes that start no job, and those that go into other ads, readable."""
+        sent = self._listed(SENT_LISTS)
+        wanted = [n for n in self._named if _POLICY.fullmatch(_general(n)) or n in sent]
+        names = [self._named[name] for name in wanted if self.configuration.text(name)]
+        texts = self.htcondor.canonical([self.configuration.text(name) for name in names])
+        return {name: text for name, text in zip(names, texts) if text is not None}
 
     def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
         """Value of each expression; None for one that is no number."""
@@ -169,8 +203,15 @@ class SnippetSubject:
         )
 
 
+def _general(name: str) -> str:
+    return _OF_SLOTS.sub("", name, count=1)
+
+
 def subject_of(
-    source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
+    source: ConfigSource,
+    process: CondorProcess,
+    site_attributes: Mapping[str, str],
+    carried: Mapping[str, str],
 ) -> SnippetSubject:
     """Configuration of files, with what metaknobs set in no file."""
     configuration = read(source, MACROS, process)
@@ -180,4 +221,4 @@ def subject_of(
     values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
     configuration = replace(configuration, values={**values, **configuration.values})
     version = installed_version() if source.main_file is not None else ()
-    return SnippetSubject(configuration, process, site_attributes, version)
+    return SnippetSubject(configuration, process, site_attributes, carried, version)

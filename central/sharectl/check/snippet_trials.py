@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sharectl.check.findings import Finding, some
+from sharectl.check.findings import Finding, Level, some
 from sharectl.check.slot_ad import saved_ads
 from sharectl.check.snippet_subject import (
     CHECKS,
@@ -40,9 +40,11 @@ Ad = Mapping[str, str]
 # ---- Ads: attribute → ClassAd expression
 
 
-def typical_jobs(multicore_cores: int) -> dict[str, Ad]:
+def typical_jobs(subject: SnippetSubject) -> dict[str, Ad]:
     """Name for people → ad of the job, which has the attributes of a slot without a target."""
+    multicore_cores = subject.multicore_cores
     job = {
+        **subject.carried,
         "MyType": '"Job"',
         "JobUniverse": "5",
         "JobStatus": "1",
@@ -89,9 +91,13 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     for word, let_in in zip(UNKNOWN, unknown):
         if jobs := [job for job in without if job not in let_in]:
             yield finding("kept out", place, word=word, jobs=_some(jobs), clauses=_CLAUSES)
-    names = list(typical_jobs(subject.multicore_cores))
+    names = list(typical_jobs(subject))
     if not without:
-        yield finding("takes nothing", place, jobs=_some(names))
+        # A value that nobody gave may be the one that START wants.
+        reads = references(subject.readable.get("START", ""))
+        is_unsure = any(subject.carried.get(name) == "True" for scope, name in reads)
+        level = Level.ADVICE if is_unsure else Level.ERROR
+        yield finding("takes nothing", place, level=level, jobs=_some(names))
         return
     rows = zip(*_rows(subject, text, [SITES_OWN]))
     unclear = {
@@ -164,7 +170,7 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
     """Typical jobs that START lets into one of the slots of each situation."""
-    jobs, rows = typical_jobs(subject.multicore_cores), _rows(subject, start, situations)
+    jobs, rows = typical_jobs(subject), _rows(subject, start, situations)
     pairs = zip(rows[::2], rows[1::2])
     return [
         [name for name, *values in zip(jobs, *pair) if any(map(is_true, values))] for pair in pairs
@@ -174,7 +180,7 @@ def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> li
 def _rows(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[Any]]:
     """Values of START for the typical jobs, in both slots of each situation."""
     slots = [slot for situation in situations for slot in slots_with(subject, situation)]
-    return _values(subject, start, slots, list(typical_jobs(subject.multicore_cores).values()))
+    return _values(subject, start, slots, list(typical_jobs(subject).values()))
 
 
 def _values(

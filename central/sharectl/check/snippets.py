@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Optional
 
 from sharectl.check import group_rules, snippet_rules, snippet_trials  # noqa: F401 - their rules
 from sharectl.check.findings import Finding, refusal
@@ -37,7 +38,11 @@ class SnippetReport:
     """Expanded text of the knobs in `SHOWN`, `SHOWN_OF_ACCESS_POINTS` or both."""
 
 
-def check(source: ConfigSource, site_attributes: Mapping[str, str]) -> SnippetReport:
+def check(
+    source: ConfigSource,
+    site_attributes: Mapping[str, str],
+    carried: Optional[Mapping[str, str]] = None,
+) -> SnippetReport:
     """Findings about a configuration.
 
     Parameters
@@ -45,10 +50,12 @@ def check(source: ConfigSource, site_attributes: Mapping[str, str]) -> SnippetRe
     site_attributes
         Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node,
         ClassAd expressions.
+    carried
+        Attributes that jobs of the site carry → their values, ClassAd expressions.
     """
     with CondorProcess() as process:
         try:
-            subject = subject_of(source, process, site_attributes)
+            subject = subject_of(source, process, site_attributes, carried or {})
             files = dict.fromkeys(str(part.file) for part in subject.configuration.definitions)
             return SnippetReport(tuple(CHECKS.findings(subject)), tuple(files), _made(subject))
         except UnreadableConfigurationError as error:

@@ -26,12 +26,13 @@ if TYPE_CHECKING:  # the other checks start without the pool's
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)(?:=(.*\S.*))?", re.DOTALL)
 
 
-def attribute(text: str) -> tuple[str, str]:
-    """Name and value of ``NAME`` or ``NAME=VALUE``; the default value is True."""
-    match = _ATTRIBUTE.fullmatch(text)
-    if match is None:
+def attributes(text: str) -> list[tuple[str, str]]:
+    """Names and values of ``NAME,…`` or ``NAME=VALUE``; the default value is True."""
+    parts = [text] if "=" in text else [part.strip() for part in text.split(",")]
+    matches = [match for part in parts if (match := _ATTRIBUTE.fullmatch(part))]
+    if len(matches) < len(parts):
         raise ValueError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
-    return match[1], (match[2] or "True").strip()
+    return [(match[1], (match[2] or "True").strip()) for match in matches]
 
 
 def _config(arguments: argparse.Namespace) -> int:
@@ -78,16 +79,23 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
 
 
 def add_published(parser: argparse.ArgumentParser) -> None:
-    """Add ``--published``."""
-    parser.add_argument(
-        "--published",
-        action="append",
-        default=[],
-        type=attribute,
-        metavar="NAME[=VALUE]",
-        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a "
-        "healthy node (default: True); may be repeated",
-    )
+    """Add ``--published`` and ``--carried``."""
+    for option, whose in (
+        (
+            "--published",
+            "a STARTD_CRON job of the site publishes, with its value on a healthy node",
+        ),
+        ("--carried", "jobs of the site carry, with its value in a typical job"),
+    ):
+        parser.add_argument(
+            option,
+            action="extend",
+            default=[],
+            type=attributes,
+            metavar="NAME[=VALUE]",
+            help=f"an attribute that {whose} (default: True), or several names with commas; may "
+            "be repeated",
+        )
 
 
 def _snippets(arguments: argparse.Namespace) -> int:
@@ -96,7 +104,7 @@ def _snippets(arguments: argparse.Namespace) -> int:
     from sharectl.condor.configuration import source_of
 
     source = source_of(arguments.directory, with_local=arguments.with_local)
-    report = check(source, dict(arguments.published))
+    report = check(source, dict(arguments.published), dict(arguments.carried))
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
     content = {"files": list(report.files), "made": dict(report.made)}

@@ -68,7 +68,7 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
         return 1
     if after is not None and not place.has_daemon:
         options.say([f"note: DAEMON_LIST has no {role.daemon} here: the file has no effect"])
-    findings = trial(place, after, dict(arguments.published))
+    findings = trial(place, after, dict(arguments.published), dict(arguments.carried))
     _print(map(str, findings))
     if has_errors(findings):
         options.say([f"{path}: nothing was written, because the trial above failed"])

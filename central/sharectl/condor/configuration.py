@@ -31,6 +31,7 @@ _ISOLATED = f"\n{FOLDERS} =\n{FILES} =\nUSER_CONFIG_FILE =\n"
 """Text after which HTCondor reads no further file."""
 _PROBE = "SHARECTL_CHECK_PROBE_"
 _LITERALS = {"true": True, "1": True, "false": False, "0": False}
+_STARTDS = "STARTD."
 _BLANKS = " \t\n\v\f\r"
 _ASSIGNMENT = re.compile(
     r"\s*(?P<name>[\w.]+)\s*(?:@=(?P<tag>\w+)\s*|(?P<sign>[=:])(?P<text>.*))", re.DOTALL
@@ -162,6 +163,11 @@ def _logical_lines(content: str) -> Iterator[tuple[int, str]]:
         first, text = 0, ""
     if text.strip():
         yield first, text
+
+
+def without_daemon(name: str) -> str:
+    """Name of a macro that is for startds alone (``STARTD.START``), without the daemon."""
+    return name[len(_STARTDS) :] if name.upper().startswith(_STARTDS) else name
 
 
 def in_force(assignments: Sequence[Definition]) -> tuple[Definition, ...]:
@@ -297,7 +303,11 @@ class Configuration:
 
     @cached_property
     def _assignments(self) -> dict[str, list[Definition]]:
-        return _by_name(self.definitions)
+        by_name = _by_name(self.definitions)
+        # A startd takes its own assignments before those for all daemons.
+        for name in [name for name in by_name if without_daemon(name) != name]:
+            by_name.setdefault(without_daemon(name), []).extend(by_name[name])
+        return by_name
 
 
 def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:

@@ -1,0 +1,117 @@
+"""A text that lost its quotes in START: HTCondor takes it for an attribute, which nothing has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from sharectl.check.findings import Finding, Level
+from sharectl.check.snippets import check
+from sharectl.cli.check import attributes
+from sharectl.condor.configuration import ConfigSource
+
+SNIPPET = Path(__file__).parents[2] / "config.d/60-sharectl-execute-point.conf"
+START = "START = ($(START)) && {}\n"
+LISTED = "STARTD_ATTRS = $(STARTD_ATTRS) Rack Site\n"
+
+
+def seen(
+    folder: Path, lines: str, carried: Optional[Mapping[str, str]] = None, check_id: str = "scope"
+) -> list[Finding]:
+    shutil.copy(SNIPPET, folder)
+    (folder / "99-local.conf").write_text(lines)
+    found = check(ConfigSource(folder), {"HEALTHY": "True"}, carried).findings
+    return [finding for finding in found if finding.id == check_id]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "corrected"),
+    [
+        (
+            START.format("TARGET.Tenant =?= nobody_has_this && MY.HEALTHY =?= True"),
+            "nobody_has_this",
+            'TARGET.Tenant =?= "nobody_has_this"',
+        ),
+        (START.format("TARGET.Tenant == physics"), "physics", 'TARGET.Tenant == "physics"'),
+        (START.format("TARGET.G =?= phys-prod"), "phys-prod", 'TARGET.G =?= "phys-prod"'),
+        (START.format("TARGET.G =?= cms.prod"), "cms.prod", 'TARGET.G =?= "cms.prod"'),
+        (START.format("ada =!= TARGET.Owner"), "ada", '"ada" =!= TARGET.Owner'),
+        (START.format("TARGET.Wants =?= yes"), "yes", "TARGET.Wants =?= True"),
+        (
+            START.format("stringListMember(TARGET.G, {physics, cms})"),
+            "physics, cms",
+            'stringListMember(TARGET.G, "physics,cms")',
+        ),
+        (
+            START.format("TARGET.G =?= (MY.Cpus > 8 ? big : small)"),
+            "big, small",
+            'TARGET.G =?= (MY.Cpus > 8 ? "big" : "small")',
+        ),
+        (f"WHO = ada\n{START.format('TARGET.Owner =!= $(WHO)')}", "ada", 'TARGET.Owner =!= "ada"'),
+        ("STARTD." + START.format("TARGET.G =?= cms"), "cms", 'TARGET.G =?= "cms"'),
+        ("SLOT_TYPE_1_" + START.format("TARGET.G =?= cms"), "cms", 'TARGET.G =?= "cms"'),
+        (f'{LISTED}Rack = "a"\nSite = cern\n', "cern", 'Site = "cern"'),
+        (f'{LISTED}Rack = "a"\nSLOT1_Site = cern.ch\n', "cern.ch", 'SLOT1_Site = "cern.ch"'),
+        ("SUBMIT_ATTRS = Tenant\nTenant = cms\n", "cms", 'Tenant = "cms"'),
+        ("RANK = TARGET.Owner == ada\n", "ada", 'TARGET.Owner == "ada"'),
+        ("PREEMPT = Activity == busy && MY.Cpus > 1\n", "busy", 'Activity == "busy"'),
+        ("WANT_HOLD_REASON = too_large\n", "too_large", 'WANT_HOLD_REASON = "too_large"'),
+    ],
+)
+def test_a_text_without_quotes(lines: str, words: str, corrected: str, tmp_path: Path) -> None:
+    (finding,) = seen(tmp_path, lines)
+    assert finding.level is Level.ERROR
+    assert finding.fault.startswith(f"no node publishes {words}, no job has it")
+    assert f"a text needs quotes: write {corrected};" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        'TARGET.Tenant =?= "nobody_has_this"',
+        "TARGET.IsShort =!= undefined || MY.HEALTHY =?= true",
+        "time() - MY.EnteredCurrentState < 1 && Activity =!= Cpus",
+        'MY.Machine =!= "a =?= physics"',
+    ],
+)
+def test_texts_and_attributes_that_exist(clause: str, tmp_path: Path) -> None:
+    assert seen(tmp_path, START.format(clause)) == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "carried", "scoped"),
+    [
+        ('Tenant =!= "cms"', {}, "MY.Tenant for the node's, TARGET.Tenant for the job's"),
+        ('Tenant =!= "cms"', {"Tenant": '"cms"'}, "TARGET.Tenant"),
+        ("TARGET.Owner =!= Tenant", {"tenant": '"cms"'}, "TARGET.Tenant"),
+        ("IsDesktop", {}, "MY.IsDesktop for the node's, TARGET.IsDesktop for the job's"),
+        ("Owner =!= AcctGroupUser", {}, "TARGET.AcctGroupUser"),
+        ("JobUniverse == 5", {}, "MY.JobUniverse for the node's, TARGET.JobUniverse for the job's"),
+    ],
+)
+def test_an_attribute_needs_its_scope(
+    clause: str, carried: Mapping[str, str], scoped: str, tmp_path: Path
+) -> None:
+    *_, finding = sorted(seen(tmp_path, START.format(clause), carried), key=str, reverse=True)
+    assert finding.remedy == f"write {scoped}"
+
+
+@pytest.mark.parametrize(
+    ("option", "level"),
+    [('Tenant="cms"', None), ('Tenant="lhcb"', Level.ERROR), ("VO,Tenant", Level.ADVICE)],
+)
+def test_typical_jobs_carry_what_the_site_says(
+    option: str, level: Optional[Level], tmp_path: Path
+) -> None:
+    carried, start = dict(attributes(option)), START.format('TARGET.Tenant =?= "cms"')
+    trial = [finding.level for finding in seen(tmp_path, start, carried, "typical jobs")]
+    assert trial == ([] if level is None else [level])
+    assert seen(tmp_path, start, carried, "published") == []
+    (other,) = seen(tmp_path, START.format("TARGET.Tenent =!= 1"), carried, "published")
+    assert "no job is known to have TARGET.Tenent" in other.fault
+    (unsaid,) = seen(tmp_path, start, {}, "typical jobs")
+    assert "--carried NAME=VALUE" in unsaid.remedy
