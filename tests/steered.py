@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from random import Random
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.shares.groups import is_within
 from sharectl.sim.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
@@ -129,7 +129,7 @@ class FakeTwin:
         return [act for act in self.acts if act.name == name and node in (None, act.node)]
 
 
-def node(number: int, cores: int = 16, hs06_per_core: float = 10.0, **others: bool) -> NodeSpec:
+def node(number: int, cores: int = 16, hs06_per_core: float = 10.0, **others: Any) -> NodeSpec:
     """A node with one slot, of 2 GiB a core."""
     slot = SlotSpec(cores, 2048 * cores)
     return NodeSpec(f"wn-{number}", (slot,), hs06_per_core, **others)

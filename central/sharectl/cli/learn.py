@@ -33,8 +33,8 @@ sharectl replay --law learned. Compare it on jobs that it has not seen: bench/le
 
 The same seed and date give the same file, on any number of cores.
 
-exit codes: 0 ok, 2 usage, 65 bad job log, 74 the file cannot be written, 78 scenario, 130
-interrupted (no file is written)"""
+exit codes: 0 ok, 2 usage, 65 bad job log, or no job of a group ran, 74 the file cannot be written,
+78 scenario, 130 interrupted (no file is written)"""
 
 
 def _whole(least: int) -> Callable[[str], int]:
@@ -114,6 +114,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     from sharectl.sim.file import load
+    from sharectl.sim.omissions import notes_of
     from sharectl.sim.stepped import Episode
     from sharectl.sim.strategy_file import read_strategies
 
@@ -121,11 +122,10 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     if len(strategies) != 1 or strategies[0].steering is None:
         arguments.usage_error("--strategy: name one strategy in which sharectl runs, such as live")
     seconds = arguments.hours * 3600.0
-    loaded = [load(name) for name in arguments.scenarios]
-    return [
-        Episode(replace(scenario, days=arguments.hours / 24), strategies[0], seconds)
-        for scenario in loaded
-    ]
+    days = arguments.hours / 24
+    loaded = [replace(load(name), days=days) for name in arguments.scenarios]
+    options.say(f"{scenario.name}: {note}" for scenario in loaded for note in notes_of(scenario))
+    return [Episode(scenario, strategies[0], seconds) for scenario in loaded]
 
 
 def _scores(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, TextIO
 
 from sharectl.cli import options
-from sharectl.errors import INTERRUPTED, StateError
+from sharectl.errors import INTERRUPTED, InputError, StateError
 from sharectl.times import DAY_SECONDS, span
 
 if TYPE_CHECKING:  # a start loads no YAML
@@ -48,8 +48,9 @@ defrag or static, grace, steering, or recipe. A file such as ours.yaml is one to
 The same seed gives the same output, on any machine and Python. Ctrl-C ends the runs; the table, the
 page and the JSON (complete: false) have what was simulated.
 
-exit codes: 0 ok, 2 usage, an unknown strategy or option, 65 bad job log, 74 the page cannot be
-written, 78 scenario, strategy file or configuration, 130 interrupted (the output is usable)"""
+exit codes: 0 ok, 2 usage, an unknown strategy or option, 65 bad job log, or no job of a group ran
+and there is nothing to compare, 74 the page cannot be written, 78 scenario, strategy file or
+configuration, 130 interrupted (the output is usable)"""
 
 
 def _whole(least: int) -> Callable[[str], int]:
@@ -134,6 +135,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.show:
         return _print_scenario(arguments)
     from sharectl.report import as_json, simulation
+    from sharectl.sim.answers import NOTHING
     from sharectl.sim.strategy_file import USUAL, read_strategies
 
     strategies = read_strategies(arguments.strategies or ",".join(USUAL))
@@ -148,7 +150,9 @@ def _run(arguments: argparse.Namespace) -> int:
         files.replace(arguments.output / INDEX, [simulation.page(simulated)])
     text = partial(simulation.print_simulation, simulated)
     options.show(arguments, "simulation", simulation.as_content(simulated), text)
-    options.say(dict.fromkeys(outcome.note for outcome in simulated.outcomes if outcome.note))
+    if not simulated.comparable:
+        options.say([NOTHING])
+        return InputError.exit_code
     if simulated.complete:
         return 0
     options.say(["interrupted: the figures are of what was simulated until then"])
@@ -214,7 +218,7 @@ def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenari
         options.say(from_pool.assumed(site, run_times))
         return site
     parts: dict[str, Any] = {name: getattr(site, name) for name in _OF_SITE}
-    return replace(base, **parts, swf=None, history=None, logged=())
+    return replace(base, **parts, swf=None, history=None, logged=(), notes=())
 
 
 def _prepare(folder: Optional[Path]) -> None:
@@ -237,12 +241,14 @@ def _prepare(folder: Optional[Path]) -> None:
 def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: Any) -> Simulation:
     from sharectl.report.simulation import Simulation
     from sharectl.sim import many
+    from sharectl.sim.omissions import notes_of
     from sharectl.sim.run import simulate
 
     seeds = tuple(range(scenario.seed, scenario.seed + arguments.seeds))
     for strategy in strategies:
         # A wrong setting is refused before anything runs.
         scenario.plan_config(strategy.control)
+    omissions = notes_of(scenario)
     seconds = scenario.days * DAY_SECONDS
     tasks = [
         partial(_task, simulate, scenario, strategy, seed, seconds)
@@ -259,6 +265,7 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
         seeds=seeds,
         days=scenario.days,
         outcomes=[outcome for outcome in results if outcome is not None and outcome.seconds > 0],
+        omissions=tuple(omissions),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
@@ -17,8 +18,10 @@ from sharectl.report import tune as report
 from sharectl.sim import trial
 from sharectl.sim.domains import SYNTAX, parameters, split
 from sharectl.sim.journal import Journal
+from sharectl.sim.omissions import notes_of
 from sharectl.sim.search import Search, SearchSize, library
 from sharectl.sim.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
+from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
 
 if TYPE_CHECKING:
@@ -44,9 +47,9 @@ With -o every score is kept: the same command goes on where it ended, also after
 need Python 3.9 only, and for a scenario with START expressions of a site or requirements of jobs
 HTCondor's bindings (pip install htcondor) in the interpreter that --python names.
 
-exit codes: 0 ok, 2 usage, 65 bad input file, 69 Optuna is not installed (pip install
-'sharectl[tune]'), 74 a file cannot be written, 75 the access point did not answer, 78 scenario,
-130 interrupted: the best so far is printed"""
+exit codes: 0 ok, 2 usage, 65 bad input file, or no job of a group ran, 69 Optuna is not installed
+(pip install 'sharectl[tune]'), 74 a file cannot be written, 75 the access point did not answer, 78
+scenario, 130 interrupted: the best so far is printed"""
 
 
 def _number(kind: Callable[[str], Any], least: float, most: float) -> Callable[[str], Any]:
@@ -128,6 +131,8 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--on-pool needs -o DIR, a folder that the access point sees")
     library()
     work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
+    notes = notes_of(replace(work.scenario, days=work.seconds / DAY_SECONDS))
+    options.say(notes)
     searched = parameters(split(arguments.over), *trial.sections_of(work))
     objective = Objective(arguments.objective, arguments.idle_price)
     size = SearchSize(arguments.trials, arguments.batch, arguments.seeds, arguments.confirm)
@@ -149,8 +154,9 @@ def _run(arguments: argparse.Namespace) -> int:
     heading: TuneHeading = {
         "scenario": arguments.scenario,
         "strategy": arguments.strategy,
-        "days": work.seconds / 86_400,
+        "days": work.seconds / DAY_SECONDS,
         "seeds": [list(seeds) for seeds in search.seeds],
+        "notes": notes,
     }
     text = partial(report.print_tuning, tuning, _heading(heading, search.seeds))
     options.show(arguments, "tune", report.as_content(tuning, heading), text)

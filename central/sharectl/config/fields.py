@@ -353,6 +353,14 @@ def _write_run_time(law: Any) -> Any:
     return law.parameters[0] if law.name == "constant" else law.text
 
 
+def _attribute(value: Any) -> Any:
+    if isinstance(value, str):
+        return _words(value)
+    if isinstance(value, (bool, int, float)):
+        return value
+    raise WrongError("write true, false, a number or text, as the ad is to have it")
+
+
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -388,6 +396,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "text": Notation("text", _words),
     "node name": Notation("text", _node_name),
     "accounting group": Notation("text", _account),
+    "attribute": Notation("boolean, number or text", _attribute),
     "file": Notation("path", _file, str),
     "run time": Notation("seconds, law, mapping of weights", _run_time, _write_run_time),
 }

@@ -26,6 +26,7 @@ from sharectl.report.svg import (
 from sharectl.report.tables import NONE, number, print_paragraph, print_table
 from sharectl.sim.answers import (
     HOUR_SECONDS,
+    NOTHING,
     TOLERANCE_RATIO,
     WASTE,
     Figures,
@@ -33,6 +34,7 @@ from sharectl.sim.answers import (
     cumulated,
     due_hs06,
     figures_of,
+    has_work,
     over_seeds,
 )
 from sharectl.sim.records import CAUSES, Outcome
@@ -69,6 +71,25 @@ class Simulation:
     """Time that was to be simulated of each, after the warm-up."""
     outcomes: Sequence[Outcome]
     """By strategy, then by seed; those that were not begun are absent."""
+    omissions: tuple[str, ...] = ()
+    """Notes on jobs that are left out, and on attributes that nobody has."""
+
+    @property
+    def comparable(self) -> bool:
+        """Return whether a job of a group ran, or may have been about to."""
+        return not self.complete or any(map(has_work, self.outcomes))
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on all, for every reader."""
+        notes = [*self.omissions, *(outcome.note for outcome in self.outcomes if outcome.note)]
+        if not self.comparable:
+            return [*notes, NOTHING]
+        ran = {outcome.strategy for outcome in self.outcomes if has_work(outcome)}
+        idle = dict.fromkeys(o.strategy for o in self.outcomes if o.complete)
+        silent = [name for name in idle if ran and name not in ran]
+        notes += [f"with {', '.join(silent)} no job of a group ran"] if silent else []
+        return list(dict.fromkeys(notes))
 
     @property
     def complete(self) -> bool:
@@ -91,7 +112,7 @@ class _Row(NamedTuple):
 def as_content(simulation: Simulation) -> dict[str, Any]:
     """Figures of each strategy: mean, sd, least and most over its seeds.
 
-    Keys: scenario, days, seeds, complete, pool_cores, pool_hs06, strategies; of a strategy:
+    Keys: scenario, days, seeds, complete, notes, pool_cores, pool_hs06, strategies; of a strategy:
     strategy, summary, complete, runs, and the figures of `sharectl.sim.answers.Figures`.
     """
     strategies = []
@@ -116,6 +137,7 @@ def as_content(simulation: Simulation) -> dict[str, Any]:
         "days": simulation.days,
         "seeds": list(simulation.seeds),
         "complete": simulation.complete,
+        "notes": simulation.notes,
         "pool_cores": pool.pool_cores if pool else None,
         "pool_hs06": pool.pool_hs06 if pool else None,
         "strategies": strategies,
@@ -190,6 +212,10 @@ def print_simulation(simulation: Simulation, to: TextIO) -> None:
     rows = _rows(simulation)
     marks = {name: _mark(simulation, name) for name in simulation.strategies}
     print_paragraph(_title(simulation), to)
+    for note in simulation.notes:
+        print_paragraph(note, to)
+    if not simulation.comparable:
+        return
     for title, columns, cells in _tables(rows):
         to.write("" if to.isatty() else "\n")
         print_table(title, columns, [[marks[row[0]], *row[1:]] for row in cells], to)
@@ -340,7 +366,7 @@ def page(simulation: Simulation) -> str:
         title=f"Strategies on {simulation.scenario}",
         lead="Simulated: the same jobs on the same pool, each strategy by itself.",
         facts=list(facts.items()),
-        notes=[*notes, *dict.fromkeys(o.note for o in simulation.outcomes if o.note)],
+        notes=[*notes, *simulation.notes],
         summaries=simulation.strategies,
         tables=[
             (title, [(heading, "") for heading in columns], [[marks[c[0]], *c[1:]] for c in cells])

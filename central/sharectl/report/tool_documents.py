@@ -351,6 +351,8 @@ class SimulationDocument(_Outcomes):
     seeds: list[int]
     complete: bool
     """True if each run ended."""
+    notes: list[str]
+    """Jobs that are left out or never start, and attributes that START reads and nobody has."""
     pool_cores: Optional[int]
     pool_hs06: Optional[float]
     strategies: list[Annotated[Data, Spreads((Figures, _StrategyRow), name="StrategyRow")]]
@@ -375,6 +377,8 @@ class TuneHeading(TypedDict):
     days: float
     seeds: list[list[int]]
     """Seeds of the search, and of the confirmation."""
+    notes: list[str]
+    """Jobs that are left out or never start, and attributes that START reads and nobody has."""
 
 
 class TuneDocument(TuneHeading):

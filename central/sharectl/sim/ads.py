@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from sharectl.condor.expressions import MY
 from sharectl.errors import InputError
 from sharectl.sim.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
 from sharectl.sim.look import unix
 from sharectl.sim.matching import SiteStarts
 from sharectl.sim.pool import ShapedKind, SimSlot
-from sharectl.sim.records import JobKind
+from sharectl.sim.records import JobKind, NodeSpec
 
 
 def _user(kind: ShapedKind) -> str:
@@ -97,9 +98,13 @@ def slot_attributes(
     amounts = slot.spec.custom if empty else slot.free_custom
     custom = {name.lower(): count for name, count in amounts.items()}
     custom.update({f"totalslot{name.lower()}": count for name, count in slot.spec.custom.items()})
+    custom.update(slot.node.spec.attributes)
     getters = {**_SLOT, **_EMPTY} if empty else _SLOT
-    names = (*_SLOT, *custom) if names is None else names
-    return {name: getters[name](slot) if name in getters else custom.get(name) for name in names}
+    names = dict.fromkeys((*_SLOT, *custom)) if names is None else names
+    return {
+        name: getters[name](slot) if name in getters and name not in custom else custom.get(name)
+        for name in names
+    }
 
 
 def dynamic_attributes(
@@ -111,7 +116,8 @@ def dynamic_attributes(
     amounts.update((name.lower(), count) for name, count in kind.custom)
     for name, count in list(amounts.items()):
         amounts[f"totalslot{name}"] = count
-    names = dict.fromkeys((*_SLOT, *own, *amounts)) if names is None else names
+    if names is None:
+        names = dict.fromkeys((*_SLOT, *own, *amounts, *slot.node.spec.attributes))
     ad = slot_attributes(slot, [name for name in names if name not in own])
     ad.update((name, amounts[name]) for name in names if name in amounts)
     ad.update((name, own[name](kind)) for name in names if name in own)
@@ -121,8 +127,12 @@ def dynamic_attributes(
 def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> dict[str, Any]:
     """Attributes of a job's ad: those in ``names``, or all."""
     custom = {f"request{name.lower()}": amount for name, amount in kind.custom}
-    names = (*_JOB, *custom) if names is None else names
-    return {name: _JOB[name](kind) if name in _JOB else custom.get(name) for name in names}
+    custom.update(kind.attributes)
+    names = dict.fromkeys((*_JOB, *custom)) if names is None else names
+    return {
+        name: _JOB[name](kind) if name in _JOB and name not in custom else custom.get(name)
+        for name in names
+    }
 
 
 class Requirements:
@@ -201,6 +211,29 @@ class SiteExpressions:
         """Tell if START may change by the clock alone."""
         return self._start is not None and self._start.reads_time
 
+    def without_owner(
+        self, nodes: Sequence[NodeSpec], kinds: Sequence[JobKind]
+    ) -> Iterator[tuple[str, str, list[str]]]:
+        """Attributes that are read and that no node, or no job, has.
+
+        An expression's name, `node` or `job`, and names of attributes as they are written.
+        """
+        of_nodes = {*_SLOT, *_DYNAMIC, *_CLAIMED}
+        of_jobs = {*_JOB}
+        for node in nodes:
+            of_nodes.update(node.attributes)
+            for name in (name.lower() for slot in node.slots for name in slot.custom):
+                of_nodes.update((name, f"totalslot{name}"))
+                of_jobs.add(f"request{name}")
+        of_jobs.update(name for kind in kinds for name, _ in kind.attributes)
+        if self._start is not None:
+            yield from _owners("START", self._start.without_owner(of_nodes, of_jobs), "node", "job")
+        for text, submitter in {kind.requirements: kind.submitter for kind in kinds}.items():
+            if text:
+                expression = self.meets.expression(text, submitter)
+                reads = expression.without_owner(of_jobs, of_nodes)
+                yield from _owners(f"the requirements of {submitter}", reads, "job", "node")
+
     def _admits(
         self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
     ) -> bool:
@@ -211,6 +244,17 @@ class SiteExpressions:
         job, clock = job_attributes(kind, of_job), unix(now)
         ads = _slot_ads(slot, kind, names, claimed_for)
         return all(start.admits(ad, job, clock) for ad in ads)
+
+
+def _owners(
+    reader: str, reads: Iterable[tuple[str, str]], own: str, other: str
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Rows of `SiteExpressions.without_owner` of one expression."""
+    by_owner: dict[str, list[str]] = {}
+    for scope, name in reads:
+        by_owner.setdefault(own if scope == MY else other, []).append(name)
+    for owner, names in by_owner.items():
+        yield reader, owner, names
 
 
 def _slot_ads(

@@ -15,10 +15,11 @@ from sharectl.model import OTHER
 from sharectl.sim.records import CAUSES, GroupOutcome, Outcome, Waits
 
 HOUR_SECONDS = 3600.0
+NOTHING = "nothing to compare: no job of a configured group ran in the time that counts"
 TOLERANCE_RATIO = 0.05
 """Errors up to this part of the power that a group is due do not count as time outside."""
-WASTE = tuple(cause for cause in CAUSES if cause != "no-jobs")
-"""Causes of idle cores while jobs wait."""
+WASTE = tuple(cause for cause in CAUSES if cause not in ("no-jobs", "unmatchable"))
+"""Causes of idle cores while jobs wait that could run there."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ def figures_of(outcome: Outcome) -> Figures:
         changed_targets=outcome.changed_targets,
         groups=groups,
     )
+
+
+def has_work(outcome: Outcome) -> bool:
+    """Tell if a job of a configured group ran in the time that counts."""
+    return any(g.work_hs06_hours > 0 for name, g in outcome.groups.items() if name != OTHER)
 
 
 def due_hs06(group: GroupOutcome) -> list[float]:

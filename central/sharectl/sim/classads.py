@@ -7,7 +7,7 @@ asked once for each combination. The twin's clock stands for time().
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from marshal import dumps
 from pathlib import Path
@@ -48,6 +48,9 @@ _READS_ALL = re.compile(
     re.IGNORECASE,
 )
 """Signs of names that only an evaluation tells."""
+_MOMENT = "currenttime"
+_Asked = tuple[tuple[str, ...], str]
+"""Scopes in which an attribute is looked for, the first one first, and its name in lower case."""
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
 
@@ -82,7 +85,7 @@ class Condition:
         if first is None:
             raise self._error(f"HTCondor cannot read {quoted(text)}; write a ClassAd expression")
         attributes = {key: printed for key, printed in zip(own, others) if printed is not None}
-        reached, reads = _reads(first, attributes)
+        reached, reads, self._asked = _reads(first, attributes)
         unrepeatable = next(filter(None, map(_unrepeatable, reached)), None)
         if unrepeatable:
             problem = f"{unrepeatable}() is not of the simulation; write time(), or leave it out"
@@ -107,6 +110,18 @@ class Condition:
     def names(self) -> tuple[Optional[tuple[str, ...]], Optional[tuple[str, ...]]]:
         """Attributes of the first ad and of the second that it may read; None for all."""
         return (None, None) if self.reads_all else (self.my_names, self.target_names)
+
+    def without_owner(self, my: Container[str], target: Container[str]) -> list[tuple[str, str]]:
+        """Attributes that neither expression nor ad has: scope by which it is read, and name.
+
+        ``my`` and ``target`` are names that the two ads have, in lower case.
+        """
+        has = {MY: my, TARGET: target}
+        return [
+            (scopes[0], written)
+            for (scopes, name), written in self._asked.items()
+            if name != _MOMENT and not any(name in has[scope] for scope in scopes)
+        ]
 
     @property
     def kept(self) -> int:
@@ -215,12 +230,13 @@ def _unrepeatable(text: str) -> str:
 
 def _reads(
     text: str, attributes: Mapping[tuple[str, str], str]
-) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """Expressions that an evaluation of ``text`` reaches, and the values that it reads.
+) -> tuple[list[str], dict[str, tuple[str, ...]], dict[_Asked, str]]:
+    """Expressions that an evaluation of ``text`` reaches, the values that it reads, and its words.
 
     ``attributes``: scope and attribute in lower case -> expression. The values are attributes of
-    either ad in lower case, by scope.
+    either ad in lower case, by scope; words are names as they are written.
     """
+    asked: dict[_Asked, str] = {}
     other = {MY: TARGET, TARGET: MY}
     reached = [text]
     waiting = [(MY, text)]
@@ -233,6 +249,8 @@ def _reads(
             if reference.scope == UNSCOPED and (side, name) in attributes:
                 # HTCondor looks into the other ad for a name that its own has not.
                 scopes = (side,)
+            if not any((scope, name) in attributes for scope in scopes):
+                asked.setdefault((scopes, name), reference.name)
             for key in ((scope, name) for scope in scopes):
                 if key in seen:
                     continue
@@ -246,7 +264,7 @@ def _reads(
         )
         for side in (MY, TARGET)
     }
-    return reached, values
+    return reached, values, asked
 
 
 # ---- snippets

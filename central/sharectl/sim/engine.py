@@ -132,9 +132,16 @@ class Twin:
         self._at(time, lambda _: call(self.now), None)
 
     def run(self, until: float) -> None:
-        """Let the pool run until a time."""
+        """Let the pool run until a time, with what happens then."""
+        self._run(until, events_before=inf)
+
+    def run_up_to(self, until: float) -> None:
+        """Let the pool run until a time, without what happens then."""
+        self._run(until, events_before=until)
+
+    def _run(self, until: float, events_before: float) -> None:
         events = self._events
-        while events and events[0][0] <= until:
+        while events and events[0][0] <= until and events[0][0] < events_before:
             self.now, _, call, argument = heappop(events)
             call(argument)
         self.now = until
@@ -152,13 +159,20 @@ class Twin:
                 alike[look] = Shape(len(self._shapes), kind)
                 self._shapes.append(alike[look])
             kind.shape = alike[look].number
+            example = alike[look].example
+            kind.placeable = example.placeable
+            if example is kind:
+                kind.placeable = self._is_placeable(kind)
             self.kinds.append(kind)
             self._kinds_of.setdefault((kind.submitter, kind.access_point), []).append(kind)
+
+    def _is_placeable(self, kind: ShapedKind) -> bool:
+        return any(slot.could_fit(kind) and self.setup.meets(slot, kind) for slot in self.slots)
 
     @staticmethod
     def _look_of(kind: ShapedKind) -> tuple[object, ...]:
         size = (kind.cores, kind.memory_mib, kind.disk_kib, kind.custom)
-        return (kind.account, kind.requirements, *size)
+        return (kind.account, kind.requirements, tuple(kind.attributes.items()), *size)
 
     def _next_arrival(self) -> None:
         arrival = next(self._arrivals, None)
@@ -184,7 +198,7 @@ class Twin:
         self._shapes[kind.shape].pending += jobs
         self.pending += jobs
         self.groups_pending[kind.group] += jobs
-        self.idle.want(self.now, kind.cores * jobs)
+        self.idle.want(self.now, kind.cores * jobs, placeable=kind.placeable)
 
     def _pop(self, kind: ShapedKind) -> tuple[float, float]:
         self._add_pending(kind, -1)

@@ -171,9 +171,11 @@ def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:
     """Jobs of the scenario's log, and notes on those that were left out."""
     left_out: Counter[str] = Counter()
     if scenario.swf is not None and scenario.swf.file is not None:
-        jobs = file.swf_jobs(scenario.swf.file, left_out)
+        skip = scenario.swf.skip_broken
+        jobs = file.swf_jobs(scenario.swf.file, left_out, skip=skip)
     elif scenario.history is not None and scenario.history.file is not None:
-        jobs = file.history_jobs(scenario.history.file, left_out)
+        skip = scenario.history.skip_broken
+        jobs = file.history_jobs(scenario.history.file, left_out, skip=skip)
     else:
         jobs, notes = asks.pool_jobs()
         return tuple(jobs), notes

@@ -76,16 +76,21 @@ class GroupMeasure:
 class IdleMeasure:
     """Idle cores by cause.
 
-    Idle cores beyond those that pending jobs request are idle because no job wants them.
+    Idle cores beyond those that pending jobs request are idle because no job wants them, or none
+    that could run anywhere.
     """
 
-    __slots__ = ("begun", "cores", "looked", "seconds", "series", "since", "total", "wanted")
+    __slots__ = (
+        "begun", "cores", "looked", "seconds", "series", "since", "too_large", "total", "wanted",
+    )  # fmt: skip
 
     def __init__(self, cores: int) -> None:
         self.total = cores
         """Idle cores of all slots."""
         self.wanted = 0
-        """Cores that pending jobs request."""
+        """Cores that pending jobs request which a node could run."""
+        self.too_large = 0
+        """Cores that other pending jobs request."""
         self.cores: dict[str, int] = dict.fromkeys(CAUSES, 0)
         """Cause -> idle cores of slots that a cycle looked at; all others wait for the next."""
         self.looked = False
@@ -95,8 +100,12 @@ class IdleMeasure:
         self.begun = dict(self.seconds)
         self.series: dict[str, array[float]] = {cause: array("d") for cause in CAUSES}
 
-    def want(self, now: float, cores: int) -> None:
+    def want(self, now: float, cores: int, *, placeable: bool = True) -> None:
         """Add cores that pending jobs request, or take them off."""
+        if not placeable:
+            self.settle(now)
+            self.too_large += cores
+            return
         if self.wanted + cores < self.total or self.wanted < self.total:
             self.settle(now)
         self.wanted += cores
@@ -109,7 +118,9 @@ class IdleMeasure:
         self.since = now
         total, seconds = self.total, self.seconds
         if self.wanted < total:
-            seconds["no-jobs"] += (total - self.wanted) * passed
+            useless = min(total - self.wanted, self.too_large)
+            seconds["unmatchable"] += useless * passed
+            seconds["no-jobs"] += (total - self.wanted - useless) * passed
             passed *= self.wanted / total
         if not passed:
             return

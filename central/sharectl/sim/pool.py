@@ -48,8 +48,8 @@ class ShapedKind:
     """A `JobKind` as the engine sees it, with its pending jobs."""
 
     __slots__ = (
-        "access_point", "account", "cores", "custom", "disk_kib", "group", "memory_mib", "number",
-        "pending", "requirements", "shape", "submitter",
+        "access_point", "account", "attributes", "cores", "custom", "disk_kib", "group",
+        "memory_mib", "number", "pending", "placeable", "requirements", "shape", "submitter",
     )  # fmt: skip
 
     def __init__(self, number: int, kind: JobKind, group: str) -> None:
@@ -61,10 +61,13 @@ class ShapedKind:
         self.disk_kib = kind.disk_kib
         self.custom = kind.custom
         self.requirements = kind.requirements
+        self.attributes = dict(kind.attributes)
         self.access_point = kind.access_point
         self.group = group
         """Configured group, or `OTHER`."""
         self.shape = -1
+        self.placeable = True
+        """Whether a slot could run it if it were empty."""
         self.pending: deque[tuple[float, float]] = deque()
         """Submission and run time of each pending job, the oldest first."""
 

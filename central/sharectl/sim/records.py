@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 from sharectl.workload.records import Arrival, Factory, JobKind, Workload
 
@@ -58,6 +58,8 @@ class NodeSpec:
     controlled: bool = True
     multicore_only: bool = False
     """Whether START takes multicore jobs alone (t1_MulticoreOnly)."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Further attributes of its ads, names in lower case."""
 
     @property
     def cores(self) -> int:

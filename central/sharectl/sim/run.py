@@ -85,9 +85,11 @@ class Run:
                 twin.run(following)
                 if progress is not None:
                     progress(following / self.end)
-            twin.run(min(time, self.begin))
             if time < self.begin:
+                twin.run(time)
                 return
+            # A job that starts at that moment counts.
+            twin.run_up_to(self.begin)
             twin.forget()
             self._measured_from = self.begin
         while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:

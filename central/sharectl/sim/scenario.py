@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from sharectl.config.groups import GroupConfig
 from sharectl.config.load import overridden
@@ -17,6 +17,7 @@ from sharectl.sim.records import NodeSpec, SlotSpec, Workload
 from sharectl.sim.settings import Access, Loop, Negotiator
 from sharectl.workload.draw import HOUR_SECONDS, DrawnWorkload, JobStream
 from sharectl.workload.logged import LoggedJob, LoggedWorkload, LogSource
+from sharectl.workload.records import ad_attributes
 
 DAY_HOURS = 24
 MOST_NODES = 1_000_000
@@ -46,6 +47,8 @@ class NodeGroup:
     """Whether sharectl may give it targets."""
     multicore_only: bool = setting(default=False)
     """Whether START takes multicore jobs alone."""
+    attributes: Optional[Mapping[str, Any]] = setting(None, kind="attribute")
+    """Further attributes of their ads, which START may read, such as `{HEALTHY: true}`."""
 
     def specs(self) -> list[NodeSpec]:
         """Nodes."""
@@ -55,7 +58,7 @@ class NodeGroup:
             if self.count > 1
             else [self.name]
         )
-        slots = self._slots()
+        slots, attributes = self._slots(), dict(ad_attributes(self.attributes))
         return [
             NodeSpec(
                 name=name,
@@ -63,6 +66,7 @@ class NodeGroup:
                 hs06_per_core=self.hs06_per_core,
                 controlled=self.controlled,
                 multicore_only=self.multicore_only,
+                attributes=attributes,
             )
             for name in names
         ]

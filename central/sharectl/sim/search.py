@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from sharectl.errors import MissingExtraError, SharectlError
+from sharectl.errors import InputError, MissingExtraError
 from sharectl.sim.tuning import (
     Candidate,
     Evaluate,
@@ -96,7 +96,7 @@ class Search:
         self._measure([()], self.seeds[0])
         default = self._candidate(())
         if default.searched is None:
-            raise SharectlError(f"the scenario cannot be simulated as it is: {default.problem}")
+            raise InputError([f"the scenario cannot be simulated as it is: {default.problem}"])
         self._begin_at_default()
         while len(self.tried) < self.size.trials:
             chosen = self._choose(min(self.size.batch, self.size.trials - len(self.tried)))

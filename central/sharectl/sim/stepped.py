@@ -11,7 +11,8 @@ from typing import Callable, NamedTuple, Optional
 from sharectl.control.laws import Control, Move, Reading
 from sharectl.control.learned import FEATURES, Training, features, law_of
 from sharectl.control.steering import SteeringConfig, steer
-from sharectl.sim.answers import WASTE
+from sharectl.errors import InputError
+from sharectl.sim.answers import NOTHING, WASTE
 from sharectl.sim.look import Looks, unix
 from sharectl.sim.run import Run
 from sharectl.sim.scenario import Scenario
@@ -64,6 +65,11 @@ class Halting:
         self._before = self._sums()
 
     @property
+    def has_work(self) -> bool:
+        """True if a job of a group ran in the time that counts."""
+        return any(self._before[0].values())
+
+    @property
     def is_over(self) -> bool:
         """True if no whole step is to come."""
         return self._next - EARLY_SECONDS + self.period > self.run.end
@@ -105,6 +111,8 @@ def score(
     rewards = []
     while not run.is_over:
         rewards.append(weights.reward(run.step()))
+    if not run.has_work:
+        raise InputError([f"{episode.scenario.name}: {NOTHING}"])
     return score_of(rewards)
 
 

@@ -16,7 +16,7 @@ from sharectl.control.laws import LAWS
 from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.files.yaml import text_of as text_of_file
-from sharectl.sim.answers import figures_of
+from sharectl.sim.answers import NOTHING, figures_of, has_work
 from sharectl.sim.file import LEAST, load, render
 from sharectl.sim.many import cores, run_many
 from sharectl.sim.on_pool import Cargo
@@ -84,6 +84,8 @@ def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[R
         return str(error)
     if not outcome.complete:
         return None
+    if not has_work(outcome):
+        return NOTHING
     figures = figures_of(outcome)
     return Score(100 * figures.error_rms_ratio, 100 * figures.idle_ratio, figures.idle_core_hours)
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log1p
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.settings import setting
 from sharectl.workload.laws import RunTimeLaw, constant
-from sharectl.workload.records import Arrival, Factory, JobKind
+from sharectl.workload.records import Arrival, Factory, JobKind, ad_attributes
 
 HOUR_SECONDS = 3600.0
 _MOST_HOURS = 1e6
@@ -85,6 +85,8 @@ class JobStream:
     """Custom resources, such as `{gpus: 1}`."""
     requirements: Optional[str] = setting(None, kind="expression")
     """ClassAd expression beside the requests; nothing matches `false`."""
+    attributes: Optional[Mapping[str, Any]] = setting(None, kind="attribute")
+    """Further attributes of their ads, which START may read, such as `{Tenant: physics}`."""
     users: int = setting(1, least=1, most=10_000)
     """Users that share the jobs."""
     access_points: int = setting(1, least=1, most=1000)
@@ -113,6 +115,7 @@ class JobStream:
                 custom=tuple(sorted((self.custom or {}).items())),
                 requirements=self.requirements or "",
                 access_point=access_point,
+                attributes=ad_attributes(self.attributes),
             )
             for user in range(1, self.users + 1)
             for access_point in range(self.access_points)

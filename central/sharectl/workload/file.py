@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import ceil, nan
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional, TextIO, TypeVar
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 from sharectl.condor.ads import account, number, text, whole
 from sharectl.errors import InputError
@@ -41,6 +41,7 @@ SWF_NO_TIME = "run time 0 or not known"
 PART = "a part of a checkpointed job, which has a line for the whole too"
 NO_SUBMISSION = "no QDate: when it was submitted is not known"
 SWF_NO_SUBMISSION = "submit time not known"
+BROKEN = "broken row, passed over by skip_broken"
 
 # Scheduler, grid and local universe, as in `condor.schedds`.
 _NO_SLOT = (7, 9, 12)
@@ -52,6 +53,7 @@ _MOST_STARTS = 100_000
 _PIECE = 2**20
 _MOST_AD = 2**23
 """Characters of one job; HTCondor's own are some ten thousand."""
+_BEGIN = "\n{"
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
 _LINE = 4096
 _FIELDS = 18
@@ -138,44 +140,73 @@ def history_read(path: Path) -> JobsRun:
     Raises InputError with the place if it cannot be read or holds something else.
     """
     jobs = JobsRun()
-    with packed.opened(path) as content:
-        for ad in _objects(path, content):
-            count_ad(jobs, ad.get)
+    for ad in _objects(path, jobs.left_out):
+        count_ad(jobs, ad.get)
     _not_empty(jobs.counted, jobs.left_out, path)
     return jobs
 
 
-def history_jobs(path: Path, left_out: Counter[str]) -> list[LoggedJob]:
-    """Jobs of a file that `JOBS_COMMAND` made. Errors as of `history_read`."""
-    with packed.opened(path) as content:
-        jobs = [job for ad in _objects(path, content) for job in jobs_of_ad(ad.get, left_out)]
+def history_jobs(path: Path, left_out: Counter[str], *, skip: bool = False) -> list[LoggedJob]:
+    """Jobs of a file that `JOBS_COMMAND` made; ``skip`` passes over broken ones, and counts them.
+
+    Errors as of `history_read`.
+    """
+    ads = _objects(path, left_out, skip=skip)
+    jobs = [job for ad in ads for job in jobs_of_ad(ad.get, left_out)]
     _not_empty(jobs, left_out, path)
     return jobs
 
 
-def _objects(path: Path, content: TextIO) -> Iterator[dict[str, Any]]:
+def _objects(
+    path: Path, left_out: Counter[str], *, skip: Optional[bool] = None
+) -> Iterator[dict[str, Any]]:
     """Objects of a list or one after the other: a whole history does not fit into memory."""
-    decoder = json.JSONDecoder()
-    pending, line = "", 1
-    while piece := content.read(_PIECE):
-        pending += piece
-        at = _between(pending, 0)
-        while at < len(pending):
-            try:
-                ad, end = decoder.raw_decode(pending, at)
-            except (ValueError, RecursionError):
-                break  # more of the text is needed, or it is no job
-            if not isinstance(ad, dict):
-                break
-            yield ad
-            at = _between(pending, end)
-        line += pending.count("\n", 0, at)
-        pending = pending[at:]
-        if len(pending) > _MOST_AD:
-            break
-    if pending:
-        fault = f"{pending[:20]!r} begins no job, or one that does not end"
-        raise InputError([f"{path}:{line}: {fault}; make the file with {COMMAND}"])
+    decoder, problems = json.JSONDecoder(), Problems()
+    pending, line, is_end, is_broken = "", 1, False, False
+    with packed.opened(path) as content:
+        while not is_end:
+            piece = content.read(_PIECE)
+            pending, is_end = pending + piece, not piece
+            at = 0 if is_broken else _between(pending, 0)
+            while at < len(pending):
+                begin = pending.find(_BEGIN, at) + 1 if is_broken else 0
+                if is_broken and not begin:
+                    at = len(pending) - (not is_end)  # the line break of the next object's begin
+                    break
+                is_broken, at = False, begin or at
+                ad, end = _decoded(decoder, pending, at)
+                if ad is not None:
+                    yield ad
+                    at = _between(pending, end)
+                    continue
+                # Another object's begin tells that this one does not need more of the text.
+                whole = is_end or len(pending) - at > _MOST_AD
+                if not whole and pending.find(_BEGIN, at) < 0:
+                    break
+                is_broken = True
+                left_out[BROKEN] += bool(skip)
+                fault = f"{pending[at : at + 20]!r} begins no job, or one that does not end"
+                place = f"{path}:{line + pending.count(_BEGIN[0], 0, at)}"
+                problems.add(place, f"{fault}; make the file with {COMMAND}")
+            line += pending.count("\n", 0, at)
+            pending = pending[at:]
+    _raise_broken(path, problems, skip=skip)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Optional[dict[str, Any]], int]:
+    """Object at a place of a text, and its end; None if it is no object or not whole."""
+    try:
+        ad, end = decoder.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at
+    return (ad if isinstance(ad, dict) else None), end
+
+
+def _raise_broken(path: Path, problems: Problems, *, skip: Optional[bool]) -> None:
+    """Raise InputError with broken rows, unless they are skipped; ``skip`` None: by no key."""
+    if problems and not skip:
+        remedy = f"{path}: skip_broken: true beside file: passes over such rows, and counts them"
+        raise InputError([*problems.lines(), *([] if skip is None else [remedy])])
 
 
 def _between(text: str, at: int) -> int:
@@ -201,14 +232,15 @@ def swf_read(path: Path) -> JobsRun:
     return jobs
 
 
-def swf_jobs(path: Path, left_out: Counter[str]) -> list[LoggedJob]:
+def swf_jobs(path: Path, left_out: Counter[str], *, skip: bool = False) -> list[LoggedJob]:
     """Jobs of a log in Standard Workload Format; format and errors as of `swf_read`.
 
     The second column is the time of submission, the seventh and tenth are memory in KiB for each
-    processor, used and requested, the twelfth is the user and the fifteenth the queue.
+    processor, used and requested, the twelfth is the user and the fifteenth the queue. ``skip``
+    passes over broken rows, and counts them.
     """
     jobs = []
-    for job in _lines(path, _logged, left_out):
+    for job in _lines(path, _logged, left_out, skip=skip):
         if job.submitted_at < 0:
             left_out[SWF_NO_SUBMISSION] += 1
         else:
@@ -218,7 +250,11 @@ def swf_jobs(path: Path, left_out: Counter[str]) -> list[LoggedJob]:
 
 
 def _lines(
-    path: Path, take: Callable[[list[str], int, int], T], left_out: Counter[str]
+    path: Path,
+    take: Callable[[list[str], int, int], T],
+    left_out: Counter[str],
+    *,
+    skip: Optional[bool] = None,
 ) -> Iterator[T]:
     """Value that ``take`` makes of the fields, run time and cores of each job."""
     problems = Problems()
@@ -232,9 +268,9 @@ def _lines(
                 if size is not None:
                     yield take(fields, *size)
             except ValueError as error:
+                left_out[BROKEN] += bool(skip)
                 problems.add(f"{path}:{line_number}", str(error))
-    if problems:
-        raise InputError(problems.lines())
+    _raise_broken(path, problems, skip=skip)
 
 
 def _size(fields: list[str], left_out: Counter[str]) -> Optional[tuple[int, int]]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.settings import setting
 from sharectl.workload.draw import HOUR_SECONDS
-from sharectl.workload.records import Arrival, Factory, JobKind
+from sharectl.workload.records import Arrival, Factory, JobKind, ad_attributes
 
 CountedJob = tuple[str, int, int]
 """Group, cores, whole seconds."""
+BEFORE, AFTER = "before from_hours", "submitted after the days that are simulated"
 ANY = "*"
 """Name in a mapping that stands for all others."""
 _QUANTUM_MIB = 128
@@ -75,6 +77,12 @@ class LogSource:
     """Part of the log that is passed over, before factors."""
     memory_mib: int = setting(2000, least=0, most=2**40)
     """Memory for each core, where the log has none."""
+    memory_factor: float = setting(1.0, above=0, most=1e6)
+    """Factor of the log's memory: 0.0009765625 if it has bytes where its format says KiB."""
+    attributes: Optional[Mapping[str, Any]] = setting(None, kind="attribute")
+    """Further attributes of all its jobs, which START may read, such as `{Tenant: physics}`."""
+    skip_broken: bool = setting(default=False)
+    """Whether rows that are no jobs are passed over and counted; otherwise they are errors."""
     access_points: int = setting(1, least=1, most=1000)
     """Access points that share the users."""
 
@@ -95,8 +103,11 @@ class LoggedWorkload:
         self, jobs: Sequence[LoggedJob], source: LogSource, seed: int, until_seconds: float
     ) -> None:
         self.factories: Sequence[Factory] = ()
+        self.left_out: Counter[str] = Counter()
+        """Reason -> jobs whose time is not simulated."""
         self._places: dict[JobKind, int] = {}
         self._source = source
+        self._attributes = ad_attributes(source.attributes)
         self._arrivals = sorted(self._all(jobs, seed, until_seconds))
         self.kinds: Sequence[JobKind] = list(self._places)
 
@@ -114,21 +125,38 @@ class LoggedWorkload:
                 submitted_at=at, run_seconds=job.run_seconds * run_factor, group=account.lower()
             )
             for job in jobs
-            if 0 <= (at := (job.submitted_at - start) * source.time_factor) < until_seconds
-            and (account := source.account_of(source.name_of(job))) is not None
+            if (account := source.account_of(source.name_of(job))) is not None
+            and self._is_within(
+                at := (job.submitted_at - start) * source.time_factor, until_seconds
+            )
         )
         if source.multicore is not None:
             taken = as_multicore(taken, source.multicore, seed)
         for job in taken:
             yield Arrival(job.submitted_at, self._place(job), job.run_seconds)
 
+    def _is_within(self, at: float, until_seconds: float) -> bool:
+        """Tell if a time is simulated; counts jobs of other times."""
+        if 0 <= at < until_seconds:
+            return True
+        self.left_out[BEFORE if at < 0 else AFTER] += 1
+        return False
+
     def _place(self, job: LoggedJob) -> int:
         """Place of the job's kind."""
-        memory_mib = job.memory_mib or self._source.memory_mib * job.cores
+        memory_mib = ceil(job.memory_mib * self._source.memory_factor)
+        memory_mib = memory_mib or self._source.memory_mib * job.cores
         memory_mib = -(-memory_mib // _QUANTUM_MIB) * _QUANTUM_MIB
         points = self._source.access_points
         point = sum(job.user.encode()) % points
-        kind = JobKind(job.group, job.user, job.cores, memory_mib, access_point=point)
+        kind = JobKind(
+            job.group,
+            job.user,
+            job.cores,
+            memory_mib,
+            access_point=point,
+            attributes=self._attributes,
+        )
         return self._places.setdefault(kind, len(self._places))
 
 

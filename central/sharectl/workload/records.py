@@ -6,8 +6,8 @@ negotiator and START cannot tell apart. An *account* is an accounting group with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional, Protocol
 
 
 class JobKind(NamedTuple):
@@ -25,11 +25,18 @@ class JobKind(NamedTuple):
     """ClassAd expression beside the requests; empty for none."""
     access_point: int = 0
     """Number of its access point, from 0."""
+    attributes: tuple[tuple[str, Any], ...] = ()
+    """Further attributes of its ad, names in lower case, in their order."""
 
     @property
     def submitter(self) -> str:
         """Name in the accountant."""
         return f"{self.account}.{self.user}" if self.account else self.user
+
+
+def ad_attributes(written: Optional[Mapping[str, Any]]) -> tuple[tuple[str, Any], ...]:
+    """Attributes as `JobKind.attributes` has them."""
+    return tuple(sorted((name.lower(), value) for name, value in (written or {}).items()))
 
 
 class Arrival(NamedTuple):

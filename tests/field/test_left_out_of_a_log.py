@@ -1,0 +1,105 @@
+"""A history of which the twin can take one job: one has no number of cores, one needs no slot.
+
+Jobs that are left out are told on the screen, on the page and in JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from sharectl.errors import ConfigError, InputError
+from sharectl.sim import file
+from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
+
+__all__ = ["simulate"]
+NO_CORES = "jobs left out: 1 (neither CpusProvisioned nor RequestCpus)"
+NO_SLOT = "jobs left out: 1 (its universe needs no slot)"
+NO_TIME = "jobs left out: 1 (RemoteWallClockTime 0 or not there: it never ran)"
+OTHER = (
+    "1 of 2 jobs count as other, because groups does not have: {}; write it there, or a group of "
+    "the scenario in history.groups"
+)
+AT = 1_700_000_000
+SCENARIO = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
+
+
+def job(**attributes: Any) -> dict[str, Any]:
+    usual = {"AccountingGroup": "cms.a", "JobUniverse": 5, "QDate": AT, "RequestCpus": 1}
+    return {**usual, "RemoteWallClockTime": 50_000.0, **attributes}
+
+
+def test_jobs_that_are_left_out_are_told(simulate: Simulate, tmp_path: Path) -> None:
+    expression = job(RequestCpus="\\/Expr(TARGET.TotalCpus)\\/")
+    jobs = [job(), expression, job(JobUniverse=7)]
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs, indent=1))
+    simulated = simulate(SCENARIO)
+    assert (simulated.code, simulated.notes) == (0, [NO_CORES, NO_SLOT])
+    assert [is_shown(simulated, note) for note in (NO_CORES, NO_SLOT)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        (job(RemoteWallClockTime=0), NO_TIME),
+        (job(RemoteWallClockTime=-5.0), NO_TIME),
+        (job(RemoteWallClockTime=None, JobStatus=2), NO_TIME),
+        (job(QDate=None), "jobs left out: 1 (no QDate: when it was submitted is not known)"),
+        (job(QDate=-1), "jobs left out: 1 (no QDate: when it was submitted is not known)"),
+        (
+            job(QDate=AT + 86_400),
+            "jobs left out: 1 (submitted after the days that are simulated)",
+        ),
+        (job(AccountingGroup="lhcb.b"), OTHER.format("lhcb")),
+        (job(AccountingGroup=None), OTHER.format("no group")),
+        (job(AccountingGroup="CMS.b", QDate=AT - 600), None),
+        (job(AccountingGroup="cms.b", Owner="bob"), None),
+    ],
+)
+def test_each_reason_has_its_note(
+    tmp_path: Path, other: dict[str, Any], note: Optional[str]
+) -> None:
+    (tmp_path / "jobs.json").write_text(json.dumps([job(), other]))
+    assert notes(SCENARIO, tmp_path) == ([note] if note else [])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps([job(), job(JobUniverse=7)], indent=1).replace("\n", "\r\n").encode(),
+        gzip.compress(json.dumps([job(), job(JobUniverse=7)]).encode()),
+        b"\xef\xbb\xbf" + json.dumps([job(), job(JobUniverse=7)]).encode(),
+        f"{json.dumps(job())}\r\n{json.dumps(job(JobUniverse=7))}\r\n".encode(),
+    ],
+    ids=["CR LF", "packed", "byte order mark", "JSON lines"],
+)
+def test_a_log_of_any_form_is_told_of(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "jobs.json").write_bytes(content)
+    assert notes(SCENARIO, tmp_path) == [NO_SLOT]
+
+
+def test_part_of_a_log_that_is_passed_over_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "jobs.json").write_text(json.dumps([job(QDate=AT), job(QDate=AT + 7200)]))
+    text = SCENARIO.replace("jobs.json", "jobs.json, from_hours: 1")
+    assert notes(text, tmp_path) == ["jobs left out: 1 (before from_hours)"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", json.dumps([job(JobUniverse=7)])])
+def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "jobs.json").write_text(content)
+    with pytest.raises(InputError, match="no job with a known run time is in it"):
+        file.parse(SCENARIO, "mine.yaml", tmp_path)
+
+
+def test_a_log_of_other_groups_has_nothing_to_compare(simulate: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "jobs.json").write_text(json.dumps([job(AccountingGroup="lhcb")] * 3))
+    simulated = simulate(SCENARIO)
+    assert simulated.code == 65
+    assert simulated.notes[0].startswith("3 of 3 jobs count as other, because groups")
+    assert is_shown(simulated, simulated.notes[-1])
+    with pytest.raises(ConfigError, match=r'write some of lhcb, or "\*"'):
+        notes(SCENARIO.replace("jobs.json", "jobs.json, groups: {cms: cms}"), tmp_path)
