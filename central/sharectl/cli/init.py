@@ -9,12 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from sharectl.cli import options
 from sharectl.condor.daemons import collector_question
 from sharectl.condor.deadline import ask_all
-from sharectl.condor.negotiator import QuotaKnob, groups_of_knobs, names_of, quota_knobs
+from sharectl.condor.negotiator import QuotaKnob, groups_of_knobs, names_of, quota_knobs, slots_of
 from sharectl.condor.pool import CondorPool
 from sharectl.config.first import AnyGroup, FirstLook, render
 from sharectl.config.load import parse
@@ -22,6 +22,7 @@ from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files import files
 from sharectl.model import PoolConfig
 from sharectl.plan.nodes import NodesConfig
+from sharectl.pledges.negotiator import power_of_slots
 from sharectl.publish.collector import who_may_publish
 from sharectl.words import counted
 
@@ -88,7 +89,7 @@ def _look(address: Optional[str]) -> FirstLook:
     seconds = access.collector_deadline_seconds
     answers = ask_all(
         {
-            "negotiator": collector_question(address, seconds, quota_knobs),
+            "negotiator": collector_question(address, seconds, _quotas),
             "publisher": collector_question(address, seconds, who_may_publish),
         }
     )
@@ -96,20 +97,32 @@ def _look(address: Optional[str]) -> FirstLook:
     silent_negotiator = answers["negotiator"].source.problem
     if silent_negotiator is not None:
         return replace(look, without_quotas=f"negotiator: {silent_negotiator}")
-    return with_quotas(look, answers["negotiator"].value)
+    return with_quotas(look, *answers["negotiator"].value)
 
 
-def with_quotas(look: FirstLook, knobs: Sequence[QuotaKnob]) -> FirstLook:
-    """The look with the quotas in knobs of the negotiator, or why these are invalid."""
+def _quotas(collector: Any) -> tuple[list[QuotaKnob], Optional[float]]:
+    """Knobs of the negotiator, and the cores of its slots where these are not all; in a child."""
+    knobs = quota_knobs(collector)
+    constraint = slots_of(knobs)
+    cores = power_of_slots(collector, PoolConfig(), constraint)[0] if constraint else None
+    return knobs, cores
+
+
+def with_quotas(
+    look: FirstLook, knobs: Sequence[QuotaKnob], cores: Optional[float] = None
+) -> FirstLook:
+    """The look with the quotas in knobs of the negotiator, or why these are invalid.
+
+    Dynamic quotas are shares of ``cores``, or of all.
+    """
     names = names_of(knobs)
     if not names:
         return look
     try:
-        groups = groups_of_knobs(knobs, "the negotiator", look.cores)
+        groups = groups_of_knobs(knobs, "the negotiator", look.cores if cores is None else cores)
     except InputError as error:
         return replace(look, without_quotas="; ".join(error.problems))
     quotas = {group.name.lower(): group.quota or 0.0 for group in groups}
-    # HTCondor ignores the quota of a group that is not in GROUP_NAMES.
     return replace(
         look,
         quotas={name: quotas[name] for name in names if name in quotas},

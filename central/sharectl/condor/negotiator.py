@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, isfinite
+from math import fsum, isfinite, isnan
 from typing import Any, Optional
 
 from sharectl.condor.ad_files import AdOfFile, number_of, text_of
-from sharectl.condor.ads import evaluated, number
+from sharectl.condor.ads import classads, evaluated, expression, number, value_of
 from sharectl.condor.configuration import literal
 from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
@@ -72,7 +72,7 @@ _POLICIES = ("no", "byquota", "regroup")
 
 
 def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
-    """Groups of accounting ads, by name, the root last.
+    """Groups of accounting ads, by name, the root last; of several negotiators their sums.
 
     Raises InputError if an ad is no accounting ad of a group.
     """
@@ -85,8 +85,23 @@ def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
             problems.add(ad.place, _NO_GROUP)
     if problems:
         raise InputError(problems.lines())
-    groups = {group.name: group for group in (_group_of(ad.attributes) for ad in ads)}
+    own = {
+        (text_of(ad.attributes, "Name"), text_of(ad.attributes, "NegotiatorName")): ad for ad in ads
+    }
+    groups: dict[str, Group] = {}
+    for (name, _), ad in own.items():
+        group, before = _group_of(ad.attributes), groups.get(name)
+        groups[name] = group if before is None else _together(before, group)
     return sorted(groups.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
+
+
+def _together(one: Group, other: Group) -> Group:
+    """A group of two negotiators, each of which has slots for it."""
+    quota, used = (
+        None if a is None or b is None else a + b
+        for a, b in ((one.quota, other.quota), (one.used, other.used))
+    )
+    return replace(one, quota=quota, used=used)
 
 
 def _group_of(ad: Mapping[str, str]) -> Group:
@@ -107,15 +122,18 @@ def _group_of(ad: Mapping[str, str]) -> Group:
 
 _STATIC, _DYNAMIC = "group_quota", "group_quota_dynamic"
 _QUOTAS = {
-    _DYNAMIC: "write a share such as 0.25",
-    _STATIC: "write a number of weighted slots such as 40",
+    _DYNAMIC: (1, "write a share such as 0.25"),
+    _STATIC: (2**31 - 1, "write a number of weighted slots such as 40"),
 }
-"""Knob of a group's quota -> remedy; of two of a group the last one here counts."""
+"""Knob of a group's quota -> most, the least is 0, and remedy; of two of a group the last one here
+counts (hgq_construct_tree in GroupEntry.cpp)."""
 _SURPLUS = {"group_autoregroup": "regroup", "group_accept_surplus": "byquota"}
 """QuotaKnob -> policy; the first that is on counts."""
 _NAMES = "group_names"
 _OVERSUBSCRIBE = "negotiator_allow_quota_oversubscription"
-_OF_ALL = (_NAMES, _OVERSUBSCRIBE, *_SURPLUS)
+_SLOTS = ("negotiator_slot_constraint", "negotiator_slot_poolsize_constraint")
+"""Constraints of the slots that a negotiator sees, and of those that dynamic quotas are of."""
+_OF_ALL = (_NAMES, _OVERSUBSCRIBE, *_SURPLUS, *_SLOTS)
 _OF_GROUP = re.compile(
     rf"({'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
     r"(?!max_allocation_rounds$|round_robin_rate$)(.+)"
@@ -143,13 +161,38 @@ class QuotaKnob:
         return (match[1], match[2]) if match else (key if key in _OF_ALL else "", "")
 
     @property
+    def is_unset(self) -> bool:
+        """True if HTCondor takes it for not set."""
+        kind, value = self.parts[0], self.number if self.parts[0] in _QUOTAS else 0.0
+        return not self.value or (kind in _QUOTAS and value is not None and isnan(value))
+
+    @property
     def fault(self) -> Optional[str]:
         """Remedy of an invalid value; None of a valid one."""
         kind, _ = self.parts
         if kind in _QUOTAS:
-            quota = number_of({self.name: self.value}, self.name)
-            return None if isfinite(quota) and quota >= 0 else _QUOTAS[kind]
-        return None if kind == _NAMES or literal(self.value) is not None else "write True or False"
+            most, remedy = _QUOTAS[kind]
+            is_valid = self.number is not None and 0 <= self.number <= most
+            return None if is_valid else f"{remedy}, in the range 0 to {most}"
+        if kind in (_NAMES, *_SLOTS) or literal(self.value) is not None:
+            return None
+        return "write True or False"
+
+    @property
+    def number(self) -> Optional[float]:
+        """Number that HTCondor takes it for: a literal, or what an expression comes to; or None.
+
+        Not a number is as good as no knob (param_double in condor_config.cpp).
+        """
+        try:
+            return float(self.value.replace("_", "?"))
+        except ValueError:
+            pass
+        try:
+            value = value_of(expression(self.value), classads().ClassAd())
+        except Exception:  # noqa: BLE001 - the bindings raise several kinds
+            return None
+        return float(value) if type(value) in (bool, int, float) else None
 
 
 @dataclass(frozen=True)
@@ -217,9 +260,22 @@ def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
 
 
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
-    """GROUP_NAMES, lower case."""
+    """GROUP_NAMES, lower case, but for those within groups that it lacks: HTCondor ignores them."""
     values = [knob.value.lower() for knob in knobs if knob.parts[0] == _NAMES]
-    return [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
+    names = [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
+    return [name for name in names if names_above(name) <= {*names}]
+
+
+def names_above(name: str) -> set[str]:
+    """Groups that a dotted group is within."""
+    parts = name.split(".")
+    return {".".join(parts[:depth]) for depth in range(1, len(parts))}
+
+
+def slots_of(knobs: Iterable[QuotaKnob]) -> Optional[str]:
+    """Constraint of the slots that dynamic quotas are shares of; None for all."""
+    by = {knob.parts[0]: knob.value for knob in knobs}
+    return " && ".join(f"({by[name]})" for name in _SLOTS if by.get(name)) or None
 
 
 def groups_of_knobs(
@@ -229,21 +285,31 @@ def groups_of_knobs(
 
     Of a knob that is there twice the last counts. ``name`` stands for the knobs in errors; dynamic
     quotas are shares of ``pool_weight``, the sum of the weights of all slots, None if not known.
+    The negotiator reads no knob of a group that is not in GROUP_NAMES, and ends on invalid ones.
 
     Raises InputError if a value is invalid, or no quota is set.
     """
-    by = {knob.parts: knob for knob in knobs}
+    last = {knob.parts: knob for knob in knobs}
+    is_complete = (_NAMES, "") in last
+    read = {"", *names_of(last.values())} if is_complete else {group for _, group in last}
+    by = {parts: knob for parts, knob in last.items() if parts[1] in read and not knob.is_unset}
+    for group in read:
+        if (_STATIC, group) in by:
+            by.pop((_DYNAMIC, group), None)
     problems = Problems()
     for knob in by.values():
         if knob.fault:
-            problems.add(knob.place, f"{knob.name[:60]} is {knob.value[:40]!r}; {knob.fault}")
+            group, value = knob.parts[1] or "every group", knob.value[:40]
+            fact = f"{knob.name[:60]} is {value!r}: HTCondor's negotiator ends on it"
+            problems.add(knob.place, f"{fact}, so {group} has no valid quota; {knob.fault}")
     written = {group: by[kind, group] for kind in _QUOTAS for of, group in by if of == kind}
     if not problems and not written:
         problems.add(name, f"no quota in it; {_WRITE}")
     if problems:
         raise InputError(problems.lines())
     quotas = {
-        group: Quota(float(knob.value), knob.parts[0] == _STATIC) for group, knob in written.items()
+        group: Quota(knob.number or 0.0, knob.parts[0] == _STATIC)
+        for group, knob in written.items()
     }
     # As the negotiator has it, a group without a quota has none to pass on.
     idle = dict.fromkeys(names_of(by.values()), Quota(0.0, static=False))

@@ -39,11 +39,11 @@ class NegotiatorPledgesConfig:
     """Group quotas of the negotiator as pledges, nested ones too."""
 
     file: Optional[Path] = setting(None)
-    """Output of `condor_config_val -dump -expand GROUP_`; null asks the negotiator."""
+    """Output of `condor_config_val -dump -expand GROUP_ NEGOTIATOR_`; null asks the negotiator."""
     name: Optional[str] = setting(None, kind="daemon")
     """Name of the negotiator, where there are several."""
     deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for collector and negotiator together."""
+    """Time for the negotiator, and then for the collector."""
     max_age_seconds: float = setting(86400.0, least=0, most=2_592_000)
     """Age to which its last answer is used while it is silent: it is busy while it negotiates."""
     pool_cores: Optional[float] = setting(None, above=0, most=1e9)

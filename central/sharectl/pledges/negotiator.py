@@ -19,8 +19,10 @@ from sharectl.condor.negotiator import (
     QuotaKnob,
     groups_of_knobs,
     knobs_of_text,
+    names_above,
     names_of,
     quota_knobs,
+    slots_of,
 )
 from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import InputError, PoolUnavailableError
@@ -76,9 +78,8 @@ class NegotiatorPledges:
             raise PoolUnavailableError(f"{fact}; write pledges.negotiator.{missing}")
         place = str(self.access.file) if self.access.file else "the negotiator"
         names = names_of(copy.knobs)
-        # HTCondor ignores the quota of a group that is not in GROUP_NAMES.
-        knobs = [knob for knob in copy.knobs if knob.parts[1] in ("", *names)]
-        quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, weight)}
+        groups = groups_of_knobs(copy.knobs, place, weight)
+        quotas = {group.name.lower(): group for group in groups}
         said_at = None if copy.asked_at == now else copy.asked_at
         in_source: dict[str, Pledge] = {}
         absent: dict[str, str] = {}
@@ -88,7 +89,8 @@ class NegotiatorPledges:
             scale[name] = scale.get(name.rpartition(".")[0], 1.0)
             quota = quotas[name].quota if name in quotas else None
             if quota is None:
-                unlisted = f"GROUP_NAMES of {place} has no {name}"
+                missing = next((n for n in sorted(names_above(name)) if n not in names), name)
+                unlisted = f"GROUP_NAMES of {place} has no {missing}"
                 absent[name] = f"{place} has no quota for {name}" if name in names else unlisted
                 continue
             where, hs06 = f"quota {quota:g} of {name} in {place}", quota * slot_hs06
@@ -103,33 +105,39 @@ class NegotiatorPledges:
         return pledges, [*notes, *_unlisted(names, self.wanted, place)]
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
-        """Knobs, and cores and HS06 of the pool, 0 where these are not needed."""
+        """Knobs, and cores and HS06 of the negotiator's slots, 0 where these are not needed."""
         access, collector = self.access, self.pool.collector
-        ask = partial(collector_question, collector, access.deadline_seconds)
-        questions = {}
-        if access.file is None:
-            questions["negotiator"] = ask(partial(quota_knobs, name=access.name))
-        if not (access.pool_cores and access.weight_hs06):
-            questions["collector"] = ask(partial(_power, pool=self.pool))
-        answers = ask_all(questions)
-        cores, hs06 = 0.0, 0.0
-        if "collector" in answers:
-            power = answers["collector"]
-            if power.value is None:
-                problem = with_address(collector, power.source.problem or "")
-                raise PoolUnavailableError(f"collector: {problem}")
-            cores, hs06 = power.value
+        copy = self._knobs(now, warnings)
+        if access.pool_cores and access.weight_hs06:
+            return copy, 0.0, 0.0
+        constraint = slots_of(copy.knobs)
+        ask = partial(power_of_slots, pool=self.pool, constraint=constraint)
+        question = collector_question(collector, access.deadline_seconds, ask)
+        power = ask_all({"collector": question})["collector"]
+        if power.value is None:
+            problem = with_address(collector, power.source.problem or "")
+            raise PoolUnavailableError(f"collector: {problem}")
+        cores, hs06 = power.value
+        if constraint:
+            fact = f"the negotiator sees {cores:g} cores of the pool ({constraint})"
+            warnings.append(f"{fact}: quotas are shares of these, use is measured on all nodes")
+        return copy, cores, hs06
+
+    def _knobs(self, now: int, warnings: list[str]) -> KnobsCopy:
+        """Knobs of the file or of the negotiator, or what it said before."""
+        access = self.access
         if access.file is not None:
             _refuse_pipe(access.file)
-            knobs = tuple(knobs_of_text(*content_of(access.file)))
-            return KnobsCopy(access.name, now, knobs), cores, hs06
-        answer = answers["negotiator"]
+            return KnobsCopy(access.name, now, tuple(knobs_of_text(*content_of(access.file))))
+        ask = partial(quota_knobs, name=access.name)
+        question = collector_question(self.pool.collector, access.deadline_seconds, ask)
+        answer = ask_all({"negotiator": question})["negotiator"]
         if answer.value is None:
-            return self._copy(now, f"negotiator: {answer.source.problem}", warnings), cores, hs06
+            return self._copy(now, f"negotiator: {answer.source.problem}", warnings)
         copy = KnobsCopy(access.name, now, tuple(answer.value))
         if self.keep:
             keep_copy(self.copy_file, copy, warnings)
-        return copy, cores, hs06
+        return copy
 
     def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
         """Copy that stands in for a negotiator with ``problem``."""
@@ -185,10 +193,12 @@ def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) 
     return [f"{place} {note}: {some(others)}"] if others else []
 
 
-def _power(collector: Any, pool: PoolConfig) -> tuple[float, float]:
-    """Cores and HS06 of all execute points that the collector knows."""
+def power_of_slots(
+    collector: Any, pool: PoolConfig, constraint: Optional[str]
+) -> tuple[float, float]:
+    """Cores and HS06 of the slots that the collector knows, with a ``constraint``."""
     cores, hs06 = 0.0, 0.0
-    for ad in slots(collector, projection=_PROJECTION):
+    for ad in slots(collector, constraint, _PROJECTION):
         if text(evaluated(ad, "Machine")) is not None:
             of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
             node_hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0) or pool.default_node_hs06

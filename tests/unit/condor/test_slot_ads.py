@@ -135,8 +135,8 @@ def test_groups_of_knobs() -> None:
         Group("lhcb", 4.0, 0.0, "byquota"),
     ]
     assert {group.name: group.quota for group in knobs(KNOBS)}["atlas"] is None
-    beyond_one = "GROUP_QUOTA_DYNAMIC_a = 1.5\nGROUP_QUOTA_DYNAMIC_b = 0.5"
-    assert [group.quota for group in knobs(beyond_one, 10.0)] == [7.5, 2.5]
+    beyond_one = "GROUP_QUOTA_DYNAMIC_a = 0.75\nGROUP_QUOTA_DYNAMIC_b = 0.5"
+    assert [group.quota for group in knobs(beyond_one, 10.0)] == [6, 4]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,8 @@ def test_groups_of_knobs() -> None:
         (
             (
                 "GROUP_QUOTA_a = lots\nGROUP_QUOTA_b = -1\nGROUP_QUOTA_c = inf\n"
-                "GROUP_QUOTA_DYNAMIC_d =\nGROUP_AUTOREGROUP = maybe\nGROUP_ACCEPT_SURPLUS_a = yes\n"
+                "GROUP_QUOTA_DYNAMIC_d = x\nGROUP_AUTOREGROUP = maybe\n"
+                "GROUP_ACCEPT_SURPLUS_a = yes\n"
             ),
             ["f:1", "f:2", "f:3", "f:4", "f:5", "f:6"],
         ),

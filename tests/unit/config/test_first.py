@@ -220,3 +220,8 @@ def test_whatever_users_write_the_file_is_sound(names: list[str]) -> None:
     data = seen(look)
     assert set(data["groups"]) == (set(groups) | {"cms", "lhcb"}) - {"other"}
     assert render(look).replace("\n", "").isprintable()
+
+
+def test_dynamic_quotas_are_shares_of_the_slots_that_the_negotiator_sees() -> None:
+    values = {"GROUP_NAMES": "cms", "GROUP_QUOTA_DYNAMIC_cms": "0.5"}
+    assert with_quotas(LOOK, knobs(**values), 8.0).quotas == {"cms": 4.0}

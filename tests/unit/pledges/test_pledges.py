@@ -133,7 +133,8 @@ def test_a_broken_copy_is_no_copy(tmp_path: Path, content: bytes) -> None:
 def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path) -> None:
     nobody = "nobody listens at 127.0.0.1:1: COLLECTOR does not run there"
     assert problem_of(silent(tmp_path)).startswith(f"negotiator: {nobody}")
-    access = NegotiatorPledgesConfig(deadline_seconds=5.0)
+    (tmp_path / "knobs").write_text(KNOBS)
+    access = NegotiatorPledgesConfig(tmp_path / "knobs", deadline_seconds=5.0)
     problem = problem_of(
         resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy"))
     )
