@@ -12,6 +12,7 @@ from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 __all__ = ["simulate"]
 ROW = "{0} 0 0 86000 {1} -1 -1 {1} -1 {2} 1 1 1 1 1 -1 -1 -1\n"
 SWF = f'{POOL}swf: {{file: log.swf, groups: {{"*": cms}}}}\nwarmup_hours: 0\n'
+THIN = "}, {name: thin, cores: 32, memory_mib: 400"
 KIB = 2_000_000
 """Memory of a core."""
 
@@ -25,8 +26,8 @@ def test_a_job_of_a_log_that_fits_on_no_node_is_told(simulate: Simulate, tmp_pat
     write(tmp_path, (100, -1), (4, -1))
     simulated = simulate(SWF)
     note = (
-        "1 of 2 jobs of the log fits on no node, and never starts (1: cores 100, and the largest "
-        "slot has 16)"
+        "no node fits 1 of 2 jobs of the log: they never start (cores: 100, and the largest slot "
+        "has 16)"
     )
     assert (simulated.code, simulated.notes) == (0, [note])
     assert is_shown(simulated, note)
@@ -41,7 +42,7 @@ def test_nothing_that_fits_is_nothing_to_compare(simulate: Simulate, tmp_path: P
     write(tmp_path, (17, -1), (100, -1))
     simulated = simulate(SWF)
     assert simulated.code == 65
-    assert simulated.notes[0].startswith("2 of 2 jobs of the log fit on no node, and never start")
+    assert simulated.notes[0].startswith("no node fits 2 of 2 jobs of the log")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_much_memory_asks_after_its_unit(
     write(tmp_path, *jobs)
     text = SWF.replace("file:", f"memory_factor: {factor}, file:")
     seen = notes(text, tmp_path)
-    assert len([note for note in seen if "fit" in note]) == (factor == 1)
+    assert len([note for note in seen if "fits" in note]) == (factor == 1)
     asked = (
         "more than 5 % need more memory than any node has: does the log have bytes where SWF has "
         "KiB? Then write memory_factor: 0.0009765625 in swf"
@@ -76,22 +77,28 @@ def test_memory_that_is_assumed_is_no_unit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "node", "words"),
     [
-        ("cores: 17", "", ("17 cores fit on no node, and never start (cores 17, and the largest "
-         "slot has 16)")),
-        ("memory_mib: 70000", "", "memory MiB 70000, and the largest slot has 65536"),
-        ("disk_mib: 3", ", disk_mib: 2", "disk KiB 3072, and the largest slot has 2048"),
-        ("custom: {gpus: 2}", ", custom: {gpus: 1}", "gpus 2, and the largest slot has 1"),
-        ("cores: 9", ", slots: 2", "cores 9, and the largest slot has 8"),
-        ("cores: 16, memory_mib: 500",
-         "}, {name: thin, cores: 32, memory_mib: 400", None),
-        ("cores: 32, memory_mib: 500",
-         "}, {name: thin, cores: 32, memory_mib: 400", ("no slot has enough of all resources "
-         "together")),
+        ("cores: 17", "", "no node fits jobs of cms: they never start (cores: 17, and the"),
+        ("memory_mib: 70000", "", "memory MiB: 70000, and the largest slot has 65536"),
+        ("disk_mib: 3", ", disk_mib: 2", "disk KiB: 3072, and the largest slot has 2048"),
+        ("custom: {gpus: 2}", ", custom: {gpus: 1}", "gpus: 2, and the largest slot has 1"),
+        ("cores: 9", ", slots: 2", "cores: 9, and the largest slot has 8"),
+        ("cores: 16, memory_mib: 500", THIN, None),
+        ("cores: 32, memory_mib: 500", THIN, "no slot has enough of all resources together"),
         ("cores: 16", "", None),
     ],
-)  # fmt: skip
+)
 def test_each_resource_of_streams(job: str, node: str, words: Optional[str]) -> None:
     pool = POOL.replace("16}", f"16{node}}}")
     seen = notes(f"{pool}jobs: [{{group: cms, keep_pending: 3, {job}}}]\n")
     assert len(seen) == (words is not None)
     assert [note for note in seen if str(words) not in note] == []
+
+
+def test_idle_cores_beyond_those_that_jobs_could_use_are_not_wasted(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    """START refuses 2 cores of the 32; a job of 100 cores does not make the others wanted."""
+    write(tmp_path, (100, -1), (2, -1), (1, -1))
+    (tmp_path / "site.conf").write_text("START = TARGET.RequestCpus != 2\n")
+    simulated = simulate(f"{SWF}start: {{files: [site.conf]}}\n")
+    assert simulated.strategy["idle_core_hours"]["mean"] == pytest.approx(2 * 24, rel=0.02)

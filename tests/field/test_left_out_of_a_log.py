@@ -21,8 +21,8 @@ NO_CORES = "jobs left out: 1 (neither CpusProvisioned nor RequestCpus)"
 NO_SLOT = "jobs left out: 1 (its universe needs no slot)"
 NO_TIME = "jobs left out: 1 (RemoteWallClockTime 0 or not there: it never ran)"
 OTHER = (
-    "1 of 2 jobs count as other, because groups does not have: {}; write it there, or a group of "
-    "the scenario in history.groups"
+    "1 of 2 jobs of the log count as other, because groups does not have: {}; write it there, or a "
+    "group of the scenario in history.groups"
 )
 AT = 1_700_000_000
 SCENARIO = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
@@ -99,7 +99,7 @@ def test_a_log_of_other_groups_has_nothing_to_compare(simulate: Simulate, tmp_pa
     (tmp_path / "jobs.json").write_text(json.dumps([job(AccountingGroup="lhcb")] * 3))
     simulated = simulate(SCENARIO)
     assert simulated.code == 65
-    assert simulated.notes[0].startswith("3 of 3 jobs count as other, because groups")
+    assert simulated.notes[0].startswith("3 of 3 jobs of the log count as other, because groups")
     assert is_shown(simulated, simulated.notes[-1])
     with pytest.raises(ConfigError, match=r'write some of lhcb, or "\*"'):
         notes(SCENARIO.replace("jobs.json", "jobs.json, groups: {cms: cms}"), tmp_path)

@@ -23,6 +23,8 @@ MAX_EXPRESSION = 2000
 """Characters of an expression of a consumption policy."""
 MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
+MAX_ATTRIBUTE = 2**63
+"""Numbers of ClassAds are below it."""
 POOL_CHECKS = (
     *("versions", "configuration", "reach", "clocks", "files", "timer", "cycles", "targets"),
     *("groups", "cron", "start", "fresh", "nodes", "cores", "defrag"),
@@ -356,9 +358,9 @@ def _write_run_time(law: Any) -> Any:
 def _attribute(value: Any) -> Any:
     if isinstance(value, str):
         return _words(value)
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float)) and abs(value) < MAX_ATTRIBUTE:
         return value
-    raise WrongError("write true, false, a number or text, as the ad is to have it")
+    raise WrongError("write true, false, text, or a number within 64 bits")
 
 
 def _as_it_is(value: Any) -> Any:

@@ -174,8 +174,11 @@ def _objects(
                     at = len(pending) - (not is_end)  # the line break of the next object's begin
                     break
                 is_broken, at = False, begin or at
-                ad, end = _decoded(decoder, pending, at)
-                if ad is not None:
+                try:
+                    ad, end = decoder.raw_decode(pending, at)
+                except (ValueError, RecursionError):
+                    ad, end = None, at
+                if isinstance(ad, dict):
                     yield ad
                     at = _between(pending, end)
                     continue
@@ -184,22 +187,13 @@ def _objects(
                 if not whole and pending.find(_BEGIN, at) < 0:
                     break
                 is_broken = True
-                left_out[BROKEN] += bool(skip)
+                left_out[BROKEN] += 1
                 fault = f"{pending[at : at + 20]!r} begins no job, or one that does not end"
                 place = f"{path}:{line + pending.count(_BEGIN[0], 0, at)}"
                 problems.add(place, f"{fault}; make the file with {COMMAND}")
             line += pending.count("\n", 0, at)
             pending = pending[at:]
     _raise_broken(path, problems, skip=skip)
-
-
-def _decoded(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Optional[dict[str, Any]], int]:
-    """Object at a place of a text, and its end; None if it is no object or not whole."""
-    try:
-        ad, end = decoder.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return None, at
-    return (ad if isinstance(ad, dict) else None), end
 
 
 def _raise_broken(path: Path, problems: Problems, *, skip: Optional[bool]) -> None:
@@ -268,7 +262,7 @@ def _lines(
                 if size is not None:
                     yield take(fields, *size)
             except ValueError as error:
-                left_out[BROKEN] += bool(skip)
+                left_out[BROKEN] += 1
                 problems.add(f"{path}:{line_number}", str(error))
     _raise_broken(path, problems, skip=skip)
 

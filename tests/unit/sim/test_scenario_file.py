@@ -14,7 +14,8 @@ SCENARIO = """\
 summary: three nodes
 nodes:
   - {name: wn, count: 3, cores: 33, memory_mib: 100, custom: {gpus: 2}, slots: 2}
-  - {name: old, cores: 8, hs06_per_core: 8.5, multicore_only: true, controlled: false}
+  - {name: old, cores: 8, hs06_per_core: 8.5, multicore_only: true, controlled: false,
+     attributes: {Rack: "5", HEALTHY: true, Age: 1.5}}
 groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.5}}}, cms: {pledge_hs06: 300}}
 control: {law: pid, deadband_hs06: 5}
 start: {grace_seconds: 60, files: [site.conf]}
@@ -40,6 +41,7 @@ def test_nodes_have_slots_and_power() -> None:
         SlotSpec(17, 50, 33 * 10_240 * 1024, {"gpus": 1}),
         SlotSpec(16, 50, 33 * 10_240 * 1024, {"gpus": 1}),
     )
+    assert nodes[3].attributes == {"age": 1.5, "healthy": True, "rack": "5"}
     assert (nodes[3].multicore_only, nodes[3].controlled, nodes[3].hs06_per_core) == (
         True,
         False,
