@@ -14,6 +14,7 @@ import pytest
 
 from sharectl.errors import ConfigError, InputError
 from sharectl.sim import file
+from sharectl.workload.file import JOBS_COMMAND
 from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 
 __all__ = ["simulate"]
@@ -88,11 +89,22 @@ def test_part_of_a_log_that_is_passed_over_is_counted(tmp_path: Path) -> None:
     assert notes(text, tmp_path) == ["jobs left out: 1 (before from_hours)"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", json.dumps([job(JobUniverse=7)])])
-def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "no job with a known run time is in it (no job)"),
+        ("[]", "no job with a known run time is in it (no job)"),
+        (json.dumps([job(JobUniverse=7)]), "(1 left out: its universe needs no slot)"),
+        (json.dumps([job(QDate=None)]), f"is not known); make the file with {JOBS_COMMAND}"),
+        ('AccountingGroup = "cms"\nQDate = 17\n\n', f"; make the file with {JOBS_COMMAND}"),
+    ],
+    ids=["empty", "no job", "universe", "cadence's attributes", "condor_history -l"],
+)
+def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str, words: str) -> None:
     (tmp_path / "jobs.json").write_text(content)
-    with pytest.raises(InputError, match="no job with a known run time is in it"):
+    with pytest.raises(InputError) as refused:
         file.parse(SCENARIO, "mine.yaml", tmp_path)
+    assert words in str(refused.value)
 
 
 def test_a_log_of_other_groups_has_nothing_to_compare(simulate: Simulate, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_jobs_that_run_on_after_the_warm_up_count(simulate: Simulate, tmp_path: 
         (
             ROW.format(0, 1),
             [("the log has jobs for 0.000278 hours, and days (1) count an empty pool too: write "
-             "such as days: 1.2e-05")],
+             "such as days: 0.0035")],
         ),
         (ROW.format(0, 600) + ROW.format(46_000, 600), []),
         (ROW.format(46_000, 600) + ROW.format(0, 600), []),
@@ -58,6 +58,13 @@ def test_a_log_shorter_or_longer_than_the_days(
 ) -> None:
     (tmp_path / "log.swf").write_text(rows)
     assert notes(f"{SWF}warmup_hours: 0\n", tmp_path) == expected
+
+
+def test_days_shorter_than_an_interval_of_the_figures(simulate: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(ROW.format(0, 60))
+    simulated = simulate(SWF.replace("days: 1", "days: 0.001") + "warmup_hours: 0\n")
+    assert (simulated.code, simulated.notes, simulated.document["complete"]) == (0, [], True)
+    assert simulated.strategy["used_ratio"]["mean"] == pytest.approx(8 * 60 / 32 / 86.4, rel=0.03)
 
 
 @pytest.mark.parametrize(

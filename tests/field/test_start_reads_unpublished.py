@@ -57,6 +57,7 @@ def test_some_nodes_may_have_what_others_have_not(simulate: Simulate, tmp_path: 
         ("Tenant =!= 3", [of_nodes("Tenant")]),
         ("NODE_IS_HEALTHY && (Cpus > 0)", [of_nodes("NODE_IS_HEALTHY")]),
         ("RequestCpus > 0 && MY.Cpus > 0 && Memory > 0 && time() > 0 && CurrentTime > 0", []),
+        ("(TARGET.RequestGPUs ?: 0) == 0", []),
         ('Owner != "root" && TARGET.JobUniverse == 5 && MY.SlotType != "Static"', []),
         ("Ready\nReady = MY.Good\nSTARTD_ATTRS = Ready", [of_nodes("Good")]),
     ],

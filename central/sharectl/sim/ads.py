@@ -224,7 +224,6 @@ class SiteExpressions:
             of_nodes.update(node.attributes)
             for name in (name.lower() for slot in node.slots for name in slot.custom):
                 of_nodes.update((name, f"totalslot{name}"))
-                of_jobs.add(f"request{name}")
         of_jobs.update(name for kind in kinds for name, _ in kind.attributes)
         if self._start is not None:
             yield from _owners("START", self._start.without_owner(of_nodes, of_jobs), "node", "job")

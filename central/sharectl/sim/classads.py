@@ -120,7 +120,9 @@ class Condition:
         return [
             (scopes[0], written)
             for (scopes, name), written in self._asked.items()
-            if name != _MOMENT and not any(name in has[scope] for scope in scopes)
+            # A job need not request what it does not use.
+            if name != _MOMENT and not name.startswith("request")
+            if not any(name in has[scope] for scope in scopes)
         ]
 
     @property

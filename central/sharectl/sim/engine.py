@@ -53,7 +53,6 @@ class Setup:
     negotiator: Negotiator = field(default_factory=Negotiator)
     access: Access = field(default_factory=Access)
     start: StartKnobs = field(default_factory=StartKnobs)
-    sample_seconds: float = 300.0
     meets: Meets = _meets_all
     """Requirements of jobs beside their requests."""
     site_start: Optional[SiteStarts] = None

@@ -55,7 +55,7 @@ def _times(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[str]:
         yield f"{words}, and {fact}: write a smaller warmup_hours"
     elif until < begin + (end - begin) / 2:
         words = f"the log has jobs for {until / HOUR_SECONDS:.3g} hours"
-        days = (until - begin) / HOUR_SECONDS / DAY_HOURS
+        days = max(until - begin, scenario.sample_seconds) / HOUR_SECONDS / DAY_HOURS
         fact = f"days ({scenario.days:g}) count an empty pool too"
         yield f"{words}, and {fact}: write such as days: {days:.2g}"
 

@@ -37,6 +37,8 @@ class Run:
         self.config = scenario.plan_config(strategy.control)
         self.begin = scenario.warmup_seconds
         self.end = scenario.end_seconds if seconds is None else self.begin + seconds
+        self.step = min(scenario.sample_seconds, self.end - self.begin)
+        """Interval of the figures over time."""
         workload = scenario.workload(seed)
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
@@ -79,7 +81,7 @@ class Run:
             self._until(time, progress)
 
     def _until(self, time: float, progress: Optional[Progress]) -> None:
-        twin, step = self.twin, self.scenario.sample_seconds
+        twin, step = self.twin, self.step
         if self._measured_from is None:
             while (following := twin.now + step) < min(time, self.begin):
                 twin.run(following)
@@ -102,7 +104,7 @@ class Run:
     def outcome(self, *, complete: bool = True) -> Outcome:
         """Outcome of the intervals that have ended."""
         twin = self.twin
-        step = self.scenario.sample_seconds
+        step = self.step
         counts = twin.counts
         return Outcome(
             scenario=self.scenario.name,

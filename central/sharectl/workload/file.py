@@ -72,7 +72,8 @@ def _not_empty(content: Any, left_out: Counter[str], path: Path) -> None:
     if not content:
         reasons = ", ".join(f"{count} left out: {why}" for why, count in left_out.items())
         fault = f"no job with a known run time is in it ({reasons or 'no job'})"
-        raise InputError([f"{path}: {fault}"])
+        remedy = f"; make the file with {JOBS_COMMAND}" if left_out[NO_SUBMISSION] else ""
+        raise InputError([f"{path}: {fault}{remedy}"])
 
 
 # ---- condor_history
@@ -190,7 +191,8 @@ def _objects(
                 left_out[BROKEN] += 1
                 fault = f"{pending[at : at + 20]!r} begins no job, or one that does not end"
                 place = f"{path}:{line + pending.count(_BEGIN[0], 0, at)}"
-                problems.add(place, f"{fault}; make the file with {COMMAND}")
+                command = COMMAND if skip is None else JOBS_COMMAND
+                problems.add(place, f"{fault}; make the file with {command}")
             line += pending.count("\n", 0, at)
             pending = pending[at:]
     _raise_broken(path, problems, skip=skip)
