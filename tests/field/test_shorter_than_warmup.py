@@ -22,7 +22,10 @@ SHORT = (
 def test_it_says_so(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(ROW.format(0, 600) + ROW.format(3600, 600))
     simulated = simulate(SWF)
-    assert (simulated.code, simulated.notes) == (65, [SHORT, NOTHING])
+    assert (simulated.code, simulated.notes) == (
+        65,
+        [SHORT, f"{NOTHING}; cores are idle because no job is pending"],
+    )
     assert [is_shown(simulated, note) for note in simulated.notes] == [True, True]
     assert "RMS error" not in simulated.screen
 

@@ -12,6 +12,8 @@ from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 __all__ = ["simulate"]
 STREAM = 'jobs: [{group: cms, run_time: "exponential:3600", keep_pending: 20}]\n'
 SCENARIO = f"{POOL}{STREAM}start: {{files: [site.conf]}}\nwarmup_hours: 0\n"
+REFUSED = f"{NOTHING}; cores are idle because another clause of START refuses all pending jobs"
+REFUSED += " that would fit"
 PUBLISHED = "HEALTHY = True\nSTARTD_ATTRS = $(STARTD_ATTRS) HEALTHY\n"
 
 
@@ -32,7 +34,7 @@ def of_jobs(name: str, source: str = "jobs") -> str:
 def test_it_says_so_and_how_to_give_it(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "site.conf").write_text("START = MY.HEALTHY =?= True\n")
     simulated = simulate(SCENARIO)
-    assert (simulated.code, simulated.notes) == (65, [of_nodes("HEALTHY"), NOTHING])
+    assert (simulated.code, simulated.notes) == (65, [of_nodes("HEALTHY"), REFUSED])
     assert [is_shown(simulated, note) for note in simulated.notes] == [True, True]
     remedied = simulate(SCENARIO.replace("16}", "16, attributes: {Healthy: true}}"))
     assert (remedied.code, remedied.notes) == (0, [])
@@ -96,3 +98,9 @@ def test_requirements_of_jobs() -> None:
     assert len(seen) == 2
     nodes = pool.replace("16}", "16, attributes: {HasCvmfs: true}}")
     assert notes(nodes.replace("group: cms", "group: cms, attributes: {Wish: 1}")) == []
+
+
+def test_start_that_is_never_true_is_named(simulate: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "site.conf").write_text("START = MY.Cpus > 100\n")
+    simulated = simulate(SCENARIO)
+    assert (simulated.code, simulated.notes) == (65, [REFUSED])

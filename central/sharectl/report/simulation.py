@@ -84,7 +84,9 @@ class Simulation:
         """Notes on all, for every reader."""
         notes = [*self.omissions, *(outcome.note for outcome in self.outcomes if outcome.note)]
         if not self.comparable:
-            return [*notes, NOTHING]
+            idle_seconds = [outcome.idle_core_seconds for outcome in self.outcomes]
+            cause = max(CAUSES, key=lambda name: fsum(by.get(name, 0.0) for by in idle_seconds))
+            return [*notes, f"{NOTHING}; cores are idle because {CAUSES[cause]}"]
         ran = {outcome.strategy for outcome in self.outcomes if has_work(outcome)}
         idle = dict.fromkeys(o.strategy for o in self.outcomes if o.complete)
         silent = [name for name in idle if ran and name not in ran]

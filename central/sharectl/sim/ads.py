@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -212,26 +212,26 @@ class SiteExpressions:
         return self._start is not None and self._start.reads_time
 
     def without_owner(
-        self, nodes: Sequence[NodeSpec], kinds: Sequence[JobKind]
-    ) -> Iterator[tuple[str, str, list[str]]]:
+        self, nodes: Iterable[NodeSpec], kinds: Iterable[JobKind]
+    ) -> Iterator[tuple[str, str, str]]:
         """Attributes that are read and that no node, or no job, has.
 
-        An expression's name, `node` or `job`, and names of attributes as they are written.
+        An expression's name, `node` or `job`, and the attribute as it is written.
         """
         of_nodes = {*_SLOT, *_DYNAMIC, *_CLAIMED}
-        of_jobs = {*_JOB}
         for node in nodes:
             of_nodes.update(node.attributes)
             for name in (name.lower() for slot in node.slots for name in slot.custom):
                 of_nodes.update((name, f"totalslot{name}"))
-        of_jobs.update(name for kind in kinds for name, _ in kind.attributes)
+        of_jobs = {*_JOB, *(name for kind in kinds for name, _ in kind.attributes)}
         if self._start is not None:
-            yield from _owners("START", self._start.without_owner(of_nodes, of_jobs), "node", "job")
-        for text, submitter in {kind.requirements: kind.submitter for kind in kinds}.items():
-            if text:
-                expression = self.meets.expression(text, submitter)
-                reads = expression.without_owner(of_jobs, of_nodes)
-                yield from _owners(f"the requirements of {submitter}", reads, "job", "node")
+            for scope, name in self._start.without_owner(of_nodes, of_jobs):
+                yield "START", "node" if scope == MY else "job", name
+        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
+        for text, submitter in written.items():
+            expression = self.meets.expression(text, submitter)
+            for scope, name in expression.without_owner(of_jobs, of_nodes):
+                yield f"the requirements of {submitter}", "job" if scope == MY else "node", name
 
     def _admits(
         self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
@@ -243,17 +243,6 @@ class SiteExpressions:
         job, clock = job_attributes(kind, of_job), unix(now)
         ads = _slot_ads(slot, kind, names, claimed_for)
         return all(start.admits(ad, job, clock) for ad in ads)
-
-
-def _owners(
-    reader: str, reads: Iterable[tuple[str, str]], own: str, other: str
-) -> Iterator[tuple[str, str, list[str]]]:
-    """Rows of `SiteExpressions.without_owner` of one expression."""
-    by_owner: dict[str, list[str]] = {}
-    for scope, name in reads:
-        by_owner.setdefault(own if scope == MY else other, []).append(name)
-    for owner, names in by_owner.items():
-        yield reader, owner, names
 
 
 def _slot_ads(

@@ -114,7 +114,10 @@ def _amounts(size: Union[SlotSpec, JobKind]) -> dict[str, int]:
 def _attributes(scenario: Scenario, kinds: Sequence[JobKind], source: str) -> Iterator[str]:
     """Notes on attributes that START or Requirements read and nobody has."""
     expressions = SiteExpressions(kinds, scenario.start.files)
-    for reader, owner, names in expressions.without_owner(scenario.nodes_of(), kinds):
+    without: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for reader, owner, name in expressions.without_owner(scenario.nodes_of(), kinds):
+        without[reader, owner].append(name)
+    for (reader, owner), names in without.items():
         fact = f"no {owner} of the scenario has {_listed(names)}, and this is undefined in {reader}"
         example = f"attributes: {{{names[0]}: true}}"
         remedy = f"write such as {example} in {source}"
