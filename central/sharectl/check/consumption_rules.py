@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Optional
 
 from sharectl.check.consumption_subject import (
     ATTRIBUTE_LISTS,
+    BOOLEANS,
     GPUS,
     LEFTOVERS,
     POLICY,
-    READERS,
     SCHEDD_USES_WEIGHT,
     SCHEDD_WEIGHT,
     THREADS,
@@ -29,9 +30,11 @@ from sharectl.check.consumption_subject import (
     number_of,
     typed,
 )
+from sharectl.check.daemon_rules import unread_knobs
 from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.condor.knob_readers import readers_of, unread
 from sharectl.condor.versions import ENDS_ON_SLOT_TYPES
 from sharectl.consumption.cost import Refusal
 from sharectl.words import near
@@ -42,7 +45,7 @@ finding = CHECKS.finding
 _TYPES, _SLOTS, _TRIED = map(attrgetter, ("slot_types", "slots", "tried"))
 _CONSUMPTION = "CONSUMPTION_"
 _OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
-_OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *READERS)
+_OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *BOOLEANS)
 _SMALL_JOBS = tuple(
     {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
     for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
@@ -84,13 +87,14 @@ def _unknown(node: CheckedNode, name: str, place: str) -> Iterator[Finding]:
 @CHECKS.rule()
 def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
     """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
+    idle = {knob.part.name for knob in unread(node.configuration)}
     for name, text in node.boolean_texts.items():
-        if node.booleans.get(text) is not None:
+        if node.booleans.get(text) is not None or name in idle:
             continue
         daemon, _, last = name.upper().rpartition(".")
         number, knob = typed(name.upper()) or (None, last)
         if number is None or knob == "BACKFILL":
-            readers = READERS.get(knob, ("STARTD",))
+            readers = readers_of(knob) or ("STARTD",)
             ending = daemon if daemon in readers else " or ".join(readers)
             effect = f"the {ending.lower()} ends as soon as it reads that, again and again"
         elif knob == POLICY:
@@ -100,6 +104,23 @@ def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
             effect = "the startd takes it for False silently"
         place, shown = node.configuration.place(name), one_line(text, 60)
         yield finding("invalid boolean", place, name=name, text=shown, effect=effect)
+
+
+@CHECKS.rule()
+def without_daemon(node: CheckedNode) -> Iterator[Finding]:
+    """Knobs that no daemon of this machine reads."""
+    ours = re.compile(rf".*(?:{_CONSUMPTION}\w+|NUM_CLAIMS)", re.IGNORECASE)
+    yield from unread_knobs(finding, node.configuration, ours.fullmatch)
+
+
+@CHECKS.rule(_SLOTS)
+def invalid_claims(slot: SlotType) -> Iterator[Finding]:
+    """Numbers of claims that the startd cannot give (Resource::Resource)."""
+    knob = slot.knob("NUM_CLAIMS")
+    (rows,) = slot.node.htcondor.evaluate([knob.text]) if knob.text else ([[1]],)
+    number = number_of(rows[0][0]) if rows else None
+    if number is None or number < 1:
+        yield finding("invalid claims", knob.place, knob=knob)
 
 
 @CHECKS.rule()
@@ -198,9 +219,10 @@ def leftovers(node: CheckedNode) -> Iterator[Finding]:
     Since 23.7.2 the startd asks only the access point (request_claim in command.cpp).
     """
     configuration, has_schedd = node.configuration, node.runs("SCHEDD")
-    is_set = bool(configuration.assignments(LEFTOVERS))
+    names = (f"SCHEDD.{LEFTOVERS}", LEFTOVERS)
+    is_set = any(map(configuration.assignments, names))
     applies = has_schedd or is_set if node.slots else node.is_access_point
-    if applies and node.boolean(LEFTOVERS):
+    if applies and node.boolean(LEFTOVERS, "SCHEDD"):
         level = Level.ERROR if node.slots else Level.ADVICE
         place = configuration.place(LEFTOVERS) if is_set else configuration.name
         by_default = "" if is_set else " by default"
@@ -211,12 +233,13 @@ def leftovers(node: CheckedNode) -> Iterator[Finding]:
 def combinations(node: CheckedNode) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
     values = {
-        "NEGOTIATOR_USE_SLOT_WEIGHTS": False,
-        "NEGOTIATOR_DEPTH_FIRST": True,
-        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": True,
+        "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", False),
+        "NEGOTIATOR_DEPTH_FIRST": ("NEGOTIATOR", True),
+        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("STARTD", True),
     }
-    for knob, value in values.items() if node.slots else ():
-        if node.boolean(knob) is value:
+    for knob, (daemon, value) in values.items() if node.slots else ():
+        is_read = node.daemons is None or node.runs(daemon)
+        if is_read and node.boolean(knob, daemon) is value:
             yield finding(knob, node.configuration.place(knob))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Optional, cast
 
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans
+from sharectl.condor.knob_readers import daemons_of
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
 from sharectl.consumption.policy import by_name, items
@@ -40,18 +41,12 @@ SHARED: Mapping[str, str] = {
 MOST_SLOTS, UNKNOWN, LITTLE = 1000, 1e12, 0.01
 """Slots of one type that are counted; an amount of which any number is little; no amount."""
 
-READERS: Mapping[str, tuple[str, ...]] = {
-    POLICY: ("STARTD",),
-    LEFTOVERS: ("SCHEDD", "STARTD"),
-    "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("SCHEDD", "STARTD"),
-    SCHEDD_USES_WEIGHT: ("SCHEDD",),
-    # HTCondor's own CLAIM_PARTITIONABLE_LEFTOVERS is $(NEGOTIATOR_USE_SLOT_WEIGHTS).
-    "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", "SCHEDD", "STARTD"),
-    "NEGOTIATOR_DEPTH_FIRST": ("NEGOTIATOR",),
-}
-"""Boolean knob → daemons that read it."""
+BOOLEANS = (
+    *(POLICY, LEFTOVERS, "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS", SCHEDD_USES_WEIGHT),
+    *("NEGOTIATOR_USE_SLOT_WEIGHTS", "NEGOTIATOR_DEPTH_FIRST"),
+)
 MACROS = (
-    *(*READERS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS),
+    *(*BOOLEANS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS),
     *(f"CONSUMPTION_{asset.upper()}" for asset in STANDARD_ASSETS),
     *("MACHINE_RESOURCE_NAMES", "DAEMON_LIST", "NUM_CPUS", "MEMORY", "DETECTED_MEMORY"),
 )
@@ -64,7 +59,7 @@ _TYPED = re.compile(
     re.IGNORECASE,
 )
 _BOOLEAN = re.compile(
-    rf"(\w+\.)?({'|'.join(READERS)}|SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
+    rf"(\w+\.)?({'|'.join(BOOLEANS)}|SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -111,16 +106,23 @@ class CheckedNode:
     @cached_property
     def booleans(self) -> Mapping[str, Optional[bool]]:
         """Text of a boolean knob → the boolean that HTCondor takes it for; None if invalid."""
-        texts = [self.configuration.text(knob) for knob in READERS]
+        texts = [self.configuration.text(knob) for knob in BOOLEANS]
         return booleans([*texts, *self.boolean_texts.values()], self.htcondor)
 
-    def boolean(self, knob: str) -> Optional[bool]:
-        """Value of a boolean knob; None if it is not set, or invalid."""
-        return self.booleans.get(self.configuration.text(knob))
+    def boolean(self, knob: str, daemon: str = "STARTD") -> Optional[bool]:
+        """Value of a boolean knob for a daemon; None if it is not set, or invalid."""
+        own = f"{daemon}.{knob}"
+        name = own if self.configuration.assignments(own) else knob
+        return self.booleans.get(self.configuration.text(name))
+
+    @cached_property
+    def daemons(self) -> Optional[frozenset[str]]:
+        """Daemons of DAEMON_LIST; None if the configuration does not say."""
+        return daemons_of(self.configuration)
 
     def runs(self, daemon: str) -> bool:
         """True if DAEMON_LIST has it."""
-        return daemon in {word.upper() for word in self.configuration.words("DAEMON_LIST")}
+        return daemon in (self.daemons or ())
 
     @property
     def is_access_point(self) -> bool:

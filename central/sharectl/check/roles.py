@@ -19,6 +19,7 @@ from sharectl.check.findings import SYNTAX, Finding, Level, refusal
 from sharectl.check.snippet_subject import finding
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import FOLDERS, MAX_BYTES, ConfigSource, read, source_of
+from sharectl.condor.knob_readers import daemons_of
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
 from sharectl.files.files import read_regular
@@ -101,7 +102,7 @@ def place_of(role: Role, folder: Optional[Path]) -> Place:
     if configuration.excluded.search(path.name):
         fact = "HTCondor would not read it: LOCAL_CONFIG_DIR_EXCLUDE_REGEXP matches its name"
         raise InputError([f"{path}: {fact}; correct that"])
-    has_daemon = role.daemon in map(str.upper, configuration.words("DAEMON_LIST"))
+    has_daemon = role.daemon in (daemons_of(configuration) or ())
     return Place(path, content_of(path), source, folders, has_daemon)
 
 
@@ -121,6 +122,8 @@ def trial(
         report = check(replace(place.source, folders=folders), published, carried)
         findings = [_moved(part, str(folder), str(place.path.parent)) for part in report.findings]
     fresh = [part for part in findings if part.id == SYNTAX or part not in before]
+    # A missing daemon is told beforehand.
+    fresh = [part for part in fresh if part.id != "daemons"]
     if content is None:
         return [part for part in fresh if part.id in _STOPS_JOBS and part.level is Level.ERROR]
     refused = any(part.id == SYNTAX for part in fresh)

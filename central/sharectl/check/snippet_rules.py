@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.check.bare_words import Word, bare_word
+from sharectl.check.daemon_rules import unread_knobs
 from sharectl.check.findings import Finding, Level
 from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
 from sharectl.check.snippet_subject import (
@@ -24,6 +25,7 @@ from sharectl.check.snippet_subject import (
 )
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
+from sharectl.condor.knob_readers import readers_of, unread
 from sharectl.condor.versions import NEEDED, dotted
 from sharectl.publish import signing
 from sharectl.words import near
@@ -76,6 +78,18 @@ def too_old(subject: SnippetSubject) -> Iterator[Finding]:
     if subject.has_clauses and () < subject.version < NEEDED:
         place, version = subject.place("START"), dotted(subject.version)
         yield finding("too old", place, version=version, least=dotted(NEEDED))
+
+
+@CHECKS.rule()
+def without_daemon(subject: SnippetSubject) -> Iterator[Finding]:
+    """Knobs that no daemon of this machine reads."""
+    definitions = subject.configuration.definitions
+    ours = {part.name for part in definitions if part.file in subject.our_files}
+    idle = {knob.part.name for knob in unread(subject.configuration)}
+    # A machine may have snippets of other roles beside the one that works there.
+    if any(readers_of(name) for name in ours - idle):
+        ours = set()
+    yield from unread_knobs(finding, subject.configuration, ours.__contains__)
 
 
 # ---- Files
