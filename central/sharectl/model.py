@@ -111,8 +111,12 @@ class UnplaceableJobs:
     jobs: int
     example: str = ""
     """One of them, SCHEDD#CLUSTER.PROC; empty if unknown."""
+    later: bool = False
+    """Whether only clauses on time keep them out: they are demand once these are true."""
 
 
+IN_SLOTS = (2, 6, 7)
+"""JobStatus of jobs that hold a slot: running, sending their output, suspended."""
 SCHEDD_SOURCE = "schedd "
 """How the names of schedds among the sources begin."""
 

@@ -20,13 +20,13 @@ from sharectl.condor.job_trials import (
     Shapes,
     Trial,
     ask_both,
-    asking,
-    kinds,
     shapes_of,
     tried,
 )
 from sharectl.condor.schedd_jobs import MOST_ROWS, ScheddJobs
+from sharectl.condor.slot_kinds import asking, kinds
 from sharectl.model import Source
+from tests.fakes import NOW
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -241,8 +241,8 @@ def test_only_a_clause_that_may_want_little_free_is_tried_on_partly_free_slots(
     wanted: str, start: str, times: int
 ) -> None:
     requirements = {"Requirements": f"{OWN} && TARGET.Foo == 1 && {wanted}"}
-    job = PendingJob(text_of({**JOB, "Few": "TARGET.Cpus < 12", **requirements}))
-    machines = SpiedMachines(slots({"Start": start}), TOLD, [job])
+    job = PendingJob(text_of({**JOB, "Few": "TARGET.Cpus < 12", **requirements}), NOW)
+    machines = SpiedMachines(slots({"Start": start}), TOLD, [job], NOW)
     assert not machines.could_run(job)
     assert len(machines.tried_with_few) == times
 

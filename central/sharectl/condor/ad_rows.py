@@ -20,8 +20,7 @@ Row = Mapping[str, str]
 """Attributes of an ad, in lower case -> expression."""
 
 LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
-_FUNCTION_NAMES = "time random eval currenttime daytime formattime abstime usermap userhome"
-FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+FUNCTIONS = frozenset(("random", "eval", "usermap", "userhome"))
 """Functions of the moment; the last two read files of the machine that they are evaluated on."""
 
 
@@ -30,6 +29,11 @@ def row_of(ad: Any) -> dict[str, str]:
     text = ad if isinstance(ad, str) else ad.printOld()
     lines = (line.partition(" = ") for line in text.split("\n"))
     return {name.lower(): value for name, sign, value in lines if sign}
+
+
+def long_of(row: Row) -> str:
+    """Ad of a row as ``-long`` prints it."""
+    return "\n".join(f"{name} = {text}" for name, text in row.items())
 
 
 def resources_of(row: Row) -> list[str]:

@@ -3,8 +3,9 @@
 A job's expressions may be anything: they are evaluated in a child that is killed at its deadline,
 may not take more memory than `MOST_MEMORY_BYTES`, and may spend `SHAPE_SECONDS` of processor time
 on jobs that are alike. A job is *unplaceable* if its Requirements are false or undefined on every
-slot, or those of every slot are false for it: the negotiator's rule. An error, or something that
-changes from minute to minute, counts as placeable.
+slot, or those of every slot are false for it: the negotiator's rule. A job that clauses on time
+alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes from
+minute to minute, counts as placeable.
 """
 
 from __future__ import annotations
@@ -14,36 +15,35 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
-from math import floor, log
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ad_rows import (
-    FUNCTIONS,
-    LITERAL,
     Row,
     clauses_of,
+    long_of,
     names_reached,
-    resources_of,
     row_of,
-    seen_by,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of, whole
+from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
 from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.empty_slots import emptied
-from sharectl.condor.expressions import code_of, words_of_text
+from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
     NO_SLOT,
+    PARALLEL,
     Kind,
     ScheddJobs,
     counted_jobs,
+    dedicated,
     kind_of,
 )
+from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
 from sharectl.model import OTHER, ClosedTo
 from sharectl.model import Kind as GroupKind
 
@@ -63,9 +63,10 @@ MOST_VIEWS = 50
 """Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
 MOST_WORDS = 500
 """Attributes of slots that are asked for; jobs that look at others are left untried."""
-WANTS, ACCEPTS = "t1_jobwants", "t1_slotaccepts"
-"""Attributes that a job and an emptied slot get: their lasting clauses."""
+WANTS, DUE = "t1_jobwants", "t1_jobdue"
+"""Attributes that a job gets: its lasting clauses, and those on time."""
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
+_NOW = f"{_JOIN} && MY.{DUE} && (TARGET.{OPEN} =!= false)"
 _PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
 """Resources of which a slot has no more than a job requests: clauses may want few of them free."""
 _AT_LEAST = re.compile(
@@ -75,37 +76,19 @@ _AT_LEAST = re.compile(
 )
 """Usual conditions, to which an empty slot is as good as a partly free one."""
 _OF_ANY_SLOT = (
-    "Requirements", "WithinResourceLimits", "MachineResources", "Machine", "MyCurrentTime"
+    "Requirements", "WithinResourceLimits", "MachineResources", "Machine", *OF_SLOTS
 )  # fmt: skip
 _ATTRIBUTES = "AutoClusterAttrs"
 """Attribute of a job: names of those by which its negotiator tells jobs apart."""
 _NEGOTIATORS = ("submitter", "submittor")
 """How attributes begin that only a negotiator gives a job, while it looks for its slot."""
-_PARALLEL = 11
-"""Universe of jobs that a dedicated scheduler places."""
 _OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
 """Attributes that the schedd adds to those of jobs."""
 _REQUESTS = ("requestcpus", "requestmemory", "requestdisk")
 _REQUEST = re.compile(r"request(\w+)", re.ASCII)
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
-_UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP = range(5)
-_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
-_STEP = 1.03
-"""Numbers from 1000 on within about this ratio make no kinds of slots."""
-_MOMENTARY_NAMES = """
-    clockmin clockday mycurrenttime lastheardfrom updatesequencenumber state activity
-    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
-    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
-    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
-    totalvirtualmemory isowner mc_grace availablegpus
-"""
-_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
-_PREFIXES = """
-    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
-"""
-_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
-_POWER = "t1_wn_hs06"
+_UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP, _LATER = range(6)
 
 
 class ClosedNodes(NamedTuple):
@@ -148,6 +131,8 @@ class Trial(NamedTuple):
     """Result of a trial."""
 
     unplaceable: tuple[JobShape, ...] = ()
+    later: tuple[JobShape, ...] = ()
+    """Those that only clauses on time keep out now."""
     untried: Optional[str] = None
     """Why pending jobs, or some of them, were not tried; None if all were."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
@@ -199,11 +184,13 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
     seen = [
         row
         for row in rows
-        if row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT
+        if row.get("JobUniverse") == PARALLEL
+        or (row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT)
     ]
-    attributes = [frozenset(str(row.get(_ATTRIBUTES)).lower().split(",")) for row in seen]
+    named = (row[_ATTRIBUTES] for row in seen if _ATTRIBUTES in row)
+    attributes = [frozenset(str(names).lower().split(",")) for names in named]
     return Shapes(
-        tuple(_shape(row, clusters.get(row[CLUSTER], {}), name, most_cores) for row in seen),
+        tuple(_shape(row, clusters.get(row.get(CLUSTER), {}), name, most_cores) for row in seen),
         len(rows) < MOST_ROWS,
         frozenset.intersection(*attributes) if attributes else None,
         counted_jobs(schedd, rows, most_cores) if mode == "counted" else None,
@@ -212,6 +199,10 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
 
 def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
     """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried."""
+    if row.get("JobUniverse") == PARALLEL:
+        # No negotiator sees these jobs, but requests of their dedicated scheduler.
+        wanted = dedicated(schedd, cluster.get("requirements", "true"))
+        cluster = {**row_of(row), **cluster, "requirements": wanted}
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
     same = all(
         cluster.get(name, text) == text
@@ -219,7 +210,7 @@ def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
         if name not in _OF_ROWS
     )
     text = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
-    is_tried = same and row.get("JobUniverse") != _PARALLEL and 0 < len(text) <= MOST_CHARACTERS
+    is_tried = same and 0 < len(text) <= MOST_CHARACTERS
     return JobShape(
         kind_of(row, most_cores),
         whole(row.get("JobCount"), 0),
@@ -260,11 +251,14 @@ def tried(
     results, (closed, skipped), problem = _results(
         partial(_try_all, look, of_jobs, list(alike), kinds), len(alike), deadline_seconds
     )
-    unplaceable = tuple(
-        shape
-        for result, shapes in zip(results, alike.values())
-        if result == _UNPLACEABLE
-        for shape in shapes
+    unplaceable, later = (
+        tuple(
+            shape
+            for result, shapes in zip(results, alike.values())
+            if result == wanted
+            for shape in shapes
+        )
+        for wanted in (_UNPLACEABLE, _LATER)
     )
     untried = sum(map(results.count, (_UNTRIED, _GIVEN_UP, _TRYING)))
     untried += sum(shape.ad is None for shape in every)
@@ -281,7 +275,7 @@ def tried(
         why = f"{skipped} kinds of pending jobs were not tried on each node: it takes too long"
     elif not complete:
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
-    return Trial(unplaceable, why, closed)
+    return Trial(unplaceable, later, why, closed)
 
 
 def _by_kind(
@@ -335,13 +329,16 @@ def _try_all(
 
     An ad that costs too much ends this process, also while the library evaluates.
     """
-    jobs = [PendingJob(ad) for ad in ads]
-    machines = Machines(look, of_jobs, jobs)
+    now = int(time.time())
+    jobs = [PendingJob(ad, now) for ad in ads]
+    machines = Machines(look, of_jobs, jobs, now)
     for number, job in enumerate(jobs):
         if shared[number] == _UNTRIED and job.words <= machines.attributes:
             shared[number] = _TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
-            shared[number] = _PLACEABLE if machines.could_run(job) else _UNPLACEABLE
+            placeable = machines.could_run(job)
+            later = not placeable and machines.could_run(job, at_any_time=True)
+            shared[number] = _PLACEABLE if placeable else _LATER if later else _UNPLACEABLE
     signal.setitimer(signal.ITIMER_PROF, 0)  # slots of a large pool take longer than a job
     closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else ClosedNodes()
     signal.setitimer(signal.ITIMER_PROF, 0)
@@ -361,7 +358,7 @@ def _closed(
     ordered = sorted(kinds.items(), key=lambda item: item[1][-1])
     for place, (kind, numbers) in enumerate(ordered):
         results = [shared[number] for number in numbers]
-        if not {_PLACEABLE, _UNPLACEABLE}.issuperset(results):
+        if not {_PLACEABLE, _UNPLACEABLE, _LATER}.issuperset(results):
             continue
         everywhere: Optional[Refusals] = None
         for number in (number for number in numbers if shared[number] == _PLACEABLE):
@@ -382,12 +379,22 @@ def _closed(
     return ClosedNodes(by_machine(refused))
 
 
+class OfSlots(NamedTuple):
+    """Attributes of slots that jobs look at, by what is known of their later values."""
+
+    momentary: frozenset[str]
+    on_time: frozenset[str]
+    """Those that go by the clock."""
+    moments: frozenset[str]
+    """Points in time, which the slots renew."""
+
+
 class PendingJob:
     """Pending jobs that are alike."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.row = row_of(text)
+    def __init__(self, text: str, now: int) -> None:
+        self.row = clocked(row_of(text), now)
+        self.text = long_of(self.row)
         self.words: frozenset[str] = frozenset().union(*map(words_of_text, self.row.values()))
 
     @cached_property
@@ -395,25 +402,31 @@ class PendingJob:
         """Clauses of its Requirements."""
         return [clause.text for clause in clauses_of(self.row)]
 
-    def ad(self, momentary: frozenset[str]) -> Any:
-        """Ad for trials, in which the lasting part of its Requirements has a name."""
-        wants = " && ".join(f"({clause})" for clause in self.clauses(momentary)) or "true"
-        return ad_of_long(f"{self.text}\n{WANTS} = {wants}")
+    def ad(self, slots: OfSlots) -> Any:
+        """Ad for trials, in which its clauses that count have names: the lasting, those on time."""
+        parts: dict[str, list[str]] = {WANTS: [], DUE: []}
+        for clause, is_on_time in self.clauses(slots):
+            parts[DUE if is_on_time else WANTS].append(f"({clause})")
+        own = {name: " && ".join(part) or "true" for name, part in parts.items()}
+        return ad_of_long(long_of({**self.row, **own}))
 
-    def clauses(self, momentary: frozenset[str]) -> list[str]:
-        """Clauses of its Requirements, without those that look at something momentary."""
-        return [
-            clause
-            for clause in self.wants
-            if momentary.isdisjoint(names_reached(words_of_text(clause), self.row))
-        ]
+    def clauses(self, slots: OfSlots) -> Iterator[tuple[str, bool]]:
+        """Clauses of its Requirements, True with those on time; without those on the moment."""
+        for clause in self.wants:
+            reached = names_reached(words_of_text(clause), self.row)
+            is_on_time = not slots.on_time.isdisjoint(reached)
+            aged = is_on_time and not slots.moments.isdisjoint(reached)
+            if slots.momentary.isdisjoint(reached) and not aged:
+                yield clause, is_on_time
 
 
 class Machines:
     """Kinds of slots, as the jobs of a trial tell them apart."""
 
-    def __init__(self, look: Look, of_jobs: frozenset[str], jobs: Sequence[PendingJob]) -> None:
-        """Look at the slots; ``of_jobs`` are attributes that jobs tell, in lower case.
+    def __init__(
+        self, look: Look, of_jobs: frozenset[str], jobs: Sequence[PendingJob], now: int
+    ) -> None:
+        """Look at the slots at Unix time ``now``; ``of_jobs`` are attributes that jobs tell.
 
         ``attributes`` are those of slots that are fetched: jobs that look at others are not tried.
         """
@@ -429,38 +442,51 @@ class Machines:
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
             for ad in look([*_OF_ANY_SLOT, *totals, *own])
         ]
+        at_now = [clocked(row, now) for row in rows]
         texts: dict[str, set[str]] = {}
-        for row in rows:
+        for row in at_now:
             for name, text in row.items():
                 texts.setdefault(name, set()).add(text)
         self._texts = {name: " ".join(values) for name, values in texts.items()}
-        unsure = frozenset().union(*map(_unsure, rows))
-        self._momentary = frozenset(
-            name
-            for name in self.attributes.union(texts)
-            if any(
-                is_momentary(word) or word in unsure for word in names_reached([name], self._texts)
-            )
+        unsure = frozenset().union(*map(unsure_of, at_now))
+        aged = frozenset().union(*map(moments, at_now))
+        reached = {
+            name: names_reached([name], self._texts) for name in self.attributes.union(texts)
+        }
+        on_time = ON_TIME.union(
+            name for name, words in reached.items() if not ON_TIME.isdisjoint(words)
         )
-        self._rows = [(row, asking(row, of_jobs)) for row in rows]
+        momentary = (
+            name
+            for name, words in reached.items()
+            if any(is_momentary(word) or word in unsure for word in words)
+            or (name in on_time and not aged.isdisjoint(words))
+        )
+        self._of_slots = OfSlots(frozenset(momentary), on_time, aged)
+        self._rows = [(row, asking(row, of_jobs)) for row in at_now]
         policies = {policy[ACCEPTS]: policy for _, policy in self._rows}
         self._wants_few = any(_wants_few(text, policy) for text, policy in policies.items())
         self._kinds: dict[frozenset[str], dict[tuple[str, ...], list[Any]]] = {}
 
-    def could_run(self, job: PendingJob) -> bool:
-        """Tells if some slot could run a job, empty or partly free, or if that is not certain."""
-        ad = job.ad(self._momentary)
-        if _first_match(ad, self._seen_by(job)):
+    def could_run(self, job: PendingJob, *, at_any_time: bool = False) -> bool:
+        """Tells if some slot could run a job, empty or partly free, or if that is not certain.
+
+        Without clauses on time if ``at_any_time``.
+        """
+        ad, join = job.ad(self._of_slots), _JOIN if at_any_time else _NOW
+        if _first_match(join, ad, self._seen_by(job)):
             return True
         # Else three times as long for each job that is unplaceable.
-        own = (_wants_few(clause, job.row) for clause in job.clauses(self._momentary))
+        own = (_wants_few(clause, job.row) for clause, _ in job.clauses(self._of_slots))
         wants_few = self._wants_few or any(own)
-        return wants_few and any(_first_match(ad, self._seen_by(job, few)) for few in _PARTLY_FREE)
+        return wants_few and any(
+            _first_match(join, ad, self._seen_by(job, few)) for few in _PARTLY_FREE
+        )
 
     def _seen_by(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
         """Kinds of slots that the job can tell apart, emptied, with no more of ``few``."""
         names = frozenset(
-            names_reached(job.words, self._texts) & self._texts.keys() - self._momentary
+            names_reached(job.words, self._texts) & self._texts.keys() - self._of_slots.momentary
         )
         if names not in self._kinds and len(self._kinds) >= MOST_VIEWS:
             self._kinds.clear()
@@ -490,82 +516,11 @@ def _ad_of(row: Row, few: Collection[str]) -> Any:
     return ad_of_long("\n".join(lines))
 
 
-def _first_match(ad: Any, slots: list[Any]) -> bool:
+def _first_match(join: str, ad: Any, slots: list[Any]) -> bool:
     """Tells if a job matches one of the slots, which is moved to the front."""
-    join = expression(_JOIN)
+    tree = expression(join)
     for place, slot in enumerate(slots):
-        if not is_refusal(value_of(join, ad, slot)):
+        if not is_refusal(value_of(tree, ad, slot)):
             slots.insert(0, slots.pop(place))
             return True
     return False
-
-
-# ---- attributes and clauses
-
-
-def is_momentary(word: str) -> bool:
-    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
-    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
-
-
-def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
-    """Kinds of rows, each with the largest numbers that any of the kind has."""
-    largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
-    for row in rows:
-        key = frozenset((name, _stepped(name, text)) for name, text in row.items())
-        most = largest.setdefault(key, dict(row))
-        for name, text in row.items():
-            if text != most[name] and float(text) > float(most[name]):
-                most[name] = text
-    return list(largest.values())
-
-
-@lru_cache(maxsize=100_000)
-def _stepped(name: str, text: str) -> str:
-    """``text``, or the step of a large number; disks differ on each node, so are one."""
-    if not _NUMBER.fullmatch(text):
-        return text
-    return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
-
-
-def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
-    """`ACCEPTS` of a slot, and what its lasting clauses see of it when nothing runs there.
-
-    ``of_jobs`` are the attributes that jobs tell, in lower case.
-    """
-    free = {name.lower(): text for name, text in emptied(row).items()}
-    expressions = sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1]))
-    text, seen = _lasting(tuple(expressions), frozenset(free), _unsure(row), of_jobs)
-    names = (*seen, *resources_of(row))
-    return {**{name: free[name] for name in names if name in free}, ACCEPTS: text}
-
-
-def _unsure(row: Row) -> frozenset[str]:
-    """Resources, in lower case, of which a slot does not tell how much it has in all."""
-    return frozenset(name for name in resources_of(row) if f"totalslot{name}" not in row)
-
-
-@lru_cache(maxsize=1000)
-def _lasting(
-    expressions: tuple[tuple[str, str], ...],
-    names: frozenset[str],
-    unsure: frozenset[str],
-    of_jobs: frozenset[str],
-) -> tuple[str, frozenset[str]]:
-    """Clauses of a slot's Requirements that ask something of jobs, and last; what they look at.
-
-    A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a
-    moment. So is one on an attribute that jobs do not tell.
-    """
-    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
-    lasting: list[str] = []
-    seen: set[str] = set()
-    for clause in clauses_of(texts):
-        own, others, words = seen_by(clause.text, texts)
-        momentary = any(is_momentary(name) or name in unsure for name in own)
-        momentary = momentary or not FUNCTIONS.isdisjoint(words)
-        sites = code_of(clause) in ("site-start", "slot-requirements")
-        if sites and others and not momentary and own <= names and others <= of_jobs:
-            seen |= own
-            lasting.append(f"({clause.text})")
-    return " && ".join(lasting) or "true", frozenset(seen)

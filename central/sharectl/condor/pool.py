@@ -285,8 +285,11 @@ class CondorPool:
             job._replace(group=self._group(job.group)) for schedd in jobs for job in schedd.waits
         )
         unplaceable = (
-            UnplaceableJobs(self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example)
-            for shape in trial.unplaceable
+            UnplaceableJobs(
+                self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example, later
+            )
+            for shapes, later in ((trial.unplaceable, False), (trial.later, True))
+            for shape in shapes
         )
         return Snapshot(
             now,
@@ -351,7 +354,7 @@ class CondorPool:
         for answer in answers:
             for (account, cores, memory_mib), jobs in answer.pending.items():
                 counted[self._group(account), cores, memory_mib] += jobs
-        for shape in trial.unplaceable:
+        for shape in (*trial.unplaceable, *trial.later):
             account, cores, memory_mib = shape.kind
             unplaceable[self._group(account), cores, memory_mib] += shape.jobs
         return pending_rows(counted, unplaceable)

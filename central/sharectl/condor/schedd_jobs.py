@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
+from sharectl.condor.ads import account, ad_of, evaluated, number, quoted, text, value_of, whole
 from sharectl.condor.daemons import grouped
+from sharectl.model import IN_SLOTS
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait
 
@@ -39,9 +40,12 @@ def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
 
 NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
-_PENDING, _RUNNING = 1, 2
+PARALLEL = 11
+"""Universe of jobs that a dedicated scheduler places."""
+_PENDING = 1
 """JobStatus."""
 IS_PENDING = f"JobStatus == {_PENDING}"
+_HOLDS_SLOT = f"({' || '.join(f'JobStatus == {status}' for status in IN_SLOTS)})"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
 COUNTED_KEYS = ("JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus", "RequestMemory")
@@ -60,8 +64,8 @@ MOST_SIZES = 8
 MOST_SAMPLED = 8 * ALL_TELL_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
-_ALL = f"({IS_PENDING} || JobStatus == {_RUNNING}) && {_IN_SLOTS}"
-_STARTED = f"JobStatus == {_RUNNING} && time() - JobStartDate < {STARTED_SECONDS}"
+_ALL = f"({IS_PENDING} || {_HOLDS_SLOT}) && {_IN_SLOTS}"
+_STARTED = f"{_HOLDS_SLOT} && time() - JobStartDate < {STARTED_SECONDS}"
 _WAIT_PROJECTION = [
     "JobStatus", "AccountingGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"
 ]  # fmt: skip
@@ -193,7 +197,7 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
     """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
     for ad in ads:
         submitted = whole(evaluated(ad, "QDate"), 0)
-        started = evaluated(ad, "JobStatus") == _RUNNING
+        started = evaluated(ad, "JobStatus") != _PENDING
         began = whole(evaluated(ad, "JobStartDate"), 0) if started else 0
         at = whole(evaluated(ad, "ServerTime"), 0) or int(time.time())
         if submitted and (not started or 0 <= at - began < STARTED_SECONDS):
@@ -272,3 +276,9 @@ MODES: Mapping[str, Callable[..., ScheddJobs]] = {
     "jobs": list_jobs,
 }
 """Ways to ask for jobs: counted by the schedd, or one by one."""
+
+
+def dedicated(schedd: str, requirements: str) -> str:
+    """Requirements of a parallel job: its dedicated scheduler asks for slots that name it."""
+    name = quoted(f"DedicatedScheduler@{schedd}")
+    return f"TARGET.DedicatedScheduler == {name} && ({requirements})"

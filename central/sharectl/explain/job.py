@@ -10,15 +10,21 @@ from typing import Any, NamedTuple, Optional
 from sharectl.times import shown
 
 COULD_NOW, NOT_NOW, COULD_NEVER = "could-now", "not-now", "could-never"
+NOT_YET, NO_TIME = "not-yet", "no-time"
+SUSPENDED, TRANSFERRING = "suspended", "transferring"
 HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
 
 VERDICTS: Mapping[str, str] = {
     COULD_NOW: "the negotiator has not come to it, or prefers others (priority, quota)",
     NOT_NOW: "it cannot run now, and could on an empty node",
+    NOT_YET: "its time has not come: only clauses on time are not true on an empty node",
+    NO_TIME: "clauses on time are not true now, and no time within a year makes them true",
     COULD_NEVER: "no node would take it, even empty, without target and grace",
     HELD: "it is held until somebody releases it",
     RUNNING: "it runs",
+    SUSPENDED: "it is suspended: it holds its slot and does not run until somebody continues it",
+    TRANSFERRING: "it has run, and its slot sends the output back",
     COMPLETED: "it has ended",
     REMOVED: "it was removed",
     NO_SLOT: "its universe needs no slot of the pool",
@@ -52,6 +58,10 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
         "the job's own requirements",
         "the job's requirements: condor_qedit, or another submission",
     ),
+    "clock": (
+        "a clause on time",
+        "the time from which it is true; condor_qedit if that is past",
+    ),
     "bad-request": ("a request of the job that has no value there", "a request that is a number"),
     "cpus": ("too few free cores", _FEWER_OR_LESS),
     "memory": ("too little free memory", _FEWER_OR_LESS),
@@ -84,8 +94,8 @@ TARGET_KINDS: Mapping[str, str] = {
 }
 """Code -> why a target keeps a job out."""
 
-_OF_STATUS = {2: RUNNING, 3: REMOVED, 4: COMPLETED, 5: HELD, 6: RUNNING, 7: RUNNING}
-"""JobStatus -> code of `VERDICTS`; a job of 6 transfers output, one of 7 is suspended."""
+_OF_STATUS = {2: RUNNING, 3: REMOVED, 4: COMPLETED, 5: HELD, 6: TRANSFERRING, 7: SUSPENDED}
+"""JobStatus -> code of `VERDICTS`."""
 _WITHOUT_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 
@@ -131,16 +141,28 @@ class SlotFinding:
     """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
     grace_until: int = 0
     """Unix seconds, if grace keeps the job out; 0 if its end is not known."""
+    opens_at: Optional[int] = None
+    """Unix seconds at which clauses on time are true that alone keep it out if nothing runs there.
+
+    None if others do too, or no time was found.
+    """
+
+    @property
+    def is_later(self) -> bool:
+        """Tells if only clauses on time keep the job out when nothing runs there."""
+        codes = {obstacle.code for obstacle in self.empty_obstacles}
+        return codes == {"clock"}
 
 
 def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     """Match of a job with all slots, as data. A node counts by the slot with the fewest obstacles.
 
-    Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `COULD_NEVER`), fitting_nodes,
-    fitting_if_empty (nodes that would take it if nothing ran there, without target and grace),
-    obstacles (of now, most nodes first), never (those of empty nodes), targets (each with the
-    latest end of all), grace_until (Unix seconds of the last end; 0 if unknown), slots
-    (counted as by condor_q -better-analyze).
+    Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `NOT_YET`, `NO_TIME`, `COULD_NEVER`),
+    fitting_nodes, fitting_if_empty (nodes that would take it if nothing ran there, without target
+    and grace), later_nodes (where only clauses on time keep it out then), opens_at (Unix seconds at
+    which the first of these takes it; None if no time is known), obstacles (of now, most nodes
+    first), never (those of empty nodes), targets (each with the latest end of all), grace_until
+    (Unix seconds of the last end; 0 if unknown), slots (counted as by condor_q -better-analyze).
     """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
@@ -154,13 +176,18 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     obstacles, of_empty = _counted({n.node: n.obstacles for n in kept_out}), _counted(never)
     lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
     until = max((row["target"]["until"] for row in targets), default=0)
+    later = [node for node in kept_out if node.is_later]
+    times = [node.opens_at for node in later if node.opens_at is not None]
     for row in (*obstacles, *of_empty):
-        row["remedy"] = _remedy(row, lasting, until, impossible=not if_empty)
+        row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
+    waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
     return {
         "total": len(nearest),
-        "code": COULD_NOW if fitting else NOT_NOW if if_empty else COULD_NEVER,
+        "code": COULD_NOW if fitting else NOT_NOW if if_empty else waits,
         "fitting_nodes": fitting,
         "fitting_if_empty": if_empty,
+        "later_nodes": len(later),
+        "opens_at": min(times, default=None),
         "obstacles": obstacles,
         "never": of_empty,
         "targets": targets,

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import ads, daemons
+from sharectl.condor.ad_rows import Row, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
+from sharectl.condor.clock import CLOCK, clocked, clocked_text, first_true, is_on_time
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.empty_slots import empty
-from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
+from sharectl.condor.expressions import (
+    Clause,
+    clauses,
+    code_of,
+    name_of,
+    resource_of,
+    words_of_text,
+)
 from sharectl.condor.node_ads import has_target, is_draining
+from sharectl.condor.schedd_jobs import PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
@@ -32,6 +44,8 @@ _ID = re.compile(
 )
 _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
+_CLAUSES = frozenset(("job-requirements", "site-start", "slot-requirements"))
+"""Codes of clauses that may go by the clock."""
 _CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 
@@ -101,7 +115,10 @@ def find(
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        return facts_of(ad, name), repr(ad)
+        facts = facts_of(ad, name)
+        if facts["universe"] == PARALLEL:
+            ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
+        return facts, repr(ad)
     return None
 
 
@@ -185,6 +202,8 @@ def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
     return findings(ads.ad_of(ad), slots, now)
 
 
+Memo = dict[Any, Optional[int]]
+"""Times that were looked for, by all that they depend on."""
 Own = Sequence[tuple[Clause, Optional[str], Any]]
 """Clauses of a job's Requirements, the resource of each (None: of no request), and its tree."""
 
@@ -192,7 +211,41 @@ Own = Sequence[tuple[Clause, Optional[str], Any]]
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
     own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    return tuple(_finding(job, own, slot, now) for slot in slots)
+    row, times = clocked(row_of(job), now), Memo()
+    return tuple(_later(_finding(job, own, slot, now), own, row, slot, times) for slot in slots)
+
+
+def _later(finding: SlotFinding, own: Own, job: Row, slot: Any, times: Memo) -> SlotFinding:
+    """``finding`` with its clauses on time; with the second they are true, if they are the last."""
+    if not _CLAUSES.intersection(obstacle.code for obstacle in finding.empty_obstacles):
+        return finding
+    now = int(job[CLOCK])
+    row = clocked(row_of(slot), now)
+    late = {
+        obstacle: Obstacle("clock", obstacle.clause)
+        for obstacle in finding.empty_obstacles
+        if obstacle.code in _CLAUSES and is_on_time(clocked_text(obstacle.clause), job, row)
+    }
+    obstacles, lasting = (
+        tuple(late.get(obstacle, obstacle) for obstacle in obstacles)
+        for obstacles in (finding.obstacles, finding.empty_obstacles)
+    )
+    finding = replace(finding, obstacles=obstacles, empty_obstacles=lasting)
+    if len(late) < len(finding.empty_obstacles):
+        return finding
+    own_late, slot_late = (
+        tuple(text for text in texts if is_on_time(text, job, row))
+        for texts in (
+            [clocked_text(clause.text) for clause, *_ in own],
+            [clocked_text(clause.text) for clause in _clauses(slot)],
+        )
+    )
+    clauses = own_late, slot_late
+    seen = names_reached(words_of_text(" ".join(chain(*clauses))), {**row, **job})
+    key = clauses, tuple(row.get(name) for name in sorted(seen))
+    if key not in times:
+        times[key] = first_true(job, row, clauses, now)
+    return replace(finding, opens_at=times[key])
 
 
 def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:

@@ -1,6 +1,6 @@
 """``AcctGroup_hs06.txt``: one row a job, as the seed's ``condor_q … -af`` command prints them.
 
-JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per core.
+JobStatus (1, 2, 6 or 7), node (or ``PEND``), group, seconds running, cores, HS06 per core.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sharectl.files.packed import rows_of, text_errors
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     DEFAULT_NODE_HS06,
+    IN_SLOTS,
     Node,
     PendingJobs,
     RunningJobs,
@@ -82,7 +83,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     problems: list[str] = []
     for _, row in rows_of(lines, name, partial(_row, groups=groups), _NEEDS, problems):
         status, job, by_default = row
-        if status == RUNNING and job.node != PENDING_NODE:
+        if status in IN_SLOTS and job.node != PENDING_NODE:
             running.append(job)
             defaulted += by_default
         elif status == IDLE:
@@ -129,7 +130,7 @@ def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs,
         # A node's clock may be a little ahead of the schedd's.
         seconds=max(0, int(_number(seconds, -MAX_SECONDS, MAX_SECONDS, default=0))),
     )
-    if int(status) == RUNNING:
+    if int(status) in IN_SLOTS:
         # HTCondor lets a job hold 0 cores, which count as 1.
         held = max(1.0, _number(cores, 0, MAX_CORES, default=1))
         hs06 = _number(power, _LEAST_POWER, _MOST_POWER, default=_DEFAULT_POWER)

@@ -433,10 +433,14 @@ class JobVerdict(TypedDict):
     total: int
     """Nodes."""
     code: str
-    """could-now, not-now or could-never."""
+    """could-now, not-now, not-yet, no-time or could-never."""
     fitting_nodes: int
     fitting_if_empty: int
     """Nodes that would take it if nothing ran there, without target and grace."""
+    later_nodes: int
+    """Nodes of which only clauses on time keep it out then."""
+    opens_at: Optional[int]
+    """Unix seconds at which the first of these takes it; null if no time was found."""
     obstacles: list[Annotated[Data, fields(Obstacle, _ObstacleRow, name="ObstacleRow")]]
     """Of now, most nodes first."""
     never: list[Annotated[Data, fields(Obstacle, _ObstacleRow, name="ObstacleRow")]]

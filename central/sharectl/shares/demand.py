@@ -53,13 +53,17 @@ def unplaceable_jobs(
     for jobs in pending:
         if not jobs.placeable:
             counted[jobs.kind] += jobs.jobs
-    largest: dict[Kind, UnplaceableJobs] = {}
+    alike: dict[tuple[bool, str, int], UnplaceableJobs] = {}
     for row in sorted(kinds, key=lambda row: -row.jobs):
-        largest.setdefault((row.group, row.cores), row)
-    rows = [
-        replace(largest[kind], jobs=count) for kind, count in counted.items() if kind in largest
-    ]
-    return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores)))
+        key = (row.later, row.group, row.cores)
+        before = alike.get(key, replace(row, jobs=0))
+        alike[key] = replace(before, jobs=before.jobs + row.jobs)
+    rows = []
+    for _, row in sorted(alike.items()):
+        count = min(row.jobs, counted[row.group, row.cores])
+        counted[row.group, row.cores] -= count
+        rows += [replace(row, jobs=count)] if count else []
+    return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores, row.later)))
 
 
 def multicore_pending(snapshot: Snapshot, far_over: Collection[str] = ()) -> Optional[bool]:
@@ -82,6 +86,8 @@ def unplaceable_words(jobs: UnplaceableJobs) -> str:
     """Sentence on jobs that no node could run, and where more is to be read."""
     count = f"{number_of(jobs.jobs, 'pending job')} of {jobs.group}, {jobs.cores} cores"
     see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
+    if jobs.later:
+        return f"{count}: their time has not come: they are no demand until then{see}"
     return f"{count}: no node could run them if it were empty: they are no demand{see}"
 
 

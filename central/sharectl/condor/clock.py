@@ -1,0 +1,118 @@
+"""Clauses on time: ads with a clock that can be set, and the second from which clauses are true.
+
+HTCondor's library evaluates; only the time that it reads is written into the ads. A clause that
+compares the time with one that a slot publishes, such as a report on its health, has no later: that
+time moves on too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Optional
+
+from sharectl.condor.ad_rows import LITERAL, Row, long_of, names_reached
+from sharectl.condor.ads import ad_of_long, expression, is_true, value_of, whole
+from sharectl.condor.expressions import with_clock, words_of_text
+from sharectl.times import DAY_SECONDS
+
+CLOCK = "sharectl_clock"
+"""Attribute that the ads get: Unix seconds for time() and CurrentTime in their expressions."""
+ON_TIME = frozenset((CLOCK, "daytime", "abstime", "currenttime"))
+"""Words of clocked ads that go by the clock: functions that cannot be set read that of now."""
+OF_SLOTS = ("ClockMin", "ClockDay", "MyCurrentTime")
+"""Attributes of a slot by which its local time is known."""
+_GRID = ((8 * DAY_SECONDS, 60), (366 * DAY_SECONDS, 3600))
+"""Seconds from now, and the step at which clauses are tried until then."""
+_WEEKDAY = 4
+"""ClockDay of 1970-01-01."""
+_ZONE_SECONDS = 900
+_MOMENT = re.compile(r"[12]\d{9}")
+
+
+@lru_cache(maxsize=10_000)
+def clocked_text(text: str) -> str:
+    """Expression of a clocked ad that stands for ``text``."""
+    literal = "time" not in text.lower() or LITERAL.fullmatch(text)
+    return text if literal else with_clock(text, f"MY.{CLOCK}")
+
+
+def clocked(row: Row, now: int) -> dict[str, str]:
+    """``row`` with the clock at Unix time ``now``; a slot's ClockMin and ClockDay go by it too."""
+    texts = {name: clocked_text(text) for name, text in row.items()}
+    zone = _zone_seconds(row)
+    if zone is not None:
+        texts["clockmin"] = f"(MY.{CLOCK} + {zone}) / 60 % 1440"
+        texts["clockday"] = f"((MY.{CLOCK} + {zone}) / {DAY_SECONDS} + {_WEEKDAY}) % 7"
+    return {**texts, CLOCK: str(now)}
+
+
+def _zone_seconds(row: Row) -> Optional[int]:
+    """Seconds that the local time of a slot is ahead of UTC; None if its ad does not say."""
+    values = [row.get(name.lower(), "") for name in OF_SLOTS]
+    if not all(map(str.isdecimal, values)):
+        return None
+    minute, day, at = map(int, values)
+    ahead = (minute * 60 + 30 - at) % DAY_SECONDS
+    for seconds in (ahead, ahead - DAY_SECONDS):
+        if ((at + seconds) // DAY_SECONDS + _WEEKDAY) % 7 == day:
+            return round(seconds / _ZONE_SECONDS) * _ZONE_SECONDS
+    return None
+
+
+def moments(row: Row) -> frozenset[str]:
+    """Attributes whose values are points in time, or may be."""
+    return frozenset(
+        name for name, text in row.items() if name != CLOCK and _MOMENT.fullmatch(text)
+    )
+
+
+def is_on_time(clause: str, job: Row, slot: Row) -> bool:
+    """Tells if a clause of two clocked ads goes by the clock, and by nothing that a slot renews."""
+    reached = names_reached(words_of_text(clause), {**slot, **job})
+    return not ON_TIME.isdisjoint(reached) and moments(slot).isdisjoint(reached)
+
+
+def first_true(
+    job: Row, slot: Row, clauses: tuple[Sequence[str], Sequence[str]], now: int
+) -> Optional[int]:
+    """First second, at or after ``now``, at which clauses of a job and of a slot are all true.
+
+    Others of their clauses do not count. The ads are clocked. They are tried every minute of eight
+    days, every hour of a year, and at each time that the job names. None if these find no such
+    second.
+    """
+    ads = [ad_of_long(long_of(row)) for row in (job, slot)]
+    trees = [expression(" && ".join(f"({clause})" for clause in own) or "true") for own in clauses]
+
+    def holds(at: int) -> bool:
+        for ad in ads:
+            ad[CLOCK] = at
+        return all(
+            tree is not None and is_true(value_of(tree, *pair))
+            for tree, pair in zip(trees, (ads, ads[::-1]))
+        )
+
+    before = now - 1
+    for at in _candidates(ads[0], names_reached(words_of_text(" ".join(clauses[0])), job), now):
+        if holds(at):
+            low, high = before, at
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if holds(middle) else (middle, high)
+            return high
+        before = at
+    return None
+
+
+def _candidates(job: Any, names: Iterable[str], now: int) -> Iterator[int]:
+    """Points in time, Unix seconds, at which clauses are tried, in order.
+
+    Windows that are shorter than a step of the grid lie about a time that the job names.
+    """
+    own = (value_of(expression(f"MY.{name}"), job) for name in names)
+    about = {whole(value, 0) + more for value in own for more in (-1, 0, 1)}
+    grid = chain.from_iterable(range(now, now + until, step) for until, step in _GRID)
+    return iter(sorted({*grid, *(at for at in about if at >= now)}))

@@ -1,0 +1,130 @@
+"""Jobs whose time comes later: cron, deferral, clauses on time, a START that opens at night.
+
+A job that only clauses on time keep out is no demand until they are true, and `explain job` says
+when that is. Each node has 8 cores, 80 HS06; the second one takes jobs at night alone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple, Optional
+
+import pytest
+
+from poolbox import BoxSpec, ExecutePoint
+from sharectl.times import shown
+from tests.pool.deployed import jobs, snippet
+from tests.pool.sharectl_command import Sharectl
+
+pytestmark = [pytest.mark.pool, pytest.mark.semantics]
+ACCESS = "ap-1.example.org"
+HOUR, DAY = 3600, 86_400
+PREPARES = 300
+"""Seconds before its time that HTCondor gives a deferred job to prepare (deferral_prep_time)."""
+
+
+def in_hours(hours: int) -> int:
+    """Unix seconds of a full minute."""
+    return int(time.time()) // 60 * 60 + hours * HOUR
+
+
+OPENS = in_hours(5)
+NIGHT = f"""\
+IsNight = time() % {DAY} >= {OPENS % DAY}
+LooksAtNight = True
+STARTD_ATTRS = $(STARTD_ATTRS) IsNight LooksAtNight
+START = $(START) && MY.IsNight && time() % {DAY} < {OPENS % DAY + 120}
+"""
+SPEC = BoxSpec(
+    (
+        ExecutePoint("wn-001.example.org", 8, power_hs06=80.0, config=snippet()),
+        ExecutePoint("wn-002.example.org", 8, power_hs06=80.0, config=snippet() + NIGHT),
+    ),
+    access_points=(ACCESS,),
+)
+
+
+class Case(NamedTuple):
+    lines: str
+    code: str = "not-yet"
+    at: Optional[int] = None
+    """Unix seconds from which it could start, of a deferred job its time."""
+    prepares: Optional[int] = None
+    """Seconds of a deferred job."""
+
+
+def cases() -> dict[str, Case]:
+    at, far = in_hours(3), in_hours(24 * 40) + 17
+    hour, minute = time.gmtime(at)[3:5]
+    other = at + 3 * DAY
+    minutes = hour * 60 + minute
+    clock = f"TARGET.ClockMin >= {minutes} && TARGET.ClockMin < {minutes + 1}"
+    return {
+        "cron": Case(f"cron_minute = {minute}\ncron_hour = {hour}", at=at, prepares=PREPARES),
+        "deferral": Case(f"deferral_time = {at}", at=at, prepares=PREPARES),
+        "short, in 40 days": Case(
+            f"deferral_time = {far}\ndeferral_window = 5\ndeferral_prep_time = 60",
+            at=far,
+            prepares=60,
+        ),
+        "CurrentTime": Case(f"requirements = CurrentTime > {at}", at=at + 1),
+        "backoff": Case("requirements = time() - QDate > 7200"),
+        "minute": Case(f"requirements = {clock}", at=at),
+        "day": Case(
+            f"requirements = TARGET.ClockDay == {time.strftime('%w', time.gmtime(other))}",
+            at=other // DAY * DAY,
+        ),
+        "hour": Case(
+            f'requirements = formatTime(time(), "%H") == "{hour:02}"', at=at // HOUR * HOUR
+        ),
+        "night": Case("requirements = TARGET.LooksAtNight", at=OPENS),
+        "past": Case(f"deferral_time = {at - 7 * DAY}", "no-time"),
+        "function": Case("requirements = splitTime(currentTime()).year < 2020", "no-time"),
+        "never": Case("requirements = TARGET.HasFoo && time() > 5", "could-never"),
+        "any time": Case("requirements = time() > 5", "not-now", OPENS),
+    }
+
+
+def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
+    sharectl: Sharectl,
+) -> None:
+    box = sharectl.box
+    box.submit(jobs("atlas", 8, 1, 900, "requirements = TARGET.LooksAtNight =!= True"), ACCESS)
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 1, "the first node is full")
+    clusters = {
+        box.submit(jobs("cms", 1, 1, 600, case.lines), ACCESS): (name, case)
+        for name, case in cases().items()
+    }
+    seen = "JobStatus == 1 && AutoClusterId =!= undefined"
+    box.wait_until(lambda: len(box.jobs(seen)) == len(clusters), "a negotiator has seen all jobs")
+    taken = sharectl.json("snapshot")
+    assert taken["untried"] is None
+    later = sum(case.code in ("not-yet", "no-time") for _, case in clusters.values())
+    rows = {row["later"]: row["jobs"] for row in taken["unplaceable"]}
+    assert rows == {True: later, False: 1}
+    assert taken["groups"]["cms"]["unplaceable_by_cores"] == {"1": later + 1}
+    for ad in box.jobs(seen, ("ClusterId", "QDate", "ScheddInterval")):
+        name, case = clusters[ad["ClusterId"]]
+        at = case.at
+        if case.prepares is not None:
+            at = int(case.at or 0) - case.prepares - ad["ScheddInterval"]
+        elif name == "backoff":
+            at = ad["QDate"] + 7201
+        why = sharectl.json("explain", "job", f"{ad['ClusterId']}.0")
+        assert (name, why["code"], why["nodes"]["opens_at"]) == (name, case.code, at)
+        if case.code == "not-yet":
+            screen = sharectl.run("explain", "job", f"{ad['ClusterId']}.0").stdout
+            assert f"from {shown(int(at or 0))} on" in screen
+    plan = sharectl.run("plan").stdout + sharectl.run("plan").stderr
+    assert "their time has not come: they are no demand until then" in plan
+
+    # The second that is named is the one from which HTCondor starts it.
+    box.remove_jobs()
+    soon = int(time.time()) + 20
+    cluster = box.submit(jobs("cms", 1, 1, 600, f"requirements = time() >= {soon}"), ACCESS)
+    box.wait_until(lambda: bool(box.jobs(seen)), "a negotiator has seen it")
+    why = sharectl.json("explain", "job", f"{cluster}.0")
+    assert (why["code"], why["nodes"]["opens_at"]) == ("not-yet", soon)
+    box.wait_until(lambda: bool(box.jobs("JobStatus == 2")), "it runs")
+    (ad,) = box.jobs("JobStatus == 2", ("JobStartDate",))
+    assert ad["JobStartDate"] >= soon
