@@ -32,6 +32,7 @@ QUOTAS = {
     "GROUP_QUOTA_DYNAMIC_alpha = 1.0": {"alpha": 1000 / 1.4, "beta": 400 / 1.4},
     "GROUP_QUOTA_DYNAMIC_alpha = 3.0 / 5": {"alpha": 600, "beta": 400},
     "GROUP_QUOTA_alpha = 10 * 4": {"alpha": 40, "beta": 384},
+    "NEGOTIATOR.GROUP_QUOTA_alpha = 40\nGROUP_QUOTA_alpha = 5000": {"alpha": 40, "beta": 384},
     "GROUP_QUOTA_alpha = 5000": {"alpha": 5000, "beta": 0},
     # The dynamic quota is not read where there is a static one.
     "GROUP_QUOTA_alpha = 40\nGROUP_QUOTA_DYNAMIC_alpha = 60": {"alpha": 40, "beta": 384},

@@ -30,6 +30,7 @@ NEGOTIATOR_B_ARGS = -local-name NEGOTIATOR_B
 NEGOTIATOR_B.NEGOTIATOR_LOG = $(LOG)/NegotiatorLog.b
 NEGOTIATOR_B.NEGOTIATOR_ADDRESS_FILE = $(LOG)/.negotiator_address.b
 NEGOTIATOR_B.SPOOL = $(LOG)
+NEGOTIATOR_B.GROUP_QUOTA_DYNAMIC_cms = 0.25
 NEGOTIATOR_B.NEGOTIATOR_SLOT_CONSTRAINT = regexp("wn-002", Machine)
 DAEMON_LIST = $(DAEMON_LIST) NEGOTIATOR_B
 """,
@@ -46,7 +47,7 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
         return {name: float(quota) for name, quota in map(str.split, rows)}
 
     box.submit(jobs("cms", 1, 1, 600), "ap-1.example.org")
-    box.wait_until(lambda: quotas() == {first: 4, second: 4}, "both negotiators have quotas")
+    box.wait_until(lambda: quotas() == {first: 4, second: 2}, "both negotiators have quotas")
 
     def pledges(**access: Any) -> dict[str, Any]:
         section = {"from": "negotiator", "negotiator": access}
@@ -57,7 +58,8 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
 
     expected = {"group": "cms", "place": "quota 4 of cms in the negotiator", "warned": True}
     assert pledges(name=first) == {**expected, "hs06": 40.0}
-    assert pledges(name=second) == {**expected, "hs06": 80.0}
+    share = {"place": "quota 2 of cms in the negotiator", "hs06": 40.0}
+    assert pledges(name=second) == {**expected, **share}
     dump = sharectl.folder / "knobs"
     words = ["condor_config_val", "-dump", "-expand", "GROUP_", "NEGOTIATOR_"]
     dump.write_text(box.run(words, host=host).stdout)
@@ -68,5 +70,5 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
 
     text = box.run([*ads, "-long"]).stdout
     (group,) = groups_of(parse(text, "ads"))
-    assert (group.name, group.quota) == ("cms", 8.0)
+    assert (group.name, group.quota) == ("cms", 6.0)
     assert "2 negotiators" in command(box, "init").stdout

@@ -138,6 +138,9 @@ _OF_GROUP = re.compile(
     rf"({'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
     r"(?!max_allocation_rounds$|round_robin_rate$)(.+)"
 )
+_PREFIX = re.compile(r"NEGOTIATOR\.", re.IGNORECASE)
+_OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
+"""Prefix of knobs for negotiators, and for those with a local name too."""
 _KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
 _WRITE = "write GROUP_QUOTA_<group> = number"
 
@@ -212,7 +215,9 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
     location = one_of(locations(collector, "Negotiator"), name)
     try:
         configuration = macros(location)
-        every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in configuration)
+        # It resolves its prefixes itself.
+        names = dict.fromkeys(_OWN_PREFIX.sub("", key) for key in configuration)
+        every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in names)
         read = (
             replace(knob, value=str(configuration[knob.name]).strip())
             for knob in every
@@ -256,7 +261,10 @@ def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
             problems.add(f"{name}:{number_}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
     if problems:
         raise InputError(problems.lines())
-    return [knob for knob in knobs if any(knob.parts)]
+    own = [replace(knob, name=_PREFIX.sub("", knob.name)) for knob in knobs]
+    # Knobs of the negotiator alone go before those of all daemons.
+    ordered = sorted(zip(own, knobs), key=lambda pair: pair[0].name != pair[1].name)
+    return [knob for knob, _ in ordered if any(knob.parts)]
 
 
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
