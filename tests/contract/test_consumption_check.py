@@ -139,6 +139,7 @@ def test_each_check_is_shown_to_fire() -> None:
         f"{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n",
         f"{WEIGHED}SCHEDD_USE_SLOT_WEIGHT = False\n",
         f"{WEIGHED}DAEMON_LIST = MASTER, STARTD\n",
+        f"STARTD.{WEIGHED}DAEMON_LIST = MASTER, STARTD, SCHEDD\n",
         WEIGHED,
         # Slots that have no more than the machine.
         f"{TWO_TYPES}NUM_CPUS = 16\nMEMORY = 64000\nSLOT_TYPE_1 = cpus=8, 50%\nSLOT_TYPE_2 = 1/2\n",

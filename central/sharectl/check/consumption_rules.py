@@ -371,13 +371,12 @@ def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
     text, written = node.configuration.text, node.configuration.assignments
     is_complete = node.configuration.is_whole or written("DAEMON_LIST")
     has_schedd, place = node.runs("SCHEDD"), node.configuration.place
-    if node.boolean(SCHEDD_USES_WEIGHT) is False or (is_complete and not has_schedd):
+    if node.boolean(SCHEDD_USES_WEIGHT, "SCHEDD") is False or (is_complete and not has_schedd):
         return None
     if written(SCHEDD_WEIGHT):
         return SlotKnob(SCHEDD_WEIGHT, text(SCHEDD_WEIGHT).strip(), place(SCHEDD_WEIGHT))
-    weight = text(WEIGHT).strip()
-    if written(WEIGHT) and written(f"STARTD.{WEIGHT}"):
-        # The library reads STARTD's: only as it is written, it is the schedd's.
-        weight = written(WEIGHT)[-1].text
-    is_schedds = has_schedd and written(WEIGHT) and weight and "$" not in weight
-    return SlotKnob(WEIGHT, weight, place(WEIGHT)) if is_schedds else None
+    own = [part for part in written(WEIGHT) if part.name.upper() == WEIGHT]
+    # The library reads STARTD's: only as it is written, it is the schedd's.
+    weight = own[-1].text if own and written(f"STARTD.{WEIGHT}") else text(WEIGHT).strip()
+    is_schedds = has_schedd and own and weight and "$" not in weight
+    return SlotKnob(WEIGHT, weight, own[-1].place) if is_schedds else None

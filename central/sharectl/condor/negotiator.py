@@ -95,13 +95,13 @@ def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
     return sorted(groups.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
 
 
-def _together(one: Group, other: Group) -> Group:
+def _together(first: Group, second: Group) -> Group:
     """A group of two negotiators, each of which has slots for it."""
     quota, used = (
         None if a is None or b is None else a + b
-        for a, b in ((one.quota, other.quota), (one.used, other.used))
+        for a, b in ((first.quota, second.quota), (first.used, second.used))
     )
-    return replace(one, quota=quota, used=used)
+    return replace(first, quota=quota, used=used)
 
 
 def _group_of(ad: Mapping[str, str]) -> Group:
