@@ -49,7 +49,7 @@ _READS_ALL = re.compile(
 )
 """Signs of names that only an evaluation tells."""
 _MOMENT = "currenttime"
-_Asked = tuple[tuple[str, ...], str]
+_ScopedName = tuple[tuple[str, ...], str]
 """Scopes in which an attribute is looked for, the first one first, and its name in lower case."""
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
@@ -85,7 +85,7 @@ class Condition:
         if first is None:
             raise self._error(f"HTCondor cannot read {quoted(text)}; write a ClassAd expression")
         attributes = {key: printed for key, printed in zip(own, others) if printed is not None}
-        reached, reads, self._asked = _reads(first, attributes)
+        reached, reads, self._scoped_names = _reads(first, attributes)
         unrepeatable = next(filter(None, map(_unrepeatable, reached)), None)
         if unrepeatable:
             problem = f"{unrepeatable}() is not of the simulation; write time(), or leave it out"
@@ -119,7 +119,7 @@ class Condition:
         has = {MY: my, TARGET: target}
         return [
             (scopes[0], written)
-            for (scopes, name), written in self._asked.items()
+            for (scopes, name), written in self._scoped_names.items()
             # A job need not request what it does not use.
             if name != _MOMENT and not name.startswith("request")
             if not any(name in has[scope] for scope in scopes)
@@ -232,13 +232,13 @@ def _unrepeatable(text: str) -> str:
 
 def _reads(
     text: str, attributes: Mapping[tuple[str, str], str]
-) -> tuple[list[str], dict[str, tuple[str, ...]], dict[_Asked, str]]:
+) -> tuple[list[str], dict[str, tuple[str, ...]], dict[_ScopedName, str]]:
     """Expressions that an evaluation of ``text`` reaches, the values that it reads, and its words.
 
     ``attributes``: scope and attribute in lower case -> expression. The values are attributes of
     either ad in lower case, by scope; words are names as they are written.
     """
-    asked: dict[_Asked, str] = {}
+    scoped_names: dict[_ScopedName, str] = {}
     other = {MY: TARGET, TARGET: MY}
     reached = [text]
     waiting = [(MY, text)]
@@ -252,7 +252,7 @@ def _reads(
                 # HTCondor looks into the other ad for a name that its own has not.
                 scopes = (side,)
             if not any((scope, name) in attributes for scope in scopes):
-                asked.setdefault((scopes, name), reference.name)
+                scoped_names.setdefault((scopes, name), reference.name)
             for key in ((scope, name) for scope in scopes):
                 if key in seen:
                     continue
@@ -266,7 +266,7 @@ def _reads(
         )
         for side in (MY, TARGET)
     }
-    return reached, values, asked
+    return reached, values, scoped_names
 
 
 # ---- snippets
