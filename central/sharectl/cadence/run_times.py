@@ -62,13 +62,14 @@ def _whole(value: float, otherwise: Callable[[float], int]) -> int:
 class RunTimes:
     """Distribution of run times: seconds, above 0 -> weight, above 0, such as jobs.
 
-    ``resolution_seconds`` is their precision; 0 if they may be anything.
+    ``law`` is the continuous law that the weights stand for; without one they are whole seconds.
     """
 
-    def __init__(self, weights: Mapping[float, float], resolution_seconds: float = 1.0) -> None:
+    def __init__(self, weights: Mapping[float, float], law: Optional[RunTimeLaw] = None) -> None:
         self.weights = dict(weights)
         self.weight = float(sum(weights.values()))
-        self.resolution_seconds = resolution_seconds
+        self.resolution_seconds = 0.0 if law else 1.0
+        self.law = law
         self.mean_seconds = float(sum(map(mul, weights, weights.values()))) / self.weight
 
     def loading(
@@ -85,14 +86,30 @@ class RunTimes:
             (seconds,) = self.weights
             jobs = jobs_of_claim(seconds, worklife_seconds)
             return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
-        if worklife_seconds > 0:
-            most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
+        worklife = float(worklife_seconds)
+        # Exponential jobs are as long from any moment on: so is the last one after the worklife.
+        if worklife > 0 and (self.law is None or self.law.name != "exponential"):
+            most_seconds = min(worklife, _STEPS * cadence_seconds)
             return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
+        busy = worklife + self.mean_seconds
+        return min(
+            1.0, busy / (cadence_seconds * self._cycles(cadence_seconds, worklife + start_seconds))
+        )
+
+    def _cycles(self, cadence_seconds: float, start_seconds: float) -> float:
+        """Expected cycles for which jobs hold a slot that start so long after a cycle's begin."""
+        first, exact = 0, 0.0
+        if self.law is not None:
+            first = _STEPS
+            for cycle in range(first):
+                exact += (longer := self.law.longer(cycle * cadence_seconds - start_seconds))
+                if longer < _ROUNDING:
+                    break
         held = sum(
-            cycles_held(start_seconds + seconds, cadence_seconds) * weight
+            max(0, cycles_held(start_seconds + seconds, cadence_seconds) - first) * weight
             for seconds, weight in self.weights.items()
         )
-        return min(1.0, self.mean_seconds * self.weight / (cadence_seconds * held))
+        return exact + held / self.weight
 
     def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
         """Run times in whole steps, 1 at least, and their probabilities."""
@@ -169,7 +186,7 @@ def _cycles_after(
 
 def times_of(law: RunTimeLaw) -> RunTimes:
     """Run times of a law."""
-    return RunTimes(law.weights(), resolution_seconds=0.0 if law.is_continuous else 1.0)
+    return RunTimes(law.weights(), law if law.is_continuous else None)
 
 
 # ---- jobs of a pool

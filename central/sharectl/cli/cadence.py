@@ -126,9 +126,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw as SVG the formula's saw-tooth over run times (default intervals: 60,300), and "
-        "the loading factor of narrow and wide distributions by the formula and by the digital "
-        "twin, which takes some seconds",
+        help="draw as SVG the time line of a claim (D, I, Z), the formula's saw-tooth over run "
+        "times (default intervals: 60,300), and the loading factor of narrow and wide "
+        "distributions by the formula and by the digital twin, which takes some seconds",
     )
 
 
@@ -153,9 +153,9 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     if arguments.match_cost is not None and arguments.matches is None:
         arguments.usage_error("--match-cost is of the matches of --matches: write both")
-    if arguments.plot:
-        _draw(arguments.plot, arguments.interval or (60.0, 300.0))
     facts = _facts(arguments)
+    if arguments.plot:
+        _draw(arguments.plot, facts.load.mean_seconds, arguments.interval or (60.0, 300.0))
     duration = arguments.cycle_duration
     if duration is None and facts.durations:
         # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
@@ -184,14 +184,14 @@ def _run(arguments: argparse.Namespace) -> int:
     return 75 if facts.problems else 0
 
 
-def _draw(path: Path, intervals: Sequence[float]) -> None:
+def _draw(path: Path, run_time: float, intervals: Sequence[float]) -> None:
     """Write the figures; the twin takes some seconds."""
     from sharectl.cadence.diagram import DISTRIBUTIONS, simulated
     from sharectl.sim.loading import loading_factor
 
     path.touch()  # a path that cannot be written fails before, not after
     points = {name: simulated(law_of, loading_factor) for name, law_of in DISTRIBUTIONS.items()}
-    path.write_text(cadence.drawing(intervals, points), encoding="utf-8")
+    path.write_text(cadence.drawing(run_time, intervals, points), encoding="utf-8")
 
 
 def _facts(arguments: argparse.Namespace) -> Facts:

@@ -18,6 +18,7 @@ from sharectl.cadence.choice import (
 )
 from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, Points, formula
 from sharectl.cadence.filling import Filling, fill_seconds
+from sharectl.cadence.run_times import cycles_held
 from sharectl.report.scale import Limits, brief, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, document, render
 from sharectl.report.tables import WIDTH, print_table
@@ -25,6 +26,8 @@ from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
 
 MOST_TEETH = 200
+_MOST_LINES = 12
+"""Cycles of a claim that have a line each."""
 _CLAIMS = ("", "_claims_reused")
 _KNOBS = {
     "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
@@ -174,12 +177,48 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
     return corners
 
 
-def drawing(intervals: Sequence[float], simulated: Mapping[str, Points]) -> str:
-    """SVG file of both figures: the saw-tooth of intervals, and distributions in cycles.
+def drawing(
+    run_time_seconds: float, intervals: Sequence[float], simulated: Mapping[str, Points]
+) -> str:
+    """SVG file: the time line of each interval, its saw-tooth, and distributions in cycles.
 
     ``simulated`` is a name of `DISTRIBUTIONS` -> loading factors of the twin.
     """
-    return document([_teeth_figure(intervals), _distributions_figure(simulated)])
+    lines = [_time_line(run_time_seconds, interval) for interval in intervals]
+    return document([*lines, _teeth_figure(intervals), _distributions_figure(simulated)])
+
+
+def _time_line(run_time: float, interval: float) -> Figure:
+    """Slot with one job a claim: the next one starts at the next negotiation cycle."""
+    cycles = cycles_held(run_time, interval)
+    held = cycles * interval
+    busy, idle = [0.0, run_time], [run_time, held]
+    begins = range(0, 2 * cycles + 1, 1 if cycles <= _MOST_LINES else cycles)
+    parts = {
+        f"D = {brief(run_time)} s": [(1.0, busy), (1.0, [at + held for at in busy])],
+        f"Z = {brief(held)} s": [(0.5, [0.0, held])],
+        f"I = {brief(held - run_time)} s": [(0.0, idle), (0.0, [at + held for at in idle])],
+    }
+    return Figure(
+        key=f"time-line-{interval:g}",
+        title=f"Time line of a claim, a cycle every {interval:g} s",
+        description="A job runs for D. Its slot is idle for I, until a cycle begins (dotted "
+        "lines). Z = D + I is one round, and D / Z is the loading factor.",
+        across=(0.0, 2 * held),
+        ticks=ticks_up_to(2 * held, 4),
+        up=Limits(0.0, 1.0, 1.0),
+        unit=f"cycle every {interval:g} s: loading D / Z = {run_time / held:.2%}",
+        curves=[
+            Curve(
+                name,
+                f"group{number}",
+                [reading for y, xs in spans for reading in (*((x, y) for x in xs), (xs[1], None))],
+            )
+            for number, (name, spans) in enumerate(parts.items())
+        ],
+        marks=[(begin * interval, "") for begin in begins],
+        across_words="seconds",
+    )
 
 
 def _teeth_figure(intervals: Sequence[float]) -> Figure:

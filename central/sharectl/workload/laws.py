@@ -75,6 +75,14 @@ class RunTimeLaw:
         spread = law.stdev
         return _binned(quantile, lambda seconds: mean * law.cdf(log(seconds) - spread**2), mean)
 
+    def longer(self, seconds: float) -> float:
+        """Share of jobs that run longer, of a continuous law."""
+        if seconds <= 0:
+            return 1.0
+        if self.name == "exponential":
+            return exp(-seconds / self.mean_seconds)
+        return 1 - self._normal().cdf(log(seconds))
+
     def drawing(self, uniform: Callable[[], float]) -> Callable[[], float]:
         """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1."""
         if self.name == "constant":

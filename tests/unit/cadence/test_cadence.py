@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import random
-from math import ceil, log, sqrt
+from math import ceil, exp, log, sqrt
+from statistics import NormalDist
 from typing import Callable
 
 import pytest
@@ -33,6 +34,29 @@ DRAWS = 100_000
 )
 def test_known_values(run_time: float, cadence: float, factor: float) -> None:
     assert loading_factor(run_time, cadence) == pytest.approx(factor, abs=1e-12)
+
+
+@pytest.mark.parametrize("start", [0, 5])
+@pytest.mark.parametrize(
+    ("cadence", "worklife"), [(60, 0), (300, 0), (60, 1200), (300, 1200), (45, 300)]
+)
+def test_exponential_run_times_are_exact(cadence: int, worklife: int, start: int) -> None:
+    """P(claim > t) = exp((W - t) / mean) from t = W on: the sum over cycles, term by term."""
+    ends = (cycle * cadence - start - worklife for cycle in range(2000))
+    held = sum(exp(-max(0, end) / 255) for end in ends)
+    loading = times_of(exponential(255)).loading(cadence, worklife, start)
+    assert loading == pytest.approx((worklife + 255) / (cadence * held), abs=1e-6)
+
+
+def test_the_documents_exponential_run_times_have_two_digits() -> None:
+    factors = [100 * times_of(exponential(255)).loading(cadence) for cadence in (60, 300)]
+    assert [f"{factor:.2f}" for factor in factors] == ["89.11", "58.79"]
+
+
+def test_log_normal_run_times_are_those_of_their_distribution_function() -> None:
+    law = NormalDist(log(255) - log(1 + (400 / 255) ** 2) / 2, sqrt(log(1 + (400 / 255) ** 2)))
+    held = 1 + sum(1 - law.cdf(log(60 * cycle)) for cycle in range(1, 20_000))
+    assert times_of(log_normal(255, 400)).loading(60) == pytest.approx(255 / 60 / held, abs=1e-5)
 
 
 def _log_normal(draws: random.Random) -> float:

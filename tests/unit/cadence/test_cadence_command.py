@@ -105,10 +105,14 @@ def test_the_plot_has_intervals_and_distributions(cadence: Cadence) -> None:
     assert cadence(f"{options} teeth.svg")[0] == 0
     drawing = ET.parse("teeth.svg")  # noqa: S314  # our own
     texts = ["".join(text.itertext()).strip() for text in drawing.iterfind(".//{*}text")]
-    names = ("60 s", "300 s", "seconds", *DISTRIBUTIONS, "cycles")
+    names = ("60 s", "300 s", *DISTRIBUTIONS, "cycles")
     assert [texts.count(name) for name in names] == [1] * len(names)
     paths = drawing.iterfind(".//{*}path")
     lines = [path.get("class") for path in paths if path.find("{*}title") is not None]
+    time_lines, lines = lines[: 2 * 3], lines[2 * 3 :]
+    assert time_lines == [f"line group{number}" for number in range(3)] * 2
+    assert [texts.count(name) for name in ("D = 255 s", "I = 45 s", "Z = 300 s")] == [2, 2, 2]
+    assert "cycle every 60 s: loading D / Z = 85.00%" in texts
     assert lines[:2] == ["line group0", "line group1"], "lines can be told apart without colour"
     assert lines[2:] == [
         style for number in range(4) for style in (f"line group{number}", f"line dot group{number}")
