@@ -4,9 +4,9 @@ W(R) is the number of claims that the rest R of a slot supports. Amounts are in 
 (cores, MiB, KiB). A claim takes
 
 - fixed_claims: one of so many claims,
-- quanta_all, quanta_any: of each asset, cut into Q quanta, whole quanta, in whole units; by
-  quanta_any it may take none of some assets, and a request of nothing at all takes one quantum of
-  the first asset,
+- quanta_all, quanta_any: of each asset, cut into Q quanta, whole quanta, in whole units; q quanta
+  are left, whatever the units are; by quanta_any it may take none of some assets, and a request of
+  nothing at all takes one quantum of the first asset,
 - minimum_charge: what it asks for, in whole units, and at least so much of every asset.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from sharectl.consumption.policy import CLAIMS, DISK_TENTHS, SlotPolicy
+from sharectl.consumption.policy import CLAIMS, DISK_TENTHS, QUANTA, SlotPolicy, counters
 
 Amounts = Mapping[str, Fraction]
 
@@ -29,48 +29,40 @@ class Model:
     policy: SlotPolicy
     total: Mapping[str, int | Fraction]
 
-    @property
-    def least(self) -> dict[str, Fraction]:
-        """Amount of each asset by which claims are counted: the least charge, or a quantum."""
-        if self.policy.model == "minimum_charge":
-            charges = {asset: rule.charge for asset, rule in self.policy.assets.items()}
-            return {asset: Fraction(charge) for asset, charge in charges.items() if charge}
-        rules = {asset: rule for asset, rule in self.policy.assets.items() if rule.levels}
-        quanta = {a: floor(self._whole(a) / (rule.levels or 0)) for a, rule in rules.items()}
-        return {asset: Fraction(max(1, size)) for asset, size in quanta.items()}
-
     def claims(self, remaining: Amounts) -> int:
         """W(R)."""
-        if self.policy.model == "fixed_claims":
-            return min(self.policy.claims or 0, floor(remaining.get(CLAIMS, 0)))
-        counts = [floor(remaining.get(asset, 0) / size) for asset, size in self.least.items()]
+        if self.policy.model == "minimum_charge":
+            return min(floor(remaining.get(a, 0) / size) for a, size in self._charges.items())
+        counts = [floor(remaining.get(counter, 0)) for counter in counters(self.policy)]
         return max(counts) if self.policy.model == "quanta_any" else min(counts)
 
     def charge(self, request: Amounts) -> dict[str, Fraction]:
         """Amount of each asset that a claim takes: V n / Q with n = ceil(r Q / V), for quanta."""
         if self.policy.model == "fixed_claims":
             return {CLAIMS: Fraction(1)}
-        whole = {asset: Fraction(ceil(request.get(asset, 0))) for asset in self.least}
         if self.policy.model == "minimum_charge":
-            return {asset: max(size, whole[asset]) for asset, size in self.least.items()}
-        taken = {asset: self._quanta(asset, request.get(asset, 0)) for asset in self.least}
-        if not any(taken.values()):
-            first, size = next(iter(self.least.items()))
-            taken[first] = size
-        return taken
+            return {a: max(size, ceil(request.get(a, 0))) for a, size in self._charges.items()}
+        levels = {asset: rule.levels or 0 for asset, rule in self.policy.assets.items()}
+        quanta = {
+            asset: self._quanta(asset, request.get(asset, 0), levels[asset]) for asset in levels
+        }
+        if not any(quanta.values()):
+            quanta[next(iter(levels))] = 1
+        taken = {a: floor(self._whole(a) * n / levels[a]) for a, n in quanta.items()}
+        counts = {QUANTA.format(asset): n for asset, n in quanta.items()}
+        return {name: Fraction(amount) for name, amount in {**taken, **counts}.items()}
 
-    def _quanta(self, asset: str, requested: Fraction | int) -> Fraction:
-        total, levels = self._whole(asset), self.policy.assets[asset].levels or 0
+    @property
+    def _charges(self) -> dict[str, Fraction]:
+        return {a: Fraction(rule.charge or 0) for a, rule in self.policy.assets.items()}
+
+    def _quanta(self, asset: str, requested: Fraction | int, levels: int) -> int:
+        total, least = self._whole(asset), int(self.policy.model == "quanta_all")
         if requested > total:
-            return Fraction(requested)
-        least = 0 if self.policy.model == "quanta_any" else self.least[asset]
-        number = ceil(max(ceil(requested), least) * levels / total)
-        return Fraction(floor(total * number / levels))
+            return levels + 1
+        return max(least, ceil(ceil(requested) * levels / total))
 
     def _whole(self, asset: str) -> Fraction:
-        written = self.policy.assets[asset].total
-        if written is not None:
-            return Fraction(written)
         amount = self.total[asset]
         return Fraction(amount * DISK_TENTHS // 10 if asset == "disk" else amount)
 

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.policy import (
     CLAIMS,
+    QUANTA,
     AssetPolicy,
     ModelName,
     SlotPolicy,
     attribute_of,
     consumed,
+    counters,
     macros,
     weight,
 )
@@ -75,14 +77,10 @@ def slots(draw: st.DrawFn, name: ModelName) -> tuple[SlotPolicy, Amounts, Amount
         claims = draw(st.integers(1, 50))
         rest = {**left, CLAIMS: draw(st.integers(0, claims))}
         return SlotPolicy(name, claims=claims), {**total, CLAIMS: claims}, rest
-    levels = {
-        asset: AssetPolicy(
-            levels=draw(st.integers(1, 60)), total=draw(st.sampled_from((None, total[asset])))
-        )
-        for asset in MOST
-    }
+    policy = SlotPolicy(name, {a: AssetPolicy(levels=draw(st.integers(1, 60))) for a in MOST})
     assume(total["disk"] >= 2)  # nine tenths of 1 KiB are none
-    return SlotPolicy(name, levels), total, left
+    quanta = {counter: draw(st.integers(0, most)) for counter, most in counters(policy).items()}
+    return policy, {**total, **counters(policy)}, {**left, **quanta}
 
 
 def slot_ad(total: Mapping[str, int], left: Mapping[str, int]) -> Ad:
@@ -130,9 +128,9 @@ def test_a_claim_consumes_the_charge_of_the_model(
     forged = {**dict.fromkeys(slot, "1"), "PartitionableSlot": "false", **job}
     rows = values(library, policy, texts, slot, [job, forged])
     charge = model.charge(exact(requested))
-    assert rows[: len(MOST)] == [[charge[asset]] * 2 for asset in policy.assets]
-    fitting = [row[0] for row in rows[len(MOST) : -1]]
-    assert (fitting == [True] * len(MOST)) is fits(model, exact(left), exact(requested))
+    assert rows[: len(charge)] == [[charge[name]] * 2 for name in consumed(policy)]
+    fitting = [row[0] for row in rows[len(charge) : -1]]
+    assert (fitting == [True] * len(charge)) is fits(model, exact(left), exact(requested))
     assert rows[-1][0] == rows[-1][1]
 
 
@@ -150,10 +148,11 @@ def test_no_hostile_request_is_consumed(
     jobs = [
         {**job_ad(left), request: text, "RequestX": "error"} for text in (*NO_NUMBERS, *TOO_LARGE)
     ]
-    (row,) = values(library, policy, [consumed(policy)[asset]], slot_ad(total, left), jobs)
+    name = QUANTA.format(asset) if policy.model != "minimum_charge" else asset
+    (row,) = values(library, policy, [consumed(policy)[name]], slot_ad(total, left), jobs)
     for text, value in zip((*NO_NUMBERS, *TOO_LARGE), row):
         is_number = value not in ("undefined", "error")
-        assert not is_number or value < 0 or (text in TOO_LARGE and value > total[asset]), text
+        assert not is_number or value < 0 or (text in TOO_LARGE and value > total[name]), text
 
 
 @given(sizes=st.tuples(st.integers(1, 2**40), st.fractions(0, 1)), levels=st.integers(1, 10**6))
@@ -170,13 +169,14 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
     jobs = [{"RequestMemory": str(amount)} for amount in amounts]
     for name in ("quanta_all", "quanta_any"):
         policy = SlotPolicy(name, {"memory": AssetPolicy(levels=levels)})
-        texts = [consumed(policy)["memory"], weight(policy)]
-        taken, (fresh, *_) = values(library, policy, texts, slot, jobs)
-        part_taken = total * -(-request * levels // total) // levels
-        assert taken == [part_taken, total, max(1, total // levels), part_taken]
+        taken, quanta = values(library, policy, list(consumed(policy).values()), slot, jobs)
+        count = -(-request * levels // total)
+        assert quanta == [count, levels, -(-levels // total), count]
+        assert taken == [total * n // levels for n in quanta]
         assert taken[0] >= request
-        assert fresh == levels or (fresh > levels and total < levels**2) or total < levels
-        assert fresh * taken[2] <= total
+        assert taken[1] == total
+        ad = {**slot, "Quanta_memory": str(levels)}
+        assert values(library, policy, [weight(policy)], ad, [{}]) == [[levels]]
 
 
 @given(data=st.data(), name=st.sampled_from(COUNTED), requested=full_requests)
@@ -185,22 +185,20 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
 ) -> None:
     """A dynamic slot has enough for its own job and each smaller one; so has one of several slots.
 
-    Its weight is the same where Total… is a real number, as TotalCpus in ads of 25.14.1.
+    Its weight is the least or the largest number of quanta, or of charges, that it took.
     """
     policy, total, _ = data.draw(slots(name))
+    requested = {a: amount % (total[a] * 9 // 10 + 1) for a, amount in requested.items()}
     charge = Model(policy, total).charge(exact(requested))
     own = {asset: int(taken) for asset, taken in charge.items()}
     ad = slot_ad(own, own) | {"PartitionableSlot": "undefined", "DynamicSlot": "true"}
-    ad |= {f"Total{attribute_of(asset)}": str(2 * amount) for asset, amount in total.items()}
     smaller = {asset: data.draw(st.integers(0, amount)) for asset, amount in requested.items()}
     texts = fit_texts(policy)
     rows = values(library, policy, texts, ad, [job_ad(requested), job_ad(smaller)])
     assert rows == [[True, True]] * len(texts)
-    reals = {f"Total{attribute_of(asset)}": f"{2 * amount}.0" for asset, amount in total.items()}
-    whole, real = (
-        values(library, policy, [weight(policy)], slot, [{}]) for slot in (ad, ad | reals)
-    )
-    assert whole == real
+    assert values(library, policy, [weight(policy)], ad, [{}]) == [
+        [Model(policy, total).claims(charge)]
+    ]
 
 
 @given(data=st.data(), claims=st.integers(1, 60))
@@ -213,6 +211,7 @@ def test_as_many_even_parts_fit_as_there_are_claims(
     texts = [
         f"{claims} * ({text}) <= MY.{attribute_of(asset)} && ({text}) > 0"
         for asset, text in consumed(policy).items()
+        if asset != CLAIMS
     ]
     assert values(library, policy, texts, slot_ad(total, total), [{}]) == [[True]] * len(texts)
 
@@ -224,7 +223,7 @@ def test_amounts_without_a_request_need_a_number_all_the_same(
     policy = SlotPolicy("expressions", {"memory": AssetPolicy(**rule)}, claims=2)
     slot = {"PartitionableSlot": "true", "TotalSlotMemory": "8"}
     jobs: list[Ad] = [{"RequestMemory": text, "RequestX": "error"} for text in NO_NUMBERS]
-    texts = list(consumed(policy).values())
+    texts = [consumed(policy)["memory"]]
     (row,) = values(library, policy, texts, slot, [*jobs, {"RequestMemory": "5"}, {}])
     *refused, first, second = row
     assert set(refused) <= {"undefined", "error", -1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
@@ -22,8 +22,10 @@ STDIN = Path("-")
 
 def check(
     path: Optional[Path], *, with_local: bool = False
-) -> tuple[list[Finding], Sequence[SlotType]]:
-    """Findings about the consumption policies of a configuration, and its slots with a policy.
+) -> tuple[list[Finding], Mapping[SlotType, Optional[float]]]:
+    """Findings about the consumption policies of a configuration; slot with a policy -> weight.
+
+    It is the weight without claims; None if it is unknown.
 
     Parameters
     ----------
@@ -41,9 +43,9 @@ def check(
         try:
             configuration = _configuration(path, process, with_local=with_local)
             node = CheckedNode(configuration, process)
-            return CHECKS.findings(node), node.slots
+            return CHECKS.findings(node), {slot: slot.weight_at_first for slot in node.slots}
         except UnreadableConfigurationError as error:
-            return [refusal(error, str(path or "this machine"))], ()
+            return [refusal(error, str(path or "this machine"))], {}
 
 
 def check_text(name: str, content: str) -> list[Finding]:

@@ -308,8 +308,20 @@ def too_few_cores(slot: SlotType) -> Iterator[Finding]:
     policy, whole = slot.policies["Cpus"], slot.node.whole
     for job, taken in slot.smallest[:1]:
         claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
-        if claims > (cores := whole["Cpus"]):
-            yield finding("too few cores", policy.place, policy=policy, cores=cores, job=job)
+        words = {"policy": policy, "cores": (cores := whole["Cpus"]), "job": job}
+        if claims > cores:
+            yield finding("too few cores", policy.place, claims=claims, **words)
+        yield from _claims_without_core(slot, claims)
+
+
+def _claims_without_core(slot: SlotType, claims: float) -> Iterator[Finding]:
+    """Weights that count more claims than there are cores, where all claims cost the same."""
+    whole, weight = slot.node.whole, slot.weight
+    (counted,) = map(number_of, slot.weights([slot.slot_ad(whole)]))
+    costs = {slot.cost(whole, taken) for _, taken in slot.accepted}
+    if "Cpus" in slot.node.sizes and costs == {1.0} and counted is not None and counted > claims:
+        words = {"weight": weight, "counted": counted, "claims": claims}
+        yield finding("claims without core", weight.place, level=Level.ADVICE, **words)
 
 
 # ---- Weights, by trial

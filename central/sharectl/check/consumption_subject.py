@@ -151,8 +151,15 @@ class CheckedNode:
             asset: amount
             for asset, knob in knobs
             if (configuration.is_whole or configuration.assignments(knob))
-            and (amount := _number(configuration.text(knob)))
+            and (amount := self._number_of(configuration.text(knob)))
         }
+
+    def _number_of(self, text: str) -> Optional[float]:
+        """Number that a knob is, also one such as ``4 * 8``."""
+        if (amount := _number(text)) is not None or not text.strip():
+            return amount
+        (rows,) = self.htcondor.evaluate([text])
+        return number_of(rows[0][0]) if rows else None
 
     @property
     def whole(self) -> Amounts:
@@ -347,6 +354,21 @@ class SlotType:
         is_needed = asset in ("Cpus", "Memory") or (asset in SHARED.values() and share == AUTO)
         return max(float(is_needed), math.trunc(amount) if asset == "Memory" else amount)
 
+    @cached_property
+    def weight_at_first(self) -> Optional[float]:
+        """Weight of a slot without claims; None if its amounts, or the weight, are unknown."""
+        own: dict[str, float] = {}
+        for asset, most in self.node.whole.items():
+            key = asset if asset in SHARED.values() else asset.lower()
+            number, _, below = self.share(key).replace("%", "/100").partition("/")
+            if (amount := _number(number)) is not None:
+                own[asset] = amount * (most / float(below) if below else 1.0)
+            elif number == AUTO and len(self.node.sharing) == 1:
+                own[asset] = most / self.count
+        if len(own) < len(self.node.whole) or self not in self.node.tried:
+            return None
+        return number_of(self.weights([self.slot_ad(own, own)])[0])
+
     # ---- trials on an empty slot
 
     @cached_property
@@ -399,10 +421,10 @@ class SlotType:
         (rows,) = self.node.htcondor.evaluate(["MY.SlotWeight"], ads)
         return [row[0] for row in rows or ()]
 
-    def slot_ad(self, free: Amounts) -> dict[str, str]:
+    def slot_ad(self, free: Amounts, whole: Optional[Amounts] = None) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
         own = {"PartitionableSlot": "true", "SlotTypeID": "1"}
-        return {**self._ad(free, self.node.whole), **own}
+        return {**self._ad(free, whole or self.node.whole), **own}
 
     def dynamic_slot_ad(self, taken: Amounts) -> dict[str, str]:
         """Ad of the dynamic slot for a claim: whole numbers, at least a core and a MiB.

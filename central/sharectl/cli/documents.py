@@ -365,6 +365,8 @@ class PoliciesDocument(_Checked):
 
     slots: list[str]
     """Slots with a policy."""
+    weights: dict[str, Optional[float]]
+    """Slot → SLOT_WEIGHT without claims, the number of claims of a model; null if unknown."""
 
 
 class PoolDocument(_Checked):

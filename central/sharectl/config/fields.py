@@ -315,6 +315,14 @@ def _words(text: Any) -> str:
     return text
 
 
+def _shared_cores(value: Any) -> str:
+    """NUM_CPUS of a node whose claims share cores."""
+    text = str(value).strip()
+    if re.fullmatch(r"[1-9]\d{0,5}( ?\* ?\$\(DETECTED_CPUS\))?", text):
+        return text
+    raise WrongError(f"{quoted(text)} is invalid; write such as 40, or 4 * $(DETECTED_CPUS)")
+
+
 def _account(value: Any) -> str:
     """AccountingGroup without its user; numbers too, as names in job logs are."""
     text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else "?"
@@ -395,6 +403,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "url": Notation("text", _url),
     "identity": Notation("text", _identity),
     "expression": Notation("ClassAd expression", _expression),
+    "shared cores": Notation("whole number, N * $(DETECTED_CPUS)", _shared_cores),
     "text": Notation("text", _words),
     "node name": Notation("text", _node_name),
     "accounting group": Notation("text", _account),

@@ -9,31 +9,34 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Union
 
 from sharectl.config.read import Reader
 from sharectl.consumption.policy import (
-    CLAIMS,
     STANDARD,
     UNITS,
     AssetPolicy,
     Consumption,
     SlotPolicy,
     by_name,
+    counters,
 )
 from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
-from sharectl.files.yaml import Tree, ValuePath, problem_lines
+from sharectl.files.yaml import Fault, Tree, ValuePath, problem_lines
 from sharectl.settings import setting
 from sharectl.words import did_you_mean, quoted
 
+SHARED = (
+    "claims share cores by num_cpus: 4 * $(DETECTED_CPUS), whose cores are quarters of real ones"
+)
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
 _RULES = {
     "minimum_charge": ("charge",),
-    "quanta_all": ("levels", "levels total"),
-    "quanta_any": ("levels", "levels total"),
+    "quanta_all": ("levels",),
+    "quanta_any": ("levels",),
     "fixed_claims": ("", "even", "always", "request"),
     "expressions": (
         *("request", "request step", "request missing", "request step missing"),
@@ -45,10 +48,11 @@ _RULES = {
 
 @dataclass(frozen=True)
 class FileConfig:
-    """Keys at the top: one of the two, or both."""
+    """Keys at the top: one of startd and slot_types, or both."""
 
     startd: Optional[SlotPolicy] = setting(None)
     slot_types: Optional[Mapping[str, SlotPolicy]] = setting(None)
+    num_cpus: Optional[Union[int, str]] = setting(None, kind="shared cores")
 
 
 def load(name: str) -> Consumption:
@@ -63,10 +67,18 @@ def parse(text: str, name: str) -> Consumption:
     """
     tree = yaml.read(text)
     reader = Reader(tree, FileConfig)
-    slots = _slots(reader.section(FileConfig, tree.data, ()), reader)
-    if tree.faults:
-        raise ConfigError(problem_lines(name, text, tree.faults))
-    return _consumption(slots, tree)
+    config = reader.section(FileConfig, tree.data, ())
+    slots = _slots(config, reader)
+    if faults := [_with_way_round(fault) for fault in tree.faults]:
+        raise ConfigError(problem_lines(name, text, faults))
+    return _consumption(slots, config.num_cpus, tree)
+
+
+def _with_way_round(fault: Fault) -> Fault:
+    """Fault of a part of a core, with the key that has the effect."""
+    *_, asset, _ = ("", "", *(fault.path or ()))
+    is_part = asset == "cpus" and re.match(r"\d*\.\d", fault.message)
+    return replace(fault, message=f"{fault.message}; {SHARED}") if is_part else fault
 
 
 def _slots(config: FileConfig, reader: Reader) -> dict[ValuePath, SlotPolicy]:
@@ -132,8 +144,8 @@ def _asset_problems(
         at, rules = ("assets", name), _RULES.get(slot.model or "", ())
         if not _ASSET_NAME.fullmatch(name) or name.lower() == "swap":
             yield at, "no asset of a policy; write letters, digits and _, a letter first, not swap"
-        if slot.model == "fixed_claims" and name.lower() == CLAIMS:
-            yield at, "fixed_claims counts in this one; choose another name"
+        if name.lower() in counters(slot):
+            yield at, f"{slot.model} counts in this one; choose another name"
         if names.index(name.lower()) < number:
             yield at, "is in the file twice, case does not count; keep one"
         if name.lower() in STANDARD and asset.declare is not None:
@@ -144,7 +156,9 @@ def _asset_problems(
             yield at, f"{fact}; write one of: {', '.join(together)}"
 
 
-def _consumption(slots: Mapping[ValuePath, SlotPolicy], tree: Tree) -> Consumption:
+def _consumption(
+    slots: Mapping[ValuePath, SlotPolicy], num_cpus: Optional[str], tree: Tree
+) -> Consumption:
     every = [
         (name.lower(), asset) for slot in slots.values() for name, asset in slot.assets.items()
     ]
@@ -162,6 +176,7 @@ def _consumption(slots: Mapping[ValuePath, SlotPolicy], tree: Tree) -> Consumpti
     return Consumption(
         tuple(policies),
         {name: asset.declare for name, asset in every if asset.declare is not None},
+        num_cpus,
         {(*at[:-1], str(at[-1]).lower()): tree.line(index) for at, index in tree.keys.items()},
     )
 

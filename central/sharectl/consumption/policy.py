@@ -19,8 +19,8 @@ ModelName = Literal[
 ]
 """Rule by which claims are counted; ``none`` is a slot type without consumption policy."""
 
-CLAIMS = "claims"
-"""Custom resource that ``fixed_claims`` counts in."""
+CLAIMS, QUANTA = "claims", "quanta_{}"
+"""Custom resources: ``fixed_claims`` counts in one, ``quanta_…`` in one for each asset."""
 STANDARD = ("cpus", "memory", "disk")
 """Assets of every slot; all others are custom resources and GPUs."""
 UNITS = {"cpus": "cores", "memory": "MiB", "disk": "KiB", "gpus": "GPUs"}
@@ -45,8 +45,6 @@ class AssetPolicy:
 
     charge: Optional[int] = setting(None, least=1, most=MAX_UNITS)
     levels: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    total: Optional[int] = setting(None, least=1, most=MAX_UNITS)
-    """Amount of a slot without claims; None for the slot's own attribute."""
     even: Optional[bool] = setting(None)
     always: Optional[int] = setting(None, least=0, most=MAX_UNITS)
     request: Optional[bool] = setting(None)
@@ -97,13 +95,39 @@ class Consumption:
     policies: tuple[SlotPolicy, ...]
     declared: Mapping[str, int] = field(default_factory=dict)
     """Custom resource -> units of the machine."""
+    num_cpus: Optional[str] = None
+    """NUM_CPUS, where claims share cores."""
     lines: Mapping[tuple[Union[str, int], ...], int] = field(default_factory=dict, compare=False)
     """Path of a key in the YAML -> its line, from 1."""
 
 
+def counters(policy: SlotPolicy) -> dict[str, int]:
+    """Custom resource that counts claims or quanta -> units of a slot without claims.
+
+    Amounts of assets do not tell how many quanta are left: they are cut to whole units, and free
+    Disk changes.
+    """
+    if policy.claims is not None:
+        return {CLAIMS: policy.claims}
+    rules = policy.assets.items()
+    return {QUANTA.format(asset): rule.levels for asset, rule in rules if rule.levels is not None}
+
+
 def consumed(policy: SlotPolicy) -> dict[str, str]:
     """Asset -> amount that a claim takes, an expression over the slot (MY) and the job (TARGET)."""
-    return {asset: _taken(policy, asset, rule) for asset, rule in policy.assets.items()}
+    taken = {asset: _taken(policy, asset, rule) for asset, rule in policy.assets.items()}
+    if policy.claims is not None:
+        return {**taken, CLAIMS: "1"}
+    quantized = (asset for asset, rule in policy.assets.items() if rule.levels is not None)
+    return {
+        **taken,
+        **{
+            QUANTA.format(asset): _guarded(
+                asset, _if_partitionable(_macro(policy, asset, "QUANTA"), "0")
+            )
+            for asset in quantized
+        },
+    }
 
 
 def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
@@ -111,7 +135,10 @@ def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
         by_request = "target" in written.lower()
         return f"ifThenElse(({written}) >= 0, {written}, -1)" if by_request else written
     if rule.levels is not None:
-        return _quanta(policy, asset, rule.levels)
+        quanta = (
+            f"{_macro(policy, asset, 'TOTAL')} * {_macro(policy, asset, 'QUANTA')} / {rule.levels}"
+        )
+        return _guarded(asset, _if_partitionable(quanta, _request(asset)))
     total = _of_disk(asset, _total_slot(asset))
     if rule.charge is not None:
         # A list rounds up to its first value, then to multiples of its last one.
@@ -133,19 +160,16 @@ def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
 
 
 def _quanta(policy: SlotPolicy, asset: str, levels: int) -> str:
-    """Whole quanta of a partitionable slot; what is requested on a dynamic one."""
-    total, least = (f"$({name})" for name in _macro_names(policy, asset))
-    request = _request(asset)
-    units = f"ceiling({request})"
+    """Quanta that a claim takes of a partitionable slot: one too many if it wants too much."""
+    total, request = _macro(policy, asset, "TOTAL"), _request(asset)
+    count = f"(ceiling({request}) * {levels} + {total} - 1) / {total}"
+    count = f"ifThenElse({request} > {total}, {levels + 1}, {count})"
     if policy.model == "quanta_all":
-        units = f"max({{{least}, {units}}})"
-    count = f"(({units} * {levels} + {total} - 1) / {total})"
-    quanta = f"ifThenElse({request} > {total}, {request}, {total} * {count} / {levels})"
-    taken = _guarded(asset, _if_partitionable(quanta, request))
-    if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
-        return taken
+        return f"max({{1, {count}}})"
+    if asset != next(iter(policy.assets)):
+        return count
     nothing = " && ".join(f"{_request(other)} == 0" for other in policy.assets)
-    return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {least}, {taken})"
+    return f"ifThenElse({nothing}, 1, {count})"
 
 
 def weight(policy: SlotPolicy) -> str:
@@ -155,37 +179,31 @@ def weight(policy: SlotPolicy) -> str:
         return f"MY.{attribute_of(written)}"
     if written != "model":
         return written
-    if policy.model == "fixed_claims":
-        return f"MY.{attribute_of(CLAIMS)}"
-    counts = []
+    if counts := [f"MY.{attribute_of(counter)}" for counter in counters(policy)]:
+        most = "max" if policy.model == "quanta_any" else "min"
+        return counts[0] if len(counts) == 1 else f"{most}({{{', '.join(counts)}}})"
     for asset, rule in policy.assets.items():
         name = f"MY.{attribute_of(asset)}"
         if rule.charge is not None:
             counts.append(
                 f"floor({name})" if rule.charge == 1 else f"floor({name} / {rule.charge}.0)"
             )
-        elif rule.levels is not None:
-            counts.append(f"floor({name} / ($({_macro_names(policy, asset)[1]}) * 1.0))")
-    return f"{'max' if policy.model == 'quanta_any' else 'min'}({{{', '.join(counts)}}})"
+    return f"min({{{', '.join(counts)}}})"
 
 
 def macros(policy: SlotPolicy) -> dict[str, str]:
-    """Total and quantum of each asset in quanta, whole numbers and never 0: macro -> its text."""
+    """Amount of the slot, 1 at least, and quanta of a claim, of each asset: macro -> its text."""
     made = {}
     for asset, rule in policy.assets.items():
         if rule.levels is not None:
-            total, quantum = _macro_names(policy, asset)
-            made[total] = f"max({{1, {_total(asset)}}})" if rule.total is None else str(rule.total)
-            made[quantum] = f"max({{1, $({total}) / {rule.levels}}})"
-    return made
+            made[_macro(policy, asset, "TOTAL")] = f"max({{1, {_total(asset)}}})"
+            made[_macro(policy, asset, "QUANTA")] = f"({_quanta(policy, asset, rule.levels)})"
+    return {macro[2:-1]: text for macro, text in made.items()}
 
 
-def _macro_names(policy: SlotPolicy, asset: str) -> tuple[str, str]:
+def _macro(policy: SlotPolicy, asset: str, kind: str) -> str:
     slot_type = "" if policy.slot_type is None else f"{policy.slot_type}_"
-    total, quantum = (
-        f"SHARECTL_{slot_type}{kind}_{asset.upper()}" for kind in ("TOTAL", "QUANTUM")
-    )
-    return total, quantum
+    return f"$(SHARECTL_{slot_type}{kind}_{asset.upper()})"
 
 
 def _request(asset: str) -> str:
@@ -202,13 +220,9 @@ def _if_partitionable(taken: str, on_dynamic_slot: str) -> str:
 
 
 def _total(asset: str) -> str:
-    """Amount of a slot without claims, in whole units: TotalCpus is a real number in ads.
-
-    TotalSlot… of a dynamic slot is its own amount: the machine's total stands in there. They are
-    equal where the machine has one partitionable slot.
-    """
-    units = _if_partitionable(_total_slot(asset), f"MY.Total{attribute_of(asset)}")
-    return _of_disk(asset, units) if asset == "disk" else f"floor({units})"
+    """Amount of a partitionable slot without claims, in whole units."""
+    amount = _of_disk(asset, _total_slot(asset))
+    return amount if asset == "disk" else f"floor({amount})"
 
 
 def _total_slot(asset: str) -> str:

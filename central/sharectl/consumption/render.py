@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sharectl.consumption.policy import (
-    CLAIMS,
     STANDARD,
     UNITS,
     Consumption,
     SlotPolicy,
     attribute_of,
     consumed,
+    counters,
     items,
     macros,
     weight,
@@ -32,28 +33,39 @@ _DEFAULT_STEPS = {"memory": ", in steps of 128", "disk": ", in steps of 1024"}
 def snippet(consumption: Consumption) -> str:
     """Text of a file for ``/etc/condor/config.d``."""
     policies = consumption.policies
-    claims_counted = any(policy.claims for policy in policies)
     # Beside slot types, a policy of every slot is for slot types that the file leaves out.
-    counted = [policy for policy in policies if policy.slot_type is not None] or policies
-    claims = sum((policy.claims or 0) * (policy.slots or 1) for policy in counted)
+    of_types = [policy for policy in policies if policy.slot_type is not None] or policies
+    units = Counter[str](consumption.declared)
+    for policy in of_types:
+        units.update({n: count * (policy.slots or 1) for n, count in counters(policy).items()})
+    every = dict.fromkeys(name for policy in policies for name in counters(policy))
 
     def taken(policy: SlotPolicy) -> dict[str, str]:
-        by_claims = {CLAIMS: "1" if policy.claims else "0"} if claims_counted else {}
-        return {**consumed(policy), **by_claims}
+        by_policy = consumed(policy)
+        return {**by_policy, **{name: "0" for name in every if name not in by_policy}}
 
     def resources(policy: SlotPolicy) -> str:
-        written = policy.resources or ""
-        if not claims_counted:
-            return written
+        own = counters(policy)
+        counts = [f"{name}={own.get(name, 0)}" for name in every]
         # Beside a comma, the startd takes blanks for a part of an item.
-        return ", ".join([*items(written), f"{CLAIMS}={policy.claims or 0}"])
+        return (
+            ", ".join([*items(policy.resources or ""), *counts])
+            if counts
+            else policy.resources or ""
+        )
+
+    def claims(policy: SlotPolicy) -> int:
+        most = max if policy.model == "quanta_any" else min
+        return most(counters(policy).values(), default=0)
 
     return _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,
-        units={**consumption.declared, **({CLAIMS: claims} if claims else {})},
+        units=units,
+        num_cpus=consumption.num_cpus,
         every_slot=any(policy.slot_type is None for policy in policies),
         taken=taken,
         resources=resources,
+        claims=claims,
         attribute_of=attribute_of,
         macros=macros,
         weight=weight,
