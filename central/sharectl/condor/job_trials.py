@@ -26,7 +26,7 @@ from sharectl.condor.ad_rows import (
     names_reached,
     row_of,
 )
-from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of, whole
+from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
 from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
@@ -42,6 +42,7 @@ from sharectl.condor.schedd_jobs import (
     counted_jobs,
     dedicated,
     kind_of,
+    number_in,
 )
 from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
 from sharectl.model import OTHER, ClosedTo
@@ -213,7 +214,7 @@ def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
     is_tried = same and 0 < len(text) <= MOST_CHARACTERS
     return JobShape(
         kind_of(row, most_cores),
-        whole(row.get("JobCount"), 0),
+        number_in(row),
         f"{schedd}#{example.group()}" if example else "",
         text if is_tried else None,
     )

@@ -42,13 +42,16 @@ NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
 PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
+IS_DEDICATED = "TARGET.DedicatedScheduler == "
 _PENDING = 1
 """JobStatus."""
 IS_PENDING = f"JobStatus == {_PENDING}"
 _HOLDS_SLOT = f"({' || '.join(f'JobStatus == {status}' for status in IN_SLOTS)})"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
-COUNTED_KEYS = ("JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus", "RequestMemory")
+COUNTED_KEYS = (
+    "JobStatus", "JobUniverse", "MaxHosts", "AccountingGroup", "RequestCpus", "RequestMemory"
+)  # fmt: skip
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
@@ -71,6 +74,8 @@ _WAIT_PROJECTION = [
 ]  # fmt: skip
 _JOB_PROJECTION = [
     *_WAIT_PROJECTION,
+    "JobUniverse",
+    "MaxHosts",
     "RequestMemory",
     "RemoteHost",
     "CpusProvisioned",
@@ -80,6 +85,7 @@ _JOB_PROJECTION = [
 ]
 _DYNAMIC_PART = re.compile(r"_\d+$")
 _MOST_CORES = 1_000_000
+_MOST_SLOTS = 10_000
 _MOST_HS06 = 1e9
 
 
@@ -145,8 +151,14 @@ def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
     counted: Counter[Kind] = Counter()
     for row in rows:
         if row.get("JobUniverse") not in NO_SLOT:
-            counted[kind_of(row, most_cores)] += whole(row.get("JobCount"), 1)
+            counted[kind_of(row, most_cores)] += number_in(row)
     return counted
+
+
+def number_in(row: Any) -> int:
+    """Jobs of a row; a parallel job counts once for each slot that it wants (machine_count)."""
+    slots = row.get("MaxHosts") if row.get("JobUniverse") == PARALLEL else 1
+    return whole(row.get("JobCount"), 1) * whole(slots, 1, 1, _MOST_SLOTS)
 
 
 def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
@@ -281,4 +293,4 @@ MODES: Mapping[str, Callable[..., ScheddJobs]] = {
 def dedicated(schedd: str, requirements: str) -> str:
     """Requirements of a parallel job: its dedicated scheduler asks for slots that name it."""
     name = quoted(f"DedicatedScheduler@{schedd}")
-    return f"TARGET.DedicatedScheduler == {name} && ({requirements})"
+    return f"{IS_DEDICATED}{name} && ({requirements})"

@@ -58,6 +58,10 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
         "the job's own requirements",
         "the job's requirements: condor_qedit, or another submission",
     ),
+    "dedicated": (
+        "the node names no dedicated scheduler of the job's access point",
+        'DedicatedScheduler = "DedicatedScheduler@ACCESS_POINT" in STARTD_ATTRS of nodes',
+    ),
     "clock": (
         "a clause on time",
         "the time from which it is true; condor_qedit if that is past",

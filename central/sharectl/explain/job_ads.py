@@ -29,7 +29,7 @@ from sharectl.condor.expressions import (
     words_of_text,
 )
 from sharectl.condor.node_ads import has_target, is_draining
-from sharectl.condor.schedd_jobs import PARALLEL, dedicated
+from sharectl.condor.schedd_jobs import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
@@ -300,7 +300,7 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     obstacles += unclear
     if not job_accepts:
         obstacles += [
-            Obstacle("job-requirements", _cut(clause.text))
+            Obstacle(_code_of_own(clause), _cut(clause.text))
             for clause, resource, tree in own
             if resource not in short and not _true(tree, job, slot)
         ]
@@ -311,6 +311,10 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
         ad, code = (job, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
     return obstacles
+
+
+def _code_of_own(clause: Clause) -> str:
+    return "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements"
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstacle]:
