@@ -205,6 +205,45 @@ def test_start_counts_where_it_asks_something_lasting_of_the_job(
     assert (unplaceable(slots({"Start": start, **ADMITS}), job) == []) is is_demand
 
 
+@pytest.mark.parametrize(
+    ("slot", "clause", "count"),
+    [
+        # Placeable, later, never.
+        ({}, "time() > {now} + 600", (0, 1, 0)),
+        ({}, "CurrentTime > {now} + 600", (0, 1, 0)),
+        ({}, "time() > {now} - 600", (1, 0, 0)),
+        ({}, "time() > {now} + 600 && TARGET.HasFoo", (0, 0, 1)),
+        ({}, "(time() > {now} + 600 || TARGET.HasFoo)", (0, 1, 0)),
+        ({}, "TARGET.ClockMin == {minute} - 60", (0, 1, 0)),
+        ({}, "TARGET.ClockDay < 7", (1, 0, 0)),
+        ({}, "TARGET.ClockDay > 6", (0, 1, 0)),
+        ({"ClockDay": "9"}, "TARGET.ClockMin == {minute} - 60", (1, 0, 0)),
+        ({"IsNight": "ClockMin > {minute} + 60"}, "TARGET.IsNight", (0, 1, 0)),
+        ({"Start": "ClockMin > {minute} + 60"}, "true", (0, 1, 0)),
+        ({"Start": "time() % 7 == 8 || TARGET.RequestCpus > 4"}, "true", (1, 0, 0)),
+        # A slot renews what it has checked.
+        ({"CheckedAt": "{past}"}, "time() - TARGET.CheckedAt < 600", (1, 0, 0)),
+        ({"CheckedAt": "{past}", "Start": "time() - CheckedAt < 600"}, "true", (1, 0, 0)),
+    ],
+)
+def test_a_job_before_its_time_is_later(
+    slot: Mapping[str, str], clause: str, count: tuple[int, int, int]
+) -> None:
+    now = int(time.time())
+    at = time.gmtime(now)
+    names: dict[str, int] = {
+        "now": now,
+        "past": now - 900,
+        "minute": at.tm_hour * 60 + at.tm_min,
+        "day": (at.tm_wday + 1) % 7,
+    }
+    local = {"MyCurrentTime": "{now}", "ClockMin": "{minute}", "ClockDay": "{day}"}
+    slot = {name: text.format(**names) for name, text in {**local, **slot}.items()}
+    done = trial(slots(slot), wants(clause.format(**names)))
+    later, never = len(done.later), len(done.unplaceable)
+    assert (1 - later - never, later, never) == count
+
+
 def test_a_slot_that_is_drained_takes_what_it_has_room_for() -> None:
     drained = {"Requirements": "false", "Draining": "true", "State": '"Drained"'}
     assert unplaceable(slots(drained), {}, {"RequestCpus": "17"}, wants("TARGET.HasFoo")) == [1, 2]
