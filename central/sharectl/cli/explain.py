@@ -218,7 +218,7 @@ def _job(arguments: argparse.Namespace) -> int:
         # The longer of the two deadlines: the expressions are evaluated within it too.
         match, problem = job_ads.matched(pool.collector, ad, now, pool.schedd_deadline_seconds)
         verdict = None if match is None else job.verdict(match)
-        group = group_of(facts["accounting_group"], config.groups)
+        group = group_of(f"{facts['account'] or ''}@", config.tree.names)
         code = code or (job.NOT_EVALUATED if verdict is None else verdict["code"])
     _print(job_page(name, now, code, facts, verdict, group, problem), arguments)
     return int(code == job.NOT_EVALUATED)

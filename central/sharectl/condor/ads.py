@@ -40,8 +40,7 @@ def text(value: Any) -> Optional[str]:
 def account(value: Any) -> Optional[str]:
     """AccountingGroup of a job as its slot has it, with ``@`` after the user.
 
-    None if it is not a plain string: START goes by what is written in the job, too. An expression
-    could take hours, or be another group on each machine.
+    None if it is no string: see `sharectl.condor.accounts` for expressions.
     """
     return f"{value[:MAX_TEXT]}@" if isinstance(value, str) else None
 

@@ -84,6 +84,11 @@ class Slots:
         self._texts = {name: " ".join(several) for name, several in texts.items()}
         self._alike: dict[frozenset[str], list[Alike]] = {}
 
+    @property
+    def machines(self) -> set[str]:
+        """Host names, lower case."""
+        return {slot.machine for slot in self._slots}
+
     def refusals(self, job: WaitingJob) -> Refusals:
         """Machines of which all slots are closed to a job."""
         refused: Refusals = {}

@@ -19,7 +19,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Callable, NamedTuple, Optional
 
+from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import (
+    LITERAL,
     Row,
     clauses_of,
     long_of,
@@ -87,6 +89,8 @@ _OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
 """Attributes that the schedd adds to those of jobs."""
 _REQUESTS = ("requestcpus", "requestmemory", "requestdisk")
 _REQUEST = re.compile(r"request(\w+)", re.ASCII)
+BY_EXPRESSION = "AccountingGroup is an expression"
+"""In the place of the clause that keeps jobs out of all nodes that have targets for them."""
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 _UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP, _LATER = range(6)
@@ -114,6 +118,8 @@ class JobShape(NamedTuple):
     """One of them, SCHEDD#CLUSTER.PROC."""
     ad: Optional[str]
     """Attributes that are seen of them, as ``-long`` prints them; None if not to be tried."""
+    start_knows: bool = True
+    """False if their AccountingGroup is an expression: START evaluates none, see config.d."""
 
 
 class Shapes(NamedTuple):
@@ -182,33 +188,38 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
     """
     clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, MOST_ROWS)}
     rows = grouped(schedd, IS_PENDING, [*COUNTED_KEYS, CLUSTER, _ATTRIBUTES], MOST_ROWS)
+    written = list(map(row_of, rows))
     seen = [
-        row
-        for row in rows
+        (row, texts)
+        for row, texts in zip(charged(rows), written)
         if row.get("JobUniverse") == PARALLEL
         or (row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT)
     ]
-    named = (row[_ATTRIBUTES] for row in seen if _ATTRIBUTES in row)
+    named = (row[_ATTRIBUTES] for row, _ in seen if _ATTRIBUTES in row)
     attributes = [frozenset(str(names).lower().split(",")) for names in named]
     return Shapes(
-        tuple(_shape(row, clusters.get(row.get(CLUSTER), {}), name, most_cores) for row in seen),
+        tuple(
+            _shape(row, texts, clusters.get(row.get(CLUSTER), {}), name, most_cores)
+            for row, texts in seen
+        ),
         len(rows) < MOST_ROWS,
         frozenset.intersection(*attributes) if attributes else None,
         counted_jobs(schedd, rows, most_cores) if mode == "counted" else None,
     )
 
 
-def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
-    """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried."""
+def _shape(row: Any, texts: Row, cluster: Row, schedd: str, most_cores: int) -> JobShape:
+    """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried.
+
+    ``texts`` are those of the row as the jobs have them, not ``charged``.
+    """
     if row.get("JobUniverse") == PARALLEL:
         # No negotiator sees these jobs, but requests of their dedicated scheduler.
         wanted = dedicated(schedd, cluster.get("requirements", "true"))
-        cluster = {**row_of(row), **cluster, "requirements": wanted}
+        cluster = {**texts, **cluster, "requirements": wanted}
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
     same = all(
-        cluster.get(name, text) == text
-        for name, text in row_of(row).items()
-        if name not in _OF_ROWS
+        cluster.get(name, text) == text for name, text in texts.items() if name not in _OF_ROWS
     )
     text = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
     is_tried = same and 0 < len(text) <= MOST_CHARACTERS
@@ -217,6 +228,7 @@ def _shape(row: Any, cluster: Row, schedd: str, most_cores: int) -> JobShape:
         number_in(row),
         f"{schedd}#{example.group()}" if example else "",
         text if is_tried else None,
+        LITERAL.fullmatch(texts.get(ACCOUNT.lower(), '""')) is not None,
     )
 
 
@@ -282,16 +294,20 @@ def tried(
 def _by_kind(
     shapes: Iterable[JobShape], ads: Sequence[str], group_of: Callable[[Optional[str]], str]
 ) -> dict[GroupKind, list[int]]:
-    """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried."""
+    """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried.
+
+    Jobs that START does not know under a target open no node: their ads are not among them.
+    """
     numbers = {ad: number for number, ad in enumerate(ads)}
     kinds: dict[GroupKind, set[int]] = {}
     untried: set[GroupKind] = set()
     for shape in shapes:
         kind = (group_of(shape.kind[0]), shape.kind[1])
-        if shape.ad:
-            kinds.setdefault(kind, set()).add(numbers[shape.ad])
-        else:
+        own = kinds.setdefault(kind, set())
+        if not shape.ad:
             untried.add(kind)
+        elif shape.start_knows:
+            own.add(numbers[shape.ad])
     return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
@@ -356,8 +372,10 @@ def _closed(
     refused: dict[GroupKind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # Ads that are made to cost much are long as a rule: kinds of other groups come before them.
-    ordered = sorted(kinds.items(), key=lambda item: item[1][-1])
+    ordered = sorted(kinds.items(), key=lambda item: tuple(item[1][-1:]))
     for place, (kind, numbers) in enumerate(ordered):
+        if not numbers:
+            refused[kind] = dict.fromkeys(slots.machines, BY_EXPRESSION)
         results = [shared[number] for number in numbers]
         if not {_PLACEABLE, _UNPLACEABLE, _LATER}.issuperset(results):
             continue
@@ -376,7 +394,7 @@ def _closed(
                 return ClosedNodes(by_machine(refused), len(ordered) - place)
             if not everywhere:
                 break
-        refused[kind] = everywhere or {}
+        refused.setdefault(kind, everywhere or {})
     return ClosedNodes(by_machine(refused))
 
 

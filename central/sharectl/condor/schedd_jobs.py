@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Callable, NamedTuple, Optional
 
+from sharectl.condor.accounts import charged
 from sharectl.condor.ads import account, ad_of, evaluated, number, quoted, text, value_of, whole
 from sharectl.condor.daemons import grouped
 from sharectl.model import IN_SLOTS
@@ -124,14 +125,17 @@ class ScheddJobs(NamedTuple):
 
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
-    counted = counted_jobs(schedd, grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS), most_cores)
+    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
+    counted = counted_jobs(schedd, charged(rows), most_cores)
     if counted is not None:
         return counted
-    without = counted_kinds(grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1]), most_cores)
+    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
+    without = counted_kinds(charged(rows), most_cores)
     every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
     constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
     sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-    return with_waits(schedd, with_memory(without, counted_kinds(sample, most_cores)), most_cores)
+    seen = counted_kinds(charged(sample), most_cores)
+    return with_waits(schedd, with_memory(without, seen), most_cores)
 
 
 def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[ScheddJobs]:
@@ -192,7 +196,7 @@ def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> 
     except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
         return ()
     # Of the jobs that were cut off nobody knows which they are.
-    return () if len(ads) >= MOST_SAMPLED else waits_in(ads, most_cores, steps)
+    return () if len(ads) >= MOST_SAMPLED else waits_in(charged(ads), most_cores, steps)
 
 
 def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
@@ -227,7 +231,7 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
 
 def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job."""
-    ads = schedd.query(constraint=_ALL, projection=_JOB_PROJECTION)
+    ads = charged(schedd.query(constraint=_ALL, projection=_JOB_PROJECTION))
     pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
     running = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
     return ScheddJobs(

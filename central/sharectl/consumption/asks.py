@@ -10,12 +10,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import floor, isfinite, log
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import daemons
+from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
 from sharectl.condor.deadline import Question, ask_all
@@ -355,7 +356,7 @@ def waiting(ads: Iterable[AdOfFile]) -> list[Jobs]:
     InputError if an ad is no job's.
     """
     jobs = []
-    for ad in ads:
+    for ad in _charged(ads):
         if not {"clusterid", "requestcpus"} & {name.lower() for name in ad.attributes}:
             problem = f"{ad.place}: no ad of a job; give --jobs the output of condor_q -all -long"
             raise InputError([problem])
@@ -363,6 +364,19 @@ def waiting(ads: Iterable[AdOfFile]) -> list[Jobs]:
         if is_idle and _whole(ad.attributes, "JobUniverse") not in NO_SLOT:
             jobs.append(Jobs(ad))
     return jobs
+
+
+def _charged(ads: Iterable[AdOfFile]) -> list[AdOfFile]:
+    """Ads of jobs, their AccountingGroup as of `sharectl.condor.accounts`."""
+    every = list(ads)
+    texts = (ad.attributes.items() for ad in every)
+    jobs = charged(ad_of_long("\n".join(f"{name} = {text}" for name, text in of)) for of in texts)
+    return [
+        replace(ad, attributes={**ad.attributes, ACCOUNT: str(job.lookup(ACCOUNT))})
+        if ACCOUNT in job
+        else ad
+        for ad, job in zip(every, jobs)
+    ]
 
 
 def pending(
@@ -395,7 +409,7 @@ def job_keys(slots: Sequence[Ad]) -> list[str]:
 
 def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[Jobs], int]:
     """Pending jobs by kinds, those with the most jobs first, and how many kinds are left out."""
-    rows = daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS)
+    rows = charged(daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS))
     in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)

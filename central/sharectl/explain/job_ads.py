@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import ads, daemons
+from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import Row, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.clock import CLOCK, clocked, clocked_text, first_true, is_on_time
@@ -33,7 +34,7 @@ from sharectl.condor.schedd_jobs import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
-from sharectl.shares.groups import group_of, without_user
+from sharectl.shares.groups import group_and_user, group_of
 
 MOST_MEMORY_BYTES = 2 * 2**30
 MAX_CLAUSE, MAX_REPORTED = 1000, 300
@@ -115,7 +116,7 @@ def find(
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        facts = facts_of(ad, name)
+        facts = facts_of(charged([ads.ad_of(repr(ad))])[0], name)
         if facts["universe"] == PARALLEL:
             ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
         return facts, repr(ad)
@@ -123,7 +124,7 @@ def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
 
 
 def _in_history(job: JobId, schedd: Any, name: str) -> Optional[Located]:
-    for ad in schedd.history(_of(job), [], match=1):
+    for ad in charged(schedd.history(_of(job), [], match=1)):
         return facts_of(ad, name), None
     return None
 
@@ -150,17 +151,21 @@ _TEXTS = {
 def facts_of(ad: Any, schedd: str) -> Facts:
     """Facts of a job's ad on an access point.
 
+    ``account`` is AccountingGroup, by which HTCondor charges the job; group and user are its parts.
     ``requests`` has the expressions of RequestCpus and such, ``request_values`` the values of those
     that are numbers on their own, ``since`` is the begin of its status.
     """
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
     values = {name: _amount(evaluated(ad, name)) for name in names}
-    group, exit_code = without_user(ads.account(ad.get("AccountingGroup"))), ad.get("ExitCode")
+    account, exit_code = ads.text(ad.get("AccountingGroup")), ad.get("ExitCode")
+    group, user = group_and_user(account, ads.text(evaluated(ad, "AcctGroup")))
     return {
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
         **{key: _text(ad, name) for key, name in _TEXTS.items()},
+        "account": None if account is None else _cut(account, MAX_REPORTED),
         "accounting_group": None if group is None else _cut(group, MAX_REPORTED),
+        "accounting_user": None if user is None else _cut(user, MAX_REPORTED),
         "since": _number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
         "host": _text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
         "exit_code": exit_code if type(exit_code) is int else None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
 from sharectl.shares.errors import usage_by_group
+from sharectl.shares.groups import usage_with_subgroups
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.records import CycleRecord
@@ -33,7 +34,8 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> documents.SnapshotDocu
         every = [asdict(record) for record in records]
         return every if every or taken.complete else None
 
-    usage = {g: _usage(used) for g, used in usage_by_group(taken, (*groups, OTHER)).items()}
+    own = usage_by_group(taken, (*groups, OTHER))
+    usage = {group: _usage(used) for group, used in usage_with_subgroups(own).items()}
     nodes = rows(taken.nodes)
     for node in nodes or ():
         held = {

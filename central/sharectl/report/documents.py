@@ -384,7 +384,12 @@ class JobFacts(TypedDict):
     limits: Optional[str]
     """ConcurrencyLimits."""
     remove_reason: Optional[str]
+    account: Optional[str]
+    """AccountingGroup, by which HTCondor charges the job."""
     accounting_group: Optional[str]
+    """Group in it: AcctGroup where the two agree."""
+    accounting_user: Optional[str]
+    """User in it: AcctGroupUser where they agree."""
     since: int
     """Begin of its status."""
     host: Optional[str]

@@ -237,10 +237,11 @@ def job_page(
         remedies=list(dict.fromkeys(f"{row['code']}: {row['remedy']}" for row in changes)),
     )
     owner = f", {facts['owner']}" if facts["owner"] else ""
-    title = f"job {job} of {facts['schedd']}{owner}, "
-    return Page(
-        "job", title + (facts["accounting_group"] or "no accounting group"), rows_of(text), data
-    )
+    account = facts["accounting_group"] or "no accounting group"
+    if facts["accounting_user"] not in (None, facts["owner"]):
+        account += f" (user {facts['accounting_user']})"
+    title = f"job {job} of {facts['schedd']}{owner}, {account}"
+    return Page("job", title, rows_of(text), data)
 
 
 # ---- for all decisions

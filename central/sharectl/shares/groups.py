@@ -106,6 +106,14 @@ def with_subgroups(
     )
 
 
+def usage_with_subgroups(own: Mapping[str, GroupUsage]) -> dict[str, GroupUsage]:
+    """Usage of each group by its own jobs, summed with all groups within it."""
+    return {
+        group: _total([usage, *(own[name] for name in own if name.startswith(f"{group}."))])
+        for group, usage in own.items()
+    }
+
+
 def controls_with_subgroups(
     controls: Iterable[GroupControl], parents: Collection[str]
 ) -> tuple[GroupControl, ...]:
@@ -168,6 +176,21 @@ def without_user(accounting_group: Optional[str]) -> Optional[str]:
     """Group in an AccountingGroup, of any length, as it is written; None without one."""
     match = _PARTS.match(accounting_group or "")
     return (match.group() or None) if match else None
+
+
+def group_and_user(
+    account: Optional[str], acct_group: Optional[str]
+) -> tuple[Optional[str], Optional[str]]:
+    """Group and user of an AccountingGroup without domain (``cms.prod.ada``), as it is written.
+
+    Either may have dots. AcctGroup tells where the user begins; without it, or if the two disagree,
+    the user is the last part.
+    """
+    written, begin = account or "", f"{acct_group}."
+    if acct_group and written.lower().startswith(begin.lower()):
+        return written[: len(begin) - 1], written[len(begin) :] or None
+    group = without_user(f"{written}@")
+    return group, (written[len(group) + 1 :] or None) if group else None
 
 
 def group_of(accounting_group: Optional[str], configured: Container[str]) -> str:

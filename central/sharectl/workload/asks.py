@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Optional
 
+from sharectl.condor.accounts import charged
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions
 from sharectl.condor.deadline import ask_all
 from sharectl.errors import PoolUnavailableError
@@ -19,7 +20,7 @@ _RAN = "RemoteWallClockTime > 0"
 def counted_history(schedd: Any, _name: str) -> JobsRun:
     """Run times of the newest jobs that a schedd has on record; for a child."""
     jobs = JobsRun()
-    for ad in schedd.history(_RAN, list(ATTRIBUTES), match=POOL_MOST_JOBS):
+    for ad in charged(schedd.history(_RAN, list(ATTRIBUTES), match=POOL_MOST_JOBS)):
         count_ad(jobs, ad.get)
     return jobs
 
@@ -61,5 +62,5 @@ def _schedds(collector: Any) -> list[dict[str, str]]:
 
 def _history(schedd: Any, _name: str) -> tuple[list[LoggedJob], Counter[str]]:
     left_out: Counter[str] = Counter()
-    ads = schedd.history(_RAN, list(JOB_ATTRIBUTES), match=POOL_MOST_JOBS)
+    ads = charged(schedd.history(_RAN, list(JOB_ATTRIBUTES), match=POOL_MOST_JOBS))
     return [job for ad in ads for job in jobs_of_ad(ad.get, left_out)], left_out
