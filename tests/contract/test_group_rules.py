@@ -66,7 +66,6 @@ LINES = (
     "* dave cms;atlas",
     "* dave ,",
     "* dave c\udcffms",
-    "* dave cms\r",
     "* cms.*$ cms",
     "* * cms",
     "* zoe atlas",

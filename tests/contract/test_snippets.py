@@ -26,7 +26,7 @@ from sharectl.shares.quotas import central_manager_configuration
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
 DEFRAG = "60-sharectl-defrag.conf"
-LATER = "99-local.conf"
+MAP, LATER = "50-map.conf", "99-local.conf"
 CRON = "SHARECTL_ACTUATION = cron\n"
 BOTH_WAYS = pytest.mark.parametrize("way", ["", CRON], ids=["live", "cron"])
 FAULTS = dict(
@@ -39,7 +39,15 @@ FAULTS = dict(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Our snippets, to be broken."""
-    return shutil.copytree(SNIPPETS, tmp_path / "config.d")
+    return copied(tmp_path)
+
+
+def copied(root: Path) -> Path:
+    """Copy of our snippets, with a map of groups."""
+    folder = shutil.copytree(SNIPPETS, root / "config.d")
+    path = SNIPPETS / "examples" / "accounting-groups.map"
+    add(folder, f"SHARECTL_GROUP_MAP = {path}\n", MAP)
+    return folder
 
 
 def add(folder: Path, text: str, name: str = LATER) -> None:
@@ -130,7 +138,7 @@ def test_each_snippet_is_for_a_machine_and_has_no_fault_alone(
     name: str, node: object, access_point: object, folder: Path
 ) -> None:
     for path in folder.glob("*.conf"):
-        if path.name != name:
+        if path.name not in (name, MAP if name == ACCESS else name):
             path.unlink()
     report = check(ConfigSource(folder), {})
     assert report.findings == ()
@@ -172,10 +180,12 @@ def test_each_fault_is_found_and_worded_as_listed(
     missed, lines = [], []
     for number, (title, fault) in enumerate(FAULTS.items()):
         root = tmp_path / str(number)
-        copy = shutil.copytree(SNIPPETS, root / "config.d")
+        copy = copied(root)
+        check_id, _, name = title.partition(": ")
+        if check_id == "groups":
+            (copy / MAP).unlink()
         break_copy(copy, fault)
         seen = found(copy)
-        check_id, _, name = title.partition(": ")
         missed += [] if check_id in {finding.id for finding in seen} else [title]
         lines += [f"> {name}", *(str(finding).replace(f"{root}/", "") for finding in seen)]
     assert missed == []
@@ -221,6 +231,7 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
 def test_a_machine_with_a_configuration_is_checked_with_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (folder / MAP).unlink()
     local = machine(folder, "START = NODE_OK\nSTARTD_ATTRS = NODE_OK\nNODE_OK = True\n").main_file
     monkeypatch.setenv("CONDOR_CONFIG", str(local))
     assert main(["check", "snippets", "--with-local", str(folder), "--json"]) == 1
@@ -247,6 +258,7 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
 def test_a_map_of_groups_is_advised_and_has_to_be_there(
     named: str, level: Optional[Level], folder: Path, tmp_path: Path
 ) -> None:
+    (folder / MAP).unlink()
     (tmp_path / "groups.map").write_text("* alice cms\n")
     findings = check(machine(folder, named.format(folder=tmp_path)), {}).findings
     levels = [finding.level for finding in findings if finding.id == "groups"]

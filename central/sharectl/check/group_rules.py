@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Optional
 
@@ -17,12 +17,19 @@ from sharectl.check.snippet_subject import (
     finding,
 )
 from sharectl.condor.configuration import MAX_BYTES
+from sharectl.condor.library import DEFAULTS, CondorProcess
 from sharectl.files import files
 from sharectl.shares.groups import NESTED_GROUP_NAME
 
 GROUP_MAP = "SHARECTL_GROUP_MAP"
 MOST_SHOWN = 10
 """Faults of a map that are shown; the others are counted."""
+MOST_TRIED = 2000
+"""Rules that HTCondor's own reader is asked about, the first ones."""
+_TRIAL = "sharectl"
+"""Name of the map for that reader."""
+_Rule = tuple[str, str, str]
+"""Place, user or pattern with its slashes, the last group."""
 
 _WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
 _RULE = re.compile(
@@ -44,7 +51,7 @@ def rule_of(line: str) -> Optional[tuple[str, str, str]]:
     return user or f"/{match['pattern']}/".replace(r"\/", "/"), groups, match["rest"]
 
 
-def map_faults(path: Path) -> Iterator[Finding]:
+def map_faults(path: Path, htcondor: CondorProcess) -> Iterator[Finding]:
     """Faults that keep users out, or give them invalid groups; files it includes are not read."""
     try:
         content = files.read_regular(path, MAX_BYTES)[0]
@@ -56,11 +63,21 @@ def map_faults(path: Path) -> Iterator[Finding]:
         return
     users: dict[str, str] = {}
     faults: list[Finding] = []
+    rules: list[_Rule] = []
     includes = False
     for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
-        includes |= line.lstrip().startswith("@include")
-        if line.strip() and not line.lstrip().startswith(("#", "@include")):
-            faults += _line_faults(line, f"{path}:{number}", users)
+        here, word = f"{path}:{number}", line.lstrip("\ufeff \t")
+        if word.startswith("@include"):
+            includes = True
+            faults += [finding("include with CR", here)] if line.endswith("\r") else []
+        elif line.strip() and not word.startswith("#"):
+            # HTCondor takes blanks and CR from both ends of each group.
+            own = [*_line_faults(line.rstrip("\r"), here, users)]
+            rule = rule_of(line.rstrip("\r"))
+            faults += own
+            if rule and not own and "\\" not in rule[1]:  # \1 is a part of the user's name
+                rules.append((here, rule[0], _names(rule[1])[-1].lower()))
+    faults += _out_of_force(path, rules[:MOST_TRIED], htcondor)
     yield from faults[:MOST_SHOWN]
     if len(faults) > MOST_SHOWN:
         yield finding("more faults", str(path), number=len(faults) - MOST_SHOWN)
@@ -77,7 +94,7 @@ def _line_faults(line: str, here: str, users: dict[str, str]) -> Iterator[Findin
     user, groups, rest = rule
     if rest and not rest.startswith("#"):
         yield finding("text after groups", here, text=_shown(rest))
-    names = [name for word in groups.split(",") if (name := word.strip(" \t"))]
+    names = _names(groups)
     # A pattern may take a part of the name.
     parts = [re.sub(r"\\[0-9]", "x", name.lower()) for name in names]
     wrong = [n for n, part in zip(names, parts) if not NESTED_GROUP_NAME.fullmatch(part)]
@@ -90,6 +107,35 @@ def _line_faults(line: str, here: str, users: dict[str, str]) -> Iterator[Findin
     before = users.setdefault(user, here)
     if before != here and not is_pattern:
         yield finding("second line", here, user=_shown(user), first=before)
+
+
+def _out_of_force(path: Path, rules: Sequence[_Rule], htcondor: CondorProcess) -> Iterator[Finding]:
+    """Rules without a fault that HTCondor's own reader of maps does not use."""
+    knobs = f"STARTD_CLASSAD_USER_MAP_NAMES = {_TRIAL}\nCLASSAD_USER_MAPFILE_{_TRIAL} = {path}\n"
+    htcondor.values((), f"{DEFAULTS}{knobs}", {})
+    questions = [
+        f"regexp({_string(user[1:-1])}, {_string('')})"
+        if user.startswith("/")
+        else f"userMap({_string(_TRIAL)}, {_string(user)}, {_string(group)})"
+        for _, user, group in rules
+    ]
+    for (here, user, group), values in zip(rules, htcondor.evaluate(questions)):
+        value = values[0][0] if values else "error"
+        if user.startswith("/"):
+            if value == "error":
+                yield finding("invalid pattern", here, pattern=_shown(user))
+        elif str(value).lower() != group:
+            taken = "no group" if value == "undefined" else _shown(str(value))
+            yield finding("not in force", here, user=_shown(user), taken=taken)
+
+
+def _names(groups: str) -> list[str]:
+    return [name for word in groups.split(",") if (name := word.strip(" \t"))]
+
+
+def _string(text: str) -> str:
+    """String of ClassAds as HTCondor's configuration has them."""
+    return '"{}"'.format(text.replace('"', '\\"'))
 
 
 def _unquoted(text: str) -> str:
@@ -114,10 +160,13 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("job can be changed", place(TRANSFORM), names=missing)
     elif missing and subject.text(GROUP_MAP):
         yield finding("map named too late", place(GROUP_MAP), place_of=place(TRANSFORM))
-    elif missing and subject.on_machine:
-        yield finding("no map", place(TRANSFORM), level=Level.ADVICE)
-    if map_file and subject.on_machine and os.access(map_file, os.R_OK):
-        yield from map_faults(Path(map_file))
+    elif missing:
+        kind = "no map" if subject.on_machine else "no map in these files"
+        yield finding(kind, place(TRANSFORM), level=Level.ADVICE)
+    knob = GROUP_MAP if assignments(GROUP_MAP) else GROUP_MAP_IN_USE
+    if map_file and os.access(map_file, os.R_OK):
+        yield from map_faults(Path(map_file), subject.htcondor)
     elif map_file and subject.on_machine:
-        knob = GROUP_MAP if assignments(GROUP_MAP) else GROUP_MAP_IN_USE
         yield finding("missing map", place(knob), path=map_file)
+    elif map_file:
+        yield finding("map elsewhere", place(knob), level=Level.ADVICE, path=map_file)

@@ -1,0 +1,120 @@
+"""Maps of users to groups: those of a folder are read, as HTCondor's own reader reads them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from poolbox import Box, BoxSpec
+from sharectl.check.findings import Finding, Level
+from sharectl.check.snippets import check
+from sharectl.condor.configuration import ConfigSource
+from tests.pool.conftest import OpenBox
+from tests.pool.deployed import CHECKOUT
+from tests.pool.sharectl_command import offline
+from tests.pool.test_access_point import GUARDED, configure, submitted
+
+SNIPPET = CHECKOUT / "config.d" / "60-sharectl-access-point.conf"
+SPEC = BoxSpec.of_equal_nodes(1, access_points=(GUARDED,))
+BOTH = {"alice": "cms", "bob": "atlas"}
+MAPS: Mapping[str, tuple[bytes, dict[str, str], tuple[str, ...]]] = {
+    # Name: content, users whom HTCondor lets submit and their groups, parts of findings.
+    "lf": (b"* alice cms\n* bob atlas,cms\n", BOTH, ()),
+    "crlf": (b"# x\r\n\r\n* alice cms\r\n* bob atlas,cms\r\n", BOTH, ()),
+    "quotes-crlf": (b'* "alice" "cms"\r\n* bob "atlas, cms"\r\n', BOTH, ()),
+    "no-end": (b"* alice cms\n* bob atlas,cms", BOTH, ()),
+    "tabs": (b"*\talice\tcms\n\t* bob\tatlas\n", BOTH, ()),
+    "remark": (b"* alice cms # his\n  # no rule\n* bob atlas\n", BOTH, ()),
+    "pattern": (b"* /^al.*$/ cms\r\n* /^BOB$/i atlas\r\n", BOTH, ()),
+    "capitals": (b"* Alice cms\n* bob ATLAS\n", {"bob": "ATLAS"}, ()),
+    "mark": (b"\xef\xbb\xbf# bytes before\n* alice cms\n* bob atlas\n", BOTH, ()),
+    "mark-rule": (b"\xef\xbb\xbf* alice cms\n* bob atlas\n", {"bob": "atlas"}, (":1: '\\ufeff*",)),
+    "two-columns": (b"alice cms\nbob atlas\n", {}, (":1: 'alice cms'", ":2:", "refuses every job")),
+    "two-crlf": (b"alice cms\r\nbob atlas\r\n", {}, (":1:", ":2:", "refuses every job")),
+    "broken": (b"* /(al/ cms\n* bob atlas\n", {"bob": "atlas"}, (":1: HTCondor cannot use",)),
+    "late": (
+        b"* /^a/ lhcb\n* alice cms\n* bob atlas\n",
+        {"alice": "lhcb", "bob": "atlas"},
+        (":2: HTCondor gives 'alice' 'lhcb'",),
+    ),
+    "include-crlf": (
+        b"@include more.map\r\n* bob atlas\r\n", {"bob": "atlas"}, (":1: the line ends in CR",)
+    ),
+    "remark-glued": (
+        b"* alice cms# x\n* bob atlas\n",
+        {"alice": "cms#", "bob": "atlas"},
+        (":1: HTCondor ignores", ":1: 'cms#'"),
+    ),
+}  # fmt: skip
+
+
+def folder(tmp_path: Path, named: Optional[Path]) -> Path:
+    """Folder of an access point, with a file that names a map before the snippet."""
+    snippets = tmp_path / "config.d"
+    snippets.mkdir()
+    shutil.copy(SNIPPET, snippets)
+    if named is not None:
+        (snippets / "40-map.conf").write_text(f"SHARECTL_GROUP_MAP = {named}\n")
+    return snippets
+
+
+def findings(snippets: Path, local: Optional[Path] = None) -> list[Finding]:
+    every = check(ConfigSource(snippets, local), {}).findings
+    return [finding for finding in every if finding.id in ("groups", "syntax")]
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("on_machine", [False, True], ids=["folder", "with-local"])
+def test_a_map_that_a_file_of_the_folder_names_is_read(
+    name: str, *, on_machine: bool, tmp_path: Path
+) -> None:
+    content, _, faults = MAPS[name]
+    path = tmp_path / "more.map"
+    path.write_text("* alice cms\n")
+    path = tmp_path / "groups.map"
+    path.write_bytes(content)
+    local = tmp_path / "condor_config"
+    local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n")
+    seen = [str(row) for row in findings(folder(tmp_path, path), local if on_machine else None)]
+    assert len(seen) == len(faults), seen
+    assert [fault for fault, row in zip(faults, seen) if fault not in row] == [], seen
+    assert [row for row in seen if not row.startswith(str(path))] == []
+
+
+def test_a_map_of_another_machine_is_said_not_to_be_looked_at(tmp_path: Path) -> None:
+    (finding,) = findings(folder(tmp_path, tmp_path / "absent.map"))
+    assert (finding.level, finding.place) == (Level.ADVICE, f"{tmp_path}/config.d/40-map.conf:1")
+    assert "absent.map is not on this machine: the map was not looked at" in str(finding)
+
+
+def test_without_a_map_users_are_said_to_choose(tmp_path: Path) -> None:
+    printed = offline("check", "snippets", str(folder(tmp_path, None)))
+    (finding,) = (row for row in printed["findings"] if row["id"] == "groups")
+    assert (finding["level"], "users choose their group" in finding["fault"]) == ("advice", True)
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    with open_box(SPEC) as box:
+        yield box
+
+
+@pytest.mark.pool
+@pytest.mark.semantics
+def test_htcondor_takes_of_each_map_what_the_check_says(pool: Box) -> None:
+    groups: dict[str, dict[str, str]] = {}
+    for name, (content, _, _) in MAPS.items():
+        (pool.shared_directory / f"{name}.map").write_bytes(content)
+        path = f"$(LOCAL_DIR)/../../shared/{name}.map"
+        configure(pool, f"SHARECTL_GROUP_MAP = {path}\ninclude : {SNIPPET}\n")
+        knob = ["condor_config_val", "-schedd", "SHARECTL_GROUP_MAP"]
+        pool.wait_until(lambda: name in pool.run(knob, host=GUARDED).stdout, "read")  # noqa: B023 - at once
+        answers = {user: submitted(pool, user) for user in BOTH}
+        groups[name] = {
+            user: answer["job"]["AcctGroup"] for user, answer in answers.items() if "job" in answer
+        }
+    assert groups == {name: users for name, (_, users, _) in MAPS.items()}
