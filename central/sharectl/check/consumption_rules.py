@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Optional
 
@@ -33,6 +33,7 @@ from sharectl.check.consumption_subject import (
 from sharectl.check.daemon_rules import unread_knobs
 from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
 from sharectl.check.slot_ad import startd_publishes
+from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.condor.knob_readers import readers_of, unread
 from sharectl.condor.versions import ENDS_ON_SLOT_TYPES
@@ -50,6 +51,11 @@ _SMALL_JOBS = tuple(
     {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
     for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
 )
+
+
+_FORMER = re.compile(r"(SLOT(_TYPE_)?\d+_)?Consumption(?!_)\w+", re.IGNORECASE).fullmatch
+_LISTS = re.compile(r"(\w+_)?STARTD_(ATTRS|EXPRS)", re.IGNORECASE).fullmatch
+"""Attributes by which the prototype of 2012 had policies, and lists of attributes."""
 
 
 # ---- Knobs
@@ -132,8 +138,28 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
         is_set = bool(configuration.assignments(LEFTOVERS))
         of_access_points |= is_set and not configuration.is_whole
     is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
-    if not of_access_points and not is_meant:
+    if not is_meant and (former := [p for p in configuration.definitions if _FORMER(p.name)]):
+        yield _form_of_2012(node, former)
+    elif not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)
+
+
+def _form_of_2012(node: CheckedNode, written: Sequence[Definition]) -> Finding:
+    """Attributes of the prototype of consumption policies, which no startd acts on."""
+    configuration, policies = node.configuration, {}
+    for name in {part.name: None for part in written}:
+        prefix, asset = name[: (end := name.lower().rindex("consumption"))], name[end + 11 :]
+        policies[f"{prefix}CONSUMPTION_{asset.upper()}"] = one_line(configuration.text(name), 200)
+    knobs = [f"{knob} = {text}" for knob, text in policies.items()]
+    lists = [part.name for part in configuration.definitions if _LISTS(part.name)]
+    lists = [
+        name
+        for name in dict.fromkeys(lists)
+        if _CONSUMPTION[:-1] in configuration.text(name).upper()
+    ]
+    words: dict[str, Any] = {"names": some([*{p.name: None for p in written}], 6, ", ")}
+    words |= {"lists": some(lists, 6, ", ") or "no STARTD_ATTRS", "knobs": "; ".join(knobs)}
+    return finding("form of 2012", written[0].place, **words)
 
 
 @CHECKS.rule(_TYPES)
