@@ -25,6 +25,7 @@ from sharectl.condor.library import CondorProcess
 from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS
 from sharectl.condor.pool_look import (
     GROUP_LISTS,
+    LEFTOVERS,
     MOST_ASKED,
     ROUTED_BY,
     DaemonLook,
@@ -191,6 +192,20 @@ def why_chosen(knobs: Mapping[str, str]) -> str:
     if not any(_GROUP.search(text) for name, text in knobs.items() if name not in lists):
         return "no job transform and no submit requirement is about groups"
     return ""
+
+
+@CHECKS.rule()
+def leftovers(subject: PoolSubject) -> Iterator[Finding]:
+    """Access points that start jobs on leftovers of slots with a consumption policy.
+
+    Since 23.7.2 a startd asks only the access point.
+    """
+    with_policy = {slot.machine for slot in subject.slots if slot.has_policy}
+    knobs = {name: answer.value for name, answer in subject.of("schedd").items()}
+    uses = [n for n, k in knobs.items() if k and k.get(LEFTOVERS.lower(), "").lower() != "false"]
+    if with_policy and uses:
+        nodes = counted(len(with_policy), "node")
+        yield finding("leftovers", named(uses), level=Level.ADVICE, nodes=nodes)
 
 
 # ---- execute points

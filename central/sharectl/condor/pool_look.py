@@ -52,6 +52,9 @@ _STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
 
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
+LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
+"""Knob of an access point that may start jobs past quotas on slots with a consumption policy."""
+_POLICY = "ConsumptionCpus"
 ROUTED_BY = "routed_by"
 """Key, among the knobs of an access point, of the job router that all its jobs came through."""
 DEFRAG_KNOBS = ("DEFRAG_REQUIREMENTS", "DEFRAG_DRAINING_START_EXPR")
@@ -92,6 +95,8 @@ class SlotLook(NamedTuple):
     """Age of what mc_grace published when the ad was sent; 0 without it."""
     stale_seconds: int
     """t1_JobCtlStaleSeconds; 0 if the slot has none."""
+    has_policy: bool
+    """True with a consumption policy."""
 
     @property
     def has_snippet(self) -> bool:
@@ -127,7 +132,7 @@ def look_at_pool(
     ``clauses`` are the attributes that START has to name.
     """
     # The collector adds whatever Start asks for: the clauses make the answer no longer.
-    own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining")
+    own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining", _POLICY)
     ads = query(collector, "Slot", PARTITIONABLE, (*PROJECTION, *own))
     skewed = ahead_seconds(collector)
     times = (*LOCATION, "MyCurrentTime", "LastHeardFrom")
@@ -149,6 +154,7 @@ def look_at_pool(
             has_target=has_target(ad, now),
             grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
+            has_policy=_POLICY in ad,
         )
         for ad, (code, refuses) in zip(ads, codes)
     )
@@ -250,7 +256,7 @@ def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
 
 
 def _of_access_point(location: Location) -> dict[str, str]:
-    """Lists of `GROUP_LISTS`, the rules that they name, and `ROUTED_BY`.
+    """Lists of `GROUP_LISTS`, the rules that they name, `LEFTOVERS` and `ROUTED_BY`.
 
     READ of the queue is tried by that.
     """
@@ -266,7 +272,7 @@ def _of_access_point(location: Location) -> dict[str, str]:
         for name in words_of(lists.get(f"{kind}_NAMES".lower(), ""))[:MOST_NAMES]
     ]
     routed_by = {ROUTED_BY: shown(router)} if router else {}
-    return {**lists, **knobs(location, rules), **routed_by}
+    return {**lists, **knobs(location, [*rules, LEFTOVERS]), **routed_by}
 
 
 def words_of(listed: str) -> list[str]:

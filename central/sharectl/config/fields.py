@@ -27,7 +27,7 @@ MAX_ATTRIBUTE = 2**63
 """Numbers of ClassAds are below it."""
 POOL_CHECKS = (
     *("versions", "configuration", "reach", "clocks", "files", "timer", "cycles", "targets"),
-    *("groups", "cron", "start", "fresh", "nodes", "cores", "defrag"),
+    *("groups", "leftovers", "cron", "start", "fresh", "nodes", "cores", "defrag"),
 )
 """Checks of `sharectl check pool`, which `sharectl.check` has with their words."""
 UNMAPPED = "unmapped"
