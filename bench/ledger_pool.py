@@ -9,9 +9,9 @@ from math import pi, sin
 
 from sharectl.control.steering import SEED, steer
 from sharectl.cycle.record import target_nodes
-from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Target
-from sharectl.plan.records import CycleRecord, node_records
-from sharectl.plan.waits import Wait, nodes_of
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Standing, Target
+from sharectl.plan.records import Basis, CycleRecord, as_kept, node_records
+from sharectl.plan.waits import EDGES_SECONDS, Row, Wait, nodes_of
 
 PERIOD_SECONDS = 1020
 SIZES = ((1, 0.62), (8, 0.32), (4, 0.04), (2, 0.02))
@@ -52,6 +52,7 @@ class SyntheticPool:
             for cores in [self.dice.choice(NODE_CORES)]
         ]
         self.jobs: dict[str, list[_Job]] = {node.name: [] for node in self.nodes}
+        self.standing: tuple[Standing, ...] = ()
 
     def cycles(self, begin: int, count: int) -> Iterator[tuple[CycleRecord, Snapshot]]:
         """So many cycles, and what each saw, from Unix time ``begin`` on."""
@@ -107,6 +108,12 @@ class SyntheticPool:
         sources = tuple(Source(name, round(self.dice.uniform(0.1, 3), 3)) for name in names)
         return Snapshot(now, tuple(self.nodes), running, pending, sources)
 
+    def _table(self) -> tuple[Row, ...]:
+        return tuple(
+            (start, round(self.dice.uniform(1e5, 1e6)) * 10.0, round(self.dice.uniform(10, 999), 2))
+            for start in EDGES_SECONDS[:22]
+        )
+
     def _record(self, number: int, snapshot: Snapshot) -> CycleRecord:
         if number % LAST_CYCLE_INCOMPLETE == LAST_CYCLE_INCOMPLETE - 1:
             lost = Source("schedd ce-9.example.org", 60.0, "no answer within 60 s")
@@ -124,7 +131,12 @@ class SyntheticPool:
         }
         reasons = {node.name: "target" if node in told else "not-needed" for node in self.nodes}
         groups = steer(self.pledge_hs06, 0.0, SEED, {}, snapshot, snapshot.taken_at)
-        nodes = node_records(nodes_of(snapshot), targets, reasons, waits)
+        kept = as_kept(snapshot, self.standing)
+        nodes = node_records(nodes_of(kept), targets, reasons, waits)
+        # Every group has seen jobs of all ages.
+        table = {name: self._table() for name in self.groups}
+        basis = Basis(self.standing, pending=snapshot.pending, run_times=table)
+        self.standing = tuple(Standing(target, snapshot.taken_at) for target in targets)
         return CycleRecord(
             snapshot.taken_at,
             self.dice.uniform(2, 9),
@@ -133,6 +145,7 @@ class SyntheticPool:
             groups=groups,
             pending=snapshot.pending,
             nodes=nodes,
+            basis=basis,
             sequence=snapshot.taken_at,
             strategy="many",
             reason="targets",

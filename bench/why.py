@@ -41,7 +41,7 @@ REPLAY_CYCLES = (50, 400)
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     """Processor seconds of a decision and of explanations, and the number of changes found."""
     config, record = _decided(strategy, nodes, groups)
-    found = of_ledger(record, None, config, {})
+    found = of_ledger(record, config)
     decision_seconds, _ = _timed(found.case.decided)
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
     without = next(node for node in record.nodes if node.target is None)

@@ -43,14 +43,20 @@ def busy(number: int, waiting: int = 40) -> Snapshot:
     return replace(taken, taken_at=NOW + number * PERIOD_SECONDS, waits=waits)
 
 
-def write(folder: Path, config: PlanConfig, snapshots: Iterable[Snapshot]) -> list[CycleRecord]:
+def write(
+    folder: Path,
+    config: PlanConfig,
+    snapshots: Iterable[Snapshot],
+    configuration: str = "0123456789ab",
+) -> list[CycleRecord]:
     """Records of one cycle a snapshot, which the ledger and the state in ``folder`` then have."""
     state, records = State(), []
     ledger = Ledger(folder / PLACE)
     for taken in snapshots:
-        decision = decide(config, state, taken, taken.taken_at)
+        known = ledger.run_times(tuple(config.pledge_hs06))
+        decision = decide(config, state, taken, taken.taken_at, known)
         made = record_of(config, taken, decision, decision.plan, ("fake",))
-        record = replace(made, seconds=1.25, configuration="0123456789ab")
+        record = replace(made, seconds=1.25, configuration=configuration)
         state = decision.state
         records.append(replace(record, number=ledger.record(record, taken)))
     StateFile(folder / "state.json").save(state)

@@ -91,7 +91,7 @@ def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
             )
         options.say([f"cycle {record.number} {why_not}: this is cycle {usable.number}"])
         record = usable
-    return _decided_again(record, ledger.last_complete(0, record.taken_at), config)
+    return _decided_again(record, config)
 
 
 def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleRecord:
@@ -111,10 +111,10 @@ def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> Cycle
     )
 
 
-def _decided_again(record: CycleRecord, before: Optional[CycleRecord], config: Config) -> Explained:
+def _decided_again(record: CycleRecord, config: Config) -> Explained:
     # The source of pledges is not asked: the record has them.
     law = wiring.plan_config(config, wiring.UNASKED)
-    return decisions.of_ledger(record, before, law, wiring.known_of(config))
+    return decisions.of_ledger(record, law)
 
 
 # ---- group, node, cycle
@@ -182,7 +182,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     record = _recorded(ledger, *(arguments.cycle or (None, None)))
     before = ledger.last_complete(0, record.taken_at)
     decided = record.complete and not record.imported
-    again = _decided_again(record, before, config) if decided else None
+    again = _decided_again(record, config) if decided else None
     otherwise = decisions.explain_cycle(record, again)
     _print(cycle_page(record, before, again, otherwise), arguments)
     return 0

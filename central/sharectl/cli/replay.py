@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from sharectl.cli import options, wiring
+from sharectl.cli.cycle import digest_of
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
 from sharectl.config.model import Config
 from sharectl.config.text import flow
 from sharectl.errors import AbsentError
-from sharectl.explain.decisions import state_after
 from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
@@ -51,21 +51,23 @@ def _run(arguments: argparse.Namespace) -> int:
     law_settings = _law_settings(config, arguments.law) if arguments.law is not None else ()
     settings = [*law_settings, *arguments.settings]
     decides = tried(config, settings, own_pledges=False)
-    law = wiring.plan_config(decides, wiring.UNASKED)
+    unchanged = wiring.plan_config(config, wiring.UNASKED)
+    configuration, law = digest_of(config), unchanged
+    if digest_of(decides) != configuration:
+        law = wiring.plan_config(decides, wiring.UNASKED)
     ledger = wiring.ledger_of(config)
     first, last = ledger.span() or (0, 0)
     since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
-    before = ledger.last_complete(0, since)
     withdraws = decides.control.incomplete == "withdraw"
-    how = Replay(law, wiring.known_of(config), withdraws=withdraws)
+    how = Replay(law, unchanged, configuration, withdraws=withdraws)
     records = _pages(ledger, since, min(until, last + 1))
-    cycles = list(replayed(how, records, before, state_after(before, law.validity_seconds)))
+    cycles = list(replayed(how, records))
     if not cycles:
         raise AbsentError(options.no_cycle(ledger.span()))
     if all(cycle.would is None for cycle in cycles):
         raise AbsentError(
-            "nothing to replay: no cycle in that time was complete; name another time with --from "
-            "and --to"
+            "nothing to replay: no cycle in that time was complete, decided its plan and still has "
+            "its nodes; name another time with --from and --to"
         )
     laws = f"law {decides.control.acting.law}, strategy {law.strategy}"
     words = ", ".join((laws, *settings))

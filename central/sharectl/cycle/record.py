@@ -9,14 +9,17 @@ from typing import Any, Optional
 
 from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import DEAF, UNKNOWN_CODE
-from sharectl.plan.plan import Decision, PlanConfig
+from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import (
     OF_NODE,
+    OF_STATE,
+    Basis,
     CycleRecord,
     NodeRecord,
     TargetNodes,
     group_reasons,
 )
+from sharectl.plan.waits import RemainingTimes, RunTimes
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
 
@@ -79,6 +82,11 @@ def record_of(
         waits=tuple(waits for waits in snapshot.waits if waits.group in groups),
         cores_by_size=_cores_by_size(groups, decision),
         nodes=nodes,
+        basis=Basis(
+            **{name: getattr(decision.before, name) for name in OF_STATE},
+            pending=tuple(jobs for jobs in snapshot.pending if jobs.group in groups),
+            run_times={group: seen.as_rows() for group, seen in decision.run_times.items()},
+        ),
         idle_cores=sum(node.idle_cores for node in nodes),
         idle_target_cores=decision.idle.target,
         idle_grace_cores=decision.idle.grace,
@@ -109,13 +117,24 @@ def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[str, dict[
     return {group: dict(by_size) for group, by_size in cores.items()}
 
 
+def case_of(record: CycleRecord) -> tuple[State, Snapshot, RunTimes]:
+    """State, snapshot and run times that a complete cycle decided on; read with its nodes."""
+    basis = record.basis or Basis()
+    state = State(
+        sequence=(record.sequence or record.taken_at) - 1,
+        **{name: getattr(basis, name) for name in OF_STATE},
+    )
+    run_times = {name: RemainingTimes.from_rows(rows) for name, rows in basis.run_times.items()}
+    return state, snapshot_of(record), run_times
+
+
 def snapshot_of(record: CycleRecord) -> Snapshot:
     """Snapshot of a cycle that was read with its nodes, as near as the record allows.
 
-    Rounded values stay rounded: the jobs of one node, group and size have run for their mean time
-    and hold their mean memory. Pending jobs of no configured group are missing. Each job has the
-    power of its node. Short host names stand for full ones. Absent nodes, which are recorded with
-    their target and no cores, are left out. Nodes that were unwilling are so again.
+    Jobs are those of `sharectl.plan.records.as_kept`. Pending jobs of no configured group are
+    missing. Each job has the power of its node. Short host names stand for full ones. Absent nodes,
+    which are recorded with their target and no cores, are left out. Nodes that were unwilling are
+    so again.
     """
     present = [node for node in record.nodes if node.cores > 0]
     nodes = [
@@ -134,4 +153,5 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
         for node in present
         for group, cores, jobs, seconds, memory_mib in node.held
     ]
-    return Snapshot(record.taken_at, tuple(nodes), tuple(running), record.pending, record.sources)
+    pending = record.basis.pending if record.basis is not None else record.pending
+    return Snapshot(record.taken_at, tuple(nodes), tuple(running), pending, record.sources)

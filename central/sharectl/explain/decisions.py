@@ -9,17 +9,16 @@ from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.control.setpoints import SETPOINTS, shared_ratio
-from sharectl.cycle.record import record_of, snapshot_of
+from sharectl.cycle.record import case_of, record_of
 from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Trials
-from sharectl.model import GroupControl, Standing, Target
+from sharectl.model import GroupControl, Target
 from sharectl.plan.diff import PlanDiff, plan_diff, power_moved_hs06
-from sharectl.plan.plan import Decision, PlanConfig, State
+from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import CycleRecord, NodeRecord
-from sharectl.plan.waits import RunTimes
 from sharectl.shares.groups import GroupTree, first_level
 
-_OVERRULED = frozenset({"disabled", "foreign", "withdrawn"})
+OVERRULING = frozenset({"disabled", "foreign", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
 
 OVERRULED, ANOTHER = "overruled", "another"
@@ -74,16 +73,11 @@ class Exchange(NamedTuple):
 # ---- decisions made again
 
 
-def of_ledger(
-    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, run_times: RunTimes
-) -> Explained:
-    """A complete cycle, decided again with the configuration of now and its own pledges.
-
-    ``before`` is the complete cycle before.
-    """
-    state = state_after(before, config.validity_seconds)
+def of_ledger(record: CycleRecord, config: PlanConfig) -> Explained:
+    """A complete cycle, decided again with the configuration of now and its own pledges."""
+    state, snapshot, run_times = case_of(record)
     config = with_pledges_of(record, config)
-    case = Case(config, state, snapshot_of(record), record.taken_at, run_times)
+    case = Case(config, state, snapshot, record.taken_at, run_times)
     return Explained("the ledger", record, case, case.decided())
 
 
@@ -97,21 +91,6 @@ def of_now(case: Case, source: str) -> Explained:
 def targets_of(record: CycleRecord) -> tuple[Target, ...]:
     """Targets that stood after a cycle, by node."""
     return tuple(node.target for node in record.nodes if node.target is not None)
-
-
-def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
-    """State that a complete cycle left; targets count as begun in that cycle."""
-    if record is None:
-        return State()
-    return State(
-        sequence=record.sequence or 0,
-        nodes=len(record.nodes),
-        standing=tuple(Standing(target, record.taken_at) for target in targets_of(record)),
-        standing_until=record.taken_at + validity_seconds,
-        observed=record.observed,
-        controllers={control.group: control.state for control in record.groups},
-        blocks=record.blocks,
-    )
 
 
 def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
@@ -190,7 +169,7 @@ def _otherwise(
     """Outcome of deciding now, and its changes; ``same`` if that is the recorded outcome."""
     decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
     trials = Trials(explained.case, explained.decision, decisions)
-    overruled = explained.record.reason in _OVERRULED
+    overruled = explained.record.reason in OVERRULING
     note = OVERRULED if overruled else "" if same else ANOTHER
     return Otherwise(flips(trials), outcome(explained.decision), note, trials.remaining >= 0)
 

@@ -1,24 +1,35 @@
 """Cycles of the past, decided again by another law.
 
 A replay is an open loop: the pool is what it was in each cycle and does not react. Controllers'
-states and standing targets are carried on from the decisions made here.
+states and standing targets are carried on from the decisions made here, unless the configuration is
+the one of then: that cycle decides on the state that it had.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from statistics import fmean
 from typing import NamedTuple, Optional
 
-from sharectl.cycle.record import snapshot_of
-from sharectl.explain.decisions import with_pledges_of
+from sharectl.cycle.record import case_of
+from sharectl.explain.decisions import OVERRULING, with_pledges_of
 from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
-from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord, NodeRecord
-from sharectl.plan.waits import RunTimes
+
+NOTES: Mapping[str, str] = {
+    "incomplete": "the pool did not answer completely",
+    "overruled": "sharectl was disabled, or another installation published",
+    "no-nodes": "its nodes are not in the ledger any more (ledger.keep_nodes_days)",
+    "configuration": "another configuration than that of now decided then",
+    "not-reproduced": "without a change it does not come to its own targets either: the ledger "
+    "lacks something of it",
+}
+"""Cause why a cycle is not compared, the first three, or not by the change alone -> sentence."""
 
 
 class DecisionFigures(NamedTuple):
@@ -47,11 +58,13 @@ class ReplayedCycle(NamedTuple):
     """Unix seconds."""
     was: DecisionFigures
     would: Optional[DecisionFigures]
-    """None of an incomplete cycle: nothing can be decided."""
+    """None of a cycle that is not compared."""
     same_nodes: int = 0
     """Nodes whose target is the same in both."""
     either_nodes: int = 0
     """Nodes that have a target in one of them."""
+    note: Optional[str] = None
+    """One of `NOTES`."""
 
     @property
     def agreement_ratio(self) -> float:
@@ -64,13 +77,15 @@ class Summary(NamedTuple):
 
     cycles: int
     compared: int
-    """Complete cycles."""
+    """Complete cycles whose plan was their own."""
     identical: int
-    """Complete cycles that come to the same targets."""
+    """Compared cycles that come to the same targets."""
     agreement_ratio: float
     was: DecisionFigures
     """Sums; idle core-seconds are None if one has no estimate."""
     would: DecisionFigures
+    notes: Mapping[str, int]
+    """One of `NOTES` -> cycles."""
 
 
 @dataclass(frozen=True)
@@ -78,38 +93,43 @@ class Replay:
     """Way in which a replay decides."""
 
     config: PlanConfig
-    run_times: RunTimes
-    """Run times as they are known today."""
+    unchanged: PlanConfig
+    """Configuration of now; ``config`` may differ from it."""
+    configuration: str
+    """Digest of ``unchanged``, as records have it."""
     withdraws: bool = False
     """True if an incomplete cycle withdraws all targets (control.incomplete)."""
 
 
-def replayed(
-    how: Replay, records: Iterable[CycleRecord], before: Optional[CycleRecord], state: State
-) -> Iterator[ReplayedCycle]:
-    """Each cycle of ``records``, the oldest first, with its nodes; imported ones are left out.
-
-    Parameters
-    ----------
-    before
-        The last complete cycle before them, from which the first one's changes are counted.
-    state
-        State that it left.
-    """
-    stood = _by_node(before.nodes) if before is not None else {}
+def replayed(how: Replay, records: Iterable[CycleRecord]) -> Iterator[ReplayedCycle]:
+    """Each cycle of ``records``, the oldest first, with its nodes; imported ones are left out."""
+    carried: Optional[State] = None
     for record in records:
         number, now = record.number, record.taken_at
         if record.imported:
             continue
-        if not (record.complete and record.groups):
-            state = replace(state, standing=()) if how.withdraws else state
-            yield ReplayedCycle(number, now, DecisionFigures(record.reason), None)
+        note = _not_compared(record)
+        if note is not None:
+            withdrawn = how.withdraws if note == "incomplete" else record.reason == "disabled"
+            carried = replace(carried, standing=()) if carried and withdrawn else carried
+            yield ReplayedCycle(number, now, DecisionFigures(record.reason), None, note=note)
             continue
-        config = with_pledges_of(record, how.config)
-        held = {stand.target.node: stand.target for stand in state.standing_at(now)}
-        decision = decide(config, state, snapshot_of(record), now, how.run_times)
-        state = decision.state
-        was, would = _by_node(record.nodes), _by_node(decision.nodes)
+        state, snapshot, run_times = case_of(record)
+        stood = {stand.target.node: stand.target for stand in state.standing_at(now)}
+        was = _by_node(record.nodes)
+
+        def decided(config: PlanConfig, before: State) -> Decision:
+            return decide(with_pledges_of(record, config), before, snapshot, now, run_times)  # noqa: B023
+
+        if record.configuration != how.configuration:
+            note = "configuration"
+        elif {target.node: target for target in decided(how.unchanged, state).plan.targets} != was:
+            note = "not-reproduced"
+        if carried is None or (how.config is how.unchanged and note != "configuration"):
+            carried = state
+        held = {stand.target.node: stand.target for stand in carried.standing_at(now)}
+        decision = decided(how.config, carried)
+        carried, would = decision.state, _by_node(decision.nodes)
         either = {*was, *would}
         yield ReplayedCycle(
             number,
@@ -118,12 +138,22 @@ def replayed(
             _figures(decision.plan.reason, how.config.strategy, decision.nodes, held),
             same_nodes=sum(was.get(node) == would.get(node) for node in either),
             either_nodes=len(either),
+            note=note,
         )
-        stood = was
+
+
+def _not_compared(record: CycleRecord) -> Optional[str]:
+    """One of `NOTES`; None for a cycle whose plan was its own."""
+    causes = {
+        "incomplete": not (record.complete and record.groups),
+        "overruled": record.reason in OVERRULING,
+        "no-nodes": record.basis is None,
+    }
+    return next((note for note, applies in causes.items() if applies), None)
 
 
 def summed(cycles: Sequence[ReplayedCycle]) -> Summary:
-    """Summary of cycles, at least one of them complete."""
+    """Summary of cycles, at least one of them compared."""
     compared = [cycle for cycle in cycles if cycle.would is not None]
     return Summary(
         cycles=len(cycles),
@@ -132,6 +162,7 @@ def summed(cycles: Sequence[ReplayedCycle]) -> Summary:
         agreement_ratio=fmean(cycle.agreement_ratio for cycle in compared),
         was=_sums(cycle.was for cycle in compared),
         would=_sums(cycle.would for cycle in compared if cycle.would is not None),
+        notes=Counter(cycle.note for cycle in cycles if cycle.note),
     )
 
 

@@ -10,17 +10,24 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Optional
 
 from sharectl.files.documents import record_of
 from sharectl.ledger.database import packed, packed_rows, unpacked
 from sharectl.ledger.retention import HALF_LIFE_DAYS, WINDOW_DAYS
 from sharectl.model import Node, RunningJobs, Snapshot
-from sharectl.plan.records import CycleRecord, NodeRecord, rounded
+from sharectl.plan.records import Basis, CycleRecord, HeldJobs, NodeRecord, rounded
 from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 from sharectl.times import DAY_SECONDS
 
 _MOST_SECONDS = 1e12
+_Numbers = list[int]
+_Jobs = tuple[list[str], _Numbers, _Numbers, _Numbers, _Numbers, _Numbers, _Numbers]
+"""Names of groups, rows of each node, then a column for each field of `HeldJobs`.
+
+Columns pack to two thirds of the rows; groups stand by their places among the names.
+"""
 
 
 def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
@@ -32,17 +39,17 @@ def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
         "groups": len(record.groups),
         "idle_cores": record.idle_cores if knows_nodes else None,
         "targets": record.steered_nodes if knows_nodes else None,
-        "record": packed(replace(record, nodes=())),
+        "record": packed(replace(record, nodes=(), basis=None)),
     }
     query = (
         "INSERT INTO cycles VALUES (NULL, :taken_at, :seconds, :complete, :imported, 0, :groups, "
         ":idle_cores, :idle_target_cores, :idle_grace_cores, :targets, :record)"
     )
     number = connection.execute(query, values).lastrowid or 0
-    if record.nodes:
-        detail = packed_rows(map(_kept, record.nodes))
-        query = "INSERT INTO nodes VALUES (?, ?, ?)"
-        connection.execute(query, (number, record.taken_at, detail))
+    if record.nodes or record.basis is not None:
+        parts = packed_rows(map(_kept, record.nodes)), _held(record.nodes), packed(record.basis)
+        query = "INSERT INTO nodes VALUES (?, ?, ?, ?, ?)"
+        connection.execute(query, (number, record.taken_at, *parts))
     return number
 
 
@@ -52,21 +59,42 @@ def read(
     """Cycles that a condition on `cycles` selects. Raises ValueError, LookupError or TypeError."""
     query = f"SELECT number, record FROM cycles {where}"
     for number, document in connection.execute(query, tuple(values)):
-        record = record_of(CycleRecord, unpacked(document))
-        yield replace(record, number=number, nodes=nodes(connection, number) if with_nodes else ())
+        record = replace(record_of(CycleRecord, unpacked(document)), number=number)
+        yield _with_nodes(connection, record) if with_nodes else record
 
 
-def nodes(connection: sqlite3.Connection, number: int) -> tuple[NodeRecord, ...]:
-    """Nodes of a cycle; none once they are removed. Raises as `read`."""
-    row = connection.execute("SELECT detail FROM nodes WHERE cycle = ?", (number,)).fetchone()
-    return record_of(tuple[NodeRecord, ...], unpacked(row[0]) if row else b"[]")
+def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRecord:
+    """Record with its nodes and what it decided on; without both once they are removed."""
+    query = "SELECT detail, jobs, basis FROM nodes WHERE cycle = ?"
+    row = connection.execute(query, (record.number,)).fetchone()
+    if row is None:
+        return record
+    detail, jobs, basis = map(unpacked, row)
+    nodes = record_of(tuple[NodeRecord, ...], detail)
+    groups, numbers, places, *columns = record_of(_Jobs, jobs)
+    rows = map(HeldJobs, [groups[place] for place in places], *columns)
+    held = [tuple(islice(rows, number)) for number in numbers]
+    return replace(
+        record,
+        nodes=tuple(replace(node, held=jobs_there) for node, jobs_there in zip(nodes, held)),
+        basis=record_of(Optional[Basis], basis),
+    )
+
+
+def _held(nodes: Sequence[NodeRecord]) -> bytes:
+    """Document of all jobs, `_Jobs`."""
+    rows = [jobs for node in nodes for jobs in node.held]
+    groups = list(dict.fromkeys(jobs.group for jobs in rows))
+    place = {name: number for number, name in enumerate(groups)}
+    columns = zip(*((place[jobs.group], *jobs[1:]) for jobs in rows)) if rows else [()] * 5
+    return packed([groups, [len(node.held) for node in nodes], *columns])
 
 
 def _kept(node: NodeRecord) -> NodeRecord:
-    """``node`` with times of two digits, which pack better."""
+    """``node`` without its jobs, and with times of two digits, which pack better."""
     times = (node.wait_seconds, node.idle_core_seconds)
     wait, idle = (float(rounded(min(time, _MOST_SECONDS))) for time in times)
-    return replace(node, wait_seconds=wait, idle_core_seconds=idle)
+    return replace(node, held=(), wait_seconds=wait, idle_core_seconds=idle)
 
 
 # ---- run times
@@ -85,7 +113,16 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
         if name in wanted:
             weight = 0.5 ** ((newest - day) / HALF_LIFE_DAYS)
             tables[name].append((start, at_risk * weight, ends * weight))
-    return {name: RemainingTimes.from_rows(rows) for name, rows in tables.items()}
+    seen = {name: RemainingTimes.from_rows(rows).as_rows() for name, rows in tables.items()}
+    # To the digits that a record keeps: a replay decides on the same ones.
+    return {
+        name: RemainingTimes.from_rows((start, *map(_digits, times)) for start, *times in rows)
+        for name, rows in seen.items()
+    }
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.5g}")
 
 
 def learn(connection: sqlite3.Connection, current: Snapshot) -> None:

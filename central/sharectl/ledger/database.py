@@ -30,7 +30,10 @@ CREATE TABLE cycles (
     idle_grace_cores INTEGER, targets INTEGER, record BLOB NOT NULL
 );
 CREATE INDEX cycles_by_time ON cycles (taken_at);
-CREATE TABLE nodes (cycle INTEGER PRIMARY KEY, taken_at INTEGER NOT NULL, detail BLOB NOT NULL);
+CREATE TABLE nodes (
+    cycle INTEGER PRIMARY KEY, taken_at INTEGER NOT NULL, detail BLOB NOT NULL,
+    jobs BLOB NOT NULL, basis BLOB NOT NULL
+);
 CREATE INDEX nodes_by_time ON nodes (taken_at);
 CREATE TRIGGER nodes_go AFTER DELETE ON cycles
 BEGIN DELETE FROM nodes WHERE cycle = OLD.number; END;

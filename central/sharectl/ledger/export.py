@@ -20,7 +20,7 @@ from typing import Any, Callable, Optional, Union
 from sharectl.errors import MissingExtraError, StateError
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
-from sharectl.plan.records import CycleRecord
+from sharectl.plan.records import CycleRecord, by_size
 
 Value = Union[int, float, bool, str, None]
 
@@ -140,7 +140,7 @@ def _nodes(record: CycleRecord) -> Iterator[dict[str, Any]]:
 
 def _jobs(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
-        for group, cores, jobs, seconds, memory_mib in node.held:
+        for group, cores, jobs, seconds, memory_mib in by_size(node.held):
             yield {
                 "node": node.node,
                 "group": group,

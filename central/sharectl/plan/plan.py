@@ -25,7 +25,7 @@ from sharectl.plan.limits import (
     standing_after,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
-from sharectl.plan.records import NodeRecord, node_records
+from sharectl.plan.records import NodeRecord, as_kept, node_records
 from sharectl.plan.settings import Assigning, GiveUp
 from sharectl.plan.strategies import Situation, Wanted, many_pairs, one_pair
 from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
@@ -176,6 +176,9 @@ class Decision:
     """Outcome of each group's controller, in the order of the pledges."""
     idle: IdleCores
     """Idle cores that targets and grace kept from jobs when the pool was looked at."""
+    before: State = field(repr=False)
+    run_times: RunTimes = field(repr=False)
+    """Run times as known when it was made."""
     _node_records: Callable[[], tuple[NodeRecord, ...]] = field(repr=False, compare=False)
 
     @cached_property
@@ -195,6 +198,7 @@ def decide(
     run_times: RunTimes = NOTHING_KNOWN,
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
+    before, snapshot = state, as_kept(snapshot, state.standing)
     # No node has a target that was only planned: none disobeys it, or keeps cores free for it.
     acting = state.standing_at(now)
     if config.observes:
@@ -255,7 +259,8 @@ def decide(
         }
         return node_records(nodes, plan.targets, reasons, wanted.waits)
 
-    return Decision(plan, after, groups, idle_cores(nodes.values(), acting), records)
+    idle_now = idle_cores(nodes.values(), acting)
+    return Decision(plan, after, groups, idle_now, before, run_times, records)
 
 
 def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import floor, log10
 from typing import NamedTuple, Optional
@@ -19,17 +20,19 @@ from sharectl.model import (
     PendingJobs,
     Plan,
     RunningJobs,
+    Snapshot,
     Source,
+    Standing,
     Target,
 )
 from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
 from sharectl.plan.nodes import DEAF
-from sharectl.plan.waits import NO_WAIT, NodeCores, Wait
+from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, NodeCores, Row, Wait, age_bin
 from sharectl.shares.groups import is_within
 
 
 class HeldJobs(NamedTuple):
-    """Jobs of one group and size on one node."""
+    """Jobs of one group, size and bin of age on one node, as of `as_kept`."""
 
     group: str
     cores: int
@@ -37,7 +40,23 @@ class HeldJobs(NamedTuple):
     seconds: int
     """Mean time that they have run, rounded to two digits."""
     memory_mib: int = 0
-    """Memory that each holds; where they differ the mean, to two digits; 0 if unknown."""
+    """Mean of the memory that each holds; 0 if unknown."""
+
+
+def by_size(held: Iterable[HeldJobs]) -> list[HeldJobs]:
+    """Jobs of one node, one row for each group and size."""
+    alike: dict[Kind, list[HeldJobs]] = {}
+    for jobs in held:
+        alike.setdefault((jobs.group, jobs.cores), []).append(jobs)
+    rows = []
+    for kind, same in sorted(alike.items()):
+        number = sum(jobs.jobs for jobs in same)
+        telling = sum(jobs.jobs for jobs in same if jobs.memory_mib)
+        seconds = sum(jobs.jobs * jobs.seconds for jobs in same)
+        mib = sum(jobs.jobs * jobs.memory_mib for jobs in same)
+        means = rounded(seconds // max(1, number)), mib // max(1, telling)
+        rows.append(HeldJobs(*kind, number, *means))
+    return rows
 
 
 class TargetNodes(NamedTuple):
@@ -82,11 +101,44 @@ class NodeRecord:
     """Whether its START takes no single-core job (t1_MulticoreOnly)."""
     closed: tuple[ClosedTo, ...] = ()
     """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
+    obeyed_sequence: Optional[int] = None
+    """This and the next: as of `sharectl.model.Node`."""
+    grace_cores: int = 0
 
     @property
     def idle_cores(self) -> int:
         """Cores that no job holds."""
         return max(0, self.cores - sum(held.jobs * held.cores for held in self.held))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Everything beside nodes and configuration that a decision was made from."""
+
+    standing: tuple[Standing, ...] = ()
+    """This and the next: as of `sharectl.plan.plan.State`, before the cycle."""
+    standing_until: int = 0
+    observed: bool = False
+    uncertain_nodes: int = 0
+    controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    unheeding: Mapping[str, int] = field(default_factory=dict)
+    blocks: BlockMemory = NO_BLOCKS
+    pending: tuple[PendingJobs, ...] = ()
+    """Pending jobs of configured groups."""
+    run_times: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    """Group -> its life table, as known then."""
+
+
+OF_STATE = (
+    "standing",
+    "standing_until",
+    "observed",
+    "uncertain_nodes",
+    "controllers",
+    "unheeding",
+    "blocks",
+)
+"""Fields of `sharectl.plan.plan.State` that a `Basis` has."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +159,8 @@ class CycleRecord:
     cores_by_size: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Group -> cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()
+    basis: Optional[Basis] = None
+    """None where nodes are not known; kept for as long as these."""
     sequence: Optional[int] = None
     """Of the plan that was published; None if none was."""
     strategy: str = "pair"
@@ -154,8 +208,34 @@ OF_NODE = (
     "draining",
     "multicore_only",
     "closed",
+    "obeyed_sequence",
+    "grace_cores",
 )
 """Fields of `sharectl.model.Node` that records keep."""
+
+
+def as_kept(snapshot: Snapshot, standing: Iterable[Standing]) -> Snapshot:
+    """Snapshot whose rows of jobs are those that records keep: cycle and replay decide on these.
+
+    Jobs alike in node, group, cores, power and bin of age are one row. Jobs of a group that a
+    target helps there keep their starts, which tell if a block was taken.
+    """
+    helped = {(stood.target.node, stood.target.helped) for stood in standing}
+    alike: dict[tuple[str, str, int, float, int, bool, int], list[int]] = {}
+    for node, group, cores, power, seconds, jobs, memory_mib in snapshot.running:
+        start = seconds if (node, group) in helped else -1
+        # `age_bin`, a hundred thousand times.
+        age = bisect_right(EDGES_SECONDS, seconds, 1) - 1
+        sums = alike.setdefault((node, group, cores, power, age, memory_mib > 0, start), [0, 0, 0])
+        sums[0] += jobs
+        sums[1] += jobs * seconds
+        sums[2] += jobs * memory_mib
+    rows = []
+    for (node, group, cores, power, age, _, start), (jobs, seconds, mib) in alike.items():
+        each = rounded(seconds // max(1, jobs)) if start < 0 else start
+        each = each if age_bin(each) == age else EDGES_SECONDS[age]
+        rows.append(RunningJobs(node, group, cores, power, each, jobs, -(-mib // max(1, jobs))))
+    return replace(snapshot, running=tuple(rows))
 
 
 def node_records(
@@ -173,7 +253,12 @@ def node_records(
         wait = waits.get(target, NO_WAIT) if target else NO_WAIT
         record = NodeRecord(
             node=name,
-            held=_held(here.running),
+            held=tuple(
+                sorted(
+                    HeldJobs(jobs.group, jobs.cores, jobs.jobs, jobs.seconds, jobs.memory_mib)
+                    for jobs in here.running
+                )
+            ),
             target=target,
             reason=reasons.get(name),
             wait_seconds=wait.seconds,
@@ -188,27 +273,6 @@ def node_records(
 def rounded(number: int) -> int:
     """``number`` to two digits: the same is kept of what is nearly the same."""
     return int(round(number, 1 - floor(log10(number)))) if number >= 1 else 0
-
-
-def _held(running: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
-    """Jobs of one node by group and size."""
-    kinds: dict[Kind, list[RunningJobs]] = {}
-    for jobs in running:
-        kinds.setdefault((jobs.group, jobs.cores), []).append(jobs)
-    held = []
-    for kind, alike in sorted(kinds.items()):
-        number = seconds = telling = memory_mib = 0
-        for jobs in alike:
-            number += jobs.jobs
-            seconds += jobs.jobs * jobs.seconds
-            telling += jobs.jobs * (jobs.memory_mib > 0)
-            memory_mib += jobs.jobs * jobs.memory_mib
-        mean_mib = memory_mib // max(1, telling)
-        # Exact where all hold the same: a job for which there is just enough room must fit.
-        if any(jobs.memory_mib not in (0, mean_mib) for jobs in alike):
-            mean_mib = rounded(mean_mib)
-        held.append(HeldJobs(*kind, number, rounded(seconds // max(1, number)), mean_mib))
-    return tuple(held)
 
 
 GROUP_REASONS: Mapping[str, str] = {

@@ -489,10 +489,9 @@ class ReplayedRow(TypedDict):
     """Nodes with the same target in both, of those with one in either; null if not complete."""
     was: Annotated[Data, fields(DecisionFigures)]
     would: Optional[Annotated[Data, fields(DecisionFigures)]]
-
-
-class _MayDiffer(TypedDict):
     note: Optional[str]
+    """Why it is not compared (incomplete, overruled, no-nodes), or unlike the change alone
+    (configuration, not-reproduced)."""
 
 
 ReplayDocument = TypedDict(
@@ -503,6 +502,6 @@ ReplayDocument = TypedDict(
         "decides": str,
         "note": str,
         "cycles": list[ReplayedRow],
-        "summary": Annotated[Data, fields(Summary, _MayDiffer, name="ReplaySummary")],
+        "summary": Annotated[Data, fields(Summary, name="ReplaySummary")],
     },
 )

@@ -24,7 +24,7 @@ from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
-from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.records import CycleRecord, NodeRecord, by_size
 from sharectl.report import as_json
 from sharectl.report.plans import changes_data
 from sharectl.report.svg import render
@@ -106,7 +106,7 @@ def node_page(
     lost_hs06, gained_hs06 = power_moved_hs06(target, node) if target else (0.0, 0.0)
     data = {
         **{key: value for key, value in asdict(node).items() if key not in _ESTIMATES},
-        "held": [held._asdict() for held in node.held],
+        "held": [held._asdict() for held in by_size(node.held)],
         "idle_cores": node.idle_cores,
         "reason": _coded("node", node.reason),
         "plan_reason": _coded("plan", record.reason),
@@ -122,7 +122,7 @@ def node_page(
         otherwise,
         data,
         would_be=target_on(explained.decision, node.node) if otherwise.note == OVERRULED else None,
-        held=sorted(node.held, key=lambda held: (-held.jobs * held.cores, held)),
+        held=sorted(by_size(node.held), key=lambda held: (-held.jobs * held.cores, held)),
     )
 
 

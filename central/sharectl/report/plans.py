@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Optional, TextIO
 
-from sharectl.explain.replay import ReplayedCycle, summed
+from sharectl.explain.replay import NOTES, ReplayedCycle, summed
 from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
@@ -24,11 +24,6 @@ LISTED = 8
 OPEN_LOOP = (
     "open loop: the pool is what it was in each cycle and does not react to what is decided "
     "here; what such a law would have made of the pool is not told"
-)
-MAY_DIFFER = (
-    "where nothing was changed decisions can differ too: run times are those known today and "
-    "jobs' ages are rounded, so that of nodes about alike another one is chosen, whose target "
-    "then stands in the cycles after (docs/why.md)"
 )
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
@@ -101,6 +96,7 @@ def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> 
                 "agreement_ratio": cycle.agreement_ratio if cycle.would else None,
                 "was": cycle.was._asdict(),
                 "would": cycle.would._asdict() if cycle.would else None,
+                "note": cycle.note,
             }
             for cycle in cycles
         ],
@@ -108,7 +104,7 @@ def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> 
             **summary._asdict(),
             "was": summary.was._asdict(),
             "would": summary.would._asdict(),
-            "note": MAY_DIFFER if summary.identical < summary.compared else None,
+            "notes": dict(summary.notes),
         },
     }
 
@@ -131,7 +127,7 @@ def print_replay(cycles: Sequence[ReplayedCycle], decides: str, to: TextIO) -> N
         active = f"{side.with_targets / number:.0%}"
         means.append((name, active, *(f"{n / number:.1f}" for n in counts), moved, idle_each))
     print_table(
-        f"means of {counted(number, 'complete cycle')} of {summary.cycles}",
+        f"means of {counted(number, 'compared cycle')} of {summary.cycles}",
         ("", "active", "targets", "pairs", "changed", "HS06 to move", "idle core-s"),
         means,
         to,
@@ -142,8 +138,8 @@ def print_replay(cycles: Sequence[ReplayedCycle], decides: str, to: TextIO) -> N
         f"in {counted(summary.identical, 'cycle')}",
         to,
     )
-    if summary.identical < number:
-        print_paragraph(MAY_DIFFER, to)
+    for note, cycles_noted in summary.notes.items():
+        print_paragraph(f"{counted(cycles_noted, 'cycle')}: {NOTES[note]}", to)
     print_paragraph(OPEN_LOOP, to)
 
 

@@ -18,6 +18,7 @@ from sharectl.explain.replay import Replay, ReplayedCycle, replayed, summed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, Snapshot, Standing, Target
 from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.settings import GiveUp
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import PERIOD_SECONDS, SOURCES, law, write
 
@@ -29,6 +30,7 @@ LAWS = st.builds(
     lambda name, strategy, most, dwell: replace(
         law(strategy, max_changed_nodes=most, dwell_seconds=dwell),
         steering=SteeringConfig(Control(law=name)),
+        give_up=GiveUp(seconds=PERIOD_SECONDS),
     ),
     st.sampled_from(("latest", "ewma", "pid")),
     st.sampled_from(("pair", "many")),
@@ -41,16 +43,25 @@ def looks(drawn: list[Look]) -> list[Snapshot]:
     taken = []
     for number, (nodes, cms, atlas) in enumerate(drawn):
         held = [
-            running(f"cn-{n}", group, 1, jobs)
+            running(f"cn-{n}", group, 1, 1)._replace(seconds=age, memory_mib=age % 999)
             for n, of_node in enumerate(nodes)
             for group, jobs in of_node.items()
+            # Of any age, and some have started since the last look.
+            for age in [
+                abs(hash((n, job, number))) % 40_000 % (900 * job + 60) for job in range(jobs)
+            ]
         ]
         seen = snapshot(
             held, {("cms", 8): cms, ("cms", 1): atlas, ("atlas", 8): atlas}, sources=SOURCES
         )
         # Nodes for multicore jobs alone in one cycle are for all jobs in the next.
         of_node = tuple(
-            replace(node, multicore_only=(index + number) % 2 == 0)
+            replace(
+                node,
+                multicore_only=(index + number) % 2 == 0,
+                # Nodes obey, or act on an older target.
+                obeyed_sequence=NOW + (number - 1 - index % 2) * PERIOD_SECONDS,
+            )
             for index, node in enumerate(seen.nodes)
         )
         taken.append(replace(seen, nodes=of_node, taken_at=NOW + number * PERIOD_SECONDS))
@@ -62,7 +73,7 @@ def replay(by: PlanConfig, config: PlanConfig, drawn: list[Look]) -> list[Replay
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), by, looks(drawn))
         records = Ledger(Path(name) / PLACE).cycles(NOW, NOW + 10**6, with_nodes=True)
-        return list(replayed(Replay(config, {}), records, None, State()))
+        return list(replayed(Replay(config, by, "0123456789ab"), records))
 
 
 @settings(max_examples=12)

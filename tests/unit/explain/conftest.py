@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from sharectl.cli.cycle import digest_of
 from sharectl.cli.main import main
+from sharectl.config.load import load
 from sharectl.plan.records import CycleRecord
 from tests.ledgers import busy, law, write
 
@@ -61,8 +63,9 @@ def configured(folder: Path, *, max_nodes: int = 4) -> Path:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> list[CycleRecord]:
-    return write(tmp_path, law(max_nodes=4), [busy(number) for number in range(CYCLES)])
+def kept(tmp_path: Path, config: Path) -> list[CycleRecord]:
+    looks = [busy(number) for number in range(CYCLES)]
+    return write(tmp_path, law(max_nodes=4), looks, digest_of(load(config)))
 
 
 @pytest.fixture

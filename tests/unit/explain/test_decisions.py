@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cli.cycle import digest_of
+from sharectl.config.load import load
 from sharectl.control.setpoints import Entitlement
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.decisions import of_ledger, ratio_of
-from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import (
     Node,
@@ -48,7 +49,7 @@ def test_jobs_with_memory_come_to_the_same_targets(
     ledger = Ledger(tmp_path / PLACE)
     ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
     (record,) = ledger.cycles(NOW, NOW + 1, with_nodes=True)
-    explained = of_ledger(record, None, LAW, {})
+    explained = of_ledger(record, LAW)
     assert len(explained.decision.plan.targets) == 2
     assert explained.agrees
 
@@ -62,21 +63,21 @@ def test_a_node_that_refused_refuses_again() -> None:
     )
     decision = decide(LAW, State(), taken, NOW)
     record = record_of(LAW, taken, decision, decision.plan, ())
-    explained = of_ledger(record, None, LAW, {})
+    explained = of_ledger(record, LAW)
     assert (explained.decision.plan.targets, explained.agrees) == ((), True)
     assert explained.decision.nodes[0].reason == "refused"
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Of a ledger in whose first cycle no run times were known: another node is chosen today."""
+    """Of a ledger whose first cycle says that it knew run times by which it chose otherwise."""
     path = tmp_path / "sharectl.yaml"
     path.write_text(
         "groups: {cms: {pledge_hs06: 87100}, atlas: {pledge_hs06: 105300}}\n"
         f"state_directory: {tmp_path}\n",
         encoding="utf-8",
     )
-    ledger, state = Ledger(tmp_path / PLACE), State()
+    ledger, state, records = Ledger(tmp_path / "learns"), State(), []
     # Jobs that were old when the first cycle chose, and so were expected to stay, end at once.
     looks = ({OTHER: 14_400, CHOSEN: 600}, {OTHER: 60, CHOSEN: 1620}, {OTHER: 1080, CHOSEN: 2640})
     for number, ages in enumerate(looks):
@@ -89,8 +90,15 @@ def config(tmp_path: Path) -> Path:
         known = ledger.run_times(tuple(PLEDGES)) if number else {}
         decision = decide(LAW, state, taken, taken.taken_at, known)
         assert [target.node for target in decision.plan.targets] == [CHOSEN]
-        ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
+        records.append((record_of(LAW, taken, decision, decision.plan, ("fake",)), taken))
+        ledger.record(*records[-1])
         state = decision.state
+    later = {name: table.as_rows() for name, table in ledger.run_times(tuple(PLEDGES)).items()}
+    for number, (record, taken) in enumerate(records):
+        assert record.basis is not None
+        basis = record.basis if number else replace(record.basis, run_times=later)
+        made = replace(record, basis=basis, configuration=digest_of(load(path)))
+        Ledger(tmp_path / PLACE).record(made, taken)
     return path
 
 
@@ -114,15 +122,19 @@ def test_another_decision_is_told_from_that_of_the_cycle(
     assert run("explain", *subject, 2, "--json").json["agrees"]
 
 
-def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None:
-    """The other node is chosen by the run times of today, and keeps its target from then on."""
-    assert run("replay", "--json").json["summary"]["note"]
-    ledger = Ledger(config.parent / PLACE)
-    with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
-    for known, agrees in (({}, 1.0), (ledger.run_times(tuple(PLEDGES)), 0.0)):
-        cycles = list(replayed(Replay(LAW, known), with_nodes, None, State()))
-        assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
-        assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS
+@pytest.mark.usefixtures("config")
+def test_a_replay_names_the_cycle_that_the_ledger_does_not_tell_wholly(run: Run) -> None:
+    """Each cycle begins with its own state and run times: one that is wrong spoils no other."""
+    for words in ((), ("--set", "control.max_nodes=1")):
+        again = run("replay", *words, "--json").json
+        assert [cycle["note"] for cycle in again["cycles"]] == ["not-reproduced", None, None]
+        assert again["summary"]["notes"] == {"not-reproduced": 1}
+    assert [cycle["agreement_ratio"] for cycle in run("replay", "--json").json["cycles"]] == [
+        0,
+        1,
+        1,
+    ]
+    assert "1 cycle: without a change it does not come to its own targets" in run("replay").words
 
 
 @pytest.mark.parametrize("setpoint", ["in_use", "present", "pledge"])

@@ -12,13 +12,14 @@ import pytest
 from sharectl.cycle.record import record_of
 from sharectl.explain.replay import DecisionFigures, Replay, ReplayedCycle, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import Source
+from sharectl.ledger.retention import Keep
+from sharectl.model import Snapshot, Source
 from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
 from tests.laws import write_policy
-from tests.ledgers import PERIOD_SECONDS, busy, law
+from tests.ledgers import PERIOD_SECONDS, busy, law, write
 from tests.unit.explain.conftest import CYCLES, Run
 
 
@@ -53,24 +54,45 @@ def test_the_cycle_that_differs_most_is_first() -> None:
     assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
 
 
-def incomplete(folder: Path, number: int) -> None:
+def made_incomplete(number: int) -> tuple[CycleRecord, Snapshot]:
     silent = (Source("schedd ap-2", 60.0, "no answer"),)
     record = CycleRecord(NOW + number * PERIOD_SECONDS, 61.0, complete=False, sources=silent)
-    Ledger(folder / PLACE).record(record, replace(busy(number), sources=silent))
+    return record, replace(busy(number), sources=silent)
 
 
-@pytest.mark.parametrize(("withdraws", "changed"), [(False, 0), (True, 4)])
+def incomplete(folder: Path, number: int) -> None:
+    Ledger(folder / PLACE).record(*made_incomplete(number))
+
+
+@pytest.mark.parametrize(("withdraws", "changed"), [(False, 0), (True, 3)])
 def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int) -> None:  # noqa: FBT001
-    config = law(max_nodes=4)
-    stood = decide(config, State(), busy(0), NOW).state
+    config, other = law(max_nodes=4), law(max_nodes=3)
+    first = decide(config, State(), busy(0), NOW)
     broken = CycleRecord(NOW + PERIOD_SECONDS, 1.0, complete=False)
-    decision = decide(config, State(), busy(2), busy(2).taken_at)
-    later = record_of(config, busy(2), decision, decision.plan, ())
-    how = Replay(config, {}, withdraws=withdraws)
-    first, second = replayed(how, [broken, later], None, stood)
-    assert first.would is None
-    assert second.would is not None
-    assert second.would.changed_nodes == changed
+    decision = decide(config, first.state, busy(2), busy(2).taken_at)
+    records = [
+        record_of(config, busy(0), first, first.plan, ()),
+        broken,
+        record_of(config, busy(2), decision, decision.plan, ()),
+    ]
+    how = Replay(other, config, "", withdraws=withdraws)
+    _, second, third = replayed(how, records)
+    assert (second.would, second.note) == (None, "incomplete")
+    assert third.would is not None
+    assert third.would.changed_nodes == changed
+
+
+@pytest.mark.usefixtures("kept")
+def test_cycles_of_another_configuration_or_without_nodes_are_named(
+    run: Run, tmp_path: Path
+) -> None:
+    Ledger(tmp_path / PLACE, Keep(nodes_days=1, doubted_cycles=1)).record(
+        *made_incomplete(2 * 86_400 // PERIOD_SECONDS)
+    )
+    assert run("replay").code == 1
+    write(tmp_path, law(max_nodes=4), [busy(300)], "0")
+    rows = run("replay", "--json").json["cycles"]
+    assert [row["note"] for row in rows] == [*["no-nodes"] * CYCLES, "incomplete", "configuration"]
 
 
 def test_incomplete_cycles_alone_are_nothing_to_replay(run: Run, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_nodes_go_before_the_figures_of_groups(path: Path) -> None:
     record(ledger, range(4, 6), later_seconds=3 * DAY)
     kept = list(ledger.cycles(0, 2**40, with_nodes=True))
     assert [len(cycle.nodes) for cycle in kept] == [0, 0, 0, 0, 5, 5]
-    assert kept[0] == replace(as_kept(made(0)[0], 1), nodes=())
+    assert kept[0] == replace(as_kept(made(0)[0], 1), nodes=(), basis=None)
     assert ledger.problems(every_cycle=True) == []
 
 

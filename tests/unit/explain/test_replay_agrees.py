@@ -1,0 +1,109 @@
+"""A replay without a change comes to the targets of every cycle, whatever the cycles went by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.record import record_of
+from sharectl.explain.replay import Replay, replayed
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.plan.plan import State, decide
+from sharectl.plan.settings import Assigning, GiveUp
+from tests.fakes import NOW
+from tests.ledgers import law
+
+CYCLES, PERIOD_SECONDS, NODES, CORES = 40, 300, 10, 16
+CONFIG = replace(
+    law("many", max_nodes=5, max_changed_nodes=2, dwell_seconds=600),
+    steering=SteeringConfig(Control(law="ewma")),
+    give_up=GiveUp(seconds=700),
+    assigning=Assigning(obey_seconds=400),
+)
+
+
+@dataclass
+class Pool:
+    """Jobs of any age and memory; a node obeys late, or never."""
+
+    dice: Random
+    jobs: list[tuple[int, str, int, int, int, int]] = field(default_factory=list)
+    """Node, group, cores, start, end, MiB."""
+
+    def look(self, now: int, state: State) -> Snapshot:
+        """Snapshot after jobs have ended and others have begun."""
+        self.jobs = [job for job in self.jobs if job[4] > now]
+        targets = {stood.target.node: stood for stood in state.standing}
+        for number in range(NODES):
+            target = targets.get(f"wn-{number}")
+            free = CORES - sum(job[2] for job in self.jobs if job[0] == number)
+            while free > 0:
+                size, group = 1, self.dice.choice(("alice", "alice", "atlas"))
+                if target is not None and number % 5:
+                    size, group = target.target.request_cores, target.target.helped
+                    if size > free or number % 5 == 1 or self.dice.random() < 0.5:
+                        break
+                begun = now - self.dice.randrange(PERIOD_SECONDS)
+                end = begun + int(self.dice.lognormvariate(7.5, 1.2)) + PERIOD_SECONDS
+                memory_mib = self.dice.choice((0, 1000, 2111, 3000)) * size
+                self.jobs.append((number, group, size, begun, end, memory_mib))
+                free -= size
+        sequence = state.sequence if state.standing else 0
+        nodes = tuple(
+            Node(
+                f"wn-{number}",
+                f"wn-{number}",
+                CORES,
+                10.0 + number % 3,
+                controlled=True,
+                memory_mib=4000 * CORES,
+                obeyed_sequence=0 if number % 5 == 0 else sequence,
+            )
+            for number in range(NODES)
+        )
+        running = tuple(
+            RunningJobs(f"wn-{n}", group, cores, nodes[n].hs06_per_core, now - start, 1, memory_mib)
+            for n, group, cores, start, _, memory_mib in self.jobs
+        )
+        pending = tuple(
+            PendingJobs(group, cores, self.dice.randrange(40), memory_mib)
+            for group, cores in (("cms", 8), ("cms", 1), ("atlas", 4))
+            for memory_mib in (1100 * cores, 1999 * cores)
+        )
+        return Snapshot(now, nodes, running, pending)
+
+
+def cycles(folder: Path, dice: Random) -> Iterator[State]:
+    """State before each cycle that is recorded; some plans arrive nowhere."""
+    ledger, state, pool = Ledger(folder / PLACE), State(), Pool(dice)
+    for number in range(CYCLES):
+        now = NOW + number * PERIOD_SECONDS + dice.randrange(60)
+        seen = pool.look(now, state)
+        decision = decide(CONFIG, state, seen, now, ledger.run_times(tuple(CONFIG.pledge_hs06)))
+        record = record_of(CONFIG, seen, decision, decision.plan, ())
+        ledger.record(replace(record, configuration="now"), seen)
+        yield state
+        uncertain = 2 if number % 9 == 0 else 0
+        state = replace(decision.state, uncertain_nodes=uncertain)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_cycle_comes_to_its_own_targets(tmp_path: Path, seed: int) -> None:
+    before = list(cycles(tmp_path, Random(seed)))
+    records = Ledger(tmp_path / PLACE).cycles(NOW, 2**40, with_nodes=True)
+    again = list(replayed(Replay(CONFIG, CONFIG, "now"), records))
+    assert [cycle.number for cycle in again if cycle.agreement_ratio < 1 or cycle.note] == []
+    assert len(again) == CYCLES
+    assert sum(cycle.was.targets for cycle in again) > CYCLES
+    # Not agreement about nothing: blocks were taken and given up, and nodes did not obey.
+    memories = [state.blocks for state in before]
+    assert any(memory.taken for memory in memories)
+    assert any(memory.back_offs for memory in memories)
+    assert any(state.unheeding for state in before)
