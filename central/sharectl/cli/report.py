@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -117,11 +116,7 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> Rep
         [note] if begin < first else [],
         ledger.last_complete(*spans[-1]),
     )
-    # Buckets may reach further than the period.
-    periods = [
-        replace(ledger.series(since, until, page.POINTS), since=since, until=until)
-        for since, until in spans
-    ]
+    periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

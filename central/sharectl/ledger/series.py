@@ -91,9 +91,9 @@ class Series:
     """Buckets of one width, the oldest first."""
 
     since: int
-    """Unix seconds: begin of the first bucket, the time asked for or somewhat earlier."""
+    """Unix seconds: no cycle before it counts, though the first bucket may begin earlier."""
     until: int
-    """Unix seconds: end, the time asked for or somewhat later."""
+    """Unix seconds: end."""
     bucket_seconds: int
     buckets: tuple[Bucket, ...] = ()
 
@@ -106,8 +106,8 @@ class Series:
 class Layout(NamedTuple):
     """Buckets of a series."""
 
-    since: int
-    until: int
+    begin: int
+    """Of the first one."""
     bucket_seconds: int
     level_seconds: int
     """Width of the sums that they are made from; 0: cycles."""
@@ -117,13 +117,11 @@ def layout(since: int, until: int, points: int) -> Layout:
     """At most ``points`` buckets from ``since`` to ``until``, Unix seconds.
 
     Buckets that are made from sums are whole hours or whole days (UTC), up to `_COARSER` times as
-    wide as asked for, and both ends move outwards to a whole one.
+    wide as asked for.
     """
     width = -(-max(1, until - since) // max(1, points))
     levels = (level for level in (DAY_SECONDS, HOUR_SECONDS) if level <= _COARSER * width)
     level = next(levels, 0)
     if level == 0:
-        return Layout(since, max(until, since + 1), width, 0)
-    begin = since // level * level
-    end = -(-max(until, since + 1) // level) * level
-    return Layout(begin, end, -(-width // level) * level, level)
+        return Layout(since, width, 0)
+    return Layout(since // level * level, -(-width // level) * level, level)

@@ -41,18 +41,27 @@ _MEANS = {
 }
 """Mean of a `GroupPoint` -> number of the cycles that know it."""
 _POOL = """
-SELECT :since + (taken_at - :since) / :width * :width, count(*), sum(complete),
-    sum(covered_seconds), avg(idle_cores), avg(targets), avg(seconds), avg(idle_target_cores),
-    avg(idle_grace_cores)
+SELECT :begin + (taken_at - :begin) / :width * :width, count(*), sum(complete),
+    sum(min(covered_seconds, taken_at - :since)), avg(idle_cores), avg(targets), avg(seconds),
+    avg(idle_target_cores), avg(idle_grace_cores)
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
 
 def series(connection: sqlite3.Connection, since: int, until: int, points: int) -> Series:
-    """About ``points`` buckets from ``since`` to ``until``, Unix seconds."""
-    since, until, width, level = layout(since, until, points)
-    groups = _added(connection, level, since, until, width)
-    pool = connection.execute(_POOL, {"since": since, "until": until, "width": width})
+    """About ``points`` buckets of the cycles from ``since`` until before ``until``, Unix seconds.
+
+    The first one stands for no time before ``since``.
+    """
+    begin, width, level = layout(since, until, points)
+    query = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at >= ?"
+    first = connection.execute(query, (since,)).fetchone()[0]
+    groups: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
+    for part in _parts(level, since, until, until if first is None else first + 1):
+        for start, sums in _rows(connection, *part, not_before=since):
+            _add(groups[begin + (start - begin) // width * width], sums)
+    period = {"begin": begin, "since": since, "until": until, "width": width}
+    pool = connection.execute(_POOL, period)
     buckets = (
         Bucket(
             start,
@@ -82,31 +91,39 @@ def renew(connection: sqlite3.Connection, first: int, last: int) -> None:
         since, until = first // level * level, (last // level + 1) * level
         where = "level = ? AND start >= ? AND start < ?"
         connection.execute(f"DELETE FROM sums WHERE {where}", (level, since, until))
+        added: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
+        for start, sums in _rows(connection, below, since, until):
+            _add(added[start // level * level], sums)
         connection.executemany(
             "INSERT INTO sums VALUES (?, ?, ?)",
-            (
-                (level, start, packed(sums))
-                for start, sums in _added(connection, below, since, until, level).items()
-            ),
+            ((level, start, packed(sums)) for start, sums in added.items()),
         )
 
 
-def _added(
-    connection: sqlite3.Connection, level: int, since: int, until: int, width: int
-) -> dict[int, dict[str, Counter[str]]]:
-    """Begin of a bucket -> sums of its groups."""
-    buckets: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
-    for start, sums in _rows(connection, level, since, until):
-        bucket = buckets[since + (start - since) // width * width]
-        for name, figures in sums.items():
-            bucket.setdefault(name, Counter()).update(figures)
-    return buckets
+def _parts(level: int, since: int, until: int, alone: int) -> Iterator[tuple[int, int, int]]:
+    """Level, begin and end of rows that make up a period exactly, the longest ones that do.
+
+    The time before ``alone`` is of cycles.
+    """
+    if level:
+        first, last = -(-max(since, alone) // level) * level, until // level * level
+        edges = [(since, first), (last, until)] if first < last else [(since, until)]
+        for edge in edges:
+            yield from _parts(_BELOW[level], *edge, alone)
+        since, until = first, last
+    if since < until:
+        yield level, since, until
+
+
+def _add(bucket: dict[str, Counter[str]], sums: Sums) -> None:
+    for name, figures in sums.items():
+        bucket.setdefault(name, Counter()).update(figures)
 
 
 def _rows(
-    connection: sqlite3.Connection, level: int, since: int, until: int
+    connection: sqlite3.Connection, level: int, since: int, until: int, not_before: int = 0
 ) -> Iterator[tuple[int, Sums]]:
-    """Time and sums of each row of a level.
+    """Time and sums of each row of a level; cycles stand for no time before ``not_before``.
 
     Rows that cannot be read are left out: later cycles are recorded and summed all the same.
     """
@@ -121,7 +138,8 @@ def _rows(
             with suppress(*UNREADABLE):
                 where = "WHERE number = ?"
                 (record,) = cycles.read(connection, where, (number,), with_nodes=False)
-                yield record.taken_at, _figures(record, covered_seconds)
+                covered = min(covered_seconds, record.taken_at - not_before)
+                yield record.taken_at, _figures(record, covered)
 
 
 def _figures(record: CycleRecord, covered_seconds: int) -> Sums:

@@ -59,12 +59,9 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
 
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
 def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) -> None:
-    """Buckets begin and end outside the time asked for, less than a day from it."""
+    """Buckets begin less than a day before the time asked for, and are not too many."""
     chosen = layout(since, since + span, points)
-    assert chosen.since <= since
-    assert chosen.until >= since + span
-    assert since - chosen.since < DAY_SECONDS
-    assert chosen.until - since - span < DAY_SECONDS
+    assert 0 <= since - chosen.begin < DAY_SECONDS
     assert chosen.level_seconds == 0 or chosen.bucket_seconds % chosen.level_seconds == 0
     assert span / chosen.bucket_seconds <= points
 
@@ -91,6 +88,35 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
         for record in expected:
             assert ledger.cycle(record.number) == ledger.cycle_at(record.taken_at) == record
         assert ledger.problems(every_cycle=True) == []
+
+
+@given(
+    records(), st.integers(0, 6), st.integers(-9, 4000), st.integers(1, 500_000), st.integers(1, 9)
+)
+@settings(max_examples=40)
+def test_a_series_is_of_the_cycles_and_the_time_asked_for(
+    kept: list[CycleRecord], number: int, before_seconds: int, span: int, points: int
+) -> None:
+    """No cycle or second before or after it counts, whatever buckets and sums it is made of."""
+    since = kept[min(number, len(kept) - 1)].taken_at - before_seconds
+    with ledger_of(kept) as ledger:
+        series = ledger.series(since, since + span, points)
+    assert (series.since, series.until) == (since, since + span)
+    within = [record for record in kept if since <= record.taken_at < since + span]
+    assert sum(bucket.pool.cycles for bucket in series.buckets) == len(within)
+    whole, work, covered = [r for r in kept if r.complete], Counter[str](), 0
+    for before, record in zip([None, *whole], whole):
+        if record in within and before is not None:
+            seconds = min(MOST_COVERED_SECONDS, record.taken_at - max(before.taken_at, since))
+            covered += seconds
+            for control in record.groups:
+                done = control.error.usage.power_hs06 * seconds
+                work[control.group] += done  # type: ignore[assignment]
+    assert sum(bucket.pool.covered_seconds for bucket in series.buckets) == covered
+    points_of = [point for bucket in series.buckets for point in bucket.groups.items()]
+    for name in work:
+        total = sum(point.work_hs06_seconds for group, point in points_of if group == name)
+        assert total == pytest.approx(work[name])
 
 
 @given(records())

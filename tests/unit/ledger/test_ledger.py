@@ -185,8 +185,9 @@ def test_another_writer_is_waited_for_and_then_named(ledger: Ledger) -> None:
 
 def test_sums_that_cannot_be_read_are_left_out(ledger: Ledger) -> None:
     ledger.record(*made(0))
+    ledger.record(*made(4))
     with opened(ledger.path) as connection:
         connection.execute("UPDATE sums SET groups = x'00ff'")
-    assert ledger.record(*made(5)) == 2
-    (day,) = ledger.series(NOW, NOW + 86400, 1).buckets
-    assert {point.cycles for point in day.groups.values()} == {1}
+    assert ledger.record(*made(9)) == 3
+    buckets = ledger.series(NOW, NOW + 86400, 1).buckets
+    assert sum(bucket.groups["cms"].cycles for bucket in buckets if bucket.groups) == 2
