@@ -37,6 +37,8 @@ from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
 from sharectl.shares.groups import group_and_user, group_of
 
 MOST_MEMORY_BYTES = 2 * 2**30
+MOST_TIMES = 20
+"""Kinds of slots for which the time of a job is looked for, each of which takes up to 0.7 s."""
 MAX_CLAUSE, MAX_REPORTED = 1000, 300
 """Characters of a clause, and of any other text of a job."""
 
@@ -248,9 +250,9 @@ def _later(finding: SlotFinding, own: Own, job: Row, slot: Any, times: Memo) -> 
     clauses = own_late, slot_late
     seen = names_reached(words_of_text(" ".join(chain(*clauses))), {**row, **job})
     key = clauses, tuple(row.get(name) for name in sorted(seen))
-    if key not in times:
+    if key not in times and len(times) < MOST_TIMES:
         times[key] = first_true(job, row, clauses, now)
-    return replace(finding, opens_at=times[key])
+    return replace(finding, opens_at=times.get(key))
 
 
 def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
