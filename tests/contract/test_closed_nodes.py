@@ -12,6 +12,7 @@ import pytest
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.closed_nodes import Slots, WaitingJob
 from sharectl.condor.job_trials import JobShape, Shapes, Trial, _try_all, tried
+from sharectl.condor.schedd_jobs import Kind
 from sharectl.model import OTHER, ClosedTo
 from tests.contract.test_job_trials import (
     ADMITS,
@@ -29,12 +30,12 @@ from tests.contract.test_job_trials import (
 
 NOW = {"MyCurrentTime": str(int(time.time()))}
 QUIET = {**ADMITS, "t1_overheat": "false"}
-CMS = JobShape(("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
+CMS = JobShape(Kind("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
 
 
 def job(account: str = "cms", cores: int = 8, ad: Mapping[str, str] = {}, **more: str) -> JobShape:
     text = text_of({**JOB, "Requirements": OWN, **ad, **more})
-    return CMS._replace(kind=(account, cores, 0), ad=text)
+    return CMS._replace(kind=Kind(account, cores, 0), ad=text)
 
 
 def trial(look: Any, *shapes: JobShape, complete: bool = True) -> Trial:

@@ -23,7 +23,7 @@ from sharectl.condor.job_trials import (
     shapes_of,
     tried,
 )
-from sharectl.condor.schedd_jobs import MOST_ROWS, ScheddJobs
+from sharectl.condor.schedd_jobs import MOST_ROWS, Kind, ScheddJobs
 from sharectl.condor.slot_kinds import asking, kinds
 from sharectl.model import Source
 from tests.fakes import NOW
@@ -107,7 +107,7 @@ def slots(*changes: Mapping[str, str]) -> Any:
 def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> Trial:
     ads = [{**JOB, "Requirements": OWN, **job} for job in jobs]
     shapes = (
-        JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
+        JobShape(Kind("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
         for number, ad in enumerate(ads)
     )
     attributes = TOLD.union(*({name.lower() for name in job} for job in jobs))
@@ -145,7 +145,7 @@ def unplaceable(look: Any, *jobs: Mapping[str, str]) -> list[int]:
 )
 def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
     (shape,) = trial(slots({}, {}), wants(clause)).unplaceable
-    assert (shape.kind, shape.jobs, shape.example) == (("cms", 8, 0), 3, "ap#0.0")
+    assert (shape.kind, shape.jobs, shape.example) == (Kind("cms", 8, 0), 3, "ap#0.0")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_a_trial_without_time_says_so() -> None:
 
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     look = slots({})
-    long = JobShape(("cms", 8, 0), 3, "ap#1.0", None)
+    long = JobShape(Kind("cms", 8, 0), 3, "ap#1.0", None)
     for value, problem, words in (
         (Shapes((long,), complete=True, attributes=TOLD), None, "1 kinds of pending jobs could"),
         (Shapes((), complete=False, attributes=None), None, "a schedd has more than"),
@@ -351,7 +351,7 @@ class FakeSchedd:
     def query(
         self, constraint: str = "", projection: Sequence[str] = (), opts: int = 0, limit: int = -1
     ) -> list[Any]:
-        if not opts:
+        if opts in (0, htcondor2.QueryOpt.IncludeClusterAd):
             return []
         assert limit > 0
         if opts == htcondor2.QueryOpt.AutoCluster:
@@ -407,7 +407,7 @@ def test_autoclusters_that_were_numbered_again_are_not_tried(
 def test_jobs_are_counted_by_the_way_unless_rows_are_cut_off() -> None:
     seen = shapes({"AutoClusterId": "1"}, OTHER, mode="counted")
     assert seen.jobs is not None
-    assert seen.jobs.pending == {(None, 8, 1024): 8}
+    assert seen.jobs.pending == {Kind(None, 8, 1024): 8}
     assert shapes(*[{}] * MOST_ROWS, mode="counted").jobs is None
     assert shapes({}).jobs is None
 
@@ -422,7 +422,7 @@ def test_trouble_with_shapes_hides_no_jobs() -> None:
     def value(jobs: Any) -> Question:
         return Question(lambda: Shapes((), complete=True, attributes=None, jobs=jobs), 30)
 
-    alone, other = ScheddJobs({("cms", 8, 0): 1}), ScheddJobs({("cms", 8, 0): 2})
+    alone, other = ScheddJobs({Kind("cms", 8, 0): 1}), ScheddJobs({Kind("cms", 8, 0): 2})
     shaped = {
         "counts": value(other),
         "tries": value(None),

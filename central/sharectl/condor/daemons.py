@@ -46,6 +46,8 @@ FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
 UNSET = ("", "none", "not defined")
 """Answers of a running daemon, lower case, for a macro that is not set."""
 PART_MACHINES = 1000
+MOST_FACTORIES = 2000
+"""Clusters of a schedd of which jobs that are not materialised are counted."""
 
 
 def collector_question(
@@ -192,6 +194,13 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
     """
     by = {"opts": bindings().QueryOpt.GroupBy, "limit": limit}
     return list(schedd.query(constraint=constraint, projection=list(dict.fromkeys(keys)), **by))
+
+
+def factories(schedd: Any) -> list[Any]:
+    """Ads of the clusters of which some jobs are not materialised (max_idle, max_materialize)."""
+    constraint = "ProcId =?= undefined && JobMaterializeNextProcId =!= undefined"
+    clusters = {"opts": bindings().QueryOpt.IncludeClusterAd, "limit": MOST_FACTORIES}
+    return list(schedd.query(constraint, **clusters))
 
 
 def autoclusters(schedd: Any, limit: int) -> list[Any]:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import (
@@ -49,6 +49,8 @@ from sharectl.condor.schedd_jobs import (
 from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
 from sharectl.model import OTHER, ClosedTo
 from sharectl.model import Kind as GroupKind
+
+T = TypeVar("T")
 
 MOST_ROWS = 4000
 """Of the answer of a schedd; jobs beyond count as before."""
@@ -93,7 +95,7 @@ BY_EXPRESSION = "AccountingGroup is an expression"
 """In the place of the clause that keeps jobs out of all nodes that have targets for them."""
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
-_UNTRIED, _UNPLACEABLE, _PLACEABLE, _TRYING, _GIVEN_UP, _LATER = range(6)
+UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, GIVEN_UP, LATER = range(6)
 
 
 class ClosedNodes(NamedTuple):
@@ -240,10 +242,12 @@ def tried(
     answers: Sequence[Answer],
     deadline_seconds: float = TRIAL_SECONDS,
     group_of: Callable[[Optional[str]], str] = lambda _: OTHER,
+    cores_of: Callable[[Kind], Iterable[int]] = lambda kind: (kind.cores,),
 ) -> Trial:
     """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots.
 
-    ``group_of`` returns the configured group of an AccountingGroup.
+    ``group_of`` returns the configured group of an AccountingGroup, ``cores_of`` the cores that
+    jobs come to on slots.
     """
     queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
     every = [shape for queue in queues for shape in queue.shapes]
@@ -260,9 +264,10 @@ def tried(
     )
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
-    kinds = _by_kind(every, list(alike), group_of) if complete else {}
-    results, (closed, skipped), problem = _results(
-        partial(_try_all, look, of_jobs, list(alike), kinds), len(alike), deadline_seconds
+    kinds = _by_kind(every, list(alike), group_of, cores_of) if complete else {}
+    try_all = partial(_try_all, look, of_jobs, list(alike), kinds)
+    results, (closed, skipped), problem = results_of(
+        try_all, len(alike), deadline_seconds, ClosedNodes()
     )
     unplaceable, later = (
         tuple(
@@ -271,9 +276,9 @@ def tried(
             if result == wanted
             for shape in shapes
         )
-        for wanted in (_UNPLACEABLE, _LATER)
+        for wanted in (UNPLACEABLE, LATER)
     )
-    untried = sum(map(results.count, (_UNTRIED, _GIVEN_UP, _TRYING)))
+    untried = sum(map(results.count, (UNTRIED, GIVEN_UP, TRYING)))
     untried += sum(shape.ad is None for shape in every)
     why = None
     if silent:
@@ -292,7 +297,10 @@ def tried(
 
 
 def _by_kind(
-    shapes: Iterable[JobShape], ads: Sequence[str], group_of: Callable[[Optional[str]], str]
+    shapes: Iterable[JobShape],
+    ads: Sequence[str],
+    group_of: Callable[[Optional[str]], str],
+    cores_of: Callable[[Kind], Iterable[int]],
 ) -> dict[GroupKind, list[int]]:
     """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried.
 
@@ -302,37 +310,38 @@ def _by_kind(
     kinds: dict[GroupKind, set[int]] = {}
     untried: set[GroupKind] = set()
     for shape in shapes:
-        kind = (group_of(shape.kind[0]), shape.kind[1])
-        own = kinds.setdefault(kind, set())
-        if not shape.ad:
-            untried.add(kind)
-        elif shape.start_knows:
-            own.add(numbers[shape.ad])
+        for cores in cores_of(shape.kind):
+            kind = (group_of(shape.kind.account), cores)
+            own = kinds.setdefault(kind, set())
+            if not shape.ad:
+                untried.add(kind)
+            elif shape.start_knows:
+                own.add(numbers[shape.ad])
     return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
-def _results(
-    try_all: Callable[[mmap.mmap], ClosedNodes], shapes: int, deadline_seconds: float
-) -> tuple[bytes, ClosedNodes, Optional[str]]:
-    """Result of each shape, nodes that are closed, and a problem if there was one.
+def results_of(
+    try_all: Callable[[mmap.mmap], T], shapes: int, deadline_seconds: float, none: T
+) -> tuple[bytes, T, Optional[str]]:
+    """Result of each shape, answer of ``try_all`` (or ``none``), and a problem if there was one.
 
     A shape that ends the process is left out, and the rest is tried again.
     """
     deadline = time.monotonic() + deadline_seconds
     problem: Optional[str] = None
-    closed = ClosedNodes()
+    answered = none
     with mmap.mmap(-1, shapes + 1) as shared:
         for _ in range(MOST_CULPRITS + 1 if shapes else 0):
             seconds = max(0.0, deadline - time.monotonic())
             question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
             answer = ask_all({"trial": question})["trial"]
-            why, closed = answer.source.problem, answer.value or ClosedNodes()
-            culprit = shared.find(bytes((_TRYING,)))
+            why, answered = answer.source.problem, answer.value or none
+            culprit = shared.find(bytes((TRYING,)))
             problem = problem or why
             if why is None or culprit < 0:
                 break
-            shared[culprit] = _GIVEN_UP
-        return shared[:shapes], closed, problem
+            shared[culprit] = GIVEN_UP
+        return shared[:shapes], answered, problem
 
 
 def _try_all(
@@ -350,12 +359,12 @@ def _try_all(
     jobs = [PendingJob(ad, now) for ad in ads]
     machines = Machines(look, of_jobs, jobs, now)
     for number, job in enumerate(jobs):
-        if shared[number] == _UNTRIED and job.words <= machines.attributes:
-            shared[number] = _TRYING
+        if shared[number] == UNTRIED and job.words <= machines.attributes:
+            shared[number] = TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             placeable = machines.could_run(job)
             later = not placeable and machines.could_run(job, at_any_time=True)
-            shared[number] = _PLACEABLE if placeable else _LATER if later else _UNPLACEABLE
+            shared[number] = PLACEABLE if placeable else LATER if later else UNPLACEABLE
     signal.setitimer(signal.ITIMER_PROF, 0)  # slots of a large pool take longer than a job
     closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else ClosedNodes()
     signal.setitimer(signal.ITIMER_PROF, 0)
@@ -377,11 +386,11 @@ def _closed(
         if not numbers:
             refused[kind] = dict.fromkeys(slots.machines, BY_EXPRESSION)
         results = [shared[number] for number in numbers]
-        if not {_PLACEABLE, _UNPLACEABLE, _LATER}.issuperset(results):
+        if not {PLACEABLE, UNPLACEABLE, LATER}.issuperset(results):
             continue
         everywhere: Optional[Refusals] = None
-        for number in (number for number in numbers if shared[number] == _PLACEABLE):
-            shared[number] = _TRYING
+        for number in (number for number in numbers if shared[number] == PLACEABLE):
+            shared[number] = TRYING
             signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
             job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
             if everywhere is None:
@@ -389,7 +398,7 @@ def _closed(
             else:
                 for machine in everywhere.keys() & slots.admitting(job, everywhere):
                     del everywhere[machine]
-            shared[number] = _PLACEABLE
+            shared[number] = PLACEABLE
             if time.process_time() > ends:
                 return ClosedNodes(by_machine(refused), len(ordered) - place)
             if not everywhere:

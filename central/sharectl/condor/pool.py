@@ -24,9 +24,10 @@ from sharectl.condor.daemons import (
     slots,
     slots_in_parts,
 )
-from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, shapes_of, tried
+from sharectl.condor.job_trials import TRIAL_SECONDS, Shapes, Trial, ask_both, shapes_of, tried
 from sharectl.condor.nodes_in_control import InControl, Met, in_control, machine_of, met_by
-from sharectl.condor.schedd_jobs import MODES, Job, ScheddJobs
+from sharectl.condor.requests import Requests, sizes_on_slots
+from sharectl.condor.schedd_jobs import MODES, Job, Kind, ScheddJobs
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
@@ -40,7 +41,7 @@ from sharectl.model import (
     UnplaceableJobs,
 )
 from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
-from sharectl.shares.demand import job_waits, pending_rows, unplaceable_jobs
+from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 
 MOST_PENDING_CORES = 8
@@ -261,12 +262,11 @@ class CondorPool:
             # It has just started, or its updates are refused: what it does not know is not zero.
             source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
-        jobs, sources, trial = self._ask_schedds(answered)
+        jobs, sources, trial, requests = self._ask_schedds(answered)
+        elsewhere = requests.closed(kind for schedd in jobs for kind in schedd.counted)
         nodes = tuple(
-            replace(node, closed=trial.closed[node.machine])
-            if node.machine in trial.closed
-            else node
-            for node in answered.nodes
+            replace(node, closed=node.closed + elsewhere.get(node.machine, ()))
+            for node in requests.nodes.values()
         )
         running = tuple(map(RunningJobs._make, zip(*answered.running)))
         held_cores = answered.held_cores
@@ -280,17 +280,25 @@ class CondorPool:
             names = {node.machine: node.name for node in answered.nodes}
             running = tuple(self.running(listed, names, now))
             held_cores = cores_by_account(listed)
-        pending = self._pending(jobs, trial)
+        pending = self._pending(jobs, trial, requests)
         waits = (
-            job._replace(group=self._group(job.group)) for schedd in jobs for job in schedd.waits
+            job._replace(group=group, cores=cores)
+            for schedd in jobs
+            for job in schedd.waits
+            for group, cores, _ in requests.shares(
+                Kind(job.group, job.cores, 0, job.request), 1, of_one_size=True
+            )
         )
         unplaceable = (
-            UnplaceableJobs(
-                self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example, later
-            )
+            UnplaceableJobs(group, cores, shape.jobs, shape.example, later)
             for shapes, later in ((trial.unplaceable, False), (trial.later, True))
             for shape in shapes
+            for group, cores, _ in requests.shares(shape.kind, shape.jobs, of_one_size=True)
         )
+        unmaterialized: Counter[str] = Counter()
+        for schedd in jobs:
+            for account, count in schedd.unmaterialized.items():
+                unmaterialized[self._group(account)] += count
         return Snapshot(
             now,
             nodes,
@@ -302,12 +310,13 @@ class CondorPool:
             waits=job_waits(waits),
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
+            unmaterialized=unmaterialized,
         )
 
     def _ask_schedds(
         self, answered: CollectorAnswer
-    ) -> tuple[list[ScheddJobs], list[Source], Trial]:
-        """Jobs, answers of schedds, asked at once, and the trial of pending jobs."""
+    ) -> tuple[list[ScheddJobs], list[Source], Trial, Requests]:
+        """Jobs, answers of schedds, asked at once, trial and requests of the pending jobs."""
         pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
         ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
         plain = ask(partial(MODES[pool.mode], most_cores=most_cores))
@@ -321,15 +330,28 @@ class CondorPool:
             )
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
-        trial = tried(look_again, shapes, seconds, self._group)
+        jobs = [answer.value for answer in answers.values() if answer.value is not None]
+        shaped_jobs: list[Shapes] = [each.value for each in shapes if each.value is not None]
+        kinds = {kind for schedd in jobs for kind in schedd.counted}
+        kinds |= {shape.kind for each in shaped_jobs for shape in each.shapes}
+        open_requests = {kind.request for kind in kinds} - {""}
+        sizes = sizes_on_slots(look_again, open_requests, seconds) if open_requests else {}
+        nodes = {node.machine: node for node in answered.nodes}
+        requests = Requests(sizes, nodes, most_cores, self._group)
+        trial = tried(look_again, shapes, seconds, self._group, requests.cores_of)
+        nodes |= {
+            name: replace(nodes[name], closed=closed)
+            for name, closed in trial.closed.items()
+            if name in nodes
+        }
         present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
             for name in pool.schedds
             if name.lower() not in present
         ]
-        jobs = [answer.value for answer in answers.values() if answer.value is not None]
-        return jobs, [*(answer.source for answer in answers.values()), *absent], trial
+        sources = [*(answer.source for answer in answers.values()), *absent]
+        return jobs, sources, trial, requests
 
     def running(
         self, jobs: Iterable[Job], names: Mapping[str, str], now: int
@@ -348,16 +370,25 @@ class CondorPool:
     def _group(self, accounting_group: Optional[str]) -> str:
         return group_of(accounting_group, self.groups)
 
-    def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
-        counted: Counter[tuple[str, int, int]] = Counter()
-        unplaceable: Counter[tuple[str, int, int]] = Counter()
+    def _pending(
+        self, answers: Iterable[ScheddJobs], trial: Trial, requests: Requests
+    ) -> tuple[PendingJobs, ...]:
+        counted: Counter[Request] = Counter()
+        late: Counter[Request] = Counter()
+        unplaceable: Counter[Request] = Counter()
+        nowhere = {shape.kind.request for shape in (*trial.unplaceable, *trial.later)} - {""}
         for answer in answers:
-            for (account, cores, memory_mib), jobs in answer.pending.items():
-                counted[self._group(account), cores, memory_mib] += jobs
+            for jobs_by_kind, total in ((answer.pending, counted), (answer.late, late)):
+                for kind, jobs in jobs_by_kind.items():
+                    one = kind.request in nowhere
+                    total.update(requests.shares(kind, jobs, of_one_size=one))
         for shape in (*trial.unplaceable, *trial.later):
-            account, cores, memory_mib = shape.kind
-            unplaceable[self._group(account), cores, memory_mib] += shape.jobs
-        return pending_rows(counted, unplaceable)
+            unplaceable.update(requests.shares(shape.kind, shape.jobs, of_one_size=True))
+        for request, jobs in late.items():
+            # They are tried when they are there: until then they are as those that are.
+            if 0 < counted[request] <= unplaceable[request]:
+                unplaceable[request] += jobs
+        return pending_rows(counted + late, unplaceable)
 
 
 def cores_by_account(running: Iterable[Job]) -> Counter[Optional[str]]:
@@ -376,8 +407,8 @@ def others(
     """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` as of `cores_by_account`."""
     jobs: Counter[Optional[str]] = Counter()
     for answer in answers:
-        for (account, _, _), count in answer.pending.items():
-            jobs[account] += count
+        for kind, count in answer.pending.items():
+            jobs[kind.account] += count
     parts: dict[str, tuple[int, int]] = {}
     for account in cores | jobs:
         if group_of(account, groups) == OTHER:

@@ -6,14 +6,16 @@ import contextlib
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from math import ceil
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.accounts import charged
-from sharectl.condor.ads import account, ad_of, evaluated, number, quoted, text, value_of, whole
-from sharectl.condor.daemons import grouped
+from sharectl.condor.ad_rows import row_of, seen_by
+from sharectl.condor.ads import account, classads, evaluated, number, quoted, text, whole
+from sharectl.condor.daemons import factories, grouped
 from sharectl.model import IN_SLOTS
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait
@@ -70,14 +72,24 @@ MOST_SAMPLED = 8 * ALL_TELL_JOBS
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
 _ALL = f"({IS_PENDING} || {_HOLDS_SLOT}) && {_IN_SLOTS}"
 _STARTED = f"{_HOLDS_SLOT} && time() - JobStartDate < {STARTED_SECONDS}"
+MOST_REQUEST_CHARACTERS = 20_000
+"""Of a request that is evaluated on slots."""
+MOST_REQUEST_NAMES = 100
+"""Attributes that requests hang on, and that are fetched of a sample."""
+_OF_FACTORIES = (
+    *("TotalSubmitProcs", "JobMaterializeNextProcId", "JobMaterializeLimit", "JobsPresent"),
+    *("JobFactoryStepSize", "JobFactoryItemCount"),
+)
+_REQUESTS = ("RequestCpus", "RequestMemory")
+_OF_JOBS = frozenset(("memoryusage", "imagesize", "residentsetsize"))
+"""Attributes of HTCondor's default requests, in lower case, that no slot has."""
 _WAIT_PROJECTION = [
-    "JobStatus", "AccountingGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"
+    "JobStatus", "AccountingGroup", *_REQUESTS, "QDate", "JobStartDate", "ServerTime"
 ]  # fmt: skip
 _JOB_PROJECTION = [
     *_WAIT_PROJECTION,
     "JobUniverse",
     "MaxHosts",
-    "RequestMemory",
     "RemoteHost",
     "CpusProvisioned",
     "MemoryProvisioned",
@@ -109,8 +121,16 @@ class Job(NamedTuple):
     """Name of the slot, lower case, of a dynamic one its partitionable slot's; empty if unknown."""
 
 
-Kind = tuple[Optional[str], int, int]
-"""AccountingGroup, cores, memory in MiB (0: unknown)."""
+class Kind(NamedTuple):
+    """Kind of jobs as their schedd counts them."""
+
+    account: Optional[str]
+    """AccountingGroup."""
+    cores: int
+    memory_mib: int
+    """0 if unknown."""
+    request: str = ""
+    """`request_of` the jobs: they request these cores and this memory only where no slot is."""
 
 
 class ScheddJobs(NamedTuple):
@@ -121,6 +141,15 @@ class ScheddJobs(NamedTuple):
     running: tuple[Job, ...] = ()
     waits: tuple[JobWait, ...] = ()
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
+    late: Mapping[Kind, int] = {}
+    """Jobs that are materialised as soon as others of their cluster start."""
+    unmaterialized: Mapping[Optional[str], int] = {}
+    """AccountingGroup -> jobs that are not materialised before others of their cluster end."""
+
+    @property
+    def counted(self) -> tuple[Kind, ...]:
+        """Kinds of all jobs that count."""
+        return (*self.pending, *self.late)
 
 
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
@@ -147,7 +176,9 @@ def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[
 
 def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
     """Pending jobs by kind, with a sample of waiting times."""
-    return ScheddJobs(counted, waits=tuple(sampled_waits(schedd, counted, most_cores)))
+    late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
+    waits = tuple(sampled_waits(schedd, counted, most_cores))
+    return ScheddJobs(counted, (), waits, late, unmaterialized)
 
 
 def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
@@ -167,31 +198,58 @@ def number_in(row: Any) -> int:
 
 def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
     """Jobs counted without memory, with that of a sample, group by group and size by size."""
-    seen: dict[tuple[Optional[str], int], Counter[int]] = {}
-    for (group, cores, memory_mib), jobs in sample.items():
-        seen.setdefault((group, cores), Counter())[memory_mib] += jobs
+    seen: defaultdict[tuple[Optional[str], int], Counter[int]] = defaultdict(Counter)
+    for kind, jobs in sample.items():
+        seen[kind[:2]][kind.memory_mib] += jobs
     return Counter(
         {
-            (group, cores, memory_mib): share
-            for (group, cores, _), jobs in counted.items()
-            for memory_mib, share in shared_out(jobs, seen.get((group, cores), Counter())).items()
+            kind._replace(memory_mib=memory_mib): share
+            for kind, jobs in counted.items()
+            for memory_mib, share in shared_out(jobs, seen[kind[:2]]).items()
         }
     )
+
+
+def late_jobs(
+    clusters: Iterable[Any], most_cores: int
+) -> tuple[Counter[Kind], Counter[Optional[str]]]:
+    """Jobs that are not materialised yet, of the ads of their clusters.
+
+    First by kind those that a factory makes as soon as others of its cluster start (max_idle). Then
+    by AccountingGroup all others: they wait for others to end (max_materialize), their factory is
+    paused, or the size of each job is another one.
+    """
+    late: Counter[Kind] = Counter()
+    others: Counter[Optional[str]] = Counter()
+    for ad in clusters:
+        total, made, limit, present, step, items = (
+            whole(evaluated(ad, name), 0) for name in _OF_FACTORIES
+        )
+        jobs = max(0, (total or step * max(1, items)) - made)
+        stopped = evaluated(ad, "JobFactoryPaused") or evaluated(ad, "JobMaterializeMaxIdle") == 0
+        makes = 0 if stopped or "RequestCpus" not in ad else min(jobs, max(0, limit - present))
+        if evaluated(ad, "JobUniverse") not in NO_SLOT:
+            late[kind_of(ad, most_cores)] += makes
+            others[account(ad.get("AccountingGroup"))] += jobs - makes
+    return +late, +others
 
 
 def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> Iterable[JobWait]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
-    for (_, cores, _), jobs in counted.items():
-        by_cores[cores] += jobs
+    for kind, jobs in counted.items():
+        by_cores[kind.cores] += jobs
     steps = steps_of(by_cores)
     step = str(steps[0])
     for cores in [cores for cores in reversed(steps) if cores]:  # the most jobs come first
         step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
     wanted = f"{IS_PENDING} ? (ClusterId + ProcId) % ({step}) == 0 : {_STARTED}"
+    # What a request hangs on has to be fetched with it.
+    own = {name for kind in counted if kind.request for name in row_of(kind.request)}
+    projection = list(dict.fromkeys((*_WAIT_PROJECTION, *sorted(own)[:MOST_REQUEST_NAMES])))
     try:
         ads = schedd.query(
-            constraint=f"({wanted}) && {_IN_SLOTS}", projection=_WAIT_PROJECTION, limit=MOST_SAMPLED
+            constraint=f"({wanted}) && {_IN_SLOTS}", projection=projection, limit=MOST_SAMPLED
         )
     except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
         return ()
@@ -226,19 +284,24 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
                 started,
                 max(0, (began if started else at) - submitted),
                 1 if started else step,
+                request_of(ad),
             )
 
 
 def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
-    """Pending jobs counted, running ones in full, from one query for every job."""
+    """Pending jobs counted, running ones in full, from one query for every job.
+
+    Where requests hang on more than the query fetches, the schedd counts the pending jobs.
+    """
     ads = charged(schedd.query(constraint=_ALL, projection=_JOB_PROJECTION))
     pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
-    running = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
-    return ScheddJobs(
-        counted_kinds(pending, most_cores),
-        tuple(job for job in running if job is not None),
-        tuple(waits_in(ads, most_cores, {})),
-    )
+    every = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
+    running = tuple(job for job in every if job is not None)
+    if any(map(request_of, pending)):
+        return count_pending(schedd, _name, most_cores)._replace(running=running)
+    late = late_jobs(charged(factories(schedd)), most_cores)
+    waits = tuple(waits_in(ads, most_cores, {}))
+    return ScheddJobs(counted_kinds(pending, most_cores), running, waits, *late)
 
 
 def _running(ad: Any, most_cores: int) -> Optional[Job]:
@@ -269,22 +332,37 @@ def _match_number(ad: Any, name: str) -> float:
 
 def kind_of(ad: Any, most_cores: int) -> Kind:
     """Kind of a job, or of jobs that were grouped."""
-    memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
+    memory_mib = counted_memory_mib(whole(evaluated(ad, "RequestMemory"), 0))
     group = account(ad.get("AccountingGroup"))
-    return group, _requested(ad, most_cores), counted_memory_mib(memory_mib)
+    return Kind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
+
+
+def request_of(ad: Any) -> str:
+    """Requests of a job for cores and memory, and the attributes that they hang on, as lines.
+
+    Empty if no slot changes their values. An ad of grouped jobs has all these attributes.
+    """
+    if not any(isinstance(ad.get(name), classads().ExprTree) for name in _REQUESTS):
+        return ""
+    row = row_of(ad)
+    reached, others = {name.lower() for name in _REQUESTS} & row.keys(), set[str]()
+    for name in tuple(reached):
+        own, slots, _ = seen_by(row[name], row)
+        reached |= own & row.keys()
+        others |= slots
+    text = "\n".join(f"{name} = {row[name]}" for name in sorted(reached))
+    return "" if others <= _OF_JOBS or len(text) > MOST_REQUEST_CHARACTERS else text
+
+
+def whole_cores(value: Any, most_cores: int) -> Optional[int]:
+    """Cores of a request of this value, which HTCondor rounds up; None if it is no number."""
+    cores = number(value, -1.0, 0.0, sys.float_info.max)
+    return None if cores < 0 else max(1, min(ceil(cores), most_cores))
 
 
 def _requested(ad: Any, most_cores: int) -> int:
-    """Cores that a job requests, from 1 to ``most_cores``; 1 if they are unknown.
-
-    A request that only a slot can answer, such as TARGET.TotalSlotCpus, is asked of an empty slot
-    that has ``most_cores``.
-    """
-    cores = evaluated(ad, "RequestCpus")
-    if type(cores) not in (int, float):
-        slot = ad_of(dict.fromkeys(("Cpus", "TotalSlotCpus", "TotalCpus"), most_cores))
-        cores = value_of(ad.get("RequestCpus"), ad, slot)
-    return min(whole(cores, 1, 1, sys.float_info.max), most_cores)
+    """Cores that a job requests without a slot, from 1 to ``most_cores``; 1 if unknown."""
+    return whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
 
 
 MODES: Mapping[str, Callable[..., ScheddJobs]] = {

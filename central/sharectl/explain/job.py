@@ -150,6 +150,8 @@ class SlotFinding:
 
     None if others do too, or no time was found.
     """
+    requests: tuple[tuple[str, float], ...] = ()
+    """RequestCpus and such, and what each comes to there, of those that are expressions."""
 
     @property
     def is_later(self) -> bool:
@@ -166,7 +168,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     and grace), later_nodes (where only clauses on time keep it out then), opens_at (Unix seconds at
     which the first of these takes it; None if no time is known), obstacles (of now, most nodes
     first), never (those of empty nodes), targets (each with the latest end of all), grace_until
-    (Unix seconds of the last end; 0 if unknown), slots (counted as by condor_q -better-analyze).
+    (Unix seconds of the last end; 0 if unknown), requests (least and most that
+    each comes to there), slots (counted as by condor_q -better-analyze).
     """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
@@ -185,6 +188,9 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     for row in (*obstacles, *of_empty):
         row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
     waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
+    amounts: defaultdict[str, list[float]] = defaultdict(list)
+    for name, amount in (request for slot in findings for request in slot.requests):
+        amounts[name].append(amount)
     return {
         "total": len(nearest),
         "code": COULD_NOW if fitting else NOT_NOW if if_empty else waits,
@@ -196,6 +202,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "never": of_empty,
         "targets": targets,
         "grace_until": max((node.grace_until for node in kept_out), default=0),
+        "requests": {name: [min(each), max(each)] for name, each in amounts.items()},
         "slots": {
             "total": len(findings),
             "refused_by_job": refused,

@@ -218,8 +218,11 @@ Own = Sequence[tuple[Clause, Optional[str], Any]]
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
     own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
+    written = [name for name in job if _REQUEST.fullmatch(name) and not _is_number(job.get(name))]
     row, times = clocked(row_of(job), now), Memo()
-    return tuple(_later(_finding(job, own, slot, now), own, row, slot, times) for slot in slots)
+    return tuple(
+        _later(_finding(job, own, slot, now, written), own, row, slot, times) for slot in slots
+    )
 
 
 def _later(finding: SlotFinding, own: Own, job: Row, slot: Any, times: Memo) -> SlotFinding:
@@ -255,7 +258,11 @@ def _later(finding: SlotFinding, own: Own, job: Row, slot: Any, times: Memo) -> 
     return replace(finding, opens_at=times.get(key))
 
 
-def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) -> SlotFinding:
     accepts = _accepts(job, slot), _accepts(slot, job)
     obstacles = _obstacles(job, own, slot)
     codes = {obstacle.code for obstacle in obstacles}
@@ -267,7 +274,18 @@ def _finding(job: Any, own: Own, slot: Any, now: int) -> SlotFinding:
         empty(slot)
         lasting = _obstacles(job, own, slot)
     node = (ads.text(evaluated(slot, "Machine")) or "").lower()
-    return SlotFinding(node, *accepts, tuple(obstacles), tuple(lasting), target, until, grace_until)
+    amounts = ((name, _amount(value_of(expression(f"MY.{name}"), job, slot))) for name in written)
+    requests = tuple((name, amount) for name, amount in amounts if amount is not None)
+    return SlotFinding(
+        node,
+        *accepts,
+        tuple(obstacles),
+        tuple(lasting),
+        target,
+        until,
+        grace_until,
+        requests=requests,
+    )
 
 
 def _accepts(ad: Any, target: Any) -> bool:

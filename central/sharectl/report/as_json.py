@@ -53,6 +53,7 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> documents.SnapshotDocu
         "waits": rows(taken.waits),
         "unplaceable": rows(taken.unplaceable),
         "untried": taken.untried,
+        "unmaterialized": dict(taken.unmaterialized),
         "sources": rows(taken.sources),
     }
 

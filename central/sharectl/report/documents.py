@@ -129,6 +129,8 @@ class SnapshotDocument(TypedDict):
     """Pending jobs that no node could run."""
     untried: Optional[str]
     """Why some pending jobs were not tried on the nodes; null if all were."""
+    unmaterialized: dict[str, int]
+    """Group -> jobs that are not materialised before others of their cluster end: no demand."""
     sources: Optional[list[SourceRow]]
     """How each daemon answered."""
 
@@ -453,6 +455,8 @@ class JobVerdict(TypedDict):
     targets: list[JobTargetRow]
     grace_until: int
     """Unix seconds at which the last grace ends; 0 if unknown."""
+    requests: dict[str, list[float]]
+    """RequestCpus and such, if not literal -> least and most that it comes to on the nodes."""
     slots: SlotCounts
 
 

@@ -38,6 +38,10 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
     if content["unplaceable"]:
         title = "pending jobs that no node could run if it were empty: they are no demand"
         print_records(title, _UNPLACEABLE, content["unplaceable"], to)
+    if content["unmaterialized"]:
+        title = "jobs that are not materialised before others of their cluster end: no demand"
+        late = [{"group": name, "jobs": jobs} for name, jobs in content["unmaterialized"].items()]
+        print_records(title, "group, jobs", late, to)
     if content["nodes"]:
         print_records("nodes", _NODES, map(_node, content["nodes"]), to)
     if content["waits"]:

@@ -107,6 +107,8 @@ class JobWait(NamedTuple):
     """From its submission until now, or until its start."""
     jobs: int
     """Jobs that it stands for, >= 1."""
+    request: str = ""
+    """Its request, where that has these cores only without a slot; else empty."""
 
 
 def job_waits(sample: Iterable[JobWait]) -> tuple[JobWaits, ...]:

@@ -254,7 +254,7 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
 @settings(max_examples=400)
 def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
-    account, cores, memory_mib = schedd_jobs.kind_of(ad, most_cores)
+    account, cores, memory_mib, _ = schedd_jobs.kind_of(ad, most_cores)
     assert 1 <= cores <= most_cores
     assert memory_mib >= 0
     assert group_of(account, GROUPS) in (*GROUPS, "other")

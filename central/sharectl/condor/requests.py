@@ -1,0 +1,183 @@
+"""Requests that have one value alone and another on a slot, by HTCondor's own library.
+
+`isUndefined(TotalCpus) ? 1 : TotalCpus` is 1 in the queue and 8 on a node of 8 cores. Each such
+request is evaluated as a match would, with the slots of the pool as TARGET when nothing runs there.
+"""
+
+from __future__ import annotations
+
+import mmap
+import signal
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Callable, NamedTuple, Optional
+
+from sharectl.condor.ad_rows import LITERAL, Row, names_reached, row_of
+from sharectl.condor.ads import ad_of_long, expression, value_of, whole
+from sharectl.condor.closed_nodes import by_machine
+from sharectl.condor.empty_slots import emptied
+from sharectl.condor.expressions import words_of_text
+from sharectl.condor.job_trials import (
+    GIVEN_UP,
+    MOST_WORDS,
+    SHAPE_SECONDS,
+    TRYING,
+    UNTRIED,
+    Look,
+    results_of,
+)
+from sharectl.condor.schedd_jobs import Kind, shared_out, whole_cores
+from sharectl.model import OTHER, ClosedTo, Node
+from sharectl.model import Kind as GroupKind
+from sharectl.shares.demand import Request
+
+MOST_REQUESTS = 4000
+"""Requests that are evaluated; those beyond count as without a slot."""
+_OF_ANY_SLOT = ("Machine", "MachineResources", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk")
+
+
+class Size(NamedTuple):
+    """Cores that a request comes to on some machines."""
+
+    cores: int
+    memory_mib: int
+    """Least that it comes to there; 0 if unknown."""
+    machines: frozenset[str]
+    """Host names, lower case."""
+
+
+Sizes = Mapping[str, Sequence[Size]]
+"""Request, as of `Kind` -> its sizes on the slots of a pool."""
+
+
+def sizes_on_slots(look: Look, requests: Collection[str], deadline_seconds: float) -> Sizes:
+    """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child."""
+    ordered = sorted(requests, key=lambda request: (len(request), request))[:MOST_REQUESTS]
+    evaluate = partial(_evaluate_all, look, ordered)
+    return results_of(evaluate, len(ordered), deadline_seconds, dict[str, Sequence[Size]]())[1]
+
+
+def _evaluate_all(
+    look: Look, requests: Sequence[str], shared: mmap.mmap
+) -> dict[str, Sequence[Size]]:
+    """Sizes of all requests; one that costs too much ends this process, and is marked."""
+    words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
+    slots = _Slots(look, words)
+    sizes: dict[str, Sequence[Size]] = {}
+    for number, request in enumerate(requests):
+        if shared[number] != GIVEN_UP:
+            shared[number] = TRYING
+            signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
+            sizes[request] = _sizes(ad_of_long(request), slots.told_apart_by(words[number]))
+            shared[number] = UNTRIED
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return {request: several for request, several in sizes.items() if several}
+
+
+class _Slots:
+    """Slots of a pool when nothing runs there."""
+
+    def __init__(self, look: Look, words: Iterable[frozenset[str]]) -> None:
+        """Look at the slots with the attributes of ``words``, those of requests."""
+        names: set[str] = set()
+        for several in words:
+            names |= several if len(names | several) <= MOST_WORDS else set()
+        totals = (f"TotalSlot{name}" for name in names)
+        self._rows = [
+            {name.lower(): text for name, text in emptied(row_of(ad)).items()}
+            for ad in look([*_OF_ANY_SLOT, *names, *totals])
+        ]
+        texts: defaultdict[str, set[str]] = defaultdict(set)
+        for row in self._rows:
+            for name, text in row.items():
+                if not LITERAL.fullmatch(text):
+                    texts[name].add(text)
+        self._texts: Row = {name: " ".join(several) for name, several in texts.items()}
+        self._alike: dict[frozenset[str], list[tuple[Any, set[str]]]] = {}
+
+    def told_apart_by(self, words: frozenset[str]) -> list[tuple[Any, set[str]]]:
+        """Ads of slots that differ in what the words reach, and the machines of each."""
+        if words not in self._alike:
+            names = sorted({*names_reached(words, self._texts), "totalslotcpus"})
+            machines: defaultdict[str, set[str]] = defaultdict(set)
+            for row in self._rows:
+                seen = "\n".join(f"{name} = {row[name]}" for name in names if name in row)
+                machines[seen].add(row.get("machine", "").strip('"').lower())
+            self._alike[words] = [(ad_of_long(seen), on) for seen, on in machines.items()]
+        return self._alike[words]
+
+
+def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[Size]:
+    """Sizes of a request, the least first, on slots that are that large."""
+    sizes: dict[int, tuple[list[int], set[str]]] = {}
+    for slot, machines in slots:
+        total = whole(slot.get("TotalSlotCpus"), 0) or 2**53
+        cores = whole_cores(value_of(expression("MY.RequestCpus"), job, slot), total + 1)
+        if cores is not None and cores <= total:
+            amounts, on = sizes.setdefault(cores, ([], set()))
+            amounts.append(whole(value_of(expression("MY.RequestMemory"), job, slot), 0))
+            on |= machines
+    return [Size(cores, min(mib), frozenset(on)) for cores, (mib, on) in sorted(sizes.items())]
+
+
+class Requests(NamedTuple):
+    """Requests of the pending jobs of a pool as a plan counts them."""
+
+    sizes: Sizes
+    nodes: Mapping[str, Node]
+    """Host name -> node, with the jobs to which it is closed."""
+    most_cores: int
+    """Larger requests count as this."""
+    group_of: Callable[[Optional[str]], str]
+
+    def cores_of(self, kind: Kind) -> list[int]:
+        """Cores that jobs of a kind come to on the nodes."""
+        sizes = self.sizes.get(kind.request, ())
+        return [min(size.cores, self.most_cores) for size in sizes] or [kind.cores]
+
+    def shares(self, kind: Kind, jobs: int, *, of_one_size: bool = False) -> dict[Request, int]:
+        """Jobs of a kind by group and size, in proportion to how many of a size fit on the nodes.
+
+        Nodes that are closed to them do not count, unless all are. ``of_one_size`` takes the size
+        of which the most fit.
+        """
+        group = self.group_of(kind.account)
+        if kind.request not in self.sizes:
+            return {(group, kind.cores, kind.memory_mib): jobs}
+        fits = []
+        for size, cores in zip(self.sizes[kind.request], self.cores_of(kind)):
+            on = [self.nodes[name] for name in size.machines if name in self.nodes]
+            admit = sum(node.cores // cores for node in on if node.admits((group, cores)))
+            every = sum(node.cores // cores for node in on)
+            fits.append((admit, every, (group, cores, size.memory_mib)))
+        fits.sort()
+        # The last one gets the job that is left over.
+        if of_one_size or not fits[-1][1]:
+            return {fits[-1][2]: jobs}
+        nowhere = not fits[-1][0]
+        weights = {place: row[1] if nowhere else row[0] for place, row in enumerate(fits)}
+        shared = shared_out(jobs, weights)
+        return {fits[place][2]: share for place, share in shared.items()}
+
+    def closed(self, kinds: Iterable[Kind]) -> dict[str, tuple[ClosedTo, ...]]:
+        """Host name -> jobs of ``kinds`` that come to another size there; see `Node.closed`."""
+        elsewhere: defaultdict[GroupKind, set[str]] = defaultdict(lambda: {*self.nodes})
+        anywhere: set[GroupKind] = set()
+        for kind in kinds:
+            group = self.group_of(kind.account)
+            for size, cores in zip(self.sizes.get(kind.request, ()), self.cores_of(kind)):
+                elsewhere[group, cores] -= size.machines
+            if kind.request not in self.sizes:
+                anywhere.add((group, kind.cores))
+        return by_machine(
+            {
+                kind: {
+                    name: f"RequestCpus == {kind[1]}"
+                    for name in machines
+                    if self.nodes[name].admits(kind)
+                }
+                for kind, machines in elsewhere.items()
+                if kind not in anywhere and kind[0] != OTHER
+            }
+        )
