@@ -331,9 +331,9 @@ class CondorPool:
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
-        shaped_jobs: list[Shapes] = [each.value for each in shapes if each.value is not None]
+        queues: list[Shapes] = [answer.value for answer in shapes if answer.value is not None]
         kinds = {kind for schedd in jobs for kind in schedd.counted}
-        kinds |= {shape.kind for each in shaped_jobs for shape in each.shapes}
+        kinds |= {shape.kind for queue in queues for shape in queue.shapes}
         open_requests = {kind.request for kind in kinds} - {""}
         sizes = sizes_on_slots(look_again, open_requests, seconds) if open_requests else {}
         nodes = {node.machine: node for node in answered.nodes}
@@ -380,8 +380,8 @@ class CondorPool:
         for answer in answers:
             for jobs_by_kind, total in ((answer.pending, counted), (answer.late, late)):
                 for kind, jobs in jobs_by_kind.items():
-                    one = kind.request in nowhere
-                    total.update(requests.shares(kind, jobs, of_one_size=one))
+                    of_one_size = kind.request in nowhere
+                    total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
         for shape in (*trial.unplaceable, *trial.later):
             unplaceable.update(requests.shares(shape.kind, shape.jobs, of_one_size=True))
         for request, jobs in late.items():

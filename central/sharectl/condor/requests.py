@@ -37,7 +37,7 @@ MOST_REQUESTS = 4000
 _OF_ANY_SLOT = ("Machine", "MachineResources", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk")
 
 
-class Size(NamedTuple):
+class SizeOnSlots(NamedTuple):
     """Cores that a request comes to on some machines."""
 
     cores: int
@@ -47,7 +47,7 @@ class Size(NamedTuple):
     """Host names, lower case."""
 
 
-Sizes = Mapping[str, Sequence[Size]]
+Sizes = Mapping[str, Sequence[SizeOnSlots]]
 """Request, as of `Kind` -> its sizes on the slots of a pool."""
 
 
@@ -55,16 +55,18 @@ def sizes_on_slots(look: Look, requests: Collection[str], deadline_seconds: floa
     """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child."""
     ordered = sorted(requests, key=lambda request: (len(request), request))[:MOST_REQUESTS]
     evaluate = partial(_evaluate_all, look, ordered)
-    return results_of(evaluate, len(ordered), deadline_seconds, dict[str, Sequence[Size]]())[1]
+    return results_of(evaluate, len(ordered), deadline_seconds, dict[str, Sequence[SizeOnSlots]]())[
+        1
+    ]
 
 
 def _evaluate_all(
     look: Look, requests: Sequence[str], shared: mmap.mmap
-) -> dict[str, Sequence[Size]]:
+) -> dict[str, Sequence[SizeOnSlots]]:
     """Sizes of all requests; one that costs too much ends this process, and is marked."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
     slots = _Slots(look, words)
-    sizes: dict[str, Sequence[Size]] = {}
+    sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
         if shared[number] != GIVEN_UP:
             shared[number] = TRYING
@@ -108,7 +110,7 @@ class _Slots:
         return self._alike[words]
 
 
-def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[Size]:
+def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[SizeOnSlots]:
     """Sizes of a request, the least first, on slots that are that large."""
     sizes: dict[int, tuple[list[int], set[str]]] = {}
     for slot, machines in slots:
@@ -118,7 +120,9 @@ def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[Size]:
             amounts, on = sizes.setdefault(cores, ([], set()))
             amounts.append(whole(value_of(expression("MY.RequestMemory"), job, slot), 0))
             on |= machines
-    return [Size(cores, min(mib), frozenset(on)) for cores, (mib, on) in sorted(sizes.items())]
+    return [
+        SizeOnSlots(cores, min(mib), frozenset(on)) for cores, (mib, on) in sorted(sizes.items())
+    ]
 
 
 class Requests(NamedTuple):

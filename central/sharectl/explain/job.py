@@ -202,7 +202,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "never": of_empty,
         "targets": targets,
         "grace_until": max((node.grace_until for node in kept_out), default=0),
-        "requests": {name: [min(each), max(each)] for name, each in amounts.items()},
+        "requests": {name: [min(several), max(several)] for name, several in amounts.items()},
         "slots": {
             "total": len(findings),
             "refused_by_job": refused,

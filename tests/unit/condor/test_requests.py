@@ -1,0 +1,96 @@
+"""Requests on slots: sizes, jobs shared out over them, nodes that are closed to other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import classad2
+import pytest
+
+from sharectl.condor.requests import Requests, sizes_on_slots
+from sharectl.condor.schedd_jobs import Kind, request_of
+from sharectl.model import ClosedTo, Node
+
+SLOTS = (("wn-1", 8), ("wn-2", 8), ("wn-3", 16))
+NODES = {name: Node(name, name, cores, 10.0, controlled=True) for name, cores in SLOTS}
+WHOLE = "isUndefined(TotalCpus) ? 1 : TotalCpus"
+DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
+
+
+def look(_: Sequence[str]) -> Iterable[Any]:
+    for name, cores in SLOTS:
+        yield classad2.ClassAd(
+            {
+                "Machine": name,
+                "Cpus": 0,  # all of them are held
+                "TotalCpus": float(cores),
+                "TotalSlotCpus": cores,
+                "TotalMemory": 1000 * cores,
+            }
+        )
+
+
+def kind_asking(cpus: str, memory: str = "1000", **attributes: Any) -> Kind:
+    ad = classad2.ClassAd(attributes)
+    ad["RequestCpus"], ad["RequestMemory"] = classad2.ExprTree(cpus), classad2.ExprTree(memory)
+    return Kind("cms@", 1, 1024, request_of(ad))
+
+
+def requests(*kinds: Kind, most_cores: int = 64, nodes: dict[str, Node] = NODES) -> Requests:
+    sizes = sizes_on_slots(look, {kind.request for kind in kinds}, 30)
+    return Requests(sizes, nodes, most_cores, lambda account: str(account).strip("@"))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "cores"),
+    [
+        *[(WHOLE, [8, 16]), ("TARGET.TotalCpus ?: Own", [8, 16]), ("min({8, TARGET.Cpus})", [8])],
+        *[("TARGET.TotalCpus * 0.45", [4, 8]), ("TARGET.TotalCpus + 1", [1])],
+        *[("TARGET.Nope", [1]), ('TARGET.Nope ?: "8"', [1]), ("TARGET.TotalCpus - 8", [1, 8])],
+    ],
+)
+def test_a_request_is_what_empty_slots_make_of_it(cpus: str, cores: list[int]) -> None:
+    kind = kind_asking(cpus, Own=3)
+    assert requests(kind).cores_of(kind) == cores
+
+
+@pytest.mark.parametrize("cpus", ["8", "2 * Own", "MY.Own", "ifThenElse(Own > 2, 4, 1)"])
+def test_what_hangs_on_the_job_alone_is_not_evaluated_on_slots(cpus: str) -> None:
+    default = "ifThenElse(MemoryUsage =!= undefined, MemoryUsage, (ImageSize + 1023) / 1024)"
+    assert kind_asking(cpus, default, Own=3, ImageSize=45).request == ""
+
+
+def test_jobs_are_shared_out_by_what_fits_where_they_may_start() -> None:
+    kind = kind_asking(WHOLE, "TARGET.TotalMemory * 95 / 100")
+    small, large = ("cms", 8, 7600), ("cms", 16, 15200)
+    assert requests(kind).shares(kind, 30) == {small: 20, large: 10}
+    assert requests(kind).shares(kind, 1) == {small: 1}
+    assert requests(kind).shares(kind, 30, of_one_size=True) == {small: 30}
+    shut = (ClosedTo("cms", (8,), "START"),)
+    nodes = {
+        name: node if name == "wn-3" else with_closed(node, shut) for name, node in NODES.items()
+    }
+    assert requests(kind, nodes=nodes).shares(kind, 30) == {large: 30}
+
+
+def with_closed(node: Node, closed: tuple[ClosedTo, ...]) -> Node:
+    return Node(node.name, node.machine, node.cores, 10.0, controlled=True, closed=closed)
+
+
+def test_a_node_is_closed_to_the_sizes_of_other_nodes() -> None:
+    kind = kind_asking(WHOLE)
+    other, same = (ClosedTo("cms", (cores,), f"RequestCpus == {cores}") for cores in (8, 16))
+    expected = {"wn-1": (same,), "wn-2": (same,), "wn-3": (other,)}
+    assert requests(kind).closed([kind]) == expected
+    # To jobs that request 8 cores wherever they are, the large node is open.
+    assert requests(kind).closed([kind, Kind("cms@", 8, 0)]) == {"wn-1": (same,), "wn-2": (same,)}
+
+
+def test_a_request_that_takes_too_long_hides_no_other() -> None:
+    doubled = {name: classad2.ExprTree(text) for name, text in DOUBLED.items()}
+    cheap = kind_asking(WHOLE)
+    slow = kind_asking("size(A39)", A0=classad2.ExprTree("TARGET.Machine"), **doubled)
+    assert "A39".lower() in slow.request
+    both = requests(cheap, slow)
+    assert (both.cores_of(cheap), both.cores_of(slow)) == ([8, 16], [1])
