@@ -30,8 +30,7 @@ from sharectl.check.consumption_subject import (
     number_of,
     typed,
 )
-from sharectl.check.daemon_rules import unread_knobs
-from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some
+from sharectl.check.findings import Checks, Finding, Level, one_line, plain, some, unread_knobs
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
+from sharectl.condor.configuration import Configuration
+from sharectl.condor.knob_readers import DAEMONS, Unread, unread
 from sharectl.condor.library import UnreadableConfigurationError
 
 Rule = TypeVar("Rule", bound=Callable[[Any], Iterator["Finding"]])
@@ -174,3 +176,24 @@ def some(words: Sequence[str], most: int, separator: str) -> str:
     """The first of several words, and the number of the others."""
     rest = [f"and {len(words) - most} more"] if len(words) > most else []
     return separator.join([*words[:most], *rest])
+
+
+def unread_knobs(
+    finding: Callable[..., Finding], configuration: Configuration, is_meant: Callable[[str], Any]
+) -> Iterator[Finding]:
+    """A finding for each kind of daemons that is missing.
+
+    Configurations that all machines share have knobs of other daemons: only for those that
+    ``is_meant`` names, and those that no machine reads, it is more than advice.
+    """
+    rows: dict[tuple[Level, tuple[str, ...], bool], list[Unread]] = {}
+    for knob in unread(configuration):
+        is_fault = not knob.is_elsewhere or is_meant(knob.part.name)
+        level = Level.ERROR if is_fault else Level.ADVICE
+        rows.setdefault((level, knob.readers, knob.is_elsewhere), []).append(knob)
+    for (level, readers, is_elsewhere), knobs in rows.items():
+        names = some([knob.part.name for knob in knobs], 6, ", ")
+        kind, daemons = "unread" if is_elsewhere else "wrong daemon", " or ".join(readers)
+        first, words = knobs[0].part, {"names": names, "daemons": daemons, "one": readers[0]}
+        plain_name = first.name.rpartition(".")[2]
+        yield finding(kind, first.place, level=level, knob=plain_name, list=DAEMONS, **words)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.check.bare_words import Word, bare_word
-from sharectl.check.daemon_rules import unread_knobs
-from sharectl.check.findings import Finding, Level
+from sharectl.check.findings import Finding, Level, unread_knobs
 from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
 from sharectl.check.snippet_subject import (
     ACTUATION,
