@@ -130,17 +130,10 @@ class Twin:
         """Have ``call`` called with the time, at that time."""
         self._at(time, lambda _: call(self.now), None)
 
-    def run(self, until: float) -> None:
-        """Let the pool run until a time, with what happens then."""
-        self._run(until, events_before=inf)
-
-    def run_up_to(self, until: float) -> None:
-        """Let the pool run until a time, without what happens then."""
-        self._run(until, events_before=until)
-
-    def _run(self, until: float, events_before: float) -> None:
+    def run(self, until: float, *, before: bool = False) -> None:
+        """Let the pool run until a time, with what happens then, or to just ``before``."""
         events = self._events
-        while events and events[0][0] <= until and events[0][0] < events_before:
+        while events and (events[0][0] < until or (events[0][0] == until and not before)):
             self.now, _, call, argument = heappop(events)
             call(argument)
         self.now = until

@@ -91,7 +91,7 @@ class Run:
                 twin.run(time)
                 return
             # A job that starts at that moment counts.
-            twin.run_up_to(self.begin)
+            twin.run(self.begin, before=True)
             twin.forget()
             self._measured_from = self.begin
         while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:

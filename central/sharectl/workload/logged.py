@@ -137,10 +137,10 @@ class LoggedWorkload:
 
     def _is_within(self, at: float, until_seconds: float) -> bool:
         """Tell if a time is simulated; counts jobs of other times."""
-        if 0 <= at < until_seconds:
-            return True
-        self.left_out[BEFORE if at < 0 else AFTER] += 1
-        return False
+        is_within = 0 <= at < until_seconds
+        if not is_within:
+            self.left_out[BEFORE if at < 0 else AFTER] += 1
+        return is_within
 
     def _place(self, job: LoggedJob) -> int:
         """Place of the job's kind."""
