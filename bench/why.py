@@ -67,7 +67,7 @@ def replay_of(cycles: int) -> dict[str, Any]:
             yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
 
     began = time.perf_counter()
-    summed(list(replayed(Replay(config, {}), records(), None, State())))
+    summed(list(replayed(Replay(config, config, ""), records())))
     seconds = time.perf_counter() - began
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
 

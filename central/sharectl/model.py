@@ -175,6 +175,8 @@ class Node:
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
     multicore_only: bool = False
     """Whether all of its slots publish t1_MulticoreOnly = True: no single-core job starts."""
+    hot: bool = False
+    """Whether it publishes t1_overheat = True: no job starts."""
     several_slots: bool = False
     """Whether it has several partitionable slots, each of which would compare its own cores."""
     grace_cores: int = 0

@@ -307,6 +307,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     steered = subject.controlled if subject.observes else subject.expected
     if subject.slots and not steered and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)
+    if hot := subject.status["nodes"].get("hot"):
+        yield finding("hot", named(hot), level=Level.ADVICE, count=counted(len(hot), "node"))
     if names := sorted(subject.state.unheeding):
         count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds
         yield finding("unheeding", named(names), level=Level.ADVICE, count=count, seconds=seconds)

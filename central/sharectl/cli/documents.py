@@ -173,6 +173,8 @@ class NodesNow(_NodesProblem, total=False):
     disabled_by_knob: int
     """By SHARECTL_ENABLED."""
     multicore_only: int
+    hot: list[str]
+    """Nodes that publish t1_overheat = True: no job starts there."""
     reasons: dict[str, int]
     """t1_JobCtlReason -> slots."""
     refusing: dict[str, int]

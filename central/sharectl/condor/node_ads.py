@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor.ads import evaluated, sequence, text, whole
+from sharectl.condor.ads import evaluated, expression, is_true, sequence, text, value_of, whole
 from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query
+from sharectl.condor.expressions import with_clock
 from sharectl.condor.nodes_in_control import in_control, machine_of, met_by
 from sharectl.errors import PoolUnavailableError
 from sharectl.plan import nodes
@@ -19,6 +20,7 @@ _NAMES = """
     Childt1_HeldBackCores ChildCpus TotalSlotCpus t1_CurrentJobs
     MC_GRACE t1_GraceActive t1_McGraceTime SlotID t1_McRoomValue t1_McRoomTime
     t1_WatchedTime t1_MulticorePending t1_MulticorePendingUntil t1_MulticoreOnly t1_SharectlVersion
+    t1_overheat
 """
 PROJECTION = tuple(_NAMES.split())
 """Attributes that t1_TargetActive, MC_GRACE and t1_GraceActive are made of, and what jobs report.
@@ -79,6 +81,14 @@ def in_grace(ad: Any) -> bool:
     """Tells if START keeps single-core jobs out of the slot for the sake of multicore jobs."""
     name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
     return not switched_off(ad) and flag(ad, name) is True
+
+
+def is_hot(ad: Any) -> bool:
+    """Tells if START let no job in for heat when the ad was made, which may be minutes ago."""
+    written = ad.get("t1_overheat")
+    if written is None or isinstance(written, (bool, int, str)):
+        return flag(ad, "t1_overheat") is True
+    return is_true(value_of(expression(with_clock(str(written), "MY.MyCurrentTime")), ad))
 
 
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
@@ -245,6 +255,7 @@ def counts_of(
         "disabled": sum("file" in off for off in switches),
         "disabled_by_knob": sum("knob" in off for off in switches),
         "multicore_only": sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
+        "hot": sorted({_names(ad)[1] for ad in ads if is_hot(ad)}),
         "reasons": dict(Counter(code for code, _ in codes).most_common()),
         "refusing": dict(Counter(code for code, refuses in codes if refuses).most_common()),
         "versions": dict(Counter(version for version, _ in versions).most_common()),

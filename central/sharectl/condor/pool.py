@@ -182,6 +182,7 @@ def nodes_of(
                 deaf=None if control.rehearsed and deaf == NO_SNIPPET else deaf,
                 power_assumed=hs06 is None,
                 multicore_only=all(node_ads.flag(ad, "t1_MulticoreOnly") for ad in slot_ads),
+                hot=any(map(node_ads.is_hot, slot_ads)),
                 several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
                 grace_cores=sum(node_ads.in_grace(ad) * _amount(ad, "Cpus") for ad in slot_ads),
             )

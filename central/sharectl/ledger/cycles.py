@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Optional
 
@@ -22,12 +22,22 @@ from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 from sharectl.times import DAY_SECONDS
 
 _MOST_SECONDS = 1e12
-_Numbers = list[int]
-_Jobs = tuple[list[str], _Numbers, _Numbers, _Numbers, _Numbers, _Numbers, _Numbers]
-"""Names of groups, rows of each node, then a column for each field of `HeldJobs`.
 
-Columns pack to two thirds of the rows; groups stand by their places among the names.
-"""
+
+@dataclass(frozen=True)
+class _Held:
+    """Jobs of all nodes in columns, which pack to two thirds of their rows."""
+
+    groups: list[str]
+    """Names."""
+    rows: list[int]
+    """Number of rows of each node."""
+    group: list[int]
+    """Place among the names; the others are as of `HeldJobs`."""
+    cores: list[int]
+    jobs: list[int]
+    seconds: list[int]
+    memory_mib: list[int]
 
 
 def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
@@ -70,24 +80,23 @@ def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRec
     if row is None:
         return record
     detail, jobs, basis = map(unpacked, row)
-    nodes = record_of(tuple[NodeRecord, ...], detail)
-    groups, numbers, places, *columns = record_of(_Jobs, jobs)
-    rows = map(HeldJobs, [groups[place] for place in places], *columns)
-    held = [tuple(islice(rows, number)) for number in numbers]
-    return replace(
-        record,
-        nodes=tuple(replace(node, held=jobs_there) for node, jobs_there in zip(nodes, held)),
-        basis=record_of(Optional[Basis], basis),
-    )
+    nodes = list(record_of(tuple[NodeRecord, ...], detail))
+    held = record_of(_Held, jobs)
+    columns = held.cores, held.jobs, held.seconds, held.memory_mib
+    rows = map(HeldJobs, [held.groups[place] for place in held.group], *columns)
+    nodes = [replace(node, held=tuple(islice(rows, n))) for node, n in zip(nodes, held.rows)]
+    known = None if basis == b"null" else record_of(Basis, basis)
+    return replace(record, nodes=tuple(nodes), basis=known)
 
 
 def _held(nodes: Sequence[NodeRecord]) -> bytes:
-    """Document of all jobs, `_Jobs`."""
+    """Document of all jobs."""
     rows = [jobs for node in nodes for jobs in node.held]
     groups = list(dict.fromkeys(jobs.group for jobs in rows))
     place = {name: number for number, name in enumerate(groups)}
-    columns = zip(*((place[jobs.group], *jobs[1:]) for jobs in rows)) if rows else [()] * 5
-    return packed([groups, [len(node.held) for node in nodes], *columns])
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(HeldJobs._fields)}
+    columns["group"] = [place[jobs.group] for jobs in rows]
+    return packed({"groups": groups, "rows": [len(node.held) for node in nodes], **columns})
 
 
 def _kept(node: NodeRecord) -> NodeRecord:
@@ -116,7 +125,9 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
     seen = {name: RemainingTimes.from_rows(rows).as_rows() for name, rows in tables.items()}
     # To the digits that a record keeps: a replay decides on the same ones.
     return {
-        name: RemainingTimes.from_rows((start, *map(_digits, times)) for start, *times in rows)
+        name: RemainingTimes.from_rows(
+            (start, _digits(at_risk), _digits(ends)) for start, at_risk, ends in rows
+        )
         for name, rows in seen.items()
     }
 

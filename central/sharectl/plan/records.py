@@ -99,6 +99,8 @@ class NodeRecord:
     draining: bool = False
     multicore_only: bool = False
     """Whether its START takes no single-core job (t1_MulticoreOnly)."""
+    hot: bool = False
+    """Whether its START takes no job (t1_overheat)."""
     closed: tuple[ClosedTo, ...] = ()
     """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
     obeyed_sequence: Optional[int] = None
@@ -207,6 +209,7 @@ OF_NODE = (
     "reserved",
     "draining",
     "multicore_only",
+    "hot",
     "closed",
     "obeyed_sequence",
     "grace_cores",

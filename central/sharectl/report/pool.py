@@ -55,6 +55,7 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
 
 def _node(node: Row) -> Row:
     says = ["draining"] if node["draining"] else []
+    says += ["too hot: no job starts"] if node["hot"] else []
     says += dict.fromkeys(filter(None, (node["deaf"], node["refusal"])))
     says += [
         f"closed to {jobs['group']} of {', '.join(map(str, jobs['sizes']))} cores"

@@ -22,6 +22,8 @@ Row = Mapping[str, Any]
 
 TREND_SECONDS = 3 * 3600
 """Time over which the trend of an error is told."""
+MOST_HOT = 3
+"""Hot nodes that are named."""
 _TITLE = "groups then: HS06, trend in 3 h, pending jobs and longest waits"
 _GROUPS = "group|pledge|used|error|trend|1-core|wait|multi|wait|is"
 
@@ -118,6 +120,9 @@ def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
         ("multicore_only", "for multicore jobs alone"),
     ):
         words += [f"{nodes[key]} {label}"] if nodes[key] else []
+    if hot := nodes["hot"]:
+        more = f" and {len(hot) - MOST_HOT} more" if len(hot) > MOST_HOT else ""
+        words.append(f"too hot: {', '.join(hot[:MOST_HOT])}{more}")
     yield "nodes now", ", ".join(words)
     reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
     versions = " ".join(f"{version}:{count}" for version, count in nodes["versions"].items())
