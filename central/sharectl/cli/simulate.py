@@ -107,7 +107,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="groups, control and validity are those of sharectl's configuration; without SCENARIO "
-        "nodes and jobs are those of a look at its pool",
+        "nodes and jobs are those of a look at its pool, quotas, intervals and START its own",
     )
     parser.add_argument(
         "--ledger",
@@ -198,6 +198,7 @@ def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenari
     from sharectl.cli import wiring
     from sharectl.config.load import load
     from sharectl.sim import from_pool
+    from sharectl.sim.asks import of_pool
 
     config = load(arguments.from_config)
     if base is not None and not arguments.ledger:
@@ -215,8 +216,8 @@ def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenari
         look, run_times = wiring.live_look(config), wiring.known_of(config)
         site = from_pool.from_snapshot(config, pledges, look, run_times)
     if base is None:
-        options.say(from_pool.assumed(site, run_times))
-        return site
+        site = of_pool(site, config.pool, config.pledges.negotiator.name)
+        return replace(site, notes=(*site.notes, *from_pool.assumed(site, run_times)))
     parts: dict[str, Any] = {name: getattr(site, name) for name in _OF_SITE}
     return replace(base, **parts, swf=None, history=None, logged=(), notes=())
 

@@ -178,7 +178,9 @@ class SiteExpressions:
     Raises InputError with the faults of all.
     """
 
-    def __init__(self, kinds: Iterable[JobKind], files: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, kinds: Iterable[JobKind], files: Iterable[Path] = (), site: Optional[str] = None
+    ) -> None:
         problems: list[str] = []
         files = list(files)
         node: Optional[NodeStart] = None
@@ -188,6 +190,8 @@ class SiteExpressions:
             if node and node.site.strip().lower() != "true":
                 place = f"START of {', '.join(map(str, files))}"
                 self._start = SiteStart(node.site, place, node.attributes)
+            elif site and not files:
+                self._start = SiteStart(site, "start.site", {})
         except InputError as error:
             problems += error.problems
         self.meets = Requirements(node.attributes if node else None)

@@ -8,7 +8,7 @@ those that were learnt; a group of which nothing was seen has the prior of `shar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf
 from typing import Optional, TypeVar, Union
@@ -18,6 +18,7 @@ from sharectl.config.model import Config
 from sharectl.errors import StateError
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import OTHER, Kind, Node, PendingJobs, Snapshot
+from sharectl.plan.nodes import NO_PARTITIONABLE_SLOT
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, RunTimes
 from sharectl.sim.scenario import NodeGroup, Scenario
@@ -29,6 +30,7 @@ MOST_PENDING = 5000
 _MEMORY_MIB = 2000
 """For each core, where jobs tell of none."""
 _LEAST_WEIGHT = 1e-6
+_SHOWN_NODES = 3
 
 _Group = TypeVar("_Group", GroupConfig, SubgroupConfig)
 
@@ -41,8 +43,9 @@ def from_ledger(config: Config, pledge_hs06: Mapping[str, float], ledger: Ledger
     record = ledger.last_complete(0, 2**62)
     if record is None:
         raise StateError(
-            f"{ledger.path}: no complete cycle is in it; run `sharectl cycle --dry-run` first, or "
-            "leave out --ledger to look at the live pool"
+            f"{ledger.path}: no complete cycle is in it; run `sharectl cycle` first (a dry run "
+            "records nothing; with mode: observe it publishes no target), or leave out --ledger to "
+            "look at the live pool"
         )
     return from_record(config, pledge_hs06, record, ledger.run_times(config.tree.names))
 
@@ -72,19 +75,67 @@ def from_snapshot(
 
 
 def assumed(site: Scenario, run_times: RunTimes) -> list[str]:
-    """Sentences on what a site's ledger and pool do not tell."""
+    """Notes on run times and cycle periods: what the ledger tells, what is assumed, and the effect.
+
+    Those on nodes are in the scenario.
+    """
     groups = {stream.group or OTHER for stream in site.jobs}
-    unseen = sorted(name for name in groups if run_times.get(name, NOTHING_SEEN) == NOTHING_SEEN)
-    lines = [f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"]
-    defaults = "the negotiator, access points and START are assumed to have HTCondor's defaults"
-    remedy = "--set negotiator.KEY=VALUE, or name a SCENARIO that has the site's"
-    return [*(lines if unseen else ()), f"{defaults}; {remedy}"]
+    seen = {name: run_times.get(name, NOTHING_SEEN) for name in sorted(groups)}
+    learnt = [
+        f"{name} ({sum(ends for _, ends in table.bins):.0f} ends)"
+        for name, table in seen.items()
+        if any(ends for _, ends in table.bins)
+    ]
+    unseen = [name for name, table in seen.items() if not any(ends for _, ends in table.bins)]
+    lines = [f"run times of {', '.join(learnt)} are from the ledger"] if learnt else []
+    if unseen:
+        lines.append(
+            f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"
+        )
+    period, loop = site.negotiator.interval_seconds, site.loop.period_seconds
+    lines.append(
+        f"a cycle of sharectl every {loop:g} s and one of the negotiator every {period:g} s: jobs "
+        "that run shorter than these come and go between two cycles, and what strategies differ in "
+        "then hangs on run times and periods; compare with --set loop.period_seconds=SECONDS"
+    )
+    return lines
+
+
+def left_out_nodes(nodes: Iterable[Union[Node, NodeRecord]]) -> list[str]:
+    """Notes on nodes that are not simulated, or as others than they are."""
+    rows: dict[str, list[str]] = {}
+    for node in nodes:
+        deaf = node.deaf if isinstance(node, Node) else node.reason
+        name = node.name if isinstance(node, Node) else node.node
+        several = isinstance(node, Node) and node.several_slots
+        for does, words in (
+            (not _has_power(node), "nodes without cores or power are left out"),
+            (deaf == NO_PARTITIONABLE_SLOT, "nodes with static slots alone are partitionable"),
+            (several or deaf == "several-slots", "nodes with several slots have one"),
+            (node.draining, "nodes that drain are open"),
+            (node.hot, "nodes that are too hot are cool"),
+            (bool(node.closed), "nodes closed to waiting jobs are open but for START"),
+        ):
+            if does:
+                rows.setdefault(words, []).append(name)
+    return [f"{words} ({some(names)})" for words, names in rows.items()]
+
+
+def _has_power(node: Union[Node, NodeRecord]) -> bool:
+    return node.cores > 0 and node.hs06_per_core > 0
+
+
+def some(names: Sequence[str]) -> str:
+    """Number of nodes or slots, and the names of the first ones."""
+    first = ", ".join(names[:_SHOWN_NODES])
+    more = " …" if len(names) > _SHOWN_NODES else ""
+    return f"{len(names)}: {first}{more}"
 
 
 def _scenario(
     config: Config,
     pledge_hs06: Mapping[str, float],
-    nodes: Iterable[Union[Node, NodeRecord]],
+    nodes: Collection[Union[Node, NodeRecord]],
     streams: tuple[JobStream, ...],
 ) -> Scenario:
     return Scenario(
@@ -97,6 +148,7 @@ def _scenario(
         warmup_hours=48,
         sample_seconds=900,
         name="from-config",
+        notes=tuple(left_out_nodes(nodes)),
     )
 
 
@@ -129,7 +181,7 @@ def node_groups(nodes: Iterable[Union[Node, NodeRecord]]) -> tuple[NodeGroup, ..
             node.multicore_only,
         )
         for node in nodes
-        if node.cores > 0 and node.hs06_per_core > 0
+        if _has_power(node)
     )
     return tuple(
         NodeGroup(

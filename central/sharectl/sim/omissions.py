@@ -113,7 +113,7 @@ def _amounts(size: Union[SlotSpec, JobKind]) -> dict[str, int]:
 
 def _attributes(scenario: Scenario, kinds: Sequence[JobKind], source: str) -> Iterator[str]:
     """Notes on attributes that START or Requirements read and nobody has."""
-    expressions = SiteExpressions(kinds, scenario.start.files)
+    expressions = SiteExpressions(kinds, scenario.start.files, scenario.start.site)
     without: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for reader, owner, name in expressions.without_owner(scenario.nodes_of(), kinds):
         without[reader, owner].append(name)

@@ -43,7 +43,7 @@ class Run:
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
         start = scenario.start
-        expressions = SiteExpressions(workload.kinds, start.files)
+        expressions = SiteExpressions(workload.kinds, start.files, start.site)
         self.meets = expressions.meets
         """Tells if a slot meets the requirements of a job."""
         setup = Setup(
@@ -187,12 +187,13 @@ def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
     top = fsum(hs06 for name, hs06 in pledges.items() if "." not in name)
     by_cores = knobs.slot_weight == "cores"
     weight = fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+    by_pledge = {name: weight * hs06 / top for name, hs06 in pledges.items()}
     return QuotaTree(
         GroupQuota(
             name,
-            weight * hs06 / top,
+            quota,
             accept_surplus=knobs.accept_surplus,
             autoregroup=knobs.autoregroup,
         )
-        for name, hs06 in pledges.items()
+        for name, quota in (knobs.group_quotas or by_pledge).items()
     )

@@ -103,6 +103,8 @@ class StartConfig:
     files: tuple[Path, ...] = setting((), kind="file")
     """The site's own snippets of configuration, whose START counts too; a path that is not absolute
     begins at the scenario's folder."""
+    site: Optional[str] = setting(None, kind="expression")
+    """START of the site, a ClassAd expression, instead of files."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,10 @@ class Negotiator:
     priority_factors: Optional[Mapping[str, float]] = setting(None, least=1, most=1e9)
     """Accounting group -> GROUP_PRIO_FACTOR of its submitters; 1000 for all others."""
     quotas: str = setting("none", choices=("none", "static"))
-    """`static`: GROUP_QUOTA of each group is its part of the pool's cores by its pledge."""
+    """`static`: GROUP_QUOTA of each group is in `group_quotas`, or its part of the pool's cores by
+    its pledge."""
+    group_quotas: Optional[Mapping[str, float]] = setting(None, least=0, most=1e9)
+    """Accounting group -> GROUP_QUOTA, for `quotas: static`."""
     accept_surplus: bool = setting(default=True)
     """GROUP_ACCEPT_SURPLUS of all groups."""
     autoregroup: bool = setting(default=False)
