@@ -50,7 +50,7 @@ docs: venv
 	$(VENV)/bin/mkdocs build --quiet --strict
 
 # Neighbours stay with one worker, which then makes what they share once; a worker that is done takes from the other.
-UNIT = $(PYTHON) -m pytest --ignore tests/pool --ignore tests/field --numprocesses 2 --dist worksteal
+UNIT = $(PYTHON) -m pytest --ignore tests/pool -m "not pool" --numprocesses 2 --dist worksteal
 
 unit: tools venv
 	$(UNIT)
@@ -58,7 +58,9 @@ unit: tools venv
 coverage: tools venv
 	$(UNIT) --cov --cov-report=term
 
-POOL = $(PYTHON) -m pytest tests/pool tests/field --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
+# Cases of other pools that need none run with the unit tests.
+FIELD = $(shell grep -l "pytest.mark.pool" tests/field/test_*.py)
+POOL = $(PYTHON) -m pytest tests/pool $(FIELD) --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
 # Minutes each, and one of them loads both cores: in test-all alone.
 LONG = $(patsubst %,--ignore tests/pool/%.py,\
 	test_twin test_tune_on_pool test_long_run test_two_central_managers)

@@ -41,7 +41,8 @@ class Model:
         if self.policy.model == "fixed_claims":
             return {CLAIMS: Fraction(1)}
         if self.policy.model == "minimum_charge":
-            return {a: max(size, ceil(request.get(a, 0))) for a, size in self._charges.items()}
+            whole = {a: Fraction(ceil(request.get(a, 0))) for a in self._charges}
+            return {a: max(size, whole[a]) for a, size in self._charges.items()}
         levels = {asset: rule.levels or 0 for asset, rule in self.policy.assets.items()}
         quanta = {
             asset: self._quanta(asset, request.get(asset, 0), levels[asset]) for asset in levels

@@ -148,11 +148,11 @@ def test_no_hostile_request_is_consumed(
     jobs = [
         {**job_ad(left), request: text, "RequestX": "error"} for text in (*NO_NUMBERS, *TOO_LARGE)
     ]
-    name = QUANTA.format(asset) if policy.model != "minimum_charge" else asset
-    (row,) = values(library, policy, [consumed(policy)[name]], slot_ad(total, left), jobs)
+    counter = QUANTA.format(asset) if policy.model != "minimum_charge" else asset
+    (row,) = values(library, policy, [consumed(policy)[counter]], slot_ad(total, left), jobs)
     for text, value in zip((*NO_NUMBERS, *TOO_LARGE), row):
         is_number = value not in ("undefined", "error")
-        assert not is_number or value < 0 or (text in TOO_LARGE and value > total[name]), text
+        assert not is_number or value < 0 or (text in TOO_LARGE and value > total[counter]), text
 
 
 @given(sizes=st.tuples(st.integers(1, 2**40), st.fractions(0, 1)), levels=st.integers(1, 10**6))

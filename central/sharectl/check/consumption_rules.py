@@ -333,7 +333,8 @@ def too_few_cores(slot: SlotType) -> Iterator[Finding]:
     policy, whole = slot.policies["Cpus"], slot.node.whole
     for job, taken in slot.smallest[:1]:
         claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
-        words = {"policy": policy, "cores": (cores := whole["Cpus"]), "job": job}
+        cores = whole["Cpus"]
+        words: dict[str, Any] = {"policy": policy, "cores": cores, "job": job}
         if claims > cores:
             yield finding("too few cores", policy.place, claims=claims, **words)
         yield from _claims_without_core(slot, claims)

@@ -121,9 +121,9 @@ def trial(
         folders = tuple(folder if path == place.path.parent else path for path in place.folders)
         report = check(replace(place.source, folders=folders), published, carried)
         findings = [_moved(part, str(folder), str(place.path.parent)) for part in report.findings]
-    # A missing daemon is told beforehand.
-    told = [*before, *(part for part in findings if part.id == "daemons")]
-    fresh = [part for part in findings if part.id == SYNTAX or part not in told]
+    # A missing daemon is named beforehand.
+    earlier = [*before, *(part for part in findings if part.id == "daemons")]
+    fresh = [part for part in findings if part.id == SYNTAX or part not in earlier]
     if content is None:
         return [part for part in fresh if part.id in _STOPS_JOBS and part.level is Level.ERROR]
     refused = any(part.id == SYNTAX for part in fresh)

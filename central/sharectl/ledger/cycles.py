@@ -85,8 +85,8 @@ def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRec
     columns = held.cores, held.jobs, held.seconds, held.memory_mib
     rows = map(HeldJobs, [held.groups[place] for place in held.group], *columns)
     nodes = [replace(node, held=tuple(islice(rows, n))) for node, n in zip(nodes, held.rows)]
-    known = None if basis == b"null" else record_of(Basis, basis)
-    return replace(record, nodes=tuple(nodes), basis=known)
+    decided_on = None if basis == b"null" else record_of(Basis, basis)
+    return replace(record, nodes=tuple(nodes), basis=decided_on)
 
 
 def _held(nodes: Sequence[NodeRecord]) -> bytes:

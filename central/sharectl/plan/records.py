@@ -235,9 +235,9 @@ def as_kept(snapshot: Snapshot, standing: Iterable[Standing]) -> Snapshot:
         sums[2] += jobs * memory_mib
     rows = []
     for (node, group, cores, power, age, _, start), (jobs, seconds, mib) in alike.items():
-        each = rounded(seconds // max(1, jobs)) if start < 0 else start
-        each = each if age_bin(each) == age else EDGES_SECONDS[age]
-        rows.append(RunningJobs(node, group, cores, power, each, jobs, -(-mib // max(1, jobs))))
+        mean = rounded(seconds // max(1, jobs)) if start < 0 else start
+        mean = mean if age_bin(mean) == age else EDGES_SECONDS[age]
+        rows.append(RunningJobs(node, group, cores, power, mean, jobs, -(-mib // max(1, jobs))))
     return replace(snapshot, running=tuple(rows))
 
 

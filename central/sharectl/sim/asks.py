@@ -57,13 +57,13 @@ def of_pool(site: Scenario, pool: PoolConfig, name: Optional[str]) -> Scenario:
         if answer.value is None
     ]
     if (negotiator := answers["negotiator"].value) is not None:
-        site, said = _with_knobs(site, *negotiator)
-        notes += said
+        site, more = _with_knobs(site, *negotiator)
+        notes += more
     if (looked := answers["collector"].value) is not None:
         starts, others = looked
         at_once = partial(ask, pool.collector_deadline_seconds)
-        site, said = _with_start(site, Counter(starts), at_once)
-        notes += said
+        site, more = _with_start(site, Counter(starts), at_once)
+        notes += more
         notes += (f"{words} ({some(names)})" for words, names in others.items())
     return replace(site, notes=(*site.notes, *notes))
 
@@ -76,8 +76,8 @@ def _negotiator(collector: Any, name: Optional[str]) -> tuple[list[QuotaKnob], d
 def _with_knobs(
     site: Scenario, quotas: Sequence[QuotaKnob], knobs: dict[str, int]
 ) -> tuple[Scenario, list[str]]:
-    known = {key: float(knobs[knob]) for knob, key in _KEYS.items() if knob in knobs}
-    negotiator = replace(site.negotiator, **known)  # type: ignore[arg-type]
+    intervals = {key: float(knobs[knob]) for knob, key in _KEYS.items() if knob in knobs}
+    negotiator = replace(site.negotiator, **intervals)  # type: ignore[arg-type]
     notes = [", ".join(f"{knob} {knobs[knob]} s" for knob in _KEYS if knob in knobs)]
     cores = float(sum(node.cores for node in site.nodes_of()))
     try:
