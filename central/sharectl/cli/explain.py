@@ -13,13 +13,23 @@ from typing import Optional, TextIO
 
 from sharectl.cli import options, wiring
 from sharectl.config.model import Config
-from sharectl.errors import AbsentError
+from sharectl.errors import AbsentError, StateError
 from sharectl.explain import decisions, job
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
+from sharectl.explain.prospect import Prospect
+from sharectl.explain.prospect import prospect as prospect_of
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, NodeRecord
-from sharectl.report.explain import Page, cycle_page, group_page, job_page, node_page
+from sharectl.report.explain import (
+    NO_REASONS,
+    JobReasons,
+    Page,
+    cycle_page,
+    group_page,
+    job_page,
+    node_page,
+)
 from sharectl.report.tables import listed
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, shown
@@ -197,7 +207,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
 
 
 def _job(arguments: argparse.Namespace) -> int:
-    from sharectl.explain import job_ads
+    from sharectl.explain import asks, job_ads, turn
 
     config, now = options.config_of(arguments), int(time.time())
     try:
@@ -213,15 +223,32 @@ def _job(arguments: argparse.Namespace) -> int:
         return 1
     facts, ad = located
     code = job.state_of(facts["status"], facts["universe"])
-    verdict = problem = group = None
+    why = NO_REASONS
     if code in (None, job.HELD):
         # The longer of the two deadlines: the expressions are evaluated within it too.
         match, problem = job_ads.matched(pool.collector, ad, now, pool.schedd_deadline_seconds)
-        verdict = None if match is None else job.verdict(match)
         group = group_of(f"{facts['account'] or ''}@", config.tree.names)
-        code = code or (job.NOT_EVALUATED if verdict is None else verdict["code"])
-    _print(job_page(name, now, code, facts, verdict, group, problem), arguments)
+        why = JobReasons(None if match is None else job.verdict(match), problem, group)
+        code = code or (job.NOT_EVALUATED if why.verdict is None else why.verdict["code"])
+    if (verdict := why.verdict) is not None:
+        order = turn.turn(asks.look(pool, verdict["limits"]), facts, verdict)
+        why = why._replace(order=order, prospect=_prospect(config, why.group or "", facts, now))
+        if why.over or order["cause"]:
+            job.no_smaller(verdict, why.over)
+        if order["cause"] and code in (job.COULD_NOW, job.NOT_NOW):
+            code = order["cause"]["code"]
+    _print(job_page(name, now, code, facts, why), arguments)
     return int(code == job.NOT_EVALUATED)
+
+
+def _prospect(config: Config, group: str, facts: job.Facts, now: int) -> Prospect:
+    """Share of a job's group, and what is known of its wait, by the latest complete cycle."""
+    cores = int(facts["request_values"].get("RequestCpus", 0))
+    try:
+        record = wiring.ledger_of(config).last_complete(0, now + 1)
+    except StateError as error:
+        return Prospect(str(error))
+    return prospect_of(record, group, cores, now)
 
 
 # ---- codes

@@ -99,13 +99,16 @@ MAX_CHARACTERS = 65_536
 MAX_PARENTHESES = 32
 """So many pairs are taken from around an expression, each of which is a look at all of it."""
 
+MAX_ALTERNATIVES = 20
+"""No disjunction that a person wrote has more."""
+
 MAX_DEPTH = 8
 """How many attributes may stand for each other."""
 
 _COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_LOOSER = frozenset(("||", "?", ":"))
-"""Operators that bind less than &&: where one of them stands, the whole is one clause."""
+_LOOSER = {"&&": frozenset(("||", "?", ":")), "||": frozenset(("?", ":"))}
+"""Operator -> those that bind less: where one of them stands, the whole is one clause."""
 
 _NAME = re.compile(r"(?:MY\.)?(?P<name>[A-Za-z_]\w*)", re.IGNORECASE)
 _WRAPPED = re.compile(
@@ -147,6 +150,15 @@ def split(expression: str, depth: int = MAX_DEPTH) -> tuple[str, ...]:
     if len(parts) == 1 or not depth:
         return (bare,)
     return tuple(clause for part in parts for clause in split(part, depth - 1))
+
+
+def alternatives(expression: str) -> tuple[str, ...]:
+    """Expressions of which one has to be true; ``expression`` itself if it is no disjunction."""
+    if len(expression) > MAX_CHARACTERS:
+        return (expression,)
+    bare = _bare(expression)
+    parts = _parts(bare, "||")
+    return parts if 1 < len(parts) <= MAX_ALTERNATIVES else (bare,)
 
 
 def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:
@@ -218,19 +230,20 @@ def _signs(text: str) -> Iterator[tuple[re.Match[str], str, int]]:
 
 
 @lru_cache(maxsize=4096)
-def _parts(text: str) -> tuple[str, ...]:
-    """Texts between the && that are in no brackets; all of it if a looser operator is beside."""
+def _parts(text: str, operator: str = "&&") -> tuple[str, ...]:
+    """Texts between operators that are in no brackets; all of it if a looser one is beside."""
     begin, parts = 0, []
     for token, sign, level in _signs(text):
-        if not level and sign in _LOOSER:
+        if not level and sign in _LOOSER[operator]:
             return (text,)
-        if not level and sign == "&&":
+        if not level and sign == operator:
             parts.append(text[begin : token.start()].strip())
             begin = token.end()
     last = text[begin:].strip()
     return (*parts, last) if last and all(parts) else (text,)
 
 
+@lru_cache(maxsize=1024)
 def _bare(text: str) -> str:
     """``text`` without parentheses that are around all of it."""
     text = text.strip()

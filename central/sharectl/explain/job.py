@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, Optional
 
 from sharectl.times import shown
@@ -14,9 +15,15 @@ NOT_YET, NO_TIME = "not-yet", "no-time"
 SUSPENDED, TRANSFERRING = "suspended", "transferring"
 HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
+AT_LIMIT, AT_QUOTA, AT_CEILING = "at-limit", "at-quota", "at-ceiling"
+AT_ACCESS_POINT = "at-access-point"
 
 VERDICTS: Mapping[str, str] = {
-    COULD_NOW: "the negotiator has not come to it, or prefers others (priority, quota)",
+    COULD_NOW: "some node would take it now, and the negotiator has not given it one yet",
+    AT_LIMIT: "a concurrency limit that it counts for is used up",
+    AT_QUOTA: "its group, or one above it, uses its quota and takes no surplus",
+    AT_CEILING: "its submitter uses the ceiling that condor_userprio has set",
+    AT_ACCESS_POINT: "its access point runs as many jobs as MAX_JOBS_RUNNING allows",
     NOT_NOW: "it cannot run now, and could on an empty node",
     NOT_YET: "its time has not come: only clauses on time are not true on an empty node",
     NO_TIME: "clauses on time are not true now, and no time within a year makes them true",
@@ -72,6 +79,7 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
     "disk": ("too little free disk", _FEWER_OR_LESS),
     "gpus": ("too few free GPUs", _FEWER_OR_LESS),
     "resource": ("too little of a custom resource", _FEWER_OR_LESS),
+    "no-resource": ("the node has no resource of that name", "a node that has it"),
     "offline": (
         "the node is offline: its ad stands for a machine that sleeps or is gone (Offline)",
         "a machine that runs; condor_rooster wakes those that can be woken",
@@ -88,6 +96,10 @@ UNITS = {"memory": " MiB", "disk": " KiB"}
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
 SMALLER = "a smaller request"
+NO_SUCH_RESOURCE = (
+    "another name of that attribute: condor_submit takes request_X, and an attribute RequestX, for "
+    "a request of resource X, and no node has one; condor_status -af MachineResources lists them"
+)
 NO_USE = "none: were this gone, what `never` lists would still keep it out"
 """Remedy of an obstacle of now, for a job that not even empty nodes would take."""
 
@@ -128,6 +140,23 @@ class RefusingTarget(NamedTuple):
     request_cores: int
 
 
+class ClauseReading(NamedTuple):
+    """Value that an attribute of a clause has, where the clause is not true."""
+
+    obstacle: Obstacle
+    way: str
+    """Part of the clause that is not true: one of each of its alternatives."""
+    name: str
+    """Attribute, with `THE_JOBS` before one of the job."""
+    value: str
+    """As HTCondor prints it, such as ``undefined``."""
+
+
+THE_JOBS = "the job's "
+MOST_VALUES = 3
+"""Values of one attribute that are told apart."""
+
+
 @dataclass(frozen=True)
 class SlotFinding:
     """Match of the job with one partitionable or static slot."""
@@ -152,6 +181,13 @@ class SlotFinding:
     """
     requests: tuple[tuple[str, float], ...] = ()
     """RequestCpus and such, and what each comes to there, of those that are expressions."""
+    readings: tuple[ClauseReading, ...] = ()
+    """Of ``obstacles``."""
+    empty_readings: tuple[ClauseReading, ...] = ()
+    limits: str = ""
+    """Value of the job's ConcurrencyLimits there."""
+    has_policy: bool = False
+    """True if it has a consumption policy."""
 
     @property
     def is_later(self) -> bool:
@@ -164,12 +200,14 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     """Match of a job with all slots, as data. A node counts by the slot with the fewest obstacles.
 
     Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `NOT_YET`, `NO_TIME`, `COULD_NEVER`),
-    fitting_nodes, fitting_if_empty (nodes that would take it if nothing ran there, without target
-    and grace), later_nodes (where only clauses on time keep it out then), opens_at (Unix seconds at
-    which the first of these takes it; None if no time is known), obstacles (of now, most nodes
-    first), never (those of empty nodes), targets (each with the latest end of all), grace_until
-    (Unix seconds of the last end; 0 if unknown), requests (least and most that
-    each comes to there), slots (counted as by condor_q -better-analyze).
+    foremost (obstacle on most of the nodes that the job itself accepts, and that would take it if
+    that can be), fitting_nodes, fitting_if_empty (nodes that would take it if nothing ran there,
+    without target and grace), later_nodes (where only clauses on time keep it out then), opens_at
+    (Unix seconds at which the first of these takes it; None if no time is known), obstacles (of
+    now, most nodes first), never (those of empty nodes), targets (each with the latest end of all),
+    grace_until (Unix seconds of the last end; 0 if unknown), limits (values of ConcurrencyLimits on
+    nodes that would take it, if empty), policy_nodes (nodes with a consumption policy), requests
+    (least and most that each comes to there), slots (counted as by condor_q -better-analyze).
     """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
@@ -181,19 +219,27 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
     targets = _targets(kept_out)
     obstacles, of_empty = _counted({n.node: n.obstacles for n in kept_out}), _counted(never)
+    _add_values(obstacles, [(n.node, n.readings) for n in kept_out])
+    _add_values(of_empty, [(n.node, n.empty_readings) for n in kept_out])
     lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
     until = max((row["target"]["until"] for row in targets), default=0)
     later = [node for node in kept_out if node.is_later]
     times = [node.opens_at for node in later if node.opens_at is not None]
     for row in (*obstacles, *of_empty):
         row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
+        if row["code"] == "no-resource" and row["nodes"] == len(nearest):
+            row["remedy"] = NO_SUCH_RESOURCE
     waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (request for slot in findings for request in slot.requests):
         amounts[name].append(amount)
+    limits = sorted({n.limits for n in nearest.values() if n.node not in never})
+    nodes_now = {n.node: n.obstacles for n in kept_out if n.node not in never}
+    foremost = _foremost(obstacles, nodes_now) if if_empty else _foremost(of_empty, never)
     return {
         "total": len(nearest),
         "code": COULD_NOW if fitting else NOT_NOW if if_empty else waits,
+        "foremost": None if fitting else foremost,
         "fitting_nodes": fitting,
         "fitting_if_empty": if_empty,
         "later_nodes": len(later),
@@ -203,6 +249,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "targets": targets,
         "grace_until": max((node.grace_until for node in kept_out), default=0),
         "requests": {name: [min(several), max(several)] for name, several in amounts.items()},
+        "limits": [] if limits == [""] else limits,
+        "policy_nodes": sum(node.has_policy for node in nearest.values()),
         "slots": {
             "total": len(findings),
             "refused_by_job": refused,
@@ -233,6 +281,46 @@ def _counted(by_node: Mapping[str, Iterable[Obstacle]]) -> list[dict[str, Any]]:
     ]
 
 
+def _foremost(
+    rows: Sequence[dict[str, Any]], by_node: Mapping[str, Sequence[Obstacle]]
+) -> Optional[dict[str, Any]]:
+    """Row of the obstacle on most of these nodes; those that the job refuses itself are last."""
+    accepted = [
+        obstacles
+        for obstacles in by_node.values()
+        if all(obstacle.code != "job-requirements" for obstacle in obstacles)
+    ]
+    nodes = Counter(o for obstacles in accepted or by_node.values() for o in set(obstacles))
+    return max(rows, key=lambda row: nodes[Obstacle(row["code"], row["clause"])], default=None)
+
+
+def _add_values(
+    rows: Iterable[dict[str, Any]], by_node: Iterable[tuple[str, Sequence[ClauseReading]]]
+) -> None:
+    """Add to each row of obstacles the ``values`` that keep the job out, most nodes first."""
+    counts = Counter(reading for _, readings in by_node for reading in dict.fromkeys(readings))
+    values: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+
+    def subject(reading: ClauseReading) -> tuple[Obstacle, str, str]:
+        return reading.obstacle, reading.way, reading.name
+
+    place: dict[tuple[Obstacle, str, str], int] = {}
+    for reading in counts:  # as they are written in the clause
+        place.setdefault(subject(reading), len(place))
+    by_name = sorted(counts, key=lambda r: (place[subject(r)], -counts[r], r.value))
+    for (obstacle, way, name), alike in groupby(by_name, subject):
+        several = [(reading.value, counts[reading]) for reading in alike]
+        if len(several) > MOST_VALUES:
+            rest = several[MOST_VALUES - 1 :]
+            others = (f"one of {len(rest)} other values", sum(nodes for _, nodes in rest))
+            several = [*several[: MOST_VALUES - 1], others]
+        values[obstacle] += [
+            {"way": way, "name": name, "value": value, "nodes": nodes} for value, nodes in several
+        ]
+    for row in rows:
+        row["values"] = values[row["code"], row["clause"]]
+
+
 def _remedy(
     row: Mapping[str, Any], lasting: Mapping[tuple[str, str], int], until: int, *, impossible: bool
 ) -> str:
@@ -253,6 +341,18 @@ def _remedy(
     if row["code"] != "target" or not until:
         return remedy
     return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
+
+
+def no_smaller(verdict: Mapping[str, Any], over: str) -> None:
+    """Take "a smaller request" from remedies of a job that has its share, or more.
+
+    ``over`` is by how much its group is over its share, in words; empty if another cause keeps the
+    job out, wherever cores are free.
+    """
+    more = f", but its group is {over}: free cores are for groups below theirs" if over else ""
+    for row in verdict["obstacles"]:
+        if row["remedy"] == _FEWER_OR_LESS:
+            row["remedy"] = f"jobs that end there{more}"
 
 
 def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:

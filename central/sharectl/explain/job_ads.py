@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
@@ -22,10 +22,15 @@ from sharectl.condor.clock import CLOCK, clocked, clocked_text, first_true, is_o
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import (
+    MY,
+    TARGET,
+    UNSCOPED,
     Clause,
+    alternatives,
     clauses,
     code_of,
     name_of,
+    references,
     resource_of,
     words_of_text,
 )
@@ -33,12 +38,13 @@ from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.condor.schedd_jobs import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding
+from sharectl.explain.job import ClauseReading, Facts, Obstacle, RefusingTarget, SlotFinding
 from sharectl.shares.groups import group_and_user, group_of
 
 MOST_MEMORY_BYTES = 2 * 2**30
 MOST_TIMES = 20
 """Kinds of slots for which the time of a job is looked for, each of which takes up to 0.7 s."""
+MOST_ALIKE = 100
 MAX_CLAUSE, MAX_REPORTED = 1000, 300
 """Characters of a clause, and of any other text of a job."""
 
@@ -118,11 +124,25 @@ def find(
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        facts = facts_of(charged([ads.ad_of(repr(ad))])[0], name)
+        facts = dict(facts_of(charged([ads.ad_of(repr(ad))])[0], name))
         if facts["universe"] == PARALLEL:
             ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
+        if not facts["rejected"]:
+            facts |= _rejected(schedd, ad)
         return facts, repr(ad)
     return None
+
+
+def _rejected(schedd: Any, ad: Any) -> Facts:
+    """Last word of the negotiator on a job that is alike: it asks for one of each autocluster."""
+    cluster = _number(ad, daemons.CLUSTER)
+    where = f"{daemons.CLUSTER} == {cluster} && LastRejMatchTime > 0"
+    names = ["LastRejMatchReason", "LastRejMatchTime"]
+    alike = schedd.query(where, projection=names, limit=MOST_ALIKE) if cluster else ()
+    last = max(alike, key=lambda other: _number(other, "LastRejMatchTime"), default=None)
+    if last is None:
+        return {}
+    return {"rejected": _text(last, names[0]), "rejected_at": _number(last, names[1])}
 
 
 def _in_history(job: JobId, schedd: Any, name: str) -> Optional[Located]:
@@ -140,6 +160,7 @@ _NUMBERS = {
     "universe": "JobUniverse",
     "hold_code": "HoldReasonCode",
     "rejected_at": "LastRejMatchTime",
+    "starts": "NumJobStarts",
 }
 _TEXTS = {
     "owner": "Owner",
@@ -166,6 +187,7 @@ def facts_of(ad: Any, schedd: str) -> Facts:
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
         **{key: _text(ad, name) for key, name in _TEXTS.items()},
         "account": None if account is None else _cut(account, MAX_REPORTED),
+        "submitter": _submitter(ad),
         "accounting_group": None if group is None else _cut(group, MAX_REPORTED),
         "accounting_user": None if user is None else _cut(user, MAX_REPORTED),
         "since": _number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
@@ -174,6 +196,13 @@ def facts_of(ad: Any, schedd: str) -> Facts:
         "requests": {name: _cut(str(ad.lookup(name)), MAX_REPORTED) for name in names},
         "request_values": {name: value for name, value in values.items() if value is not None},
     }
+
+
+def _submitter(ad: Any) -> Optional[str]:
+    """Submitter that HTCondor charges, without domain."""
+    account = ads.text(evaluated(ad, "AccountingGroup"))
+    user = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
+    return _cut(account, MAX_REPORTED) if account else user or _text(ad, "Owner")
 
 
 def _number(ad: Any, name: str) -> int:
@@ -269,6 +298,8 @@ def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) ->
     target = _target(job, slot, now) if "target" in codes else None
     until = _number(slot, "t1_TargetUntil") if target else 0
     grace_until = _grace_until(slot) if "grace" in codes else 0
+    readings = tuple(_readings(job, slot, obstacles))
+    limits = value_of(expression("MY.ConcurrencyLimits"), job, slot)
     lasting: Sequence[Obstacle] = ()
     if obstacles:
         empty(slot)
@@ -285,6 +316,10 @@ def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) ->
         until,
         grace_until,
         requests=requests,
+        readings=readings,
+        empty_readings=tuple(_readings(job, slot, lasting)),
+        limits=(ads.text(limits) or "").lower(),
+        has_policy="ConsumptionCpus" in slot,
     )
 
 
@@ -307,7 +342,12 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     if job_accepts and slot_accepts:
         return obstacles
     machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    names = {resource: resource for _, resource, _ in own if resource is not None}
+    spelt = {name.lower(): name for name in job} if own else {}
+    names = {
+        resource: spelt.get(f"request{resource}", f"Request{resource}")[len("Request") :]
+        for _, resource, _ in own
+        if resource is not None
+    }
     names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
     names.pop("swap", None)
     short: set[str] = set()
@@ -321,7 +361,9 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
         elif requested > free:
             short.add(lower)
             request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
-            obstacles.append(Obstacle(law.code_of_resource(name), request))
+            code = law.code_of_resource(name)
+            absent = code == "resource" and name not in slot
+            obstacles.append(Obstacle("no-resource" if absent else code, request))
     obstacles += unclear
     if not job_accepts:
         obstacles += [
@@ -354,6 +396,61 @@ def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstac
             code = code_of(clause)
             code = "draining" if draining and code == "site-start" else code
             yield Obstacle(code, _cut(clause.text))
+
+
+MOST_READINGS, MOST_VALUE, READ_DEPTH = 12, 60, 3
+"""Attributes of one obstacle that are shown, characters of a value, and how many attributes may
+stand for each other."""
+_READ = ("site-start", "slot-requirements", "job-requirements")
+"""Obstacles whose clauses somebody wrote."""
+
+
+def _readings(job: Any, slot: Any, obstacles: Iterable[Obstacle]) -> Iterator[ClauseReading]:
+    """Values of what clauses refer to, by each of their alternatives."""
+    for obstacle in obstacles:
+        if obstacle.code not in _READ or obstacle.clause.endswith("…"):
+            continue
+        pair = (job, slot) if obstacle.code == "job-requirements" else (slot, job)
+        ways = [
+            clause.text
+            for way in alternatives(obstacle.clause)
+            for clause in clauses(way, partial(_written, pair[0]))
+            if not _true(expression(clause.text), *pair)
+        ]
+        values = (
+            ClauseReading(obstacle, way, name, value)
+            for way in ways
+            for name, value in _values(way, *pair, job).items()
+        )
+        yield from islice(values, MOST_READINGS)
+
+
+def _values(
+    written: str, ad: Any, target: Any, job: Any, depth: int = READ_DEPTH
+) -> dict[str, str]:
+    """Attribute -> value, for an expression of ``ad``, and for those that attributes stand for."""
+    values: dict[str, str] = {}
+    for scope, name in references(written):
+        unscoped_in_target = scope == UNSCOPED and name not in ad and name in target
+        at, other = (target, ad) if scope == TARGET or unscoped_in_target else (ad, target)
+        value = _shown(value_of(expression(f"{MY}.{name}"), at, other))
+        values[f"{law.THE_JOBS if at is job else ''}{name}"] = value
+        inner = _written(at, name)
+        if inner is not None and depth and len(values) < MOST_READINGS:
+            values |= _values(inner, at, other, job, depth - 1)
+    return values
+
+
+def _shown(value: Any) -> str:
+    """Value as HTCondor prints it."""
+    kinds = ads.classads().Value
+    if value is None or value is kinds.Error:
+        return "error"
+    if value is kinds.Undefined:
+        return "undefined"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _cut(ads.quoted(value) if isinstance(value, str) else str(value), MOST_VALUE)
 
 
 def _charged(job: Any, slot: Any, name: str) -> Optional[float]:

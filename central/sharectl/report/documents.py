@@ -11,7 +11,9 @@ from typing import Annotated, Any, Optional, TypedDict
 
 from sharectl.explain.decisions import Exchange
 from sharectl.explain.job import Obstacle, RefusingTarget
+from sharectl.explain.prospect import Prospect
 from sharectl.explain.replay import DecisionFigures, Summary
+from sharectl.explain.turn import AccountedGroup, Cause, Limit, Submitter
 from sharectl.model import (
     GroupError,
     GroupUsage,
@@ -379,6 +381,8 @@ class JobFacts(TypedDict):
     hold_code: int
     rejected_at: int
     """LastRejMatchTime."""
+    starts: int
+    """NumJobStarts."""
     owner: Optional[str]
     hold_reason: Optional[str]
     rejected: Optional[str]
@@ -388,6 +392,8 @@ class JobFacts(TypedDict):
     remove_reason: Optional[str]
     account: Optional[str]
     """AccountingGroup, by which HTCondor charges the job."""
+    submitter: Optional[str]
+    """Group and user that HTCondor charges, without domain."""
     accounting_group: Optional[str]
     """Group in it: AcctGroup where the two agree."""
     accounting_user: Optional[str]
@@ -403,6 +409,16 @@ class JobFacts(TypedDict):
     """RequestCpus and such -> value, where it is a number on its own."""
 
 
+class ClauseValue(TypedDict):
+    """Value of an attribute where a clause is not true."""
+
+    way: str
+    """Part of the clause: one of each of its alternatives is not true."""
+    name: str
+    value: str
+    nodes: int
+
+
 class _ObstacleRow(TypedDict):
     nodes: int
     """Nodes where it keeps the job out."""
@@ -410,6 +426,7 @@ class _ObstacleRow(TypedDict):
     """Nodes without another obstacle."""
     says: str
     remedy: str
+    values: list[ClauseValue]
 
 
 class _Until(TypedDict):
@@ -441,6 +458,8 @@ class JobVerdict(TypedDict):
     """Nodes."""
     code: str
     """could-now, not-now, not-yet, no-time or could-never."""
+    foremost: Optional[Annotated[Data, fields(Obstacle, _ObstacleRow, name="ObstacleRow")]]
+    """Obstacle on most of the nodes that the job itself accepts; null if some would take it."""
     fitting_nodes: int
     fitting_if_empty: int
     """Nodes that would take it if nothing ran there, without target and grace."""
@@ -457,7 +476,34 @@ class JobVerdict(TypedDict):
     """Unix seconds at which the last grace ends; 0 if unknown."""
     requests: dict[str, list[float]]
     """RequestCpus and such, if not literal -> least and most that it comes to on the nodes."""
+    limits: list[str]
+    """ConcurrencyLimits, which can differ by node."""
+    policy_nodes: int
+    """Nodes with a consumption policy."""
     slots: SlotCounts
+
+
+class _IdleJobs(TypedDict):
+    idle_jobs: int
+
+
+class JobTurn(TypedDict):
+    """Turn of the job at the negotiator."""
+
+    cause: Optional[Annotated[Data, fields(Cause)]]
+    """Why it gives the job no slot; null if it may."""
+    group: Optional[Annotated[Data, fields(AccountedGroup)]]
+    """Null without groups, or if not known."""
+    submitter: Optional[Annotated[Data, fields(Submitter)]]
+    limits: list[Annotated[Data, fields(Limit)]]
+    before: Optional[list[Annotated[Data, fields(Submitter, _IdleJobs, name="SubmitterAhead")]]]
+    """Submitters with idle jobs that are served first; null if not known."""
+    cycle_ended_at: int
+    """Unix seconds of the last negotiation cycle's end; 0 if not known."""
+    period_seconds: float
+    """Between the starts of the last two cycles; 0 if not known."""
+    problems: list[str]
+    """Sources that did not answer."""
 
 
 class ExplainJobDocument(TypedDict):
@@ -477,6 +523,9 @@ class ExplainJobDocument(TypedDict):
     """Null if it needs no slot now."""
     group: Optional[str]
     """Configured group, or ``other``."""
+    negotiator: Optional[JobTurn]
+    ledger: Optional[Annotated[Data, fields(Prospect)]]
+    """By the latest complete cycle."""
 
 
 # ---- replay

@@ -20,6 +20,8 @@ from sharectl.explain.decisions import (
     targets_of,
 )
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
+from sharectl.explain.prospect import Prospect
+from sharectl.explain.turn import SURPLUS, over_quota
 from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import power_moved_hs06
@@ -206,35 +208,50 @@ def _control(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
     }
 
 
-def job_page(
-    job: str,
-    now: int,
-    code: str,
-    facts: Optional[Facts] = None,
-    verdict: Optional[Mapping[str, Any]] = None,
-    group: Optional[str] = None,
-    problem: Optional[str] = None,
-) -> Page:
-    """Page of a job at Unix time ``now``, with a code of `VERDICTS`.
+class JobReasons(NamedTuple):
+    """Reasons of a job that waits, or is held."""
 
-    Parameters
-    ----------
-    verdict
-        Of `sharectl.explain.job.verdict`; None if it needs no slot now, or for the ``problem``.
-    group
-        Configured group, or ``other``.
-    """
+    verdict: Optional[Mapping[str, Any]] = None
+    """Of `sharectl.explain.job.verdict`; None for the problem."""
+    problem: Optional[str] = None
+    group: Optional[str] = None
+    """Configured group, or ``other``."""
+    order: Optional[Mapping[str, Any]] = None
+    """Of `sharectl.explain.turn.turn`; None without a verdict, as is the prospect."""
+    prospect: Optional[Prospect] = None
+
+    @property
+    def over(self) -> str:
+        """By how much its group is over its share or quota, in words; empty if it is not."""
+        by_ledger = self.prospect.over if self.prospect else ""
+        return by_ledger or (over_quota(self.order) if self.order else "")
+
+
+NO_REASONS = JobReasons()
+
+
+def job_page(
+    job: str, now: int, code: str, facts: Optional[Facts] = None, why: JobReasons = NO_REASONS
+) -> Page:
+    """Page of a job at Unix time ``now``, with a code of `VERDICTS`."""
+    verdict, order = why.verdict, why.order
     data = {"job": job, "now": now, "code": code, "says": VERDICTS[code], "access_point": facts}
-    data |= {"problem": problem, "nodes": verdict, "group": group}
+    data |= {"problem": why.problem, "nodes": verdict, "group": why.group, "negotiator": order}
+    data["ledger"] = _ledger(why.prospect) if why.prospect else None
     if facts is None:
         return Page("job", f"job {job}: {code}: {VERDICTS[code]}", (), data)
     rows = verdict or {"code": None, "never": (), "obstacles": ()}
     changes = rows["never" if rows["code"] == COULD_NEVER else "obstacles"]
+    remedies = [f"{row['code']}: {row['remedy']}" for row in changes]
+    if order and order["cause"]:
+        remedies.insert(0, f"{order['cause']['code']}: {order['cause']['remedy']}")
     text = render(
         "explain_job.txt",
         why=data,
         units=UNITS,
-        remedies=list(dict.fromkeys(f"{row['code']}: {row['remedy']}" for row in changes)),
+        surplus=SURPLUS,
+        over=why.over,
+        remedies=list(dict.fromkeys(remedies)),
     )
     owner = f", {facts['owner']}" if facts["owner"] else ""
     account = facts["accounting_group"] or "no accounting group"
@@ -242,6 +259,11 @@ def job_page(
         account += f" (user {facts['accounting_user']})"
     title = f"job {job} of {facts['schedd']}{owner}, {account}"
     return Page("job", title, rows_of(text), data)
+
+
+def _ledger(prospect: Prospect) -> dict[str, Any]:
+    waits = {name: getattr(prospect, name) for name in ("pending", "started")}
+    return prospect._asdict() | {k: asdict(v) if v else None for k, v in waits.items()}
 
 
 # ---- for all decisions

@@ -21,9 +21,11 @@ from sharectl.cli.main import main
 from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
 from sharectl.explain.job_ads import facts_of, findings
+from sharectl.explain.prospect import prospect
+from sharectl.explain.turn import NegotiatorFacts, turn
 from sharectl.publish.state import StateFile
 from sharectl.report import as_json
-from sharectl.report.explain import job_page
+from sharectl.report.explain import JobReasons, job_page
 from tests import schemas
 from tests.fakes import NOW
 from tests.ledgers import busy
@@ -198,7 +200,10 @@ def of_a_pool(folder: Path, status: dict[str, Any]) -> Mapping[str, Mapping[str,
     job, slot = ad_of(JOB), ad_of(SLOT)
     match = verdict(findings(job, [slot], NOW))
     assert match["obstacles"]
-    page = job_page("7.0", NOW, match["code"], facts_of(job, "ap-1"), match, "cms")
+    facts = facts_of(job, "ap-1")
+    order = turn(NegotiatorFacts(), facts, match)
+    why = JobReasons(match, None, "cms", order, prospect(None, "cms", 8, NOW))
+    page = job_page("7.0", NOW, match["code"], facts, why)
     nodes = {**status_of([slot], NOW, 120), "problem": None}
     assert nodes["slots"] == 1
     return {

@@ -15,7 +15,9 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
-from sharectl.report.explain import Page, job_page
+from sharectl.explain.prospect import Prospect
+from sharectl.model import WaitTimes
+from sharectl.report.explain import JobReasons, Page, job_page
 from tests.fakes import NOW
 
 LIMITS = "(MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory)"
@@ -90,7 +92,18 @@ OBSTACLES = [
     (job(RequestMemory="20000", RequestCpus="6"), {}, "cpus memory", "memory"),
     (job("TARGET.Arch == 1 && True"), {}, "job-requirements", "job-requirements"),
     (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), {}, "gpus", "gpus"),
-    (job("TARGET.Licence >= RequestLicence", RequestLicence="1"), {}, "resource", "resource"),
+    (
+        job("TARGET.Licence >= RequestLicence", RequestLicence="2"),
+        {"Licence": "1"},
+        "resource",
+        "resource",
+    ),
+    (
+        job("TARGET.Licence >= RequestLicence", RequestLicence="1"),
+        {},
+        "no-resource",
+        "no-resource",
+    ),
     (job(RequestCpus="True"), {}, "", ""),
     (job(RequestCpus="1 / 0"), {}, "bad-request", "bad-request"),
     (job(), {"Start": "MY.Warm && False", "Warm": "True"}, "site-start", "site-start"),
@@ -120,6 +133,32 @@ def test_each_obstacle_is_named_and_no_other(
     finding = one(job_ad, slot(**attributes))
     assert [obstacle.code for obstacle in finding.obstacles] == now.split()
     assert [obstacle.code for obstacle in finding.empty_obstacles] == empty.split()
+
+
+START = '(MY.Good && TARGET.IsSite) || Heat < 9 || TARGET.Owner == "x"'
+
+
+def test_a_clause_is_shown_with_the_values_of_each_of_its_alternatives() -> None:
+    """Through attributes that stand for others, and by node; nobody's attribute is undefined."""
+    slots = [slot(f"wn-{k}", Start=START, Good="Foo > 3", Heat=f"{k}0") for k in range(1, 6)]
+    (row,) = verdict(findings(job(Owner='"bob"'), slots, NOW))["obstacles"]
+    values = [(v["way"], v["name"], v["value"], v["nodes"]) for v in row["values"]]
+    assert values == [
+        ("MY.Good", "Good", "undefined", 5),
+        ("MY.Good", "Foo", "undefined", 5),
+        ("TARGET.IsSite", "the job's IsSite", "undefined", 5),
+        ("Heat < 9", "Heat", "10", 1),
+        ("Heat < 9", "Heat", "20", 1),
+        ("Heat < 9", "Heat", "one of 3 other values", 3),
+        ('TARGET.Owner == "x"', "the job's Owner", '"bob"', 5),
+    ]
+
+
+def test_limits_can_differ_by_slot() -> None:
+    slots = [slot("wn-1", Site='"A"'), slot("wn-2", Site='"b,A"'), slot("wn-3", Cpus="0")]
+    limited = verdict(findings(job(ConcurrencyLimits="TARGET.Site"), slots, NOW))
+    assert limited["limits"] == ["", "a", "b,a"]
+    assert verdict(findings(job(), [slot()], NOW))["limits"] == []
 
 
 def test_a_node_counts_by_its_nearest_slot() -> None:
@@ -214,7 +253,60 @@ def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) 
 
 def page(*findings: SlotFinding, facts: Facts = FACTS, group: str = "lhcb") -> Page:
     why = verdict(findings)
-    return job_page("6.1", NOW, why["code"], facts, why, group)
+    return job_page("6.1", NOW, why["code"], facts, JobReasons(why, None, group))
+
+
+ORDER: dict[str, Any] = {
+    **dict.fromkeys(("cause", "group", "submitter")),
+    "before": [],
+    "limits": [],
+    "problems": [],
+    "cycle_ended_at": NOW,
+    "period_seconds": 60.0,
+}
+PROSPECT = Prospect(None, 7, NOW - 60, 500.0, 380.0, 120.0)
+AHEAD = {"name": "cms.zoe", "idle_jobs": 2, "priority": 500.0}
+FULL = {"code": "at-limit", "text": "its concurrency limit: a, 1 of 1 in use", "remedy": "wait"}
+FREE = SlotFinding("wn-1", job_accepts=True, slot_accepts=True)
+BUSY = finding("wn-1", [CPUS])
+HEADLINES: list[tuple[SlotFinding, Facts, dict[str, Any], str]] = [
+    (FREE, {"since": NOW + 1}, {}, "no negotiation cycle has ended since it was submitted"),
+    (FREE, {}, {"before": [AHEAD]}, "1 submitter with idle jobs is served before it: cms.zoe (2"),
+    (FREE, {"limits": "a"}, {}, "without a consumption policy a slot is given to one job with"),
+    (FREE, {"rejected": "no match found"}, {}, "the negotiator said: no match found"),
+    (FREE, {}, {}, "some node would take it now, and the negotiator has not given it one yet"),
+    (FREE, {}, {"cause": FULL}, "its concurrency limit: a, 1 of 1 in use"),
+    (BUSY, {}, {}, "RequestCpus = 8; its group is 120 HS06 over its share of 380"),
+]
+"""Match with a node, facts and turn of the job, and what the first line says."""
+
+
+@pytest.mark.parametrize(("match", "more", "order", "says"), HEADLINES)
+def test_the_first_line_is_the_cause(
+    match: SlotFinding, more: Facts, order: dict[str, Any], says: str
+) -> None:
+    found = verdict([match])
+    code = order["cause"]["code"] if "cause" in order else found["code"]
+    why = JobReasons(found, None, "lhcb", {**ORDER, **order}, PROSPECT)
+    shown = job_page("6.1", NOW, code, {**FACTS, **more}, why)
+    label, text = shown.rows[0]
+    assert (label, text.partition(": ")[0]) == ("verdict", code)
+    assert says in text
+
+
+def test_the_block_that_is_being_freed_says_when() -> None:
+    waited = WaitTimes(3, 300, 900)
+    known = PROSPECT._replace(block_nodes=("wn-7", "wn-8"), block_seconds=720.0, started=waited)
+    why = JobReasons(verdict([BUSY]), None, "lhcb", ORDER, known)
+    rows = dict(job_page("6.1", NOW, "not-now", FACTS, why).rows)
+    assert rows["when"] == (
+        "a block of its size is being freed for lhcb on 2 nodes: the first, wn-7, in some 12 min "
+        "by cycle 7, 1 min ago; 3 like it that started in the last hour had waited 5 min (median), "
+        "at most 15 min"
+    )
+    assert (
+        rows["share"] == "lhcb uses 500 HS06, 120 HS06 over its share of 380 (cycle 7, 1 min ago)"
+    )
 
 
 def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
