@@ -131,7 +131,7 @@ def written(box: Box, texts: Mapping[str, str]) -> None:
 
 def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl) -> None:
     out = sharectl.run("check", "pool", **configured(sharectl)).stdout
-    assert out.splitlines()[-1] == "15 ok"
+    assert out.splitlines()[-1] == "16 ok"
     assert "2 of 3 slots have the snippet" in out
     line = sharectl.run("check", "pool", "--nagios", **configured(sharectl)).stdout
     assert line.startswith("SHARECTL OK - 15 checks ok | ok=15 warn=0 fail=0 unknown=0 ")

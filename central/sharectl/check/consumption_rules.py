@@ -346,7 +346,7 @@ def _claims_without_core(slot: SlotType, claims: float) -> Iterator[Finding]:
     (counted,) = map(number_of, slot.weights([slot.slot_ad(whole)]))
     costs = {slot.cost(whole, taken) for _, taken in slot.accepted}
     if "Cpus" in slot.node.sizes and costs == {1.0} and counted is not None and counted > claims:
-        words = {"weight": weight, "counted": counted, "claims": claims}
+        words: dict[str, Any] = {"weight": weight, "counted": counted, "claims": claims}
         yield finding("claims without core", weight.place, level=Level.ADVICE, **words)
 
 
