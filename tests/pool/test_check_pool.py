@@ -134,7 +134,7 @@ def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl)
     assert out.splitlines()[-1] == "16 ok"
     assert "2 of 3 slots have the snippet" in out
     line = sharectl.run("check", "pool", "--nagios", **configured(sharectl)).stdout
-    assert line.startswith("SHARECTL OK - 15 checks ok | ok=15 warn=0 fail=0 unknown=0 ")
+    assert line.startswith("SHARECTL OK - 16 checks ok | ok=16 warn=0 fail=0 unknown=0 ")
     assert (line.count("\n"), " slots=3 " in line) == (1, True)
 
 
