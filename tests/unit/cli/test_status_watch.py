@@ -74,6 +74,7 @@ def status_of_a_pool() -> dict[str, Any]:
         "disabled": 0,
         "disabled_by_knob": 0,
         "multicore_only": 0,
+        "hot": 0,
         "reasons": {"ok": 7, "no-target": 1},
         "versions": {"0.1.0": 8},
     }
