@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
@@ -234,54 +234,6 @@ def problems(document: Schema) -> list[str]:
 def _deepest(error: ValidationError) -> ValidationError:
     best: ValidationError = best_match([error])
     return best
-
-
-def broken(before: Schema, after: Schema) -> list[str]:
-    """Keys and types of a released schema on which a reader of ``after`` cannot rely any more."""
-    return list(_broken("", before, after, (before, after)))
-
-
-def _broken(place: str, old: Any, new: Any, roots: tuple[Schema, Schema]) -> Iterator[str]:
-    old, new = (_resolved(schema, root) for schema, root in zip((old, new), roots))
-    for name, schema in old.get("properties", {}).items():
-        inner = f"{place}.{name}"
-        if name not in new.get("properties", {}):
-            yield f"{inner} is gone"
-        else:
-            yield from _broken(inner, schema, new["properties"][name], roots)
-            if name in old["required"] and name not in new["required"]:
-                yield f"{inner} may be absent"
-    names = [{*_types(schema, root)} for schema, root in zip((old, new), roots)]
-    if more := sorted(names[1] - names[0]):
-        yield f"{place} may be {' or '.join(more)}"
-    for key in ("items", "additionalProperties"):
-        if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
-            yield from _broken(f"{place}[]", old[key], new[key], roots)
-    objects = [
-        [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
-        for schema in (old, new)
-    ]
-    for before, after in zip(*objects):
-        yield from _broken(place, before, after, roots)
-
-
-def _resolved(schema: Schema, root: Schema) -> Schema:
-    if "$ref" not in schema:
-        return schema
-    defined: Schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
-    return defined
-
-
-def _types(schema: Schema, root: Schema) -> Iterator[str]:
-    """Types that a value may have; an integer is a number too."""
-    schema = _resolved(schema, root)
-    for part in schema.get("anyOf", ()):
-        yield from _types(part, root)
-    names = schema.get("type", "any" if set(schema) <= {"description"} else ())
-    yield from [names] if isinstance(names, str) else names
-    yield from (f"the word {value}" for value in schema.get("enum", ()))
-    if "number" in names:
-        yield "integer"
 
 
 # ---- the page

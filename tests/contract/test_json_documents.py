@@ -7,8 +7,6 @@ prints in its own process.
 from __future__ import annotations
 
 import json
-from copy import deepcopy
-from typing import Any
 
 import pytest
 
@@ -58,36 +56,3 @@ def test_a_document_with_another_key_or_type_is_noticed() -> None:
     ):
         (problem,) = schemas.problems(wrong)
         assert words in problem
-
-
-def change(schema: dict[str, Any], kind: str) -> None:
-    """Change the schema of `cycle` in one way."""
-    keys = schema["properties"]
-    if kind == "gone":
-        del keys["seconds"]
-    elif kind == "absent":
-        schema["required"].remove("seconds")
-    elif kind == "null":
-        keys["seconds"]["type"] = ["number", "null"]
-    elif kind == "type":
-        schema["$defs"]["Target"]["properties"]["cap_cores"]["type"] = "string"
-    else:
-        keys["more"] = {"type": "string"}
-        schema["required"].append("more")
-
-
-@pytest.mark.parametrize(
-    ("kind", "problems"),
-    [
-        ("gone", [".seconds is gone"]),
-        ("absent", [".seconds may be absent"]),
-        ("null", [".seconds may be null"]),
-        ("type", [".plan.targets[].cap_cores may be string"]),
-        ("more", []),
-    ],
-)
-def test_a_breaking_change_is_noticed(kind: str, problems: list[str]) -> None:
-    before = schemas.schemas()["cycle"]
-    after = deepcopy(before)
-    change(after, kind)
-    assert schemas.broken(before, after) == problems

@@ -34,8 +34,6 @@ def tree(tmp_path: Path) -> Path:
         place, "central/sharectl/__init__.py", '__version__ = "', '__version__ = "0.1.0"\nWAS = "'
     )
     change(place, "CHANGELOG.md", "## ", f"{SECTION}\n### Before\n\n### ")
-    (place / "tests/releases/0.1").mkdir(parents=True)
-    (place / "tests/releases/0.1/state.json").touch()
     (place / ".gitignore").write_text("/dist/\n")
     git(place, "init", "--quiet")
     commit(place)
@@ -101,14 +99,6 @@ def another_section(tree: Path) -> None:
     change(tree, "CHANGELOG.md", SECTION, f"## 0.1.1 - 2026-12-01\n\n{SECTION}")
 
 
-def no_files_of_the_release_before(tree: Path) -> None:
-    change(tree, "CHANGELOG.md", SECTION, f"{SECTION}\n## 0.0.9 - 2026-11-01\n")
-
-
-def no_files_of_this_release(tree: Path) -> None:
-    (tree / "tests/releases/0.1/state.json").unlink()
-
-
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
@@ -119,8 +109,6 @@ def no_files_of_this_release(tree: Path) -> None:
             another_section,
             "CHANGELOG.md: its first section is '0.1.1 - 2026-12-01': write '## 0.1.",
         ),
-        (no_files_of_the_release_before, "python -m tests.releases.make tests/releases/0.0"),
-        (no_files_of_this_release, "python -m tests.releases.make tests/releases/0.1"),
     ],
 )
 def test_a_mistake_is_named_and_nothing_is_built(

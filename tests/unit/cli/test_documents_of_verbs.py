@@ -1,13 +1,12 @@
 """Documents of every verb with ``--json`` fit the schemas of their kinds.
 
-The state directory is that of the last release, and no pool answers; documents of a pool that
+The state directory is that of a site, and no pool answers; documents of a pool that
 answers are made by the same functions on ads made by hand, and seen whole by the pool tests.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,10 +27,9 @@ from sharectl.report import as_json
 from sharectl.report.explain import JobReasons, job_page
 from tests import schemas
 from tests.fakes import NOW
+from tests.files_of_a_site import make
 from tests.ledgers import busy
 
-CHECKOUT = Path(__file__).parents[3]
-RELEASE = max((CHECKOUT / "tests" / "releases").glob("[0-9]*"))
 SCENARIO = """\
 nodes: [{name: wn, count: 2, cores: 16}]
 groups: {alice: {pledge_hs06: 200}, cms: {pledge_hs06: 120}}
@@ -145,14 +143,10 @@ WITHOUT_CONFIG = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Working directory with files of the last release, and with slots, jobs and a scenario."""
+    """Working directory with the files of a site, and with slots, jobs and a scenario."""
     place = tmp_path / "here"
-    shutil.copytree(RELEASE, place)
-    (place / "disabled").unlink()
-    text = (place / "sharectl.yaml").read_text(encoding="utf-8")
-    text = text.replace("/var/lib/sharectl", str(place)).replace("/srv/sharectl", str(place))
-    text = text.replace("{name: farm}", "{name: farm, collector: '127.0.0.1:1'}")
-    (place / "sharectl.yaml").write_text(f"{text}\nlock_wait_seconds: 0\n", encoding="utf-8")
+    place.mkdir()
+    make(place)
     for name, content in {
         "slots.ads": SLOT,
         "jobs.ads": JOB,

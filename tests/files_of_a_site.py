@@ -1,15 +1,7 @@
-"""Write the files that this release leaves behind, so that the next one shows that it reads them.
-
-    .venv/bin/python -m tests.releases.make tests/releases/0.1
-
-Run it once, on the commit that is released; from then on the files stay as they are.
-"""
+"""Files that a site has after some cycles, as this sharectl writes them."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +16,7 @@ from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.ports import Ports
 from sharectl.files.documents import Document
 from sharectl.ledger.ledger import PLACE, Histories, Ledger
-from sharectl.model import Disabled, Plan, PlanLimits
+from sharectl.model import Plan, PlanLimits
 from sharectl.plan.plan import PlanConfig
 from sharectl.plan.settings import GiveUp
 from sharectl.pledges.cric import Copy
@@ -42,7 +34,6 @@ from sharectl.sim.journal import Journal
 from sharectl.sim.tuning import Score, Take, Task
 from tests.fakes import NOW, FakePool, FakePublisher
 from tests.ledgers import PLEDGES, busy
-from tests.schemas import schemas
 
 CYCLES = 3
 KEY = SigningKey("2026", bytes(range(32)))
@@ -50,7 +41,7 @@ SUBJECT = {"scenario": "small-site", "strategy": "live"}
 """Simulations that the journal of `sharectl tune` has scores of."""
 WRITER = "cm.example.org:/var/lib/sharectl"
 VALIDITY_SECONDS = 10**9
-"""So long that targets of the fixtures stand at whatever time a test reads them."""
+"""So long that the targets stand at whatever time a test reads them."""
 _CONFIG = """\
 groups:
   alice: {pledge_hs06: 71400}
@@ -58,17 +49,17 @@ groups:
   cms: {pledge_hs06: 87100}
 control: {law: ewma, strategy: many, max_nodes: 40, max_target_share: "10%"}
 nodes: {controlled: "50%"}
-pool: {name: farm}
-publish: [{file: /srv/sharectl/sharectl.txt}]
-state_directory: /var/lib/sharectl
+pool: {name: farm, collector: "127.0.0.1:1"}
+publish: [{file: FOLDER/sharectl.txt}]
+state_directory: FOLDER
+lock_wait_seconds: 0
 """
 
 
 def make(folder: Path) -> None:
-    """Write every kind of file into ``folder``, in the place of what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "sharectl.yaml").write_text(_CONFIG, encoding="utf-8")
+    """Write every kind of file into a folder, the state directory of a pool that never answers."""
+    text = _CONFIG.replace("FOLDER", str(folder))
+    (folder / "sharectl.yaml").write_text(text, encoding="utf-8")
     plan = _cycles(folder)
     texts = {
         "sharectl.txt": render(plan, Seal("farm", writer=WRITER)),
@@ -77,16 +68,11 @@ def make(folder: Path) -> None:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii")
-    DisabledFile(folder).disable(Disabled("cooling", "ops@cm", NOW, None))
     _copies_of_pledges(folder)
     training = Training(("small-site",), (1, 2), "2026-01-01", -1.5, -2.0, "by hand")
     policy = Policy(("error", "error_idle"), (1.0, -0.5), 7200.0, training)
     Document(folder / "policy.json", MAX_BYTES).replace(asdict(policy))
     _scores(folder)
-    (folder / "schemas").mkdir(exist_ok=True)
-    for kind, schema in schemas().items():
-        text = json.dumps(schema, separators=(",", ":"))
-        (folder / "schemas" / f"{kind}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def _cycles(folder: Path) -> Plan:
@@ -146,9 +132,3 @@ def _scores(folder: Path) -> None:
             take(asked, Score(5.0, 1.0, 20.0))
 
     Journal(folder, SUBJECT).with_new(evaluate)([task], lambda _task, _result: None)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    make(parser.parse_args().folder)

@@ -1,0 +1,231 @@
+"""Files of a newer sharectl are refused, and stay as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.config.laws import with_laws
+from sharectl.config.load import load
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.cycle import run_cycle
+from sharectl.cycle.publication import Publishing, load_state
+from sharectl.errors import ConfigError, InputError, NewerFileError, StateError
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.model import Disabled
+from sharectl.plan.plan import State
+from sharectl.pledges.cric import Copy
+from sharectl.pledges.join import copy_in, keep_copy
+from sharectl.pledges.negotiator import KnobsCopy
+from sharectl.publish.disabled_file import DisabledFile
+from sharectl.publish.former_places import FormerPlacesFile
+from sharectl.publish.state import StateFile
+from sharectl.publish.text import parse_plan, read
+from sharectl.sim.journal import Journal
+from tests.fakes import NOW, FakePool, FakePublisher, World
+from tests.files_of_a_site import CYCLES, SUBJECT, make
+from tests.ledgers import busy, law
+from tests.made_cycles import made
+
+LATER = NOW + 10_000
+
+
+def learned(path: Path) -> SteeringConfig:
+    """Steering by the policy at a path."""
+    return with_laws(SteeringConfig(Control(law="learned", policy=path)))
+
+
+def places(path: Path) -> FormerPlacesFile:
+    """Record of places, of which the configuration has another one."""
+    return FormerPlacesFile(
+        path, ("file:/srv/new.txt",), lambda _name: FakePublisher(), lambda: float(LATER)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """State directory with every kind of file."""
+    make(tmp_path)
+    return tmp_path
+
+
+def newer(path: Path) -> bytes:
+    """Make the file one of a newer sharectl, with a key that this one does not have."""
+    text = path.read_text(encoding="utf-8")
+    changed = re.sub(r'\{(\s*)"schema_version": \d+', r'{\1"schema_version": 99,\1"new": 1', text)
+    assert changed != text
+    path.write_text(changed, encoding="utf-8")
+    return path.read_bytes()
+
+
+def kept(path: Path, kind: type, copy: Any) -> None:
+    """Raise the warnings of a copy that is read, or else written."""
+    warnings: list[str] = []
+    copy_in(path, kind, warnings)
+    if copy is not None:
+        keep_copy(path, copy, warnings)
+    raise StateError("; ".join(warnings))
+
+
+REMEDIES = (
+    "; install that sharectl again, or ",
+    "; give what ",
+    "; write it by `sharectl learn`, ",
+)
+KNOBS = KnobsCopy(None, NOW, ())
+USES: dict[str, list[Callable[[Path], Any]]] = {
+    "state.json": [
+        lambda path: StateFile(path).load(),
+        lambda path: StateFile(path).save(State(LATER)),
+        lambda path: StateFile(path).note_cycle({}),
+        lambda path: StateFile(path).last_cycle(),
+    ],
+    "places.json": [
+        lambda path: places(path).publishers(),
+        lambda path: places(path).remember(
+            parse_plan((path.parent / "plan.json").read_bytes(), "")
+        ),
+        lambda path: places(path).forget("file:/srv/sharectl/sharectl.txt"),
+    ],
+    "pledges-cric.json": [
+        lambda path: kept(path, Copy, None),
+        lambda path: kept(path, Copy, KNOBS),
+    ],
+    "pledges-negotiator.json": [lambda path: kept(path, KnobsCopy, KNOBS)],
+    "policy.json": [learned],
+    "plan.json": [lambda path: parse_plan(path.read_bytes(), path.name)],
+}
+"""File -> what reads or replaces it."""
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_newer_file_is_refused_with_a_remedy_and_stays(folder: Path, name: str) -> None:
+    path = folder / name
+    content = newer(path)
+    for use in USES[name]:
+        with pytest.raises((StateError, ConfigError, InputError)) as caught:
+            use(path)
+        message = str(caught.value)
+        assert f"{path if path.is_absolute() and name != 'plan.json' else name}: " in message
+        assert "schema_version 99 is of a newer sharectl" in message
+        assert any(remedy in message for remedy in REMEDIES)
+        assert path.read_bytes() == content
+    assert [other.name for other in path.parent.glob(f"{name}*")] == [name], "nothing is put aside"
+
+
+def test_a_newer_ledger_is_refused_and_stays(folder: Path) -> None:
+    path = folder / PLACE
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.commit()
+    content = path.read_bytes()
+    ledger = Ledger(path)
+    for use in (ledger.latest, ledger.info, lambda: ledger.record(*made(0))):
+        with pytest.raises(StateError, match="of schema version 99, newer than"):
+            use()
+        assert path.read_bytes() == content
+    assert [other.name for other in path.parent.glob("ledger*")] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["sharectl.txt", "signed.txt"])
+def test_a_newer_text_is_refused(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_text(path.read_text().replace("# sharectl: 1\n", "# sharectl: 99\n"))
+    with pytest.raises(InputError, match="99 is a format that this sharectl does not know; publi"):
+        read(path)
+
+
+def test_a_newer_journal_of_trials_is_refused_and_stays(folder: Path) -> None:
+    content = newer(folder / "trials.jsonl")
+    with pytest.raises(InputError, match="trials of another schema_version; name another folder"):
+        Journal(folder, SUBJECT)
+    assert (folder / "trials.jsonl").read_bytes() == content
+
+
+def test_a_newer_key_of_the_configuration_is_refused(folder: Path) -> None:
+    path = folder / "sharectl.yaml"
+    path.write_text(f"{path.read_text()}invented: 1\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="invented: unknown key"):
+        load(path)
+
+
+def test_a_newer_switch_is_off_until_somebody_enables(folder: Path) -> None:
+    switch = DisabledFile(folder)
+    switch.disable(Disabled("cooling", "ops@cm", NOW))
+    newer(folder / "disabled")
+    off = switch.disabled()
+    assert off is not None
+    assert off.reason == "by a newer sharectl"
+    assert off.in_force_at(LATER)
+    assert not switch.enable_after(LATER)
+    order = Disabled("broken", "ops@cm", LATER)
+    switch.disable(order)
+    assert switch.disabled() == order
+
+
+def test_a_cycle_with_a_newer_state_publishes_nothing(folder: Path) -> None:
+    path = folder / "state.json"
+    content = newer(path)
+    world = World(FakePool(busy(CYCLES)), state=StateFile(path))
+    with pytest.raises(NewerFileError, match="schema_version 99"):
+        run_cycle(law(max_nodes=4), world.ports(), LATER)
+    assert world.publishers[0].plans == []
+    assert path.read_bytes() == content
+
+
+def test_targets_are_withdrawn_all_the_same_with_a_newer_state(folder: Path) -> None:
+    sequence = StateFile(folder / "state.json").load().sequence
+    path = folder / "state.json"
+    content = newer(path)
+    os.utime(path, (NOW, NOW))  # its sequence is at least that second
+    world = World(FakePool(busy(CYCLES)), state=StateFile(path))
+    before, errors = load_state(world.state, sequence)
+    assert isinstance(errors[0], NewerFileError)
+    off = Disabled("broken", "ops@cm", LATER)
+    done = Publishing(law(), world.ports(), sequence).withdraw(off, before)
+    assert done.everywhere
+    (plan,) = world.publishers[0].plans
+    assert (plan.targets, plan.sequence > sequence) == ((), True)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("words", ["cycle", "publish --plan plan.json", "status"])
+def test_commands_name_a_newer_state_and_publish_nothing(
+    folder: Path, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    path, targets = folder / "state.json", (folder / "sharectl.txt").read_bytes()
+    content = newer(path)
+    assert main([*words.split(), "--config", str(folder / "sharectl.yaml")]) == 74
+    assert f"sharectl: {path}: schema_version 99 is of a newer" in capsys.readouterr().err
+    assert (folder / "sharectl.txt").read_bytes() == targets
+    assert path.read_bytes() == content
+
+
+def test_disable_withdraws_with_a_newer_state(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "state.json"
+    content = newer(path)
+    assert main(["disable", "--reason", "cooling", "--config", str(folder / "sharectl.yaml")]) == 74
+    out, err = capsys.readouterr()
+    assert f"no targets at {folder}/sharectl.txt" in out
+    assert "schema_version 99" in err
+    assert read(folder / "sharectl.txt").targets == ()
+    assert path.read_bytes() == content
+
+
+def test_learn_leaves_a_newer_policy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = newer(folder / "policy.json")
+    assert main(["learn", "small-site", "-o", str(folder / "policy.json")]) == 74
+    assert "schema_version 99 is of a newer sharectl" in capsys.readouterr().err
+    assert (folder / "policy.json").read_bytes() == content
