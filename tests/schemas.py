@@ -7,7 +7,6 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -16,10 +15,9 @@ from typing import Any, NamedTuple, Union, get_args, get_origin
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from sharectl.cli.documents import DOCUMENTS, VERBS
+from sharectl.cli.documents import DOCUMENTS
 from sharectl.model import SCHEMA_VERSION
-from sharectl.report.documents import Fields, Spreads
-from sharectl.sim.answers import Spread
+from sharectl.report.documents import Fields
 
 Schema = dict[str, Any]
 DOCS = Path(__file__).parents[1] / "docs"
@@ -27,6 +25,7 @@ PAGE, FOLDER = DOCS / "json.md", DOCS / "schemas"
 BEGIN = "## Documents\n"
 """Heading of the page from which on it is made."""
 
+_CHECKS = ("config", "snippets", "pool")
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MESSAGE_CHARACTERS = 200
 _NAMES = {
@@ -147,14 +146,14 @@ class _Maker:
 
     def _object(self, fields: Fields) -> Schema:
         keys = {
-            name: (key, isinstance(fields, Spreads) and is_dataclass(record))
+            name: key
             for record in fields.records
             for name, key in keys_of(record).items()
             if name not in fields.without
         }
         properties: dict[str, Schema] = {}
-        for name, (key, over_seeds) in keys.items():
-            schema = self.of(key.hint, over_seeds=over_seeds)
+        for name, key in keys.items():
+            schema = self.of(key.hint)
             if fields.nullable:
                 schema = _any_of([schema, {"type": "null"}])
             properties[name] = {**schema, **({"description": key.text} if key.text else {})}
@@ -162,45 +161,41 @@ class _Maker:
             "type": "object",
             "description": _plain(fields.records[0].__doc__ or ""),
             "properties": properties,
-            "required": [name for name, (key, _) in keys.items() if not key.is_optional],
+            "required": [name for name, key in keys.items() if not key.is_optional],
             "additionalProperties": False,
         }
 
-    def of(self, hint: Any, *, over_seeds: bool = False) -> Schema:
-        """Return the schema of a type; ``over_seeds`` with a spread for each number."""
+    def of(self, hint: Any) -> Schema:
+        """Return the schema of a type."""
         schema: Schema
         metadata = getattr(hint, "__metadata__", ())
         if metadata and isinstance(metadata[0], Fields):
             schema = self._defined(metadata[0])
-        elif over_seeds and hint in (int, float):
-            schema = self._defined(Fields((Spread,)))
         elif hint is Any:
             schema = {}
         elif hint in _NAMES:
             schema = {"type": _NAMES[hint]}
         elif get_origin(hint) is not None:
-            schema = self._made_of(get_origin(hint), get_args(hint), over_seeds=over_seeds)
+            schema = self._made_of(get_origin(hint), get_args(hint))
         elif issubclass(hint, Enum):
             schema = {"enum": [member.value for member in hint]}
         else:
-            schema = self._defined((Spreads if over_seeds else Fields)((hint,)))
+            schema = self._defined(Fields((hint,)))
         return schema
 
-    def _made_of(self, origin: Any, parts: Sequence[Any], *, over_seeds: bool) -> Schema:
+    def _made_of(self, origin: Any, parts: Sequence[Any]) -> Schema:
         """Return the schema of a union, a mapping or a list."""
         if origin is Union:
-            return _any_of([self.of(part, over_seeds=over_seeds) for part in parts])
+            return _any_of([self.of(part) for part in parts])
         if issubclass(origin, Mapping):
-            values = self.of(parts[1], over_seeds=over_seeds)
+            values = self.of(parts[1])
             return {"type": "object", "additionalProperties": values}
         if origin is tuple and parts[-1] is not ...:
             raise TypeError(f"a row of {parts}: name its parts")
-        return {"type": "array", "items": self.of(parts[0], over_seeds=over_seeds)}
+        return {"type": "array", "items": self.of(parts[0])}
 
     def _defined(self, fields: Fields) -> Schema:
         name = fields.name or fields.records[0].__name__
-        if isinstance(fields, Spreads) and not fields.name:
-            name = f"SpreadOf{name}"
         if self.fields.setdefault(name, fields) != fields:
             raise TypeError(f"{name}: two records have this name")
         if name not in self.definitions:
@@ -223,11 +218,9 @@ def _validator(kind: str) -> Draft202012Validator:
 
 
 def problems(document: Schema) -> list[str]:
-    """Keys and values of a document that its schema does not have, with their places."""
-    kind = document.get("kind")
-    if kind not in DOCUMENTS:
-        return [f"the kind {kind} has no schema"]
-    errors = map(_deepest, _validator(kind).iter_errors(document))
+    """Keys and values that the schema of a document does not have, with their places."""
+    kind = document["kind"]
+    errors = map(_deepest, _validator(kind).iter_errors(document) if kind in DOCUMENTS else ())
     return [f"{error.json_path}: {error.message[:_MESSAGE_CHARACTERS]}" for error in errors]
 
 
@@ -242,10 +235,10 @@ def _deepest(error: ValidationError) -> ValidationError:
 def page() -> str:
     """Text of docs/json.md from `BEGIN` on."""
     made = schemas()
-    verbs = {kind: verb for verb, kinds in [*VERBS.items()][::-1] for kind in kinds}
     parts = [BEGIN, "\nEvery document has `schema_version` and `kind` besides.\n"]
     for kind, schema in made.items():
-        title = f"\n### Document `{kind}`\n\n`sharectl {verbs[kind]} --json`: "
+        verb = f"check {kind}" if kind in _CHECKS else kind.replace("_", " ")
+        title = f"\n### Document `{kind}`\n\n`sharectl {verb} --json`: "
         parts += [title, _table(schema, ("schema_version", "kind"))]
     parts.append("\n## Records\n")
     records = {

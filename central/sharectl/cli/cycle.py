@@ -395,10 +395,7 @@ def _publish(arguments: argparse.Namespace) -> int:
     if done.disabled is not None:
         words = disabled_words(done.disabled)
         raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
-    report: documents.PublishedDocument = {
-        "published": list(done.places),
-        "sequence": plan.sequence,
-    }
+    report = {"published": list(done.places), "sequence": plan.sequence}
     options.show(arguments, "published", report, done.places)
     options.say(
         f"no targets any more at {place}, which publish: names no more" for place in done.emptied

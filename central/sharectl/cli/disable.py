@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from sharectl.cli import options, wiring
 from sharectl.config.advice import unit_of
@@ -23,9 +23,6 @@ from sharectl.publish.audit import who_runs
 from sharectl.publish.disabled_file import MAX_REASON
 from sharectl.report.pool import disabled_words
 from sharectl.times import parse_span
-
-if TYPE_CHECKING:
-    from sharectl.cli import documents
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
@@ -74,8 +71,7 @@ def _enable(arguments: argparse.Namespace) -> int:
         if config.mode == OBSERVE:
             effect = "no cycle publishes targets yet: mode: observe"
         reply = f"enabled: {effect}; was disabled {disabled_words(was)}"
-    content: documents.SwitchedOnDocument = {"was": asdict(was) if was else None}
-    options.show(arguments, "enabled", content, [reply])
+    options.show(arguments, "enabled", {"was": asdict(was) if was else None}, [reply])
     failures.raise_any()
     return 0
 
@@ -112,7 +108,7 @@ def _disable(arguments: argparse.Namespace) -> int:
             f"{unset}; cycles go on publishing unless it was set before: {_stop(config)}"
         )
     places = [*done.places, *done.emptied]
-    content: documents.SwitchedOffDocument = {
+    content = {
         "disabled": asdict(in_file) if is_set else None,
         "was": asdict(was) if was else None,
         "published": places,

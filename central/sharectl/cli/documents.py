@@ -1,4 +1,4 @@
-"""Documents that the verbs print with ``--json``: kind -> keys, and verb -> kinds.
+"""Documents with schemas that the verbs print with ``--json``: kind -> keys.
 
 Tests make docs/json.md and docs/schemas of it, and hold every document that they see against them.
 """
@@ -9,17 +9,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Optional, TypedDict, Union
 
 from sharectl.check.findings import Check, Finding
-from sharectl.control.learned import Policy
-from sharectl.ledger.imports import Imported
 from sharectl.model import Disabled, Plan
 from sharectl.report import documents as report
-from sharectl.report import tool_documents as tools
 from sharectl.report.documents import Data, Fields, fields
-from sharectl.shares.pledges import Pledge
 
 DisabledRow = Annotated[Data, fields(Disabled)]
 
-# ---- cycle, publish, disable, status
+# ---- cycle, status
 
 
 class ControllerRow(TypedDict):
@@ -96,33 +92,6 @@ class CycleDocument(TypedDict):
     """Why report.file was not written."""
     warned_at: dict[str, int]
     """Kind of warnings -> Unix seconds at which one was printed last, in the last day."""
-
-
-class PublishedDocument(TypedDict):
-    """Result of `sharectl publish`."""
-
-    published: list[str]
-    """Places."""
-    sequence: int
-
-
-class SwitchedOffDocument(TypedDict):
-    """Result of `sharectl disable`."""
-
-    disabled: Optional[DisabledRow]
-    """Null if the switch could not be set."""
-    was: Optional[DisabledRow]
-    """Order that was in force before."""
-    published: list[str]
-    """Places without targets now."""
-    problems: list[str]
-
-
-class SwitchedOnDocument(TypedDict):
-    """Result of `sharectl enable`."""
-
-    was: Optional[DisabledRow]
-    """Order that was in force; null if there was none."""
 
 
 class _KeyPlace(TypedDict):
@@ -248,92 +217,17 @@ class StatusDocument(TypedDict):
     """Empty: exit code 0."""
 
 
-# ---- pledges, report
+# ---- report
 
 
-class _PledgeNow(TypedDict):
-    share_ratio: float
-    """Its part of all pledges."""
-    age_seconds: int
-
-
-_OfPledges = TypedDict("_OfPledges", {"from": str})
-
-
-class PledgesDocument(_OfPledges):
-    """Pledges that a cycle would use now."""
-
-    now: int
-    """Unix seconds."""
-    seconds: float
-    """Time that the source took."""
-    problem: Optional[str]
-    """Why they cannot be had."""
-    warnings: list[str]
-    notes: list[str]
-    pledges: list[Annotated[Data, fields(Pledge, _PledgeNow, name="PledgeRow")]]
-
-
-class PageReportDocument(tools.ReportDocument):
+class PageReportDocument(report.ReportDocument):
     """The page that was written, and its numbers."""
 
     page: str
     """Path."""
 
 
-# ---- ledger
-
-
-class LedgerInfoDocument(TypedDict):
-    """Numbers of the ledger."""
-
-    path: str
-    cycles: int
-    complete_cycles: int
-    imported_cycles: int
-    first_at: Optional[int]
-    """Unix seconds; null if it is empty."""
-    last_at: Optional[int]
-    """Unix seconds."""
-    first_cycle_with_nodes: Optional[int]
-    """Number of the first cycle whose nodes are still there."""
-    bytes: int
-    broken: list[str]
-    """Files of broken ledgers that were put aside."""
-
-
-_What = TypedDict("_What", {"what": str})  # noqa: UP013 - a key, and no name
-
-
-class LedgerExportDocument(_What):
-    """Result of an export."""
-
-    file: str
-    format: str
-    rows: int
-
-
-class LedgerForgetDocument(TypedDict):
-    """Result of `sharectl ledger forget`."""
-
-    path: str
-    cycles: int
-    """Removed."""
-
-
-class LedgerCheckDocument(TypedDict):
-    """Result of `sharectl ledger check`."""
-
-    path: str
-    problems: list[str]
-
-
-class _Path(TypedDict):
-    path: str
-    """The ledger."""
-
-
-# ---- check, explain codes
+# ---- check
 
 
 class _Checked(TypedDict):
@@ -380,90 +274,17 @@ class PoolDocument(_Checked):
     """Check -> facts that it goes by."""
 
 
-class CodesDocument(TypedDict):
-    """Every code of a reason."""
-
-    families: dict[str, str]
-    """Family -> what its codes are about."""
-    codes: dict[str, dict[str, str]]
-    """Family -> code -> its sentence."""
-
-
-class ShippedDocument(TypedDict):
-    """Names for `sharectl simulate`, each with its summary."""
-
-    scenarios: dict[str, str]
-    strategies: dict[str, str]
-
-
 DOCUMENTS: Mapping[str, Union[type, Fields]] = {
     "snapshot": report.SnapshotDocument,
     "errors": report.ErrorsDocument,
     "plan": report.PLAN,
-    "plan_diff": report.PlanDiffDocument,
-    "published": PublishedDocument,
     "cycle": CycleDocument,
-    "disabled": SwitchedOffDocument,
-    "enabled": SwitchedOnDocument,
     "status": StatusDocument,
-    "pledges": PledgesDocument,
-    "explain_group": report.ExplainGroupDocument,
-    "explain_node": report.EXPLAIN_NODE,
-    "explain_cycle": report.ExplainCycleDocument,
     "explain_job": report.ExplainJobDocument,
-    "codes": CodesDocument,
-    "replay": report.ReplayDocument,
     "report": PageReportDocument,
-    "ledger": LedgerInfoDocument,
-    "ledger-export": LedgerExportDocument,
-    "ledger-import": fields(Imported, _Path),
-    "ledger-forget": LedgerForgetDocument,
-    "ledger-check": LedgerCheckDocument,
     "config": ConfigurationDocument,
     "snippets": SnippetsDocument,
     "pool": PoolDocument,
     "consumption_check": PoliciesDocument,
-    "consumption-cost": tools.ConsumptionCostDocument,
-    "consumption-capacity": tools.ConsumptionCapacityDocument,
-    "simulation": tools.SimulationDocument,
-    "simulation_names": ShippedDocument,
-    "policy": fields(Policy),
-    "tune": tools.TuneDocument,
-    "cadence": tools.CadenceDocument,
 }
 """Kind of a document -> its keys."""
-
-VERBS: Mapping[str, tuple[str, ...]] = {
-    "snapshot": ("snapshot",),
-    "errors": ("errors",),
-    "plan": ("plan", "plan_diff"),
-    "publish": ("published", "plan"),
-    "cycle": ("cycle",),
-    "disable": ("disabled",),
-    "enable": ("enabled",),
-    "status": ("status",),
-    "pledges": ("pledges",),
-    "explain group": ("explain_group",),
-    "explain node": ("explain_node",),
-    "explain cycle": ("explain_cycle",),
-    "explain job": ("explain_job",),
-    "explain codes": ("codes",),
-    "replay": ("replay",),
-    "report": ("report",),
-    "ledger info": ("ledger",),
-    "ledger export": ("ledger-export",),
-    "ledger import": ("ledger-import",),
-    "ledger forget": ("ledger-forget",),
-    "ledger check": ("ledger-check",),
-    "check config": ("config",),
-    "check snippets": ("snippets",),
-    "check pool": ("pool",),
-    "consumption check": ("consumption_check",),
-    "consumption cost": ("consumption-cost",),
-    "consumption capacity": ("consumption-capacity",),
-    "simulate": ("simulation", "simulation_names"),
-    "learn": ("policy",),
-    "tune": ("tune",),
-    "cadence": ("cadence",),
-}
-"""Verb with ``--json`` -> kinds that it prints."""

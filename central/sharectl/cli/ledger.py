@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
@@ -18,9 +18,6 @@ from sharectl.ledger.ledger import Ledger
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted
-
-if TYPE_CHECKING:
-    from sharectl.cli import documents
 
 
 def _ledger(arguments: argparse.Namespace) -> Ledger:
@@ -89,12 +86,7 @@ def _export(arguments: argparse.Namespace) -> int:
     if next(ledger.cycles(*period), None) is None:
         raise AbsentError(f"{options.no_cycle(ledger.span())}; nothing was written")
     rows = write(output, form, table, ledger, *period)
-    result: documents.LedgerExportDocument = {
-        "file": str(output),
-        "what": name,
-        "format": form,
-        "rows": rows,
-    }
+    result = {"file": str(output), "what": name, "format": form, "rows": rows}
     options.show(arguments, "ledger-export", result, ())
     if output is not None and not arguments.json:
         options.say([f"{output}: {counted(rows, 'row')} of {name}"])
@@ -140,7 +132,7 @@ def _forget(arguments: argparse.Namespace) -> int:
     ledger = _ledger(arguments)
     cycles = forget_imported(ledger)
     text = f"{counted(cycles, 'imported cycle')} removed"
-    content: documents.LedgerForgetDocument = {"path": str(ledger.path), "cycles": cycles}
+    content = {"path": str(ledger.path), "cycles": cycles}
     options.show(arguments, "ledger-forget", content, [text])
     return 0
 
@@ -154,7 +146,7 @@ def _check(arguments: argparse.Namespace) -> int:
     """1 if anything is wrong."""
     ledger = _ledger(arguments)
     problems = ledger.problems(every_cycle=arguments.all)
-    content: documents.LedgerCheckDocument = {"path": str(ledger.path), "problems": problems}
+    content = {"path": str(ledger.path), "problems": problems}
     lines = [] if problems else [f"{ledger.path}: in order"]
     options.show(arguments, "ledger-check", content, lines)
     options.say(problems)

@@ -8,16 +8,13 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCES, Pledged
 from sharectl.shares.quotas import central_manager_configuration
-
-if TYPE_CHECKING:
-    from sharectl.cli import documents
 
 _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
 
@@ -39,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
         now = int(time.time())
         pledged = source.resolve(now)
     rows, problem = _rows(pledged, now), pledged.source.problem
-    content: documents.PledgesDocument = {
+    content = {
         "from": config.pledges.source,
         "now": now,
         "seconds": round(pledged.source.seconds, 3),

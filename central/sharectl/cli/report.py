@@ -20,7 +20,7 @@ from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
 
 if TYPE_CHECKING:
-    from sharectl.report.tool_documents import ReportDocument
+    from sharectl.report.documents import ReportDocument
 
 INDEX = "index.html"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 from sharectl.cli import options
 from sharectl.errors import INTERRUPTED
@@ -23,9 +23,6 @@ from sharectl.sim.search import Search, SearchSize, library
 from sharectl.sim.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
 from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
-
-if TYPE_CHECKING:
-    from sharectl.report.tool_documents import TuneHeading
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
@@ -151,7 +148,7 @@ def _run(arguments: argparse.Namespace) -> int:
             tuning, code = search.tuning(), INTERRUPTED
         finally:
             progress.end()
-    heading: TuneHeading = {
+    heading: dict[str, Any] = {
         "scenario": arguments.scenario,
         "strategy": arguments.strategy,
         "days": work.seconds / DAY_SECONDS,
@@ -165,7 +162,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _heading(facts: TuneHeading, seeds: tuple[range, range]) -> list[str]:
+def _heading(facts: Mapping[str, Any], seeds: tuple[range, range]) -> list[str]:
     searched, confirmed = (
         f"{some[0]} to {some[-1]}" if len(some) > 1 else some[0] for some in seeds
     )

@@ -1,4 +1,4 @@
-"""Documents: types of the JSON that commands print, as far as this room makes it.
+"""Documents with schemas: types of the JSON that programs may rely on, as this room makes it.
 
 A key's docstring is its line in docs/json.md; units are in the names. Nothing imports this module
 when a command runs: annotations name its types, and tests make the schemas of them.
@@ -9,27 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Optional, TypedDict
 
-from sharectl.explain.decisions import Exchange
 from sharectl.explain.job import Obstacle, RefusingTarget
 from sharectl.explain.prospect import Prospect
-from sharectl.explain.replay import DecisionFigures, Summary
 from sharectl.explain.turn import AccountedGroup, Cause, Limit, Submitter
 from sharectl.model import (
     GroupError,
     GroupUsage,
     JobWaits,
-    LimitNote,
     Node,
     OtherJobs,
     PendingJobs,
     Plan,
     ShadowMove,
     Source,
-    Target,
     UnplaceableJobs,
 )
-from sharectl.plan.diff import Change, Effect
-from sharectl.plan.records import GroupReason, HeldJobs, NodeRecord
+from sharectl.plan.records import GroupReason
 
 
 @dataclass(frozen=True)
@@ -51,21 +46,9 @@ def fields(
     return Fields(records, without, name, nullable)
 
 
-@dataclass(frozen=True)
-class Spreads(Fields):
-    """As `Fields`, with a `Spread` over seeds in the place of every number."""
-
-
 Data = dict[str, Any]
 
 # ---- rows
-
-
-class Coded(TypedDict):
-    """A code of `sharectl explain codes` with its sentence."""
-
-    code: str
-    says: str
 
 
 class _Cores(TypedDict):
@@ -89,26 +72,15 @@ class _OfGroup(TypedDict):
     group: str
 
 
-class _ChangeKind(TypedDict):
-    kind: str
-    """added, kept, moved, altered or dropped."""
-    nodes: list[str]
-    """The node, or the one before and the one after."""
-
-
-TargetRow = Annotated[Data, fields(Target)]
 WaitsRow = Annotated[Data, fields(JobWaits)]
 SourceRow = Annotated[Data, fields(Source)]
 ShadowRow = Annotated[Data, fields(ShadowMove)]
-ExchangeRow = Annotated[Data, fields(Exchange)]
-LimitRow = Annotated[Data, fields(LimitNote, _Says, name="LimitRow")]
 UsageRow = Annotated[Data, fields(GroupUsage, _Cores, name="UsageRow", nullable=True)]
 ErrorRow = Annotated[
     Data, fields(GroupError, GroupUsage, _Cores, name="ErrorRow", without=("usage",))
 ]
 NodeRow = Annotated[Data, fields(Node, _HeldOnNode, name="NodeRow")]
 GroupReasonRow = Annotated[Data, fields(GroupReason, _OfGroup, _Says, name="GroupReasonRow")]
-ChangeRow = Annotated[Data, fields(Change, _ChangeKind, name="ChangeRow")]
 
 # ---- snapshot, errors, plan
 
@@ -154,220 +126,7 @@ PLAN = fields(Plan, _Warnings)
 """All of a plan: what `sharectl publish` reads."""
 
 
-class Changes(TypedDict):
-    """Changes from some targets to others."""
-
-    counts: dict[str, int]
-    """Kind of a change -> targets."""
-    changes: list[ChangeRow]
-    effect: Annotated[Data, fields(Effect)]
-
-
-class PlanDiffDocument(Changes):
-    """Changes that a plan would make."""
-
-    beside: str
-    """The targets that it is compared with."""
-    sequence: int
-    reason: str
-    """Code of the family ``plan``."""
-
-
 # ---- explain
-
-
-class ControlRow(TypedDict):
-    """Controller of a group in a cycle."""
-
-    group: str
-    pledge_hs06: float
-    power_hs06: float
-    """Power used."""
-    error_hs06: float
-    """DHS: power used, less the pledge's share of all power used."""
-    setpoint_hs06: float
-    """Power that the group is entitled to now."""
-    control_error_hs06: float
-    """Power used less the setpoint."""
-    given_hs06: Optional[float]
-    """Error that its law got; null if not recorded, like the next keys."""
-    output_hs06: Optional[float]
-    """Power to move: above 0 taken from the group, below 0 given to it."""
-    law: Optional[Coded]
-    problem: Optional[str]
-    """Failure of the law; null if it did not fail."""
-    shadow: Optional[ShadowRow]
-    acted: list[Coded]
-    """Bounds and changes of the output, in order."""
-
-
-_What = TypedDict("_What", {"what": str})  # noqa: UP013 - a key, and no name
-
-
-class WouldChangeRow(_What):
-    """One thing that would change a decision."""
-
-    code: str
-    says: str
-    value: Optional[float]
-    """Its value in the decision."""
-    becomes: Optional[float]
-    """Value from which the decision is another one."""
-    outcome: str
-    """The other decision."""
-
-
-class _Again(TypedDict):
-    decided_again: Optional[str]
-    """Outcome when it is decided again with the configuration of now; null without a plan."""
-    would_change: Optional[list[WouldChangeRow]]
-    tried_all: Optional[bool]
-    """True if all things were tried."""
-
-
-class _Decided(_Again):
-    source: str
-    """Origin of the decision."""
-    cycle: Optional[int]
-    """Number in the ledger; null of a look now."""
-    taken_at: int
-    """Unix seconds."""
-    sequence: Optional[int]
-    """Of the plan that was published; null if none was."""
-    observed: bool
-    """True with mode: observe: targets were planned, and not published."""
-    agrees: Optional[bool]
-    """True if deciding again gives the recorded targets; null if nothing is recorded."""
-    limits: list[LimitRow]
-
-
-class ExplainGroupDocument(_Decided, ControlRow):
-    """Why a group gives or receives."""
-
-    cores: int
-    """All cores held."""
-    single_cores: int
-    """Cores held by jobs of one core."""
-    multi_cores: int
-    pending_by_cores: dict[int, int]
-    """Cores requested -> jobs that wait."""
-    unplaceable_by_cores: dict[int, int]
-    """Cores requested -> jobs that wait and that no node could run."""
-    waits: list[WaitsRow]
-    error_cores: float
-    """DC: cores held, less the pledge's share of all cores held."""
-    power_minus_pledge_hs06: float
-    setpoint: Coded
-    state: dict[str, float]
-    """State of the controller for the next cycle."""
-    in_use_ratio: Optional[float]
-    """All power used, by all pledges."""
-    setpoint_ratio: Optional[float]
-    """Power that is shared out, by all pledges."""
-    reason: Optional[Coded]
-    """Reason of the plan."""
-    outcome: Optional[Coded]
-    """Reason of the group."""
-    closed_nodes: Optional[int]
-    """Nodes where none of its jobs starts."""
-    other_sizes_closed_nodes: Optional[int]
-    """Nodes that help it where its pending jobs of other sizes do not start."""
-    gives: list[ExchangeRow]
-    receives: list[ExchangeRow]
-
-
-class NodeSays(TypedDict):
-    """State of its target as the node itself says, now."""
-
-    obeyed_sequence: Optional[int]
-    """Sequence of the plan whose target it acts on; 0: no target; null: not published."""
-    refusal: Optional[Coded]
-    problem: Optional[str]
-    """Why it is not known."""
-    switched_off: list[Coded]
-
-
-class _NodePage(_Decided):
-    held: list[Annotated[Data, fields(HeldJobs)]]
-    idle_cores: int
-    """Cores that no job holds."""
-    reason: Optional[Coded]
-    """Reason of the node."""
-    plan_reason: Optional[Coded]
-    since: Optional[int]
-    """Unix seconds since which the target stands; null if unknown."""
-    lost_hs06: float
-    """Power that the held-back group is still to lose there."""
-    gained_hs06: float
-    """Power that the helped group gains there."""
-    says: Optional[NodeSays]
-    """Null if the node was not asked."""
-
-
-EXPLAIN_NODE = fields(NodeRecord, _NodePage, without=("wait_seconds", "idle_core_seconds"))
-"""Why a node has its target or has none."""
-
-
-class NodeReasonRow(TypedDict):
-    """A reason, and the number of nodes that have it."""
-
-    code: str
-    says: str
-    nodes: int
-
-
-class CycleBefore(TypedDict):
-    """The complete cycle before."""
-
-    cycle: int
-    taken_at: int
-    """Unix seconds."""
-
-
-class ExplainCycleDocument(_Again):
-    """Look, decision and changes of a cycle."""
-
-    cycle: Optional[int]
-    """Number in the ledger."""
-    taken_at: int
-    """Unix seconds."""
-    seconds: Optional[float]
-    """Duration; null of an imported cycle."""
-    complete: bool
-    imported: bool
-    observed: bool
-    """True with mode: observe: targets were planned, and not published."""
-    """True if it comes from a shares_Error.log."""
-    sources: list[SourceRow]
-    problems: list[str]
-    configuration: str
-    """First digits of the SHA-256 of all settings that decide."""
-    configuration_changed: bool
-    strategy: Coded
-    setpoint: Coded
-    reason: Optional[Coded]
-    """Reason of the plan; null without one."""
-    sequence: Optional[int]
-    published: list[str]
-    """Places."""
-    targets: list[TargetRow]
-    exchanges: list[ExchangeRow]
-    limits: list[LimitRow]
-    groups: list[ControlRow]
-    nodes: int
-    """Number of nodes."""
-    node_reasons: list[NodeReasonRow]
-    idle_cores: Optional[int]
-    """Cores that no job holds; null if unknown."""
-    idle_target_cores: Optional[int]
-    """Idle cores that targets kept from jobs."""
-    idle_grace_cores: Optional[int]
-    """Idle cores that grace kept from single-core jobs."""
-    before: Optional[CycleBefore]
-    changes: Optional[Changes]
-    """Changes since the cycle before."""
-    agrees: Optional[bool]
-    """True if deciding again gives the recorded targets."""
 
 
 class JobFacts(TypedDict):
@@ -528,33 +287,83 @@ class ExplainJobDocument(TypedDict):
     """By the latest complete cycle."""
 
 
-# ---- replay
+# ---- report
 
 
-class ReplayedRow(TypedDict):
-    """A cycle as it was, and as it would have been."""
+class GroupSummary(TypedDict):
+    """A group in a period: sums, and means over complete cycles; null where no cycle knows."""
 
-    cycle: int
-    """Number in the ledger."""
-    taken_at: int
+    group: str
+    pledge_hs06: float
+    power_hs06: float
+    """Power used."""
+    work_hs06_hours: float
+    """Power used times time."""
+    pledge_hs06_hours: float
+    """Pledge times the same time."""
+    error_hs06: float
+    """Power used less the setpoint."""
+    error_rms_hs06: float
+    over_ratio: float
+    """Part of the time with an error above the deadband."""
+    under_ratio: float
+    """Part of the time with an error below it."""
+    running_cores: float
+    pending_jobs: float
+    output_hs06: Optional[float]
+    """Power to move, of the controller."""
+    unplaceable_jobs: Optional[float]
+    """Pending jobs that no node could run."""
+    held_back_nodes: Optional[float]
+    """Nodes whose target holds it back."""
+    helped_nodes: Optional[float]
+    """Nodes whose target helps it."""
+    work_ratio: Optional[float]
+    """Work by pledge."""
+    error_ratio: Optional[float]
+    """Error by setpoint."""
+
+
+class PoolSummary(TypedDict):
+    """The pool in a period: sums, and means over complete cycles; null where no cycle knows."""
+
+    cycles: int
+    complete_cycles: int
+    covered_seconds: int
+    """Time that complete cycles cover."""
+    idle_cores: Optional[float]
+    idle_target_cores: Optional[float]
+    """Idle cores that targets kept from jobs."""
+    idle_grace_cores: Optional[float]
+    """Idle cores that grace kept from single-core jobs."""
+    targets: Optional[float]
+    """Nodes under a target."""
+    idle_core_hours: Optional[float]
+    cycle_seconds: Optional[float]
+    """Duration of a cycle."""
+
+
+class PeriodSummary(TypedDict):
+    """A period of the ledger."""
+
+    since: int
     """Unix seconds."""
-    agreement_ratio: Optional[float]
-    """Nodes with the same target in both, of those with one in either; null if not complete."""
-    was: Annotated[Data, fields(DecisionFigures)]
-    would: Optional[Annotated[Data, fields(DecisionFigures)]]
-    note: Optional[str]
-    """Why it is not compared (incomplete, overruled, no-nodes), or unlike the change alone
-    (configuration, not-reproduced)."""
+    until: int
+    """Unix seconds."""
+    bucket_seconds: int
+    """Width of a point of the figures."""
+    pool: PoolSummary
+    groups: list[GroupSummary]
+    """By falling pledge."""
 
 
-ReplayDocument = TypedDict(
-    "ReplayDocument",
-    {
-        "from": int,
-        "to": int,
-        "decides": str,
-        "note": str,
-        "cycles": list[ReplayedRow],
-        "summary": Annotated[Data, fields(Summary, name="ReplaySummary")],
-    },
-)
+class ReportDocument(TypedDict):
+    """Numbers of the page."""
+
+    made_at: int
+    """Unix seconds."""
+    deadband_hs06: float
+    periods: list[PeriodSummary]
+    """One, or two to compare, the earlier first."""
+    last_cycle: Optional[Data]
+    """The last complete cycle, with keys of this version of sharectl; null without one."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO
+from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.explain.codes import says
 from sharectl.explain.decisions import (
@@ -33,9 +33,6 @@ from sharectl.report.svg import render
 from sharectl.report.tables import print_screen
 from sharectl.shares.groups import levels_above
 from sharectl.times import shown
-
-if TYPE_CHECKING:
-    from sharectl.report import documents
 
 MOST_ROWS = 5
 """Of one label, on one screen."""
@@ -128,7 +125,7 @@ def node_page(
     )
 
 
-def _says(words: NodeWords) -> documents.NodeSays:
+def _says(words: NodeWords) -> dict[str, Any]:
     return {
         "obeyed_sequence": words.obeyed_sequence,
         "refusal": _coded("job_ctl", None if words.refusal in QUIET else words.refusal),
@@ -310,7 +307,7 @@ def rows_of(text: str) -> list[tuple[str, str]]:
     return [(label, words) for label, _, words in rows]
 
 
-def _coded(family: str, code: Optional[str]) -> Optional[documents.Coded]:
+def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
     """A code with its sentence."""
     return None if code is None else {"code": code, "says": says(family, code)}
 

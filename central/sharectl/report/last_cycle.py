@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
@@ -13,11 +13,10 @@ from sharectl.plan.records import GROUP_REASONS, CycleRecord, NodeRecord
 from sharectl.report.tables import NONE
 from sharectl.times import span
 
-if TYPE_CHECKING:
-    from sharectl.report import tool_documents
+Row = dict[str, Any]
 
 
-def as_content(record: CycleRecord) -> tool_documents.LastCycle:
+def as_content(record: CycleRecord) -> Row:
     """Numbers and reasons of a cycle that was read with its nodes."""
     return {
         "taken_at": record.taken_at,
@@ -37,8 +36,8 @@ def as_content(record: CycleRecord) -> tool_documents.LastCycle:
     }
 
 
-def _groups(record: CycleRecord) -> list[tool_documents.GroupDecision]:
-    rows: list[tool_documents.GroupDecision] = []
+def _groups(record: CycleRecord) -> list[Row]:
+    rows: list[Row] = []
     for control in record.groups:
         reason = record.group_reasons.get(control.group)
         rows.append(
@@ -54,7 +53,7 @@ def _groups(record: CycleRecord) -> list[tool_documents.GroupDecision]:
     return rows
 
 
-def _targets(record: CycleRecord) -> list[tool_documents.PairOfGroups]:
+def _targets(record: CycleRecord) -> list[Row]:
     """Pairs of groups, with the nodes on which one gives cores to the other, the most first."""
     pairs = Counter(
         (target.held_back, target.helped, target.request_cores)
@@ -67,13 +66,13 @@ def _targets(record: CycleRecord) -> list[tool_documents.PairOfGroups]:
     ]
 
 
-def _node_classes(record: CycleRecord) -> list[tool_documents.NodeClass]:
+def _node_classes(record: CycleRecord) -> list[Row]:
     """Nodes that have the same cores and power a core, the class with the most power first."""
     classes: defaultdict[tuple[int, float], list[NodeRecord]] = defaultdict(list)
     for node in record.nodes:
         if node.cores:
             classes[node.cores, round(node.hs06_per_core, 2)].append(node)
-    rows: list[tool_documents.NodeClass] = [
+    rows: list[Row] = [
         {
             "cores": cores,
             "hs06_per_core": power,
@@ -90,7 +89,7 @@ def _node_classes(record: CycleRecord) -> list[tool_documents.NodeClass]:
     return sorted(rows, key=lambda row: (-row["hs06"], -row["cores"]))
 
 
-def _idle_cores(record: CycleRecord) -> list[tool_documents.IdleCause]:
+def _idle_cores(record: CycleRecord) -> list[Row]:
     """Cores that no job holds, by cause; those of draining nodes take no job at all."""
     target, grace = record.idle_target_cores, record.idle_grace_cores
     if target is None or grace is None:

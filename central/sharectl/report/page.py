@@ -27,7 +27,7 @@ from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
 from sharectl.times import DAY_SECONDS
 
 if TYPE_CHECKING:
-    from sharectl.report import tool_documents
+    from sharectl.report import documents
 
 BEGIN = """<!DOCTYPE html>
 <html lang="en">
@@ -103,7 +103,7 @@ def _title(period: Mapping[str, Any]) -> list[str]:
     return [minute(since)[:length], minute(until)[:length]]
 
 
-def as_content(periods: Sequence[Series], subject: Subject) -> tool_documents.ReportDocument:
+def as_content(periods: Sequence[Series], subject: Subject) -> documents.ReportDocument:
     """Numbers of the page, for the same periods."""
     return {
         "made_at": subject.made_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Optional, TextIO
+from typing import Any, Optional, TextIO
 
 from sharectl.explain.replay import NOTES, ReplayedCycle, summed
 from sharectl.model import Plan, Target
@@ -13,9 +13,6 @@ from sharectl.plan.plan import REASONS
 from sharectl.report.tables import UNKNOWN, print_paragraph, print_table
 from sharectl.times import shown
 from sharectl.words import counted
-
-if TYPE_CHECKING:
-    from sharectl.report import documents
 
 ROWS = 14
 """Changes that one screen has room for."""
@@ -28,7 +25,7 @@ OPEN_LOOP = (
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
-def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> documents.PlanDiffDocument:
+def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
     """Changes by a plan, ``beside`` the other one."""
     return {
         "beside": beside,
@@ -38,7 +35,7 @@ def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> documents.PlanDiffD
     }
 
 
-def changes_data(diff: PlanDiff) -> documents.Changes:
+def changes_data(diff: PlanDiff) -> dict[str, Any]:
     """Changes, their number by kind, and their effect."""
     return {
         "counts": {kind: diff.count(kind) for kind in KINDS},

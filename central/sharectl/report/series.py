@@ -20,7 +20,7 @@ from sharectl.ledger.series import (
 from sharectl.report.svg import LAYERS, Reading
 
 if TYPE_CHECKING:
-    from sharectl.report import tool_documents
+    from sharectl.report import documents
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
@@ -119,7 +119,7 @@ def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
     return summed
 
 
-def summary(series: Series, deadband_hs06: float = 0.0) -> tool_documents.PeriodSummary:
+def summary(series: Series, deadband_hs06: float = 0.0) -> documents.PeriodSummary:
     """Numbers of a period, groups by falling pledge."""
     groups = [
         group_summary(group, points_of([series], group), deadband_hs06) for group in series.groups
@@ -135,7 +135,7 @@ def summary(series: Series, deadband_hs06: float = 0.0) -> tool_documents.Period
 
 def group_summary(
     group: str, points: Sequence[GroupPoint], deadband_hs06: float = 0.0
-) -> tool_documents.GroupSummary:
+) -> documents.GroupSummary:
     """Numbers of one group: sums, and means over complete cycles; None where no cycle knows."""
 
     def mean(value: Callable[[GroupPoint], Optional[float]]) -> Optional[float]:
@@ -168,7 +168,7 @@ def group_summary(
     }
 
 
-def _pool_summary(series: Series) -> tool_documents.PoolSummary:
+def _pool_summary(series: Series) -> documents.PoolSummary:
     """Sums, and means; None where no cycle knows."""
     points = [bucket.pool for bucket in series.buckets]
 

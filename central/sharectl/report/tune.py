@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Optional, TextIO
+from typing import Any, Optional, TextIO
 
 from sharectl.report.tables import NONE, number, print_table
 from sharectl.sim.answers import Spread
@@ -18,16 +18,13 @@ from sharectl.sim.tuning import (
 )
 from sharectl.words import counted
 
-if TYPE_CHECKING:
-    from sharectl.report import tool_documents
-
 SHOWN = 5
 """Candidates in the table."""
 _STEERING = ("control", "validity_seconds")
 """Sections that sharectl's configuration has; others are the scenario's or the strategy's."""
 
 
-def as_content(tuning: Tuning, heading: tool_documents.TuneHeading) -> tool_documents.TuneDocument:
+def as_content(tuning: Tuning, heading: Mapping[str, Any]) -> dict[str, Any]:
     """Outcome as plain data; numbers of seeds that are missing are null."""
     advised = tuning.advised
     return {

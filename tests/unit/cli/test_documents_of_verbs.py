@@ -1,4 +1,4 @@
-"""Documents of every verb with ``--json`` fit the schemas of their kinds.
+"""Every verb with ``--json`` prints a document, and those with a schema fit it.
 
 The state directory is that of a site, and no pool answers; documents of a pool that
 answers are made by the same functions on ads made by hand, and seen whole by the pool tests.
@@ -15,7 +15,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.cli.documents import DOCUMENTS, VERBS
+from sharectl.cli.documents import DOCUMENTS
 from sharectl.cli.main import main
 from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
@@ -29,6 +29,7 @@ from tests import schemas
 from tests.fakes import NOW
 from tests.files_of_a_site import make
 from tests.ledgers import busy
+from tests.verbs import all_verbs
 
 SCENARIO = """\
 nodes: [{name: wn, count: 2, cores: 16}]
@@ -179,10 +180,7 @@ def test_a_document_fits_its_schema(
         (folder / "state.json").unlink()
     document = printed(case, capsys)
     assert document["kind"] == case.kind
-    assert case.kind in VERBS[case.verb]
     assert schemas.problems(document) == []
-    if case.kind == "simulation":
-        assert schemas.problems(json.loads((folder / "simulated/outcome.json").read_bytes())) == []
 
 
 def ad_of(text: str) -> Any:
@@ -214,8 +212,16 @@ def test_documents_of_a_pool_fit_their_schemas(
     contents = of_a_pool(folder, printed(Case("status", "", "status", 1), capsys))
     for kind, content in contents.items():
         assert schemas.problems(json.loads(as_json.dumps(kind, content))) == []
-    assert {case.kind for case in CASES} | set(contents) == set(DOCUMENTS)
-    assert {case.verb for case in CASES} | {"explain job"} == set(VERBS)
+    assert {case.kind for case in CASES} | set(contents) >= set(DOCUMENTS)
+
+
+def test_every_verb_with_json_has_its_case() -> None:
+    printing = {
+        str(verb)
+        for verb in all_verbs()
+        if any("--json" in action.option_strings for action in verb.actions)
+    }
+    assert {case.verb for case in CASES} | {"explain job"} == printing
 
 
 def test_a_configuration_that_is_refused_is_a_document(
