@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import ENDS_ON_SLOT_TYPES, Version
+from sharectl.condor.versions import FITS_SLOT_TYPES, Version
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, on
@@ -260,7 +260,7 @@ def test_slot_types_that_want_too_much_are_found_and_the_startd_ends(
     restart(box, TOKENS)
     if left < slots:
         box.wait_until(lambda: refusals() > refused, "the startd refuses its slot types")
-    if left < slots and ENDS_ON_SLOT_TYPES.holds(pool_version):
+    if left < slots and pool_version < FITS_SLOT_TYPES:
         box.wait_until(lambda: endings() > ended, "the startd ends")
         left = 0
     box.wait_until(lambda: working() == left, "the other slots are there")

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import OFFERS_FEWER_JOBS, Version
+from sharectl.condor.versions import Version
+from tests.htcondor_releases import OFFERS_FEWER_JOBS, holds
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered, rendered_example
@@ -184,7 +185,7 @@ def test_jobs_that_a_schedd_offers_in_a_cycle_are_limited_in_later_versions(
     seen: Seen, pool_version: Version
 ) -> None:
     """MAX_CONCURRENT_UPLOADS_PER_USER: a fifth of MAX_CONCURRENT_UPLOADS."""
-    most = 20 if OFFERS_FEWER_JOBS.holds(pool_version) else 30
+    most = 20 if holds(OFFERS_FEWER_JOBS, pool_version) else 30
     assert seen.matches("wide")[0] == most
     assert seen.claims("wide") == 30
 

@@ -13,10 +13,11 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.condor.versions import LOGS_CORES, Version
+from sharectl.condor.versions import Version
 from sharectl.config.load import parse
 from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
+from tests.htcondor_releases import LOGS_CORES, holds
 from tests.pool.deployed import jobs, publish, slots, snippet
 from tests.pool.sharectl_command import Sharectl
 
@@ -112,7 +113,7 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(
     let_in = [key for key, log in others.items() if event_log.events(log, EXECUTE)]
     assert not let_in, "no other group is taken for one of the two"
     assert (most[SIBLINGS], most[STRANGER]) == (CAP, CAP), "the cap is reached, and never passed"
-    if LOGS_CORES.holds(pool_version):
+    if holds(LOGS_CORES, pool_version):
         assert made["1"] == SHORT, "of the held-back subgroup each job is the last of its claim"
         assert made[str(MULTICORE)] < LONG, "its sibling's claims go from job to job"
     assert [row for row in counted if row.startswith("alice.user:")], "the longest name counts"

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import SENDS_SLOTS, Version
+from sharectl.condor.versions import Version
+from tests.htcondor_releases import SENDS_SLOTS, holds
 from tests.node_fakes import document
 
 NODE, KNOWN = "wn-001.example.org", "pool@example.org"
@@ -103,7 +104,7 @@ def test_the_collector_hears_of_news_at_once(box: Box, pool_version: Version) ->
     time.sleep(3)  # the startd's own news of its new configuration are through
     write(2, now + 1)
     shows(box, "{ 2,8 }", "t1_Targetcores")
-    if not SENDS_SLOTS.holds(pool_version):
+    if not holds(SENDS_SLOTS, pool_version):
         time.sleep(SOON_SECONDS)
         assert told(box, "t1_Targetcores", *BY_COLLECTOR) != "{ 2,8 }"
         return

@@ -11,10 +11,11 @@ from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.condor.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
-from sharectl.condor.versions import OVERFLOWS_TO_ZERO, Version
+from sharectl.condor.versions import Version
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
+from tests.htcondor_releases import OVERFLOWS_TO_ZERO, holds
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, on, still
 from tests.pool.sharectl_command import GROUPS, Sharectl
@@ -324,7 +325,7 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl, pool_version: V
     running = len(HOSTILE_GROUPS) + len(HOSTILE_POWER)
     still(box, running)
     # The schedd has read the twenty digits before sharectl asks it.
-    largest = 1 if OVERFLOWS_TO_ZERO.holds(pool_version) else 2
+    largest = 1 if holds(OVERFLOWS_TO_ZERO, pool_version) else 2
     sizes = {"1": 9 - largest, "2": 1, "12": largest}
     tables = {mode: table(sharectl, mode)["groups"] for mode in MODES}
     for groups in tables.values():

@@ -35,7 +35,7 @@ from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.condor.knob_readers import readers_of, unread
-from sharectl.condor.versions import ENDS_ON_SLOT_TYPES
+from sharectl.condor.versions import FITS_SLOT_TYPES, dotted
 from sharectl.consumption.cost import Refusal
 from sharectl.words import near
 
@@ -193,7 +193,7 @@ def wants_too_much(node: CheckedNode) -> Iterator[Finding]:
         of = "" if whole == UNKNOWN else f" of {plain(whole)}"
         # Another file may declare a resource.
         level = Level.ERROR if whole or node.configuration.is_whole else Level.ADVICE
-        ends = ENDS_ON_SLOT_TYPES.releases
+        ends = f"before {dotted(FITS_SLOT_TYPES)}"
         words = {"asset": asset, "terms": terms, "of": of, "ends": ends}
         yield finding("wants too much", place, level=level, **words)
 
