@@ -135,7 +135,7 @@ class SyntheticPool:
         nodes = node_records(nodes_of(kept), targets, reasons, waits)
         # Every group has seen jobs of all ages.
         table = {name: self._table() for name in self.groups}
-        basis = Basis(self.standing, pending=snapshot.pending, run_times=table)
+        basis = Basis(self.standing, run_times=table)
         self.standing = tuple(Standing(target, snapshot.taken_at) for target in targets)
         return CycleRecord(
             snapshot.taken_at,

@@ -23,8 +23,7 @@ from sharectl.plan.waits import RemainingTimes, RunTimes
 from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above
 
-_REFUSING = frozenset({"refused", "not-obeying"})
-UNWILLING = _REFUSING.union(DEAF)
+UNWILLING = frozenset({"refused", "not-obeying"}).union(DEAF)
 """Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
 
 
@@ -84,7 +83,6 @@ def record_of(
         nodes=nodes,
         basis=Basis(
             **{name: getattr(decision.before, name) for name in OF_STATE},
-            pending=tuple(jobs for jobs in snapshot.pending if jobs.group in groups),
             run_times={group: seen.as_rows() for group, seen in decision.run_times.items()},
         ),
         idle_cores=sum(node.idle_cores for node in nodes),
@@ -133,8 +131,8 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
 
     Jobs are those of `sharectl.plan.records.as_kept`. Pending jobs of no configured group are
     missing. Each job has the power of its node. Short host names stand for full ones. Absent nodes,
-    which are recorded with their target and no cores, are left out. Nodes that were unwilling are
-    so again.
+    which are recorded with their target and no cores, are left out. The codes of refusals are
+    unknown.
     """
     present = [node for node in record.nodes if node.cores > 0]
     nodes = [
@@ -142,7 +140,7 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
             node.node,
             node.node,
             several_slots=node.reason == "several-slots",
-            refusal=UNKNOWN_CODE if node.reason in _REFUSING else None,
+            refusal=UNKNOWN_CODE if node.reason == "refused" else None,
             deaf=node.reason if node.reason in DEAF else None,
             **{field: getattr(node, field) for field in OF_NODE},
         )
@@ -153,5 +151,4 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
         for node in present
         for group, cores, jobs, seconds, memory_mib in node.held
     ]
-    pending = record.basis.pending if record.basis is not None else record.pending
-    return Snapshot(record.taken_at, tuple(nodes), tuple(running), pending, record.sources)
+    return Snapshot(record.taken_at, tuple(nodes), tuple(running), record.pending, record.sources)

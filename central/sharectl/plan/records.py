@@ -104,8 +104,7 @@ class NodeRecord:
     closed: tuple[ClosedTo, ...] = ()
     """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
     obeyed_sequence: Optional[int] = None
-    """This and the next: as of `sharectl.model.Node`."""
-    grace_cores: int = 0
+    """As of `sharectl.model.Node`."""
 
     @property
     def idle_cores(self) -> int:
@@ -125,8 +124,6 @@ class Basis:
     controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     unheeding: Mapping[str, int] = field(default_factory=dict)
     blocks: BlockMemory = NO_BLOCKS
-    pending: tuple[PendingJobs, ...] = ()
-    """Pending jobs of configured groups."""
     run_times: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     """Group -> its life table, as known then."""
 
@@ -212,7 +209,6 @@ OF_NODE = (
     "hot",
     "closed",
     "obeyed_sequence",
-    "grace_cores",
 )
 """Fields of `sharectl.model.Node` that records keep."""
 
