@@ -9,7 +9,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sharectl.consumption.policy import (
     STANDARD,
-    UNITS,
     Consumption,
     SlotPolicy,
     attribute_of,
@@ -26,8 +25,6 @@ _TEMPLATES = Environment(  # noqa: S701 - configuration is no HTML
     trim_blocks=True,
     keep_trailing_newline=True,
 )
-_DEFAULT_STEPS = {"memory": ", in steps of 128", "disk": ", in steps of 1024"}
-"""Asset -> steps of more than a unit in which HTCondor's own policy rounds requests up."""
 
 
 def snippet(consumption: Consumption) -> str:
@@ -54,10 +51,6 @@ def snippet(consumption: Consumption) -> str:
             else policy.resources or ""
         )
 
-    def claims(policy: SlotPolicy) -> int:
-        most = max if policy.model == "quanta_any" else min
-        return most(counters(policy).values(), default=0)
-
     return _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,
         units=units,
@@ -65,12 +58,9 @@ def snippet(consumption: Consumption) -> str:
         every_slot=any(policy.slot_type is None for policy in policies),
         taken=taken,
         resources=resources,
-        claims=claims,
         attribute_of=attribute_of,
         macros=macros,
         weight=weight,
-        steps=_DEFAULT_STEPS,
-        UNITS=UNITS,
         STANDARD=STANDARD,
     )
 

@@ -110,18 +110,14 @@ def _decimal(units: int) -> str:
 
 
 _TEXT = """\
-# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. \
-Change them there, then:
-#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; \
-condor_reconfig
+# Groups and quotas of the negotiator, by `sharectl render central-manager`. \
+Change the pledges, then render again.
 
-# One accounting group a pledge. A job counts for the longest of these names that \
-AccountingGroup begins with, part by part.
+# A job counts for the longest of these names that AccountingGroup begins with.
 GROUP_NAMES = {names}
 
-# Share of the pool that each group was promised, 0 to 1; they sum to 1.
 {quotas}{nested}
-# What a group cannot use, others may. Boolean, HTCondor's default is False: cores would stay idle.
+# Boolean, default False.
 GROUP_ACCEPT_SURPLUS = True
 """
 
