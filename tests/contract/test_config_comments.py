@@ -80,13 +80,13 @@ def source(path: Path) -> str:
 
 
 def test_defaults_are_those_of_htcondor_or_of_the_file() -> None:
-    rows = []
+    rows: list[tuple[str, str, str, str]] = []
     for name in TEXT:
         for sentence, line in sentences(name):
-            default, knob = _DEFAULT.fullmatch(sentence), _SET.match(line)
-            if default:
+            told, knob = _DEFAULT.fullmatch(sentence), _SET.match(line)
+            if told:
                 assert knob, f"{name}: {sentence}"
-                rows.append((name, knob[1], default[1], line[knob.end() :].strip()))
+                rows.append((name, knob[1], told[1], line[knob.end() :].strip()))
     asked = subprocess.run(
         [sys.executable, "-c", _PARAMS],
         input=json.dumps([knob for _, knob, _, _ in rows]),
