@@ -27,10 +27,10 @@ from sharectl.condor.job_trials import (
     Look,
     results_of,
 )
-from sharectl.condor.schedd_jobs import Kind, shared_out, whole_cores
+from sharectl.condor.schedd_jobs import Kind, whole_cores
 from sharectl.model import OTHER, ClosedTo, Node
 from sharectl.model import Kind as GroupKind
-from sharectl.shares.demand import Request
+from sharectl.shares.demand import Request, shared_out
 
 MOST_REQUESTS = 4000
 """Requests that are evaluated; those beyond count as without a slot."""

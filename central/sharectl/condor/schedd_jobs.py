@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from math import ceil
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -18,7 +17,7 @@ from sharectl.condor.ads import account, classads, evaluated, number, quoted, te
 from sharectl.condor.daemons import factories, grouped
 from sharectl.model import IN_SLOTS
 from sharectl.plan.nodes import HOST_NAME
-from sharectl.shares.demand import STARTED_SECONDS, JobWait
+from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
 LEAST_GRAIN_MIB = 128
 """What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -30,15 +29,6 @@ def counted_memory_mib(requested_mib: int) -> int:
         return 0
     grain = max(LEAST_GRAIN_MIB, 1 << max(0, (requested_mib - 1).bit_length() - 4))
     return -(-requested_mib // grain) * grain
-
-
-def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
-    """``jobs`` in the proportions of a sample: value -> jobs; without a sample all are of 0."""
-    counts = sorted(sample.items()) if any(sample.values()) else [(0, 1)]
-    total = sum(count for _, count in counts)
-    bounds = [0, *(jobs * seen // total for seen in accumulate(count for _, count in counts))]
-    shared = {size: high - low for (size, _), low, high in zip(counts, bounds, bounds[1:])}
-    return {size: share for size, share in shared.items() if share}
 
 
 NO_SLOT = (7, 9, 12)

@@ -16,6 +16,15 @@ Request = tuple[str, int, int]
 """Group, cores requested, memory requested in MiB."""
 
 
+def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
+    """``jobs`` in the proportions of a sample: value -> jobs; without a sample all are of 0."""
+    counts = sorted(sample.items()) if any(sample.values()) else [(0, 1)]
+    total = sum(count for _, count in counts)
+    bounds = [0, *(jobs * seen // total for seen in accumulate(count for _, count in counts))]
+    shared = {size: high - low for (size, _), low, high in zip(counts, bounds, bounds[1:])}
+    return {size: share for size, share in shared.items() if share}
+
+
 def pending_rows(
     counted: Mapping[Request, int], unplaceable: Mapping[Request, int]
 ) -> tuple[PendingJobs, ...]:

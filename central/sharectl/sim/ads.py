@@ -156,7 +156,8 @@ class Requirements:
             expression = self.expression(kind.requirements, kind.submitter)
             own, other = expression.names
             empty = slot_attributes(slot, other, empty=True)
-            met = self._met[key] = expression.accepts(job_attributes(kind, own), empty, 0.0)
+            job = job_attributes(kind.on(slot), own)
+            met = self._met[key] = expression.accepts(job, empty, 0.0)
         return met
 
     def expression(self, text: str, submitter: str) -> JobRequirements:

@@ -155,6 +155,10 @@ class Twin:
             kind.placeable = example.placeable
             if example is kind:
                 kind.placeable = self._is_placeable(kind)
+                if kind.sizes is not None:
+                    fitting = (slot.total_cores for slot in self.slots if slot.could_fit(kind))
+                    kind.wanted_cores = min(fitting, default=kind.cores)
+            kind.wanted_cores = example.wanted_cores
             self.kinds.append(kind)
             self._kinds_of.setdefault((kind.submitter, kind.access_point), []).append(kind)
 
@@ -164,7 +168,8 @@ class Twin:
     @staticmethod
     def _look_of(kind: ShapedKind) -> tuple[object, ...]:
         size = (kind.cores, kind.memory_mib, kind.disk_kib, kind.custom)
-        return (kind.account, kind.requirements, tuple(kind.attributes.items()), *size)
+        is_whole = kind.sizes is not None
+        return (kind.account, kind.requirements, tuple(kind.attributes.items()), is_whole, *size)
 
     def _next_arrival(self) -> None:
         arrival = next(self._arrivals, None)
@@ -190,7 +195,7 @@ class Twin:
         self._shapes[kind.shape].pending += jobs
         self.pending += jobs
         self.groups_pending[kind.group] += jobs
-        self.idle.want(self.now, kind.cores * jobs, placeable=kind.placeable)
+        self.idle.want(self.now, kind.wanted_cores * jobs, placeable=kind.placeable)
 
     def _pop(self, kind: ShapedKind) -> tuple[float, float]:
         self._add_pending(kind, -1)
@@ -209,6 +214,7 @@ class Twin:
     # ---- claims
 
     def _refusal(self, slot: SimSlot, kind: ShapedKind, now: float) -> Optional[str]:
+        kind = kind.on(slot)
         refused = refusal(slot, kind.cores, kind.account, now, self.start_knobs)
         if refused is None and self.setup.site_start is not None:
             return None if self.setup.site_start(slot, kind, now, None) else "start"
@@ -216,6 +222,7 @@ class Twin:
 
     def _start(self, slot: SimSlot, kind: ShapedKind, at: float) -> None:
         """Make a claim for the first pending job of a kind, which starts at a time."""
+        kind = kind.on(slot)
         claim = Claim(slot, kind, at)
         slot.claims[claim] = None
         before = slot.free_cores
@@ -282,7 +289,8 @@ class Twin:
         if slot.draining or (worklife >= 0 and now - claim.since > worklife):
             return None
         first, oldest = None, inf
-        for kind in self._kinds_of[claim.kind.submitter, claim.kind.access_point]:
+        for waiting in self._kinds_of[claim.kind.submitter, claim.kind.access_point]:
+            kind = waiting.on(slot)
             if not kind.pending or kind.pending[0][0] >= oldest:
                 continue
             if (
@@ -384,7 +392,7 @@ class Twin:
         return done.stopped
 
     def _job_weight(self, kind: ShapedKind) -> float:
-        return kind.cores * (1.0 if self._by_cores else self._mean_hs06)
+        return kind.wanted_cores * (1.0 if self._by_cores else self._mean_hs06)
 
     def _best(self, shape: Shape) -> Optional[SimSlot]:
         end = self._cycle_end
@@ -408,7 +416,8 @@ class Twin:
             if slot is None:
                 rejected.add(kind.shape)
                 continue
-            cores = kind.cores if self.setup.access.consumption_policy else slot.free_cores
+            policy = self.setup.access.consumption_policy
+            cores = kind.on(slot).cores if policy else slot.free_cores
             weight = cores * (1.0 if self._by_cores else slot.node.spec.hs06_per_core)
             if weight <= room:
                 self._give(slot, kind)

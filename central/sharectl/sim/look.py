@@ -14,7 +14,7 @@ from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.waits import EDGES_SECONDS, age_bin
-from sharectl.shares.demand import Request, pending_rows
+from sharectl.shares.demand import Request, pending_rows, shared_out
 from sharectl.sim.pool import ShapedKind, SimNode, SimSlot
 from sharectl.sim.run_times import Ages
 from sharectl.sim.start import MULTICORE_ONLY_CORES, StartKnobs, is_in_grace
@@ -128,28 +128,33 @@ class Looks:
         counted: Counter[Request] = Counter()
         unplaceable: Counter[Request] = Counter()
         for kind in self._kinds:
-            jobs = len(kind.pending)
-            if jobs:
-                cores = kind.cores
-                if self._most_cores is not None:
-                    cores = min(cores, self._most_cores)
+            for requested, jobs in self._sizes(kind, len(kind.pending)).items():
+                cores = requested if self._most_cores is None else min(requested, self._most_cores)
                 request = (kind.group, cores, kind.memory_mib)
                 counted[request] += jobs
                 if not self._is_placeable(kind):
                     unplaceable[request] += jobs
         return pending_rows(counted, unplaceable)
 
+    def _sizes(self, kind: ShapedKind, jobs: int) -> Mapping[int, int]:
+        """Jobs by the cores that they request; whole nodes as a snapshot of a pool counts them."""
+        if kind.sizes is None or not jobs:
+            return {kind.cores: jobs} if jobs else {}
+        nodes = (node for node in self._nodes if any(self._could_run(s, kind) for s in node.slots))
+        sizes = Counter(node.spec.cores for node in nodes)
+        return shared_out(jobs, sizes or {kind.cores: 1})
+
     def _is_placeable(self, kind: ShapedKind) -> bool:
         """Tell if some node could run a job if it were empty."""
         if kind.number not in self._placeable:
             self._placeable[kind.number] = any(
-                slot.could_fit(kind)
-                and (kind.cores >= MULTICORE_ONLY_CORES or not slot.multicore_only)
-                and self._meets(slot, kind)
-                for node in self._nodes
-                for slot in node.slots
+                self._could_run(slot, kind) for node in self._nodes for slot in node.slots
             )
         return self._placeable[kind.number]
+
+    def _could_run(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        is_refused = slot.multicore_only and kind.on(slot).cores < MULTICORE_ONLY_CORES
+        return slot.could_fit(kind) and not is_refused and self._meets(slot, kind)
 
 
 def _rows(

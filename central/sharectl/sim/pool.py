@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from math import inf
 from typing import Optional
 
@@ -49,7 +50,8 @@ class ShapedKind:
 
     __slots__ = (
         "access_point", "account", "attributes", "cores", "custom", "disk_kib", "group",
-        "memory_mib", "number", "pending", "placeable", "requirements", "shape", "submitter",
+        "memory_mib", "number", "pending", "placeable", "requirements", "shape", "sizes",
+        "submitter", "wanted_cores",
     )  # fmt: skip
 
     def __init__(self, number: int, kind: JobKind, group: str) -> None:
@@ -70,6 +72,20 @@ class ShapedKind:
         """Whether a slot could run it if it were empty."""
         self.pending: deque[tuple[float, float]] = deque()
         """Submission and run time of each pending job, the oldest first."""
+        self.wanted_cores = kind.cores
+        """Cores that a pending job counts for, before it has a slot."""
+        self.sizes: Optional[dict[int, ShapedKind]] = {} if kind.whole_node else None
+        """Cores of a node -> a request for the whole node there; None if it has one value."""
+
+    def on(self, slot: SimSlot) -> ShapedKind:
+        """Return the request as it is on a slot, with the same pending jobs."""
+        if self.sizes is None:
+            return self
+        cores = slot.node.spec.cores
+        if cores not in self.sizes:
+            sized = self.sizes[cores] = copy(self)
+            sized.cores, sized.sizes = cores, None
+        return self.sizes[cores]
 
 
 class SimSlot:
@@ -117,6 +133,7 @@ class SimSlot:
 
     def fits(self, kind: ShapedKind) -> bool:
         """Tell if its free resources are enough for a job."""
+        kind = kind.on(self)
         return (
             kind.cores <= self.free_cores
             and kind.memory_mib <= self.free_memory_mib
@@ -126,7 +143,7 @@ class SimSlot:
 
     def could_fit(self, kind: ShapedKind) -> bool:
         """Tell if its resources would be enough if it were empty."""
-        spec = self.spec
+        kind, spec = kind.on(self), self.spec
         return (
             kind.cores <= spec.cores
             and kind.memory_mib <= spec.memory_mib

@@ -77,6 +77,8 @@ class JobStream:
     """Jobs that are submitted together at the start of the simulation."""
     phases: tuple[Phase, ...] = setting(())
     """Bursts and outages; where several hold, their factors are multiplied."""
+    whole_node: bool = setting(default=False)
+    """RequestCpus is TARGET.TotalCpus: all cores of the node on which a job runs."""
     memory_mib: int = setting(2000, least=0, most=2**40)
     """RequestMemory."""
     disk_mib: int = setting(0, least=0, most=2**40)
@@ -96,6 +98,8 @@ class JobStream:
         """Key, or none, and message."""
         if (self.per_hour, self.keep_pending, self.at_start) == (None, None, None):
             yield (), "it has no jobs; write per_hour, keep_pending or at_start"
+        if self.whole_node and self.cores > 1:
+            yield ("cores",), "whole_node takes all cores of a node; leave cores out"
         if self.keep_pending is not None and any(phase.factor for phase in self.phases):
             fact = "a factory runs or stops"
             yield ("phases",), f"{fact}; write factor: 0, or per_hour in a stream beside this one"
@@ -116,6 +120,7 @@ class JobStream:
                 requirements=self.requirements or "",
                 access_point=access_point,
                 attributes=ad_attributes(self.attributes),
+                whole_node=self.whole_node,
             )
             for user in range(1, self.users + 1)
             for access_point in range(self.access_points)

@@ -27,6 +27,8 @@ class JobKind(NamedTuple):
     """Number of its access point, from 0."""
     attributes: tuple[tuple[str, Any], ...] = ()
     """Further attributes of its ad, names in lower case, in their order."""
+    whole_node: bool = False
+    """Whether RequestCpus is TARGET.TotalCpus; `cores` is then what it comes to without a slot."""
 
     @property
     def submitter(self) -> str:

@@ -20,11 +20,10 @@ from sharectl.condor.schedd_jobs import (
     counted_kinds,
     counted_memory_mib,
     sampled_waits,
-    shared_out,
     steps_of,
     with_memory,
 )
-from sharectl.shares.demand import JobWait
+from sharectl.shares.demand import JobWait, shared_out
 from tests.fakes import NOW
 
 
