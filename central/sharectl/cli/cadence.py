@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from math import nan
 from pathlib import Path
-from typing import Callable
 
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Facts, Knobs, Terms, compare
@@ -51,25 +49,9 @@ exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a 
 did not answer (answers of the others are used all the same), 78 configuration"""
 
 
-def _number(least: float, most: float, *, whole: bool = False) -> Callable[[str], float]:
-    """Type of an argument that is a number between two bounds, which are included."""
-
-    def parsed(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = nan
-        if not least <= value <= most or (whole and value != int(value)):
-            kind = "a whole number" if whole else "a number"
-            raise ValueError(f"{text[:20]!r}: write {kind} from {least:.10g} to {most:.10g}")
-        return int(value) if whole else value
-
-    return parsed
-
-
 def _intervals(text: str) -> tuple[float, ...]:
     """Intervals in seconds, the shortest first, each once."""
-    return tuple(sorted(set(map(_number(1, DAY_SECONDS, whole=True), text.split(",")))))
+    return tuple(sorted(set(map(options.number(1, DAY_SECONDS, whole=True), text.split(",")))))
 
 
 def _law(text: str) -> Load:
@@ -101,7 +83,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     costs.add_argument(
         "--claim-worklife",
         metavar="SECONDS",
-        type=_number(-1, _MOST),
+        type=options.number(-1, _MOST),
         default=1200.0,
         help="CLAIM_WORKLIFE of the slots: a claim runs jobs back to back until one ends when it "
         "is older; 0 for one job a claim, -1 for claims that do not age (default: %(default)g, as "
@@ -110,14 +92,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
     costs.add_argument(
         "--cores",
         metavar="CORES",
-        type=_number(1, _MOST, whole=True),
+        type=options.number(1, _MOST, whole=True),
         help="of the pool (default: live, what the collector knows; else not known, and idle time "
         "is told for one core)",
     )
     costs.add_argument(
         "--cycle-duration",
         metavar="SECONDS",
-        type=_number(0, _MOST),
+        type=options.number(0, _MOST),
         help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
         "ones, and a second; else not known, and no interval is recommended)",
     )
@@ -137,13 +119,13 @@ def _add_filling(parser: argparse.ArgumentParser) -> None:
     filling.add_argument(
         "--matches",
         metavar="MATCHES",
-        type=_number(1, _MOST, whole=True),
+        type=options.number(1, _MOST, whole=True),
         help="show how long it takes if a cycle makes at most so many matches; needs the cores",
     )
     filling.add_argument(
         "--match-cost",
         metavar="SECONDS",
-        type=_number(0, 3600),
+        type=options.number(0, 3600),
         help=f"that a match adds to a cycle (default: {Filling.match_seconds:g}, as of the twin; "
         "bench/negotiator_cost.py measures it)",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -37,15 +37,6 @@ exit codes: 0 ok, 2 usage, 65 bad job log, or no job of a group ran, 74 the file
 78 scenario, 130 interrupted (no file is written)"""
 
 
-def _whole(least: int) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= _MOST:
-            raise ValueError(f"{text[:20]!r}: write a whole number from {least} to {_MOST}")
-        return int(text)
-
-    return parsed
-
-
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenarios", nargs="+", metavar="SCENARIO", help=_SCENARIO_FILES)
     parser.add_argument(
@@ -64,7 +55,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     for option, least, default, words in numbers:
         parser.add_argument(
             option,
-            type=_whole(least),
+            type=options.number(least, _MOST, whole=True),
             default=default,
             metavar="N",
             help=f"{words} (default: %(default)s)",
@@ -72,7 +63,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--date", default="", metavar="TEXT", help="date to write into the policy (default: none)"
     )
-    parser.add_argument("--jobs", type=_whole(1), metavar="N", help="runs at once (default: cores)")
+    parser.add_argument(
+        "--jobs",
+        type=options.number(1, _MOST, whole=True),
+        metavar="N",
+        help="runs at once (default: cores)",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TextIO, Union
 
@@ -113,6 +114,22 @@ def add(parser: argparse._ActionsContainer, *options: str, **changes: Any) -> No
         parser.add_argument(option, **{**_SHARED[option], **changes})
 
 
+def number(least: float, most: float, *, whole: bool = False) -> Callable[[str], Any]:
+    """Type of an argument that is a number between two bounds, which are included."""
+
+    def parsed(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = nan
+        if not least <= value <= most or (whole and value != int(value)):
+            kind = "a whole number" if whole else "a number"
+            raise ValueError(f"{text[:20]!r}: write {kind} from {least:.10g} to {most:.10g}")
+        return int(value) if whole else value
+
+    return parsed
+
+
 def refuse_no_period(arguments: argparse.Namespace) -> None:
     """Usage error of an action whose ``--from`` is not before its ``--to``."""
     if arguments.since >= arguments.until:
@@ -147,6 +164,7 @@ def show(
             print(line)
 
 
+_COLUMNS = 79
 ERROR, WARNING, NOTICE = 3, 4, 5
 """Priorities of the journal (sd-daemon(3))."""
 
@@ -169,6 +187,22 @@ def prefix(priority: int) -> str:
         return ""
     reads = os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}"
     return f"<{priority}>" if reads else ""
+
+
+class Line:
+    """Line of progress on a terminal; another standard error gets none."""
+
+    def __init__(self) -> None:
+        self.is_shown = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self.is_shown:
+            print(f"\r{printable(text, _COLUMNS)}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        self.show("")
 
 
 def say_warnings(warnings: Iterable[str]) -> None:

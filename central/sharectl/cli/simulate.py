@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +19,6 @@ if TYPE_CHECKING:  # a start loads no YAML
     from sharectl.sim.scenario import Scenario
 
 INDEX, OUTCOME = "index.html", "outcome.json"
-_BAR = 30
 _OF_SITE = ("nodes", "groups", "control", "validity_seconds", "jobs")
 _MOST = 10**6
 _JSON_BEGIN = '{\n  "schema_version"'
@@ -53,25 +51,6 @@ and there is nothing to compare, 74 the page cannot be written, 78 scenario, str
 configuration, 130 interrupted (the output is usable)"""
 
 
-def _whole(least: int) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= 2**53:
-            raise ValueError(f"{text[:20]!r}: write a whole number from {least}")
-        return int(text)
-
-    return parsed
-
-
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = 0.0
-    if not 0 < days <= _MOST:
-        raise ValueError(f"{text[:20]!r}: write a number of days above 0")
-    return days
-
-
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="shipped name, or a file")
     parser.add_argument(
@@ -88,13 +67,27 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the scenario as YAML, with what options change, to keep and edit",
     )
-    parser.add_argument("--days", type=_days, metavar="N", help="instead of the scenario's")
-    parser.add_argument("--seed", type=_whole(0), metavar="N", help="instead of the scenario's")
     parser.add_argument(
-        "--seeds", type=_whole(1), default=1, metavar="N", help="so many seeds from there on"
+        "--days", type=options.number(0.001, _MOST), metavar="N", help="instead of the scenario's"
     )
     parser.add_argument(
-        "--jobs", type=_whole(1), metavar="N", help="runs at once (default: a core each)"
+        "--seed",
+        type=options.number(0, 2**53, whole=True),
+        metavar="N",
+        help="instead of the scenario's",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=options.number(1, 2**53, whole=True),
+        default=1,
+        metavar="N",
+        help="so many seeds from there on",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=options.number(1, 2**53, whole=True),
+        metavar="N",
+        help="runs at once (default: a core each)",
     )
     options.add(
         parser,
@@ -256,10 +249,10 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
         for strategy in strategies
         for seed in seeds
     ]
-    bar = Bar(f"{len(tasks)} runs") if sys.stderr.isatty() else None
-    results = many.run_many(tasks, arguments.jobs or many.cores(), bar or (lambda _part: None))
-    if bar:
-        bar.end()
+    line = options.Line()
+    bar = progress(f"{len(tasks)} runs", line)
+    results = many.run_many(tasks, arguments.jobs or many.cores(), bar)
+    line.end()
     return Simulation(
         scenario=scenario.name,
         strategies={strategy.name: strategy.summary for strategy in strategies},
@@ -275,31 +268,22 @@ def _task(simulate: Any, scenario: Scenario, *run: Any) -> Any:
     return simulate(scenario, *task, progress=progress)
 
 
-class Bar:
-    """Progress on a terminal, on one line of standard error."""
+def progress(
+    words: str, line: options.Line, clock: Callable[[], float] = time.monotonic
+) -> Callable[[float], None]:
+    """Progress: the part that is done, and the time to the end if all goes on as it did."""
+    begun = shown = clock()
 
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.begun = time.monotonic()
-        self.shown = 0.0
+    def show(part: float) -> None:
+        nonlocal shown
+        now = clock()
+        if now - shown >= 1 or part >= 1:
+            shown = now
+            rest = (now - begun) * (1 - part) / part if part > 0 else 0.0
+            remaining = f", {span(round(rest))} to go" if 0 < part < 1 else ""
+            line.show(f"{part:4.0%} of {words}{remaining}")
 
-    def __call__(self, part: float) -> None:
-        """Show the part that is done, and the time to the end if all goes on as it did."""
-        now = time.monotonic()
-        if now - self.shown < 1 and part < 1:
-            return
-        self.shown = now
-        full = int(_BAR * part)
-        rest = (now - self.begun) * (1 - part) / part if part > 0 else 0.0
-        remaining = f", {span(round(rest))} to go" if 0 < part < 1 else ""
-        line = f"[{'#' * full}{'.' * (_BAR - full)}] {part:4.0%} of {self.words}{remaining}"
-        sys.stderr.write(f"\r{line}\x1b[K")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """Clear the line."""
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+    return show
 
 
 VERBS = {"simulate": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

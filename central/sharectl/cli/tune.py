@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from sharectl.cli import options
 from sharectl.errors import INTERRUPTED
@@ -22,7 +21,7 @@ from sharectl.sim.omissions import notes_of
 from sharectl.sim.search import Search, SearchSize, library
 from sharectl.sim.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
 from sharectl.times import DAY_SECONDS
-from sharectl.words import counted, printable
+from sharectl.words import counted
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
@@ -49,22 +48,6 @@ exit codes: 0 ok, 2 usage, 65 bad input file, or no job of a group ran, 69 Optun
 scenario, 130 interrupted: the best so far is printed"""
 
 
-def _number(kind: Callable[[str], Any], least: float, most: float) -> Callable[[str], Any]:
-    """Type of an argument that is a number between two bounds, which are included."""
-
-    def parsed(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            words = "a whole number" if kind is int else "a number"
-            raise ValueError(f"{text[:20]!r}: write {words} from {least:g} to {most:g}")
-        return value
-
-    return parsed
-
-
 def _submit_command(text: str) -> tuple[str, str]:
     """Type of an argument that is a command of the submit language."""
     key, equals, value = text.partition("=")
@@ -74,14 +57,14 @@ def _submit_command(text: str) -> tuple[str, str]:
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    whole = partial(_number, int)
+    whole = partial(options.number, whole=True)
     parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a file")
     parser.add_argument(
         "--over", metavar="KEYS", action="append", required=True, help=f"{SYNTAX}, …"
     )
     parser.add_argument("--strategy", default="live", help="default: %(default)s")
     parser.add_argument(
-        "--days", type=_number(float, 0.001, 10_000), help="default: the scenario's"
+        "--days", type=options.number(0.001, 10_000), help="default: the scenario's"
     )
     parser.add_argument(
         "--objective", choices=tuple(OBJECTIVES), default="balanced",
@@ -89,7 +72,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         + " (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--idle-price", type=_number(float, 0, 1e6), default=1.0, metavar="PRICE",
+        "--idle-price", type=options.number(0, 1e6), default=1.0, metavar="PRICE",
         help="error, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
     )  # fmt: skip
     for option, default, most, words in (
@@ -133,7 +116,7 @@ def _run(arguments: argparse.Namespace) -> int:
     searched = parameters(split(arguments.over), *trial.sections_of(work))
     objective = Objective(arguments.objective, arguments.idle_price)
     size = SearchSize(arguments.trials, arguments.batch, arguments.seeds, arguments.confirm)
-    progress = _Progress(objective, quiet=not sys.stderr.isatty())
+    progress = _Progress()
     with contextlib.ExitStack() as stack:
         if arguments.folder is not None:
             arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -176,20 +159,23 @@ def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Prog
     if not arguments.on_pool:
         return partial(trial.run_here, work, arguments.cores, progress.note)
     from sharectl.condor.jobs import Queue
-    from sharectl.sim.on_pool import JobTerms, OnPool
+    from sharectl.sim.on_pool import OnPool
 
-    terms = JobTerms(arguments.python, arguments.memory, submit=dict(arguments.submit))
+    submit = {
+        "executable": arguments.python,
+        "request_memory": f"{arguments.memory} MB",
+        **dict(arguments.submit),
+    }
     queue = Queue(arguments.access_point)
-    return OnPool(queue, arguments.folder, trial.cargo_of(work), terms, progress.note)
+    return OnPool(queue, arguments.folder, trial.cargo_of(work), submit, progress.note)
 
 
 class _Progress:
-    """Line on a terminal with the state of the search; other standard errors get none."""
+    """State of the search, on a line of the terminal."""
 
-    def __init__(self, objective: Objective, *, quiet: bool) -> None:
-        self._objective, self._quiet = objective, quiet
+    def __init__(self) -> None:
+        self._line = options.Line()
         self._stage, self._done, self._tasks, self._note = "", 0, 0, ""
-        self._width = 0
 
     def stage(self, stage: str) -> None:
         """Begin another stage."""
@@ -199,7 +185,7 @@ class _Progress:
     def note(self, line: str) -> None:
         """Show a line of the pool; where there is no terminal, holds and problems alone."""
         self._note = line
-        if self._quiet and (" is held" in line or "access point" in line):
+        if not self._line.is_shown and (" is held" in line or "access point" in line):
             options.say([line])
         self._show()
 
@@ -220,16 +206,11 @@ class _Progress:
 
     def end(self) -> None:
         """Clear the line."""
-        if self._width:
-            print(f"\r{' ' * self._width}\r", end="", file=sys.stderr, flush=True)
+        self._line.end()
 
     def _show(self) -> None:
-        if self._quiet:
-            return
         note = f"; {self._note}" if self._note else ""
-        text = printable(f"{self._stage}: {self._done} of {self._tasks} simulations{note}", 79)
-        self._width = max(self._width, len(text))
-        print(f"\r{text.ljust(self._width)}", end="", file=sys.stderr, flush=True)
+        self._line.show(f"{self._stage}: {self._done} of {self._tasks} simulations{note}")
 
 
 VERBS = {"tune": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

@@ -1,7 +1,8 @@
 """Simulations as jobs on an HTCondor pool: the tasks of a batch are one cluster: an edge.
 
 A job gets sharectl itself, as an archive, and a question; it sends an answer back, both small JSON.
-Jobs carry the folder as their mark: a run that was killed is found again by it.
+HTCondor tries jobs again that fail or are held. A run that was killed is found again by its folder:
+answers of its jobs are used, and jobs that have none yet are removed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Optional, Protocol
 
+from sharectl.condor.ads import quoted
 from sharectl.condor.jobs import HELD, RUNNING, QueuedJob
 from sharectl.errors import PoolUnavailableError
 from sharectl.sim import pool_job
@@ -25,13 +27,15 @@ from sharectl.sim.tuning import Result, Score, Take, Task
 from sharectl.words import counted, printable
 
 FOLDER, PACKAGE = "jobs", "sharectl.zip"
-QUESTION, ANSWER = ".json", (".out.json", ".err")
+ENDS = (".json", ".out.json", ".err")
 """Ends of the names of a task's files."""
 POLL_SECONDS = 5.0
 LATE_LOOKS = 3
 """Looks at a folder in which an answer may appear late: it may be on another machine's disk."""
 PATIENCE_SECONDS = 86_400.0
 """Time without any answer after which the pool is given up."""
+RETRIES = 2
+"""Times that HTCondor tries a job again after it failed or was held."""
 _LIBRARIES = ("yaml",)
 """Pure Python that sharectl needs, for nodes without it."""
 _MOST_CHARACTERS = 300
@@ -40,32 +44,14 @@ _MOST_CHARACTERS = 300
 class JobQueue(Protocol):
     """Queue of an access point; `sharectl.condor.jobs.Queue` is it."""
 
-    def submit(
-        self, mark: str, description: Mapping[str, str], tasks: Sequence[Mapping[str, str]]
-    ) -> int:
-        """Submit a job for each task as one cluster; returns its number."""
+    def submit(self, description: Mapping[str, str], names: Iterable[str]) -> int:
+        """Submit a job for each name as one cluster; returns its number."""
 
-    def jobs(self, mark: str) -> Sequence[QueuedJob]:
-        """Jobs with a mark that have not ended."""
+    def jobs(self, constraint: str) -> Mapping[int, QueuedJob]:
+        """Jobs that have not ended, by their number in the cluster."""
 
-    def release(self, mark: str, tasks: Iterable[str]) -> None:
-        """Release held jobs."""
-
-    def remove(self, mark: str, tasks: Optional[Iterable[str]] = None) -> None:
-        """Remove the jobs with a mark, or those of some tasks."""
-
-
-@dataclass(frozen=True)
-class JobTerms:
-    """Terms of the jobs."""
-
-    python: str = "/usr/bin/python3"
-    """Path of the interpreter on the nodes."""
-    memory_mib: int = 2048
-    retries: int = 2
-    """Times that a job is tried again after it failed or was held."""
-    submit: Mapping[str, str] = field(default_factory=dict)
-    """Commands of the submit language that go before sharectl's."""
+    def remove(self, constraint: str) -> None:
+        """Remove jobs."""
 
 
 @dataclass(frozen=True)
@@ -81,24 +67,25 @@ class Cargo:
 
 
 class OnPool:
-    """Evaluates tasks as jobs; ``note`` gets lines for the user."""
+    """Evaluates tasks as jobs; ``note`` gets lines for the user.
+
+    ``submit`` are commands of the submit language, `executable` among them: Python on the nodes.
+    """
 
     def __init__(
         self,
         queue: JobQueue,
         folder: Path,
         cargo: Cargo,
-        terms: JobTerms,
+        submit: Mapping[str, str],
         note: Callable[[str], object] = lambda _line: None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.queue, self.cargo, self.terms = queue, cargo, terms
+        self.queue, self.cargo, self.submit = queue, cargo, submit
         self.folder = (folder / FOLDER).resolve()
-        self.mark = str(self.folder)
         self._note, self._sleep = note, sleep
-        self._holds: Counter[str] = Counter()
+        self._hold_reasons: dict[str, str] = {}
         self._late: Counter[str] = Counter()
-        self._silent_seconds = 0.0
         self.folder.mkdir(parents=True, exist_ok=True)
         pack(self.folder / PACKAGE)
         shutil.copyfile(pool_job.__file__, self.folder / "pool_job.py")
@@ -114,69 +101,58 @@ class OnPool:
             settings = dict(task.settings)
             question = {**self.cargo.common, "settings": settings, "seed": task.seed}
             name = _name(question)
+            if isinstance(self._answer(name), str):
+                # The killed run would have had it tried again.
+                self._forget(name)
             (self.folder / f"{name}.json").write_text(json.dumps(question), encoding="utf-8")
             waiting[name] = task
+        of_folder = f"Iwd == {quoted(str(self.folder))}"
+        if self.queue.jobs(of_folder):
+            self.queue.remove(of_folder)
+        missing = [name for name in waiting if self._answer(name) is None]
+        cluster = self.queue.submit(self._description(), missing) if missing else 0
         try:
-            self._begin(waiting)
+            silent_seconds = 0.0
             while waiting:
-                self._look(waiting, take)
+                before = len(waiting)
+                self._note(self._look(cluster, missing, waiting, take))
+                silent_seconds = 0.0 if len(waiting) < before else silent_seconds + POLL_SECONDS
+                if silent_seconds > PATIENCE_SECONDS:
+                    raise PoolUnavailableError(
+                        f"no job has ended for {PATIENCE_SECONDS / 3600:g} hours; see "
+                        "`condor_q -better-analyze` there"
+                    )
+                if waiting:
+                    self._sleep(POLL_SECONDS)
         finally:
             if waiting:
                 try:
-                    self.queue.remove(self.mark)
+                    self.queue.remove(f"ClusterId == {cluster}")
                 except PoolUnavailableError as error:
                     self._note(f"the jobs stay in the queue: {error}")
 
-    def _begin(self, waiting: Mapping[str, Task]) -> None:
-        """Submit tasks that have neither a score nor a job of an earlier run.
-
-        A problem that one left is of a job that was to be tried again.
-        """
-        queued = {job.task for job in self.queue.jobs(self.mark)}
-        if queued - waiting.keys():
-            self.queue.remove(self.mark, queued - waiting.keys())
-        fresh = [
-            name
-            for name in waiting
-            if name not in queued and not isinstance(self._answer(name), Score)
-        ]
-        if queued & waiting.keys():
-            self._note(f"jobs of an earlier run that go on: {len(queued & waiting.keys())}")
-        for name in fresh:
-            self._forget(name, *ANSWER)
-        if fresh:
-            cluster = self.queue.submit(
-                self.mark, self._description(), [{"task": name} for name in fresh]
-            )
-            self._note(f"cluster {cluster}: {counted(len(fresh), 'job')}")
-
-    def _look(self, waiting: dict[str, Task], take: Take) -> None:
-        """Hand over the results of jobs that have ended, which leave ``waiting``; then sleep."""
-        ended: list[tuple[str, Result]] = []
+    def _look(
+        self, cluster: int, missing: Sequence[str], waiting: dict[str, Task], take: Take
+    ) -> str:
+        """Hand over results of jobs that have ended, which leave ``waiting``; returns the state."""
         try:
-            queued = {job.task: job for job in self.queue.jobs(self.mark)}
-            for name in waiting:
-                result = None if name in queued else self._result(name)
-                if result is not None:
-                    ended.append((name, result))
-            ended += self._held([job for job in queued.values() if job.task in waiting])
-            running = sum(job.status == RUNNING for job in queued.values())
-            state = f"{counted(len(waiting) - len(ended), 'job')} to go, {running} running"
+            queued = self.queue.jobs(f"ClusterId == {cluster}")
         except PoolUnavailableError as error:
-            state = str(error)
-        for name, result in ended:
-            take(waiting[name], result)
-            del waiting[name]
-            self._forget(name, QUESTION, *ANSWER)
-        self._silent_seconds = 0.0 if ended else self._silent_seconds + POLL_SECONDS
-        if self._silent_seconds > PATIENCE_SECONDS:
-            hours = PATIENCE_SECONDS / 3600
-            raise PoolUnavailableError(
-                f"no job has ended for {hours:g} hours; see `condor_q -better-analyze` there"
-            )
-        self._note(state)
-        if waiting:
-            self._sleep(POLL_SECONDS)
+            return str(error)
+        jobs = {missing[number]: job for number, job in queued.items()}
+        for name, job in jobs.items():
+            if job.status == HELD and name not in self._hold_reasons:
+                reason = printable(job.hold_reason, _MOST_CHARACTERS)
+                self._hold_reasons[name] = f"the job was held: {reason}"
+                self._note(f"a job of cluster {cluster} is held: {reason}")
+        for name in [name for name in waiting if name not in jobs]:
+            result = self._result(name)
+            if result is not None:
+                take(waiting[name], result)
+                del waiting[name]
+                self._forget(name)
+        running = sum(job.status == RUNNING for job in jobs.values())
+        return f"cluster {cluster}: {counted(len(waiting), 'job')} to go, {running} running"
 
     def _result(self, name: str) -> Optional[Result]:
         """Result of a job that has ended; None while its answer may come late."""
@@ -184,36 +160,16 @@ class OnPool:
         if result is None:
             self._late[name] += 1
             if self._late[name] > LATE_LOOKS:
-                lines = self._text(f"{name}.err").split("\n")
-                reason = next((line for line in reversed(lines) if line.strip()), "it was removed")
-                return printable(f"the job ended without an answer: {reason}", _MOST_CHARACTERS)
+                lines = [line for line in self._text(f"{name}.err").split("\n") if line.strip()]
+                reason = printable((lines or ["it was removed"])[-1], _MOST_CHARACTERS)
+                ended = f"the job ended without an answer: {reason}"
+                return self._hold_reasons.get(name, ended) if not lines else ended
         return result
-
-    def _held(self, jobs: Iterable[QueuedJob]) -> list[tuple[str, Result]]:
-        """Results of jobs that are held once too often; others that are held are released."""
-        again: list[str] = []
-        over: list[tuple[str, Result]] = []
-        for job in jobs:
-            if job.status != HELD:
-                continue
-            self._holds[job.task] += 1
-            reason = printable(job.hold_reason, _MOST_CHARACTERS)
-            self._note(f"job {job.job_id} is held: {reason}")
-            if self._holds[job.task] <= self.terms.retries:
-                again.append(job.task)
-            else:
-                over.append((job.task, f"the job was held: {reason}"))
-        if again:
-            self.queue.release(self.mark, again)
-        if over:
-            self.queue.remove(self.mark, [task for task, _ in over])
-        return over
 
     def _description(self) -> dict[str, str]:
         own = (*self.cargo.texts, *self.cargo.files)
         files = [PACKAGE, "pool_job.py", *own, "$(task).json"]
         return {
-            "executable": self.terms.python,
             "transfer_executable": "False",
             "arguments": f"pool_job.py {PACKAGE} $(task).json $(task).out.json",
             "initialdir": str(self.folder),
@@ -223,12 +179,14 @@ class OnPool:
             "transfer_output_files": "$(task).out.json",
             "error": "$(task).err",
             "request_cpus": "1",
-            "request_memory": f"{self.terms.memory_mib} MB",
             "request_disk": "500 MB",
-            "max_retries": str(self.terms.retries),
+            "max_retries": str(RETRIES),
+            # A job that its owner holds (code 1) stays held.
+            "periodic_release": f"NumHolds <= {RETRIES} && HoldReasonCode =!= 1",
+            "periodic_remove": f"JobStatus == {HELD} && NumHolds > {RETRIES}",
             "notification": "never",
             "JobBatchName": "sharectl-tune",
-            **self.terms.submit,
+            **self.submit,
         }
 
     def _answer(self, name: str) -> Optional[Result]:
@@ -245,8 +203,8 @@ class OnPool:
         except OSError:
             return ""
 
-    def _forget(self, name: str, *ends: str) -> None:
-        for end in ends:
+    def _forget(self, name: str) -> None:
+        for end in ENDS:
             (self.folder / f"{name}{end}").unlink(missing_ok=True)
 
 

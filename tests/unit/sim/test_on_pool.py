@@ -11,10 +11,10 @@ from typing import Optional
 
 import pytest
 
-from sharectl.condor.jobs import HELD, IDLE, RUNNING, QueuedJob
+from sharectl.condor.jobs import HELD, RUNNING, QueuedJob
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.sim.journal import Journal
-from sharectl.sim.on_pool import Cargo, JobTerms, OnPool, pack
+from sharectl.sim.on_pool import Cargo, OnPool, pack
 from sharectl.sim.tuning import Evaluate, Result, Score, Take, Task
 
 CARGO = Cargo({"strategy": "live", "seconds": 86_400.0}, {"scenario.yaml": "nodes: []\n"})
@@ -30,39 +30,38 @@ def score(question: Mapping[str, object]) -> dict[str, object]:
 
 
 class FakeQueue:
-    """Queue whose jobs end one at each look, unless they are held or end without an answer."""
+    """Queue whose jobs end one at each look; held ones are removed at the second, as HTCondor does.
+
+    The first ``silent`` jobs end without an answer.
+    """
 
     def __init__(self, folder: Path, held: int = 0, silent: int = 0) -> None:
         self.folder = folder / "jobs"
         self.held, self.silent = held, silent
-        self.queue: dict[str, QueuedJob] = {}
+        self.queue: dict[int, QueuedJob] = {}
         self.submitted: list[list[str]] = []
         self.removed: list[str] = []
-        self.released: list[str] = []
-        self.is_killed = False
-        """Whether the process that would remove jobs is gone."""
 
-    def submit(
-        self, mark: str, _description: Mapping[str, str], tasks: Sequence[Mapping[str, str]]
-    ) -> int:
-        assert mark == str(self.folder.resolve())
-        names = [task["task"] for task in tasks]
-        for number, name in enumerate(names):
-            status = HELD if number < self.held else RUNNING
-            reason = "no such file\x1b" if status == HELD else ""
-            self.queue[name] = QueuedJob(name, f"7.{number}", status, reason)
-        self.submitted.append(names)
+    def submit(self, description: Mapping[str, str], names: Iterable[str]) -> int:
+        assert description["initialdir"] == str(self.folder.resolve())
+        assert description["executable"] == "python3"
+        self.submitted.append(list(names))
+        for number in range(len(self.submitted[-1])):
+            is_held = number < self.held
+            job = QueuedJob(HELD, "no such file\x1b") if is_held else QueuedJob(RUNNING)
+            self.queue[number] = job
         return 7
 
-    def jobs(self, _mark: str) -> list[QueuedJob]:
-        jobs = list(self.queue.values())
-        running = [job for job in jobs if job.status == RUNNING]
-        if running:
-            self.end(running[0].task)
+    def jobs(self, _constraint: str) -> dict[int, QueuedJob]:
+        jobs = dict(self.queue)
+        if self.submitted and jobs:
+            self.end(next(iter(jobs)))
         return jobs
 
-    def end(self, name: str) -> None:
-        del self.queue[name]
+    def end(self, number: int) -> None:
+        name = self.submitted[-1][number]
+        if self.queue.pop(number).status == HELD:
+            return
         if self.silent:
             self.silent -= 1
             (self.folder / f"{name}.err").write_text("Traceback\nMemoryError\n")
@@ -70,19 +69,15 @@ class FakeQueue:
         question = json.loads((self.folder / f"{name}.json").read_text())
         (self.folder / f"{name}.out.json").write_text(json.dumps(score(question)))
 
-    def release(self, _mark: str, tasks: Iterable[str]) -> None:
-        self.released += tasks
-
-    def remove(self, _mark: str, tasks: Optional[Iterable[str]] = None) -> None:
-        names = list(self.queue) if tasks is None else list(tasks)
-        for name in () if self.is_killed else names:
-            self.removed.append(name)
-            self.queue.pop(name, None)
+    def remove(self, constraint: str) -> None:
+        self.removed.append(constraint)
+        self.queue.clear()
 
 
 def on_pool(folder: Path, queue: FakeQueue, notes: Optional[list[str]] = None) -> OnPool:
     lines: list[str] = [] if notes is None else notes
-    return OnPool(queue, folder, CARGO, JobTerms(), lines.append, lambda _seconds: None)
+    python = {"executable": "python3"}
+    return OnPool(queue, folder, CARGO, python, lines.append, lambda _seconds: None)
 
 
 def results_of(evaluate: Evaluate, tasks: Sequence[Task] = TASKS) -> dict[Task, Result]:
@@ -119,14 +114,12 @@ def test_a_batch_is_one_cluster_and_every_task_has_its_score(tmp_path: Path) -> 
     ]
 
 
-def test_a_held_job_is_released_a_few_times_and_then_removed(tmp_path: Path) -> None:
+def test_a_held_job_that_htcondor_removes_is_a_problem_with_its_reason(tmp_path: Path) -> None:
     queue, notes = FakeQueue(tmp_path, held=1), list[str]()
     results = results_of(on_pool(tmp_path, queue, notes))
     assert results[TASKS[0]] == "the job was held: no such file\\x1b"
-    assert all(isinstance(results[task], Score) for task in TASKS[1:])
-    assert len(queue.released) == JobTerms().retries
-    assert len(queue.removed) == 1
-    assert "job 7.0 is held: no such file\\x1b" in notes
+    assert [type(results[task]) for task in TASKS[1:]] == [Score] * 3
+    assert notes.count("a job of cluster 7 is held: no such file\\x1b") == 1
 
 
 def test_a_job_without_an_answer_is_a_problem_with_its_last_line(tmp_path: Path) -> None:
@@ -138,36 +131,32 @@ def test_a_job_without_an_answer_is_a_problem_with_its_last_line(tmp_path: Path)
 def test_an_interruption_removes_the_cluster(tmp_path: Path) -> None:
     queue = FakeQueue(tmp_path)
     interrupted(on_pool(tmp_path, queue))
-    assert not queue.queue
-    assert queue.removed
+    assert queue.removed == ["ClusterId == 7"]
 
 
-def test_jobs_of_a_killed_run_go_on_and_answers_are_used(tmp_path: Path) -> None:
+def test_answers_of_a_killed_run_are_used_and_its_jobs_removed(tmp_path: Path) -> None:
+    """A problem is tried again, as HTCondor would have done."""
+    killed = FakeQueue(tmp_path)
+    interrupted(on_pool(tmp_path, killed))
+    questions = sorted((tmp_path / "jobs").glob("????????????????.json"))
+    contents = (
+        '{"problem": "MemoryError: "}',
+        json.dumps(score(json.loads(questions[1].read_text()))),
+    )
+    for question, content in zip(questions, contents):
+        question.with_suffix(".out.json").write_text(content)
     queue = FakeQueue(tmp_path)
-    queue.is_killed = True
-    first = interrupted(on_pool(tmp_path, queue))
-    queue.is_killed = False
-    notes: list[str] = []
-    rest = [task for task in TASKS if task not in first]
-    again = results_of(on_pool(tmp_path, queue, notes), rest)
-    assert len(again) == 3
-    assert all(isinstance(result, Score) for result in again.values())
-    assert len(queue.submitted) == 1
-    assert notes[0] == "jobs of an earlier run that go on: 1"
-
-
-def test_a_problem_that_an_earlier_run_left_is_tried_again(tmp_path: Path) -> None:
-    queue = FakeQueue(tmp_path)
-    interrupted(on_pool(tmp_path, queue))
-    for question in (tmp_path / "jobs").glob("????????????????.json"):
-        question.with_suffix(".out.json").write_text('{"problem": "MemoryError: "}')
+    queue.queue[0] = QueuedJob(RUNNING)
     results = results_of(on_pool(tmp_path, queue))
-    assert all(isinstance(result, Score) for result in results.values())
+    assert [type(results[task]) for task in TASKS] == [Score] * 4
+    assert [removed.partition(" ==")[0] for removed in queue.removed] == ["Iwd"]
+    (submitted,) = queue.submitted
+    assert (questions[0].stem in submitted, questions[1].stem in submitted) == (True, False)
 
 
 def test_an_interruption_says_if_jobs_stay(tmp_path: Path) -> None:
     class Silent(FakeQueue):
-        def remove(self, _mark: str, _tasks: Optional[Iterable[str]] = None) -> None:
+        def remove(self, _constraint: str) -> None:
             raise PoolUnavailableError("access point of this machine: no answer within 30 s")
 
     notes: list[str] = []
@@ -176,22 +165,15 @@ def test_an_interruption_says_if_jobs_stay(tmp_path: Path) -> None:
     assert notes[-1] == f"the jobs stay in the queue: {words}"
 
 
-def test_jobs_of_another_search_in_the_folder_are_removed(tmp_path: Path) -> None:
-    queue = FakeQueue(tmp_path)
-    queue.queue["other"] = QueuedJob("other", "6.0", IDLE)
-    results_of(on_pool(tmp_path, queue))
-    assert queue.removed == ["other"]
-
-
 def test_a_silent_access_point_is_waited_for(tmp_path: Path) -> None:
     class Silent(FakeQueue):
         looks = 0
 
-        def jobs(self, mark: str) -> list[QueuedJob]:
+        def jobs(self, constraint: str) -> dict[int, QueuedJob]:
             self.looks += 1
-            if self.looks == 2:
+            if self.looks == 3:
                 raise PoolUnavailableError("access point of this machine: no answer within 30 s")
-            return super().jobs(mark)
+            return super().jobs(constraint)
 
     notes: list[str] = []
     results = results_of(on_pool(tmp_path, Silent(tmp_path), notes))
