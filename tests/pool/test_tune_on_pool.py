@@ -117,7 +117,7 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
 
 
 def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> None:
-    _, err = end(on_pool(box, folder, "--python", "/nowhere/python3"), 1)
+    _, err = end(on_pool(box, folder, "--python", "/nowhere/python3"), 65)
     assert "is held: " in err
     assert "cannot be simulated as it is: the job was held: " in err
     assert "/nowhere/python3" in err

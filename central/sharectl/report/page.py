@@ -5,10 +5,8 @@ It runs no script and loads nothing; its Content-Security-Policy forbids both.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Optional
 
 from sharectl.ledger.series import Series
@@ -23,7 +21,7 @@ from sharectl.report.page_figures import (
 )
 from sharectl.report.scale import minute
 from sharectl.report.series import layers_of, summary
-from sharectl.report.svg import GROUPS, PLOT_WIDTH, render, style_sheet
+from sharectl.report.svg import GROUPS, PLOT_WIDTH, page
 from sharectl.times import DAY_SECONDS
 
 if TYPE_CHECKING:
@@ -75,11 +73,9 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
     layers = layers_of(periods)
     for group, anchor in anchors.items():
         sections[anchor] = (group, group_kinds(group, layers, subject.deadband_hs06))
-    style = style_sheet()
-    return render(
+    return page(
         "page.html",
         verb="report",
-        digest=b64encode(sha256(style.encode()).digest()).decode(),
         content=content,
         subject=subject,
         waited=last_cycle.waited,

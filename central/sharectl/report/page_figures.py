@@ -7,7 +7,7 @@ from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.ledger.series import Bucket, Series
-from sharectl.report.scale import minute, short, time_ticks
+from sharectl.report.scale import minute, time_ticks
 from sharectl.report.series import (
     Layers,
     OfBucket,
@@ -17,7 +17,7 @@ from sharectl.report.series import (
     ratio,
     sums,
 )
-from sharectl.report.svg import Curve, Figure, limits_of, svg
+from sharectl.report.svg import Curve, Figure, described, layers_in_use, limits_of, svg
 from sharectl.times import span
 
 _TIME_TICKS = 5
@@ -151,7 +151,7 @@ def drawings(
             ticks=time_ticks(series.since, end, _TIME_TICKS),
             up=limits,
             unit=kind.unit,
-            curves=_layers_in_use(lines) if stacked else lines,
+            curves=layers_in_use(lines) if stacked else lines,
             stacked=stacked,
             # Only a longer period fills the rest of the axis.
             gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
@@ -183,21 +183,10 @@ def _curves(kind: FigureKind, series: Series) -> list[Curve]:
     ]
 
 
-def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
-    used = [layer for layer in layers if any(value for _place, value in layer.readings)]
-    return used or layers[:1]
-
-
 def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> str:
     """The figure in words, for readers who do not see it."""
     unit = kind.unit.partition(" (")[0]
-    sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {unit}."]
-    for line in lines:
-        values = [value for _place, value in line.readings if value is not None]
-        if values:
-            least, most, last = map(short, (min(values), max(values), values[-1]))
-            sentences.append(f"{line.name}: from {least} to {most}, at the end {last}.")
+    begin = f"From {minute(series.since)} to {minute(series.until)} UTC, in {unit}."
+    words = described(begin, lines)
     open_seconds = sum(end - begin for begin, end in gaps(series))
-    if open_seconds:
-        sentences.append(f"Not recorded: {span(open_seconds)}.")
-    return " ".join(sentences)
+    return f"{words} Not recorded: {span(open_seconds)}." if open_seconds else words

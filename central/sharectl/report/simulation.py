@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from itertools import groupby
 from math import ceil, fsum
 from typing import Any, Callable, NamedTuple, Optional, TextIO
@@ -18,11 +16,12 @@ from sharectl.report.svg import (
     Curve,
     Figure,
     Reading,
+    described,
+    layers_in_use,
     limits_of,
-    render,
-    style_sheet,
     svg,
 )
+from sharectl.report.svg import page as html
 from sharectl.report.tables import NONE, number, print_paragraph, print_table
 from sharectl.sim.answers import (
     HOUR_SECONDS,
@@ -127,8 +126,7 @@ def as_content(simulation: Simulation) -> dict[str, Any]:
             {
                 "strategy": row.name,
                 "summary": simulation.strategies[row.name],
-                "complete": len(runs) == len(simulation.seeds)
-                and all(o.complete for o in outcomes),
+                "complete": _are_complete(simulation, outcomes),
                 "runs": runs,
                 **_plain(row.figures),
             }
@@ -351,7 +349,7 @@ def _cell(figure: Optional[Spread], factor: float = 1.0) -> str:
 
 def page(simulation: Simulation) -> str:
     """One HTML document that stands alone; it runs no script and loads nothing."""
-    style, rows, first = style_sheet(), _rows(simulation), simulation.outcomes[0]
+    rows, first = _rows(simulation), simulation.outcomes[0]
     facts = {
         "Simulated": _days(simulation.days),
         "Seeds": ", ".join(map(str, simulation.seeds)),
@@ -361,10 +359,9 @@ def page(simulation: Simulation) -> str:
     }
     marks = {name: _mark(simulation, name) for name in simulation.strategies}
     notes = [] if simulation.complete else ["Interrupted: figures are of what was simulated."]
-    return render(
+    return html(
         "simulation.html",
         verb="simulate",
-        digest=b64encode(sha256(style.encode()).digest()).decode(),
         title=f"Strategies on {simulation.scenario}",
         lead="Simulated: the same jobs on the same pool, each strategy by itself.",
         facts=list(facts.items()),
@@ -406,7 +403,7 @@ def _sections(simulation: Simulation, rows: Sequence[_Row]) -> Iterator[_Section
         "work",
         "Work against pledges",
         f"Cumulative work less the pledge's part of all work{few}.",
-        _Kind("HS06-hours (above 0: over)", lambda o: _drifts(o, shown)),
+        _Kind("HS06-hours (above 0: over)", lambda o: _errors(o, shown, summed=True)),
     )
     causes = _shown_causes(firsts)
     yield section(
@@ -428,7 +425,7 @@ class _Kind(NamedTuple):
     """Figure that each strategy has on the same axes."""
 
     unit: str
-    curves: Callable[[Outcome], list[Curve]]
+    curves: Callable[[Outcome], Sequence[Curve]]
     stacked: bool = False
 
 
@@ -442,7 +439,7 @@ def _drawings(
         figure = Figure(
             key=f"{key}-{place}",
             title=f"{outcome.strategy}: {heading}",
-            description=_description(kind, curves),
+            description=described(f"In {kind.unit.partition(' (')[0]}.", curves),
             across=(0.0, days),
             ticks=ticks_up_to(days, _TICKS),
             up=limits,
@@ -457,35 +454,14 @@ def _drawings(
     return drawings
 
 
-def _description(kind: _Kind, curves: Sequence[Curve]) -> str:
-    """The figure in words, for readers who do not see it."""
-    sentences = [f"In {kind.unit.partition(' (')[0]}."]
-    for curve in curves:
-        values = [value for _place, value in curve.readings if value is not None]
-        if values:
-            least, most, last = map(short, (min(values), max(values), values[-1]))
-            sentences.append(f"{curve.name}: from {least} to {most}, at the end {last}.")
-    return " ".join(sentences)
-
-
-def _errors(outcome: Outcome, names: Sequence[str]) -> list[Curve]:
-    groups = ((name, outcome.groups.get(name)) for name in names)
-    return [
-        Curve(name, f"group{place}", _means(outcome, group.error_hs06 if group else ()))
-        for place, (name, group) in enumerate(groups)
-    ]
-
-
-def _drifts(outcome: Outcome, names: Sequence[str]) -> list[Curve]:
-    groups = ((name, outcome.groups.get(name)) for name in names)
-    return [
-        Curve(
-            name,
-            f"group{place}",
-            _last(outcome, cumulated(group.error_hs06 if group else (), outcome)),
-        )
-        for place, (name, group) in enumerate(groups)
-    ]
+def _errors(outcome: Outcome, names: Sequence[str], *, summed: bool = False) -> list[Curve]:
+    """Error of each group, or its sum over time."""
+    curves = []
+    for place, group in enumerate(map(outcome.groups.get, names)):
+        errors = group.error_hs06 if group else ()
+        sums = _last(outcome, cumulated(errors, outcome)) if summed else None
+        curves.append(Curve(names[place], f"group{place}", sums or _means(outcome, errors)))
+    return curves
 
 
 def _shown_causes(outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[str]]:
@@ -502,15 +478,14 @@ def _shown_causes(outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[str]]:
     return {**layers, "others": others} if others else layers
 
 
-def _idle(outcome: Outcome, layers: Mapping[str, Sequence[str]]) -> list[Curve]:
+def _idle(outcome: Outcome, layers: Mapping[str, Sequence[str]]) -> Sequence[Curve]:
     zeros = (0.0,) * len(outcome.times)
     curves = []
     for place, (name, causes) in enumerate((layers or {"idle": ()}).items()):
         rows = [outcome.idle_cores.get(cause, zeros) for cause in causes] or [zeros]
         cores = [fsum(values) for values in zip(*rows)]
         curves.append(Curve(name, f"layer{place}", _means(outcome, cores)))
-    used = [curve for curve in curves if any(value for _place, value in curve.readings)]
-    return used or curves[:1]
+    return layers_in_use(curves)
 
 
 def _work(outcome: Outcome, name: str) -> list[Curve]:

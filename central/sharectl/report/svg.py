@@ -6,10 +6,12 @@ and patterns in a light, a dark and a printed form. Colour is never the only sig
 
 from __future__ import annotations
 
+from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
@@ -142,8 +144,30 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def style_sheet() -> str:
-    """Style of pages and pictures."""
+def page(template: str, **context: object) -> str:
+    """HTML document of a template, which has the digest of its style sheet."""
+    digest = b64encode(sha256(_style_sheet().encode()).digest()).decode()
+    return render(template, digest=digest, **context)
+
+
+def described(begin: str, curves: Iterable[Curve]) -> str:
+    """Figure in words, for readers who do not see it."""
+    sentences = [begin]
+    for curve in curves:
+        values = [value for _place, value in curve.readings if value is not None]
+        if values:
+            least, most, last = map(scale.short, (min(values), max(values), values[-1]))
+            sentences.append(f"{curve.name}: from {least} to {most}, at the end {last}.")
+    return " ".join(sentences)
+
+
+def layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
+    """Layers with a value above 0, or the first one."""
+    used = [layer for layer in layers if any(value for _place, value in layer.readings)]
+    return used or layers[:1]
+
+
+def _style_sheet() -> str:
     return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 
 
@@ -163,7 +187,7 @@ def _environment() -> Environment:
     environment.globals.update(
         width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
     )
-    environment.globals["style"] = Markup(style_sheet())  # noqa: S704 - of this package
+    environment.globals["style"] = Markup(_style_sheet())  # noqa: S704 - of this package
     numbers = (scale.short, scale.signed, scale.grouped, scale.percent)
     for words in (*numbers, scale.brief, scale.minute, number, plain, shown, span, counted, listed):
         environment.filters[words.__name__] = words
