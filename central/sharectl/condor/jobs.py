@@ -22,6 +22,8 @@ class QueuedJob(NamedTuple):
 
     status: int
     hold_reason: str = ""
+    holds: int = 0
+    """Times that it was held."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Queue:
 
     def jobs(self, constraint: str) -> dict[int, QueuedJob]:
         """Jobs that have not ended, by their number in the cluster."""
-        projection = ["ProcId", "JobStatus", "HoldReason"]
+        projection = ["ProcId", "JobStatus", "HoldReason", "NumHolds"]
 
         def ask(schedd: Any) -> dict[int, QueuedJob]:
             return dict(map(_job_of, schedd.query(constraint=constraint, projection=projection)))
@@ -88,5 +90,6 @@ def _remove(schedd: Any, constraint: str) -> None:
 
 
 def _job_of(ad: Any) -> tuple[int, QueuedJob]:
-    number, status = (whole(evaluated(ad, name), 0) for name in ("ProcId", "JobStatus"))
-    return number, QueuedJob(status, text(evaluated(ad, "HoldReason")) or "")
+    names = ("ProcId", "JobStatus", "NumHolds")
+    number, status, holds = (whole(evaluated(ad, name), 0) for name in names)
+    return number, QueuedJob(status, text(evaluated(ad, "HoldReason")) or "", holds)

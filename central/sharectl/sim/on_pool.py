@@ -84,7 +84,7 @@ class OnPool:
         self.queue, self.cargo, self.submit = queue, cargo, submit
         self.folder = (folder / FOLDER).resolve()
         self._note, self._sleep = note, sleep
-        self._hold_reasons: dict[str, str] = {}
+        self._hold_reasons: set[str] = set()
         self._late: Counter[str] = Counter()
         self.folder.mkdir(parents=True, exist_ok=True)
         pack(self.folder / PACKAGE)
@@ -136,17 +136,23 @@ class OnPool:
     ) -> str:
         """Hand over results of jobs that have ended, which leave ``waiting``; returns the state."""
         try:
-            queued = self.queue.jobs(f"ClusterId == {cluster}")
+            of_cluster = f"ClusterId == {cluster}"
+            jobs = {missing[n]: job for n, job in self.queue.jobs(of_cluster).items()}
+            held = {name: job for name, job in jobs.items() if job.status == HELD}
+            if any(job.holds > RETRIES for job in held.values()):
+                self.queue.remove(f"{of_cluster} && JobStatus == {HELD} && NumHolds > {RETRIES}")
         except PoolUnavailableError as error:
             return str(error)
-        jobs = {missing[number]: job for number, job in queued.items()}
-        for name, job in jobs.items():
-            if job.status == HELD and name not in self._hold_reasons:
-                reason = printable(job.hold_reason, _MOST_CHARACTERS)
-                self._hold_reasons[name] = f"the job was held: {reason}"
+        problems: dict[str, str] = {}
+        for name, job in held.items():
+            reason = printable(job.hold_reason, _MOST_CHARACTERS)
+            if job.holds > RETRIES:
+                problems[name] = f"the job was held: {reason}"
+            if reason not in self._hold_reasons:
+                self._hold_reasons.add(reason)
                 self._note(f"a job of cluster {cluster} is held: {reason}")
-        for name in [name for name in waiting if name not in jobs]:
-            result = self._result(name)
+        for name in [*waiting]:
+            result = problems.get(name) if name in jobs else self._result(name)
             if result is not None:
                 take(waiting[name], result)
                 del waiting[name]
@@ -160,10 +166,9 @@ class OnPool:
         if result is None:
             self._late[name] += 1
             if self._late[name] > LATE_LOOKS:
-                lines = [line for line in self._text(f"{name}.err").split("\n") if line.strip()]
-                reason = printable((lines or ["it was removed"])[-1], _MOST_CHARACTERS)
-                ended = f"the job ended without an answer: {reason}"
-                return self._hold_reasons.get(name, ended) if not lines else ended
+                lines = self._text(f"{name}.err").split("\n")
+                reason = next((line for line in reversed(lines) if line.strip()), "it was removed")
+                return printable(f"the job ended without an answer: {reason}", _MOST_CHARACTERS)
         return result
 
     def _description(self) -> dict[str, str]:
@@ -183,7 +188,6 @@ class OnPool:
             "max_retries": str(RETRIES),
             # A job that its owner holds (code 1) stays held.
             "periodic_release": f"NumHolds <= {RETRIES} && HoldReasonCode =!= 1",
-            "periodic_remove": f"JobStatus == {HELD} && NumHolds > {RETRIES}",
             "notification": "never",
             "JobBatchName": "sharectl-tune",
             **self.submit,

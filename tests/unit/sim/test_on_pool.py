@@ -30,7 +30,7 @@ def score(question: Mapping[str, object]) -> dict[str, object]:
 
 
 class FakeQueue:
-    """Queue whose jobs end one at each look; held ones are removed at the second, as HTCondor does.
+    """Queue whose jobs end one at each look, unless they are held.
 
     The first ``silent`` jobs end without an answer.
     """
@@ -48,20 +48,23 @@ class FakeQueue:
         self.submitted.append(list(names))
         for number in range(len(self.submitted[-1])):
             is_held = number < self.held
-            job = QueuedJob(HELD, "no such file\x1b") if is_held else QueuedJob(RUNNING)
-            self.queue[number] = job
+            held = QueuedJob(HELD, "no such file\x1b", 1)
+            self.queue[number] = held if is_held else QueuedJob(RUNNING)
         return 7
 
     def jobs(self, _constraint: str) -> dict[int, QueuedJob]:
         jobs = dict(self.queue)
-        if self.submitted and jobs:
-            self.end(next(iter(jobs)))
+        running = [number for number, job in jobs.items() if job.status == RUNNING]
+        if self.submitted and running:
+            self.end(running[0])
+        for number, job in jobs.items():
+            if job.status == HELD:
+                self.queue[number] = job._replace(holds=job.holds + 1)
         return jobs
 
     def end(self, number: int) -> None:
         name = self.submitted[-1][number]
-        if self.queue.pop(number).status == HELD:
-            return
+        del self.queue[number]
         if self.silent:
             self.silent -= 1
             (self.folder / f"{name}.err").write_text("Traceback\nMemoryError\n")
@@ -114,11 +117,12 @@ def test_a_batch_is_one_cluster_and_every_task_has_its_score(tmp_path: Path) -> 
     ]
 
 
-def test_a_held_job_that_htcondor_removes_is_a_problem_with_its_reason(tmp_path: Path) -> None:
+def test_a_job_that_htcondor_releases_no_more_is_a_problem_with_its_reason(tmp_path: Path) -> None:
     queue, notes = FakeQueue(tmp_path, held=1), list[str]()
     results = results_of(on_pool(tmp_path, queue, notes))
     assert results[TASKS[0]] == "the job was held: no such file\\x1b"
     assert [type(results[task]) for task in TASKS[1:]] == [Score] * 3
+    assert queue.removed == ["ClusterId == 7 && JobStatus == 5 && NumHolds > 2"]
     assert notes.count("a job of cluster 7 is held: no such file\\x1b") == 1
 
 
