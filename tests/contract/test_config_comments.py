@@ -83,10 +83,10 @@ def test_defaults_are_those_of_htcondor_or_of_the_file() -> None:
     rows: list[tuple[str, str, str, str]] = []
     for name in TEXT:
         for sentence, line in sentences(name):
-            told, knob = _DEFAULT.fullmatch(sentence), _SET.match(line)
-            if told:
+            match, knob = _DEFAULT.fullmatch(sentence), _SET.match(line)
+            if match:
                 assert knob, f"{name}: {sentence}"
-                rows.append((name, knob[1], told[1], line[knob.end() :].strip()))
+                rows.append((name, knob[1], match[1], line[knob.end() :].strip()))
     asked = subprocess.run(
         [sys.executable, "-c", _PARAMS],
         input=json.dumps([knob for _, knob, _, _ in rows]),
@@ -97,9 +97,9 @@ def test_defaults_are_those_of_htcondor_or_of_the_file() -> None:
         timeout=120,
     )
     known = json.loads(asked.stdout)
-    for name, knob, default, value in rows:
-        real = value if knob.startswith("SHARECTL_") else known[knob]
-        assert str(real).lower() == default.lower(), f"{name}: {knob} is {real}"
+    for name, setting, default, value in rows:
+        real = value if setting.startswith("SHARECTL_") else known[setting]
+        assert str(real).lower() == default.lower(), f"{name}: {setting} is {real}"
     assert len(rows) > 15
 
 
