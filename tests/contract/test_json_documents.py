@@ -1,4 +1,4 @@
-"""docs/json.md and docs/schemas are made of the schemas.
+"""docs/json.md is made of docs/schemas.
 
 That documents fit their schemas is held by `documents` in tests/conftest.py, for all that any test
 prints in its own process.
@@ -6,30 +6,33 @@ prints in its own process.
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from sharectl.model import SCHEMA_VERSION
 from tests import schemas
 
 
-def test_docs_have_the_schemas(request: pytest.FixtureRequest) -> None:
-    files = {
-        schemas.FOLDER / f"{kind}.json": f"{json.dumps(schema, indent=1)}\n"
-        for kind, schema in schemas.schemas().items()
-    }
+def test_the_page_has_the_schemas(request: pytest.FixtureRequest) -> None:
     text = schemas.PAGE.read_text(encoding="utf-8")
-    files[schemas.PAGE] = text[: text.index(schemas.BEGIN)] + schemas.page()
+    made = text[: text.index(schemas.BEGIN)] + schemas.page()
     if request.config.getoption("--update-golden"):
-        for path in schemas.FOLDER.glob("*.json"):
-            path.unlink()
-        for path, content in files.items():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-    assert {*schemas.FOLDER.glob("*.json")} == {*files} - {schemas.PAGE}
-    differ = [path.name for path, made in files.items() if path.read_text(encoding="utf-8") != made]
-    assert differ == [], "run pytest --update-golden, read the diff"
+        schemas.PAGE.write_text(made, encoding="utf-8")
+    assert schemas.PAGE.read_text(encoding="utf-8") == made, "run pytest --update-golden"
+
+
+def test_a_schema_is_whole() -> None:
+    """It names its document, allows no further key, and its records are those of the others."""
+    records: dict[str, Any] = {}
+    for kind, schema in schemas.SCHEMAS.items():
+        Draft202012Validator.check_schema(schema)
+        head = {"schema_version": {"const": SCHEMA_VERSION}, "kind": {"const": kind}}
+        assert {name: schema["properties"][name] for name in head} == head
+        for name, record in [(kind, schema), *schema["$defs"].items()]:
+            assert record["additionalProperties"] is False, f"{kind}: {name}"
+            assert records.setdefault(name, record) == record, f"{kind}: {name}"
 
 
 def test_a_document_with_another_key_or_type_is_noticed() -> None:

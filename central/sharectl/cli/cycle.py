@@ -10,11 +10,11 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.cli import options, wiring
@@ -44,9 +44,6 @@ from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
 from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
-
-if TYPE_CHECKING:
-    from sharectl.cli import documents
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 """Parts of the configuration that decide."""
@@ -181,7 +178,7 @@ def _kind_of(warning: str) -> str:
 
 
 def _tell_monitoring(
-    config: Config, record: documents.CycleDocument, result: CycleResult, *, every: bool
+    config: Config, record: dict[str, Any], result: CycleResult, *, every: bool
 ) -> list[str]:
     """Write the metrics, and keep the record for ``status``; returns the warnings to print.
 
@@ -214,7 +211,7 @@ def _tell_monitoring(
 def _write_metrics(
     path: Path,
     config: Config,
-    record: documents.CycleDocument,
+    record: Mapping[str, Any],
     result: CycleResult,
     state: State,
 ) -> None:
@@ -251,10 +248,10 @@ def _report_problem(config: Config, now: int) -> Optional[str]:
     return None
 
 
-def _record(mode: str, result: CycleResult, seconds: float) -> documents.CycleDocument:
+def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
     """JSON of the cycle, which is printed, and kept for ``status``."""
     snapshot, done, record = result.snapshot, result.publication, result.record
-    idle: Optional[documents.IdleCoresRow] = None
+    idle: Optional[dict[str, Optional[int]]] = None
     if record is not None and record.idle_target_cores is not None:
         idle = {
             "all": record.idle_cores,
@@ -296,7 +293,7 @@ def _record(mode: str, result: CycleResult, seconds: float) -> documents.CycleDo
     }
 
 
-def _nodes(record: CycleRecord) -> documents.NodeCounts:
+def _nodes(record: CycleRecord) -> dict[str, int]:
     """Numbers of nodes by what they did about targets."""
     reasons = [node.reason for node in record.nodes]
     return {
@@ -307,7 +304,7 @@ def _nodes(record: CycleRecord) -> documents.NodeCounts:
     }
 
 
-def _line(result: CycleResult, record: documents.CycleDocument) -> str:
+def _line(result: CycleResult, record: Mapping[str, Any]) -> str:
     """One line of key=value for the journal."""
     done = result.publication
     plan = done.plan

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_output
@@ -18,9 +18,6 @@ from sharectl.files import files
 from sharectl.report import page
 from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
-
-if TYPE_CHECKING:
-    from sharectl.report.documents import ReportDocument
 
 INDEX = "index.html"
 
@@ -94,7 +91,7 @@ def renew(config: Config, now: int) -> None:
     _write(config, path, [(max(0, now - period_seconds), now + 1)])
 
 
-def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> ReportDocument:
+def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Write the page of one period, or two side by side; returns its numbers."""
     ledger = wiring.ledger_of(config)
     recorded = ledger.span()

@@ -14,7 +14,6 @@ from sharectl.shares.groups import usage_with_subgroups
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.records import CycleRecord
-    from sharectl.report import documents
 
 
 def dumps(kind: str, content: Mapping[str, Any]) -> str:
@@ -22,7 +21,7 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
     return json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, indent=2)
 
 
-def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> documents.SnapshotDocument:
+def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
     """Jobs and nodes; sums of an incomplete look are null, and so are lists without a row."""
     cores: defaultdict[str, Counter[str]] = defaultdict(Counter)
     memory_mib: Counter[str] = Counter()
@@ -58,7 +57,7 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> documents.SnapshotDocu
     }
 
 
-def errors(taken_at: int, rows: tuple[GroupError, ...]) -> documents.ErrorsDocument:
+def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
     """Errors in the order of the rows, unrounded."""
     groups = []
     for row in rows:
@@ -73,7 +72,7 @@ def plan(decided: Plan) -> dict[str, Any]:
     return asdict(decided)
 
 
-def group_reasons(record: CycleRecord) -> list[documents.GroupReasonRow]:
+def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
     """Reasons of the groups that have one."""
     from sharectl.plan.records import GROUP_REASONS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from sharectl.ledger.series import Series
 from sharectl.plan.records import CycleRecord
@@ -23,9 +23,6 @@ from sharectl.report.scale import minute
 from sharectl.report.series import layers_of, summary
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, page
 from sharectl.times import DAY_SECONDS
-
-if TYPE_CHECKING:
-    from sharectl.report import documents
 
 BEGIN = """<!DOCTYPE html>
 <html lang="en">
@@ -99,7 +96,7 @@ def _title(period: Mapping[str, Any]) -> list[str]:
     return [minute(since)[:length], minute(until)[:length]]
 
 
-def as_content(periods: Sequence[Series], subject: Subject) -> documents.ReportDocument:
+def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     """Numbers of the page, for the same periods."""
     return {
         "made_at": subject.made_at,

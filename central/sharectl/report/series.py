@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
 from operator import attrgetter
-from typing import TYPE_CHECKING, Optional
+from typing import Any, Optional
 
 from sharectl.ledger.series import (
     HOUR_SECONDS,
@@ -18,9 +18,6 @@ from sharectl.ledger.series import (
     Series,
 )
 from sharectl.report.svg import LAYERS, Reading
-
-if TYPE_CHECKING:
-    from sharectl.report import documents
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
@@ -119,7 +116,7 @@ def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
     return summed
 
 
-def summary(series: Series, deadband_hs06: float = 0.0) -> documents.PeriodSummary:
+def summary(series: Series, deadband_hs06: float = 0.0) -> dict[str, Any]:
     """Numbers of a period, groups by falling pledge."""
     groups = [
         group_summary(group, points_of([series], group), deadband_hs06) for group in series.groups
@@ -135,7 +132,7 @@ def summary(series: Series, deadband_hs06: float = 0.0) -> documents.PeriodSumma
 
 def group_summary(
     group: str, points: Sequence[GroupPoint], deadband_hs06: float = 0.0
-) -> documents.GroupSummary:
+) -> dict[str, Any]:
     """Numbers of one group: sums, and means over complete cycles; None where no cycle knows."""
 
     def mean(value: Callable[[GroupPoint], Optional[float]]) -> Optional[float]:
@@ -168,7 +165,7 @@ def group_summary(
     }
 
 
-def _pool_summary(series: Series) -> documents.PoolSummary:
+def _pool_summary(series: Series) -> dict[str, Any]:
     """Sums, and means; None where no cycle knows."""
     points = [bucket.pool for bucket in series.buckets]
 

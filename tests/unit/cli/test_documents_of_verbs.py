@@ -15,7 +15,6 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.cli.documents import DOCUMENTS
 from sharectl.cli.main import main
 from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
@@ -212,7 +211,7 @@ def test_documents_of_a_pool_fit_their_schemas(
     contents = of_a_pool(folder, printed(Case("status", "", "status", 1), capsys))
     for kind, content in contents.items():
         assert schemas.problems(json.loads(as_json.dumps(kind, content))) == []
-    assert {case.kind for case in CASES} | set(contents) >= set(DOCUMENTS)
+    assert {case.kind for case in CASES} | set(contents) >= set(schemas.SCHEMAS)
 
 
 def test_every_verb_with_json_has_its_case() -> None:
