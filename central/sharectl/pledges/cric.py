@@ -42,8 +42,8 @@ MAX_BYTES = 2**24
 _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
 """Memory of the process that asks: to a chunk of -1 bytes urllib3 takes all that ever comes."""
-_OK, _NOT_MODIFIED = 200, 304
-_MAX_ETAG, _MOST_PROBLEMS = 256, 10
+_OK = 200
+_MOST_PROBLEMS = 10
 
 
 # ---- the content of an answer
@@ -140,28 +140,22 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 # ---- the server
 
 
-Answered = tuple[Optional[str], Optional[str]]
-"""Content, None if that of the ETag still holds; and the ETag."""
-
-
-def ask(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
+def ask(url: str, server: CricPledgesConfig) -> str:
     """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
 
     The process that asks is ended then: a server may send a byte a second for ever.
     """
-    get = partial(_get, url, server, etag)
-    question = Question(get, server.deadline_seconds, _why, _MORE_BYTES)
+    question = Question(partial(_get, url, server), server.deadline_seconds, _why, _MORE_BYTES)
     answer = ask_all({"server": question})["server"]
     if answer.value is None:
         raise PoolUnavailableError(f"{url}: {answer.source.problem}")
-    answered: Answered = answer.value
-    return answered
+    content: str = answer.value
+    return content
 
 
-def _get(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
+def _get(url: str, server: CricPledgesConfig) -> str:
     import requests
 
-    headers = {"User-Agent": "sharectl", "Accept": "application/json"}
     ours = ssl.get_default_verify_paths()
     trusted = (server.ca_file, server.ca_directory, ours.cafile, ours.capath)
     with requests.Session() as session:
@@ -170,16 +164,13 @@ def _get(url: str, server: CricPledgesConfig, etag: Optional[str]) -> Answered:
         session.proxies = {"https": server.proxy} if server.proxy else {}
         with session.get(
             url,
-            headers={**headers, "If-None-Match": etag} if etag else headers,
+            headers={"User-Agent": "sharectl", "Accept": "application/json"},
             verify=next((str(path) for path in trusted if path), True),
             timeout=server.deadline_seconds,
             allow_redirects=False,
             stream=True,
         ) as response:
-            if etag and response.status_code == _NOT_MODIFIED:
-                return None, etag
-            new = response.headers.get("ETag", "")
-            return _content(response), new if new.isprintable() and len(new) <= _MAX_ETAG else None
+            return _content(response)
 
 
 def _content(response: requests.Response) -> str:
@@ -219,9 +210,8 @@ class Copy:
     """URL of the configuration, with its placeholders."""
     url: str
     asked_at: int
-    """Unix seconds at which the server last sent the answer, or said that it holds."""
+    """Unix seconds at which the server sent the answer."""
     answer: str
-    etag: Optional[str] = None
     accepted: Mapping[str, Pledge] = field(default_factory=dict)
     """Group → its pledge in use, with the time of the answer that it is from."""
 
@@ -268,12 +258,8 @@ class CricPledges:
 
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
         """Answer of the server."""
-        same = before if before is not None and before.url == url and not self.refresh else None
-        content, etag = ask(url, self.access, same.etag if same is not None else None)
-        if content is None and same is not None:
-            return replace(same, asked_at=now)
         accepted = before.accepted if before is not None else {}
-        return Copy(self.access.url, url, now, content or "", etag, accepted)
+        return Copy(self.access.url, url, now, ask(url, self.access), accepted)
 
     def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""

@@ -188,34 +188,6 @@ def test_stories(server: WebServer, tmp_path: Path, golden: Callable[[str, str],
     golden("pledges/cric_stories.txt", f"{text.replace(server.url(''), 'SERVER')}\n")
 
 
-def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
-    seen: list[str | None] = []
-
-    def unchanged(request: BaseHTTPRequestHandler) -> None:
-        seen.append(request.headers["If-None-Match"])
-        serving(b"", 304)(request)
-
-    source.look(answer=serving(RECORDED, ETag='"one"'))
-    for day in (20, 40):  # the copy would be too old at 31
-        pledged = source.look(NOW + day * DAY_SECONDS, unchanged)
-        assert pledged.hs06 == {"cms": 87100, "atlas": 105300}
-        assert (pledged.pledges[0].said_at, pledged.warnings) == (None, ())
-    assert seen == ['"one"'] * 2
-    assert source.look(NOW + 40 * DAY_SECONDS + 3600).pledges[0].said_at == NOW + 40 * DAY_SECONDS
-    refreshed = source.look(NOW + 41 * DAY_SECONDS, unchanged, refresh=True)
-    assert seen[2] is None, "a refresh wants the whole answer"
-    assert "the server answers 304" in refreshed.warnings[0]
-    source.look(NOW + 150 * DAY_SECONDS, unchanged)
-    assert seen[3] is None, "the next year has another URL"
-
-
-@pytest.mark.parametrize("etag", ["x" * 257, "\x1b[2J"])
-def test_an_etag_that_could_not_be_sent_is_not_kept(source: Source, etag: str) -> None:
-    source.look(answer=serving(RECORDED, ETag=etag))
-    assert json.loads(source.copy_file.read_bytes())["etag"] is None
-    assert source.look(NOW + DAY_SECONDS).warnings == ()
-
-
 def hanging(request: BaseHTTPRequestHandler) -> None:
     request.send_response(200)
     request.end_headers()
