@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
@@ -13,11 +12,9 @@ from sharectl.check.findings import Finding, refusal
 from sharectl.condor.configuration import MAX_BYTES, Configuration, read, read_text, source_of
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
-from sharectl.files.files import read_regular
+from sharectl.files.packed import content_of
 
 __all__ = ["CHECKS", "check", "check_text"]
-
-STDIN = Path("-")
 
 
 def check(
@@ -65,9 +62,5 @@ def _configuration(
     if with_local:
         problem = f"{path}: --with-local puts folders on top of this machine's configuration"
         raise InputError([f"{problem}; name a folder, or leave --with-local out"])
-    if path != STDIN and not path.is_file():
-        problem = f"{path}: no such file or folder"
-        raise InputError([f"{problem}; name HTCondor configuration, a dump, or -"])
-    stdin = path == STDIN
-    content = sys.stdin.buffer.read(MAX_BYTES) if stdin else read_regular(path, MAX_BYTES)[0]
-    return read_text(str(path), (content or b"").decode("utf-8", "replace"), MACROS, process)
+    content, _ = content_of(path, MAX_BYTES)
+    return read_text(str(path), content.decode("utf-8", "replace"), MACROS, process)

@@ -52,7 +52,7 @@ _SMALL_JOBS = tuple(
 )
 
 
-_FORMER = re.compile(r"(SLOT(_TYPE_)?\d+_)?Consumption(?!_)\w+", re.IGNORECASE).fullmatch
+_FORMER = re.compile(r"\A(SLOT(?:_TYPE_)?\d+_)?Consumption(?!_)(\w+)\Z", re.IGNORECASE)
 _LISTS = re.compile(r"(\w+_)?STARTD_(ATTRS|EXPRS)", re.IGNORECASE).fullmatch
 """Attributes by which the prototype of 2012 had policies, and lists of attributes."""
 
@@ -122,8 +122,7 @@ def without_daemon(node: CheckedNode) -> Iterator[Finding]:
 def invalid_claims(slot: SlotType) -> Iterator[Finding]:
     """Numbers of claims that the startd cannot give (Resource::Resource)."""
     knob = slot.knob("NUM_CLAIMS")
-    (rows,) = slot.node.htcondor.evaluate([knob.text]) if knob.text else ([[1]],)
-    number = number_of(rows[0][0]) if rows else None
+    number = slot.node.number_of(knob.text) if knob.text else 1
     if number is None or number < 1:
         yield finding("invalid claims", knob.place, knob=knob)
 
@@ -137,7 +136,7 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
         is_set = bool(configuration.assignments(LEFTOVERS))
         of_access_points |= is_set and not configuration.is_whole
     is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
-    if not is_meant and (former := [p for p in configuration.definitions if _FORMER(p.name)]):
+    if not is_meant and (former := [p for p in configuration.definitions if _FORMER.match(p.name)]):
         yield _form_of_2012(node, former)
     elif not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)
@@ -145,20 +144,17 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
 
 def _form_of_2012(node: CheckedNode, written: Sequence[Definition]) -> Finding:
     """Attributes of the prototype of consumption policies, which no startd acts on."""
-    configuration, policies = node.configuration, {}
-    for name in {part.name: None for part in written}:
-        prefix, asset = name[: (end := name.lower().rindex("consumption"))], name[end + 11 :]
-        policies[f"{prefix}CONSUMPTION_{asset.upper()}"] = one_line(configuration.text(name), 200)
-    knobs = [f"{knob} = {text}" for knob, text in policies.items()]
-    lists = [part.name for part in configuration.definitions if _LISTS(part.name)]
-    lists = [
-        name
-        for name in dict.fromkeys(lists)
-        if _CONSUMPTION[:-1] in configuration.text(name).upper()
+    text_of = node.configuration.text
+    names = list(dict.fromkeys(part.name for part in written))
+    every = dict.fromkeys(part.name for part in node.configuration.definitions)
+    lists = [name for name in every if _LISTS(name) and "consumption" in text_of(name).lower()]
+    knobs = [
+        f"{prefix}{_CONSUMPTION}{asset.upper()} = {one_line(text_of(name), 200)}"
+        for name in names
+        for prefix, asset in _FORMER.findall(name)
     ]
-    words: dict[str, Any] = {"names": some([*{p.name: None for p in written}], 6, ", ")}
-    words |= {"lists": some(lists, 6, ", ") or "no STARTD_ATTRS", "knobs": "; ".join(knobs)}
-    return finding("form of 2012", written[0].place, **words)
+    words = {"lists": some(lists, 6, ", ") or "no STARTD_ATTRS", "knobs": "; ".join(knobs)}
+    return finding("form of 2012", written[0].place, names=some(names, 6, ", "), **words)
 
 
 @CHECKS.rule(_TYPES)

@@ -151,10 +151,10 @@ class CheckedNode:
             asset: amount
             for asset, knob in knobs
             if (configuration.is_whole or configuration.assignments(knob))
-            and (amount := self._number_of(configuration.text(knob)))
+            and (amount := self.number_of(configuration.text(knob)))
         }
 
-    def _number_of(self, text: str) -> Optional[float]:
+    def number_of(self, text: str) -> Optional[float]:
         """Number that a knob is, also one such as ``4 * 8``."""
         if (amount := _number(text)) is not None or not text.strip():
             return amount

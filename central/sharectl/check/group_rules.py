@@ -29,7 +29,7 @@ MOST_TRIED = 2000
 _TRIAL = "sharectl"
 """Name of the map for that reader."""
 _Rule = tuple[str, str, str]
-"""Place, user or pattern with its slashes, the last group."""
+"""User or pattern with its slashes, groups, and the text after them, which HTCondor ignores."""
 
 _WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
 _RULE = re.compile(
@@ -39,11 +39,8 @@ _RULE = re.compile(
 _LIKE_A_PATTERN = re.compile(r"[\^$*+?()\[\]|\\]")
 
 
-def rule_of(line: str) -> Optional[tuple[str, str, str]]:
-    """User, groups and what HTCondor ignores of a line; None if that is no rule.
-
-    A pattern for users has its slashes.
-    """
+def rule_of(line: str) -> Optional[_Rule]:
+    """Rule of a line; None if that is none."""
     match = _RULE.fullmatch(line)
     if match is None:
         return None
@@ -61,19 +58,19 @@ def map_faults(path: Path, htcondor: CondorProcess) -> Iterator[Finding]:
     if content is None:
         yield finding("unreadable map", str(path), path=path, why=reason)
         return
-    users: dict[str, str] = {}
     faults: list[Finding] = []
-    rules: list[_Rule] = []
-    includes = False
+    rules: list[tuple[str, str, str]] = []
+    is_empty = True
     for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
         here, word = f"{path}:{number}", line.lstrip("\ufeff \t")
         if word.startswith("@include"):
-            includes = True
+            is_empty = False
             faults += [finding("include with CR", here)] if line.endswith("\r") else []
         elif line.strip() and not word.startswith("#"):
             # HTCondor takes blanks and CR from both ends of each group.
-            own = [*_line_faults(line.rstrip("\r"), here, users)]
             rule = rule_of(line.rstrip("\r"))
+            own = [*_line_faults(line.rstrip("\r"), rule, here)]
+            is_empty &= rule is None
             faults += own
             if rule and not own and "\\" not in rule[1]:  # \1 is a part of the user's name
                 rules.append((here, rule[0], _names(rule[1])[-1].lower()))
@@ -81,13 +78,12 @@ def map_faults(path: Path, htcondor: CondorProcess) -> Iterator[Finding]:
     yield from faults[:MOST_SHOWN]
     if len(faults) > MOST_SHOWN:
         yield finding("more faults", str(path), number=len(faults) - MOST_SHOWN)
-    if not users and not includes:
+    if is_empty:
         yield finding("map without rules", str(path))
 
 
-def _line_faults(line: str, here: str, users: dict[str, str]) -> Iterator[Finding]:
-    """Faults of a line; ``users`` get its user with its place."""
-    rule = rule_of(line)
+def _line_faults(line: str, rule: Optional[_Rule], here: str) -> Iterator[Finding]:
+    """Faults of the text of a line."""
     if rule is None:
         yield finding("no rule", here, line=_shown(line))
         return
@@ -100,17 +96,15 @@ def _line_faults(line: str, here: str, users: dict[str, str]) -> Iterator[Findin
     wrong = [n for n, part in zip(names, parts) if not NESTED_GROUP_NAME.fullmatch(part)]
     if wrong or not names:
         yield finding("invalid group", here, names=[_shown(n) for n in wrong[:3] or [groups]])
-    is_pattern = user.startswith("/")
-    if not is_pattern and _LIKE_A_PATTERN.search(user):
+    if not user.startswith("/") and _LIKE_A_PATTERN.search(user):
         pattern = "/.*/ for all users" if user == "*" else "a pattern, such as /^cms.*$/"
         yield finding("user like a pattern", here, user=_shown(user), pattern=pattern)
-    before = users.setdefault(user, here)
-    if before != here and not is_pattern:
-        yield finding("second line", here, user=_shown(user), first=before)
 
 
-def _out_of_force(path: Path, rules: Sequence[_Rule], htcondor: CondorProcess) -> Iterator[Finding]:
-    """Rules without a fault that HTCondor's own reader of maps does not use."""
+def _out_of_force(
+    path: Path, rules: Sequence[tuple[str, str, str]], htcondor: CondorProcess
+) -> Iterator[Finding]:
+    """Rules without a fault (place, user, last group) that HTCondor's own reader does not use."""
     knobs = f"STARTD_CLASSAD_USER_MAP_NAMES = {_TRIAL}\nCLASSAD_USER_MAPFILE_{_TRIAL} = {path}\n"
     htcondor.values((), f"{DEFAULTS}{knobs}", {})
     questions = [

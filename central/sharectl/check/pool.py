@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from sharectl import __version__
 from sharectl.check.findings import Finding, Level, some
@@ -90,16 +90,8 @@ def check(subject: PoolSubject) -> PoolReport:
     name = timer_of(subject.file)
     timer = unit_of(name, ("LoadState", "ActiveState"))
     with CondorProcess() as process:
-        local, refused, unread = _local(process)
-        whole = replace(
-            subject,
-            answers=answers,
-            local=local,
-            refused=refused,
-            unread=unread,
-            timer=timer,
-            timer_name=name,
-        )
+        local = _local(process)
+        whole = replace(subject, answers=answers, local=local, timer=timer, timer_name=name)
         findings = CHECKS.findings(whole)
     if look is None:
         order = [check.id for check in CHECKS]
@@ -117,19 +109,14 @@ def timer_of(file: Path) -> str:
 
 def _local(
     process: CondorProcess,
-) -> tuple[Optional[SnippetSubject], Optional[UnreadableConfigurationError], Optional[OSError]]:
-    """HTCondor's configuration of this machine, or why HTCondor or this user cannot read it.
-
-    None of them where there is no configuration.
-    """
+) -> Union[SnippetSubject, UnreadableConfigurationError, OSError, None]:
+    """`PoolSubject.local`; None where there is no configuration."""
     try:
-        return subject_of(source_of(None, with_local=False), process, {}, {}), None, None
+        return subject_of(source_of(None, with_local=False), process, {}, {})
     except InputError:
-        return None, None, None
-    except UnreadableConfigurationError as error:
-        return None, error, None
-    except OSError as error:
-        return None, None, error
+        return None
+    except (UnreadableConfigurationError, OSError) as error:
+        return error
 
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
@@ -142,7 +129,7 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     own = ".".join(map(str, version_of(bindings().version())))
     here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
     yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
-    if subject.local is None and subject.refused is None and subject.unread is None:
+    if subject.local is None:
         yield CONFIGURATION, "no configuration of HTCondor's daemons on this machine"
     if "taken_at" in subject.cycle:
         age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")

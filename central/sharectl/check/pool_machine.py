@@ -10,6 +10,8 @@ from typing import Any
 from sharectl.check import snippet_rules
 from sharectl.check.findings import Finding, Level, refusal
 from sharectl.check.pool_subject import CHECKS, PoolSubject, divided, finding
+from sharectl.check.snippet_subject import SnippetSubject
+from sharectl.condor.library import UnreadableConfigurationError
 from sharectl.config import advice
 from sharectl.publish.disabled_file import user_name
 from sharectl.times import span
@@ -21,12 +23,13 @@ _SEE = "`sharectl check config` tells more"
 @CHECKS.rule()
 def configuration(subject: PoolSubject) -> Iterator[Finding]:
     """Files that HTCondor reads or ignores against what their names say."""
-    name = "HTCondor's configuration"
-    results = list(snippet_rules.file_names(subject.local)) if subject.local is not None else []
-    if subject.refused is not None:
-        results.append(refusal(subject.refused, name))
-    if subject.unread is not None:
-        place, why = str(subject.unread.filename or name), subject.unread.strerror
+    name, local, results = "HTCondor's configuration", subject.local, list[Finding]()
+    if isinstance(local, SnippetSubject):
+        results += snippet_rules.file_names(local)
+    elif isinstance(local, UnreadableConfigurationError):
+        results.append(refusal(local, name))
+    elif local is not None:
+        place, why = str(local.filename or name), local.strerror
         results.append(finding("not looked at", place, level=Level.UNKNOWN, why=why))
     for result in results:
         yield Finding(result.place, result.fault, result.remedy, result.level, CONFIGURATION)

@@ -19,7 +19,7 @@ from sharectl.check.pool_subject import (
     of_slots,
 )
 from sharectl.check.snippet_subject import CLAUSES, CRON_JOBS, CRON_KNOBS, SnippetSubject
-from sharectl.condor.configuration import ConfigSource, Configuration
+from sharectl.condor.configuration import ConfigSource, Configuration, words_of
 from sharectl.condor.deadline import Answer
 from sharectl.condor.library import CondorProcess
 from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS
@@ -31,7 +31,6 @@ from sharectl.condor.pool_look import (
     DaemonLook,
     SlotLook,
     missing_clauses,
-    words_of,
 )
 from sharectl.condor.versions import NEEDED, TESTED, dotted
 from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
@@ -231,7 +230,7 @@ def unknown(kind: str, answers: Mapping[str, Answer]) -> Iterator[Finding]:
 @CHECKS.rule()
 def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
     """STARTD_CRON jobs of the nodes that were asked, and of this machine."""
-    if subject.local is not None and subject.local.has_clauses:
+    if isinstance(subject.local, SnippetSubject) and subject.local.has_clauses:
         yield from snippet_rules.cron_job(subject.local)
     stale_seconds = {slot.daemon.name: slot.stale_seconds for slot in subject.slots}
     answers = subject.of("startd")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from sharectl.check.findings import Checks, Finding, Level, some
 from sharectl.check.snippet_subject import SnippetSubject
@@ -43,12 +43,8 @@ class PoolSubject:
     state: State = field(default_factory=State)
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """As of `sharectl.condor.pool_look.ask_daemons`."""
-    local: Optional[SnippetSubject] = None
-    """HTCondor's configuration of this machine; None if there is none."""
-    refused: Optional[UnreadableConfigurationError] = None
-    """Why HTCondor cannot read it."""
-    unread: Optional[OSError] = None
-    """Why this user cannot."""
+    local: Union[SnippetSubject, UnreadableConfigurationError, OSError, None] = None
+    """HTCondor's configuration of this machine, or why HTCondor or this user cannot read it."""
     timer: Mapping[str, str] = field(default_factory=dict)
     """Settings of the timer's unit as systemd has them; empty without systemd or unit."""
     timer_name: str = ""

@@ -48,6 +48,11 @@ _DUMP = re.compile(r"\s*# Configuration from \w+", re.IGNORECASE)
 _DUMPED_AT = re.compile(r"\s*# at: (?P<file>.+?)(?:, line (?P<line>\d+).*)?\s*")
 
 
+def words_of(listed: str) -> list[str]:
+    """Items of a knob that is a list."""
+    return re.findall(r"[^\s,]+", listed)
+
+
 # ---- Booleans
 
 
@@ -261,7 +266,7 @@ class Configuration:
 
     def words(self, macro: str) -> tuple[str, ...]:
         """Items of a macro that is a list."""
-        return tuple(word for word in re.split(r"[\s,]+", self.text(macro)) if word)
+        return tuple(words_of(self.text(macro)))
 
     def assignments(self, macro: str) -> tuple[Definition, ...]:
         """Assignments of a macro, in the order of reading."""

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_files import AdOfFile, number_of, text_of
 from sharectl.condor.ads import classads, evaluated, expression, number, value_of
-from sharectl.condor.configuration import literal
+from sharectl.condor.configuration import literal, words_of
 from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.shares.quotas import ROOT, Group
@@ -270,7 +270,7 @@ def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
     """GROUP_NAMES, lower case, but for those within groups that it lacks: HTCondor ignores them."""
     values = [knob.value.lower() for knob in knobs if knob.parts[0] == _NAMES]
-    names = [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
+    names = words_of(values[-1]) if values else []
     return [name for name in names if names_above(name) <= {*names}]
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ads import evaluated, text, whole
+from sharectl.condor.configuration import words_of
 from sharectl.condor.daemons import (
     LOCATION,
     PARTITIONABLE,
@@ -273,8 +274,3 @@ def _of_access_point(location: Location) -> dict[str, str]:
     ]
     routed_by = {ROUTED_BY: shown(router)} if router else {}
     return {**lists, **knobs(location, [*rules, LEFTOVERS]), **routed_by}
-
-
-def words_of(listed: str) -> list[str]:
-    """Items of a knob that is a list."""
-    return [word for word in re.split(r"[\s,]+", listed) if word]

@@ -19,6 +19,7 @@ from sharectl.condor import daemons
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
+from sharectl.condor.configuration import words_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedd_jobs import NO_SLOT
@@ -89,7 +90,7 @@ class _Slot:
     def __init__(self, attributes: Ad, names: tuple[str, ...]) -> None:
         self.ad = ad_of_long(_as_long(attributes))
         resources = value_of(expression("MY.MachineResources"), self.ad)
-        by_lower = {n.lower(): n for n in _words(resources if type(resources) is str else "")}
+        by_lower = {n.lower(): n for n in words_of(resources if type(resources) is str else "")}
         self.assets = sorted(name for key, name in by_lower.items() if key != "swap")
         self.fresh = {name: self.ad.lookup(name) for name in self.assets if name in self.ad}
         partitionable = is_true(value_of(expression("MY.PartitionableSlot"), self.ad))
@@ -147,10 +148,6 @@ def _met(ad: Any, target: Any) -> Optional[bool]:
     if "Requirements" not in ad:
         return None
     return is_true(value_of(expression("MY.Requirements"), ad, target))
-
-
-def _words(resources: str) -> list[str]:
-    return re.findall(r"[^\s,]+", resources)
 
 
 def _as_long(ad: Ad) -> str:
@@ -369,8 +366,7 @@ def waiting(ads: Iterable[AdOfFile]) -> list[Jobs]:
 def _charged(ads: Iterable[AdOfFile]) -> list[AdOfFile]:
     """Ads of jobs, their AccountingGroup as of `sharectl.condor.accounts`."""
     every = list(ads)
-    texts = (ad.attributes.items() for ad in every)
-    jobs = charged(ad_of_long("\n".join(f"{name} = {text}" for name, text in of)) for of in texts)
+    jobs = charged(ad_of_long(_as_long(ad.attributes)) for ad in every)
     return [
         replace(ad, attributes={**ad.attributes, ACCOUNT: str(job.lookup(ACCOUNT))})
         if ACCOUNT in job
