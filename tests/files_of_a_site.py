@@ -115,7 +115,7 @@ def _copies_of_pledges(folder: Path) -> None:
     pledge = Pledge("cms", 87100.0, "cric", "IT-INFN-CNAF 2026 Q1", NOW)
     answer = '{"IT-INFN-CNAF": {"pledges": {"2026": {"Q1": {"cms": {"CPU": 87100}}}}}}'
     server = "https://cric.example.org"
-    cric = Copy(f"{server}/{{year}}", f"{server}/2026", NOW, answer, "tag", {"cms": pledge})
+    cric = Copy(f"{server}/{{year}}", f"{server}/2026", NOW, answer, {"cms": pledge})
     knobs = KnobsCopy(None, NOW, (QuotaKnob("negotiator", "GROUP_QUOTA_cms", "100"),))
     warnings: list[str] = []
     keep_copy(folder / "pledges-cric.json", cric, warnings)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from poolbox.waiting import HANG_SECONDS
 from sharectl.check.findings import Finding, Level
-from sharectl.check.group_rules import MOST_SHOWN, rule_of
+from sharectl.check.group_rules import MOST_SHOWN
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
 
@@ -97,54 +93,3 @@ def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
 def test_a_folder_is_no_map(tmp_path: Path) -> None:
     (tmp_path / "groups.map").mkdir()
     assert "is no regular file" in checked(tmp_path)[0].fault
-
-
-ASKED = """
-import sys, classad2, htcondor2
-htcondor2.set_subsystem("STARTD")
-htcondor2.reload_config()
-for user in sys.argv[1:]:
-    groups = classad2.ExprTree(f'userMap("m", {classad2.quote(user)})').eval()
-    print(groups if isinstance(groups, str) else "-")
-"""
-
-
-def test_htcondor_reads_the_same(tmp_path: Path) -> None:
-    """Its own library, of the same text: also where a finding says that a line is no use."""
-    path = tmp_path / "groups.map"
-    path.write_text(SOUND + "* * cms\n* pool cms, atlas\nzoe cms\n* zoe\n* yan cms\n* yan atlas\n")
-    rules = [rule[:2] for line in SOUND.splitlines() if (rule := rule_of(line))]
-    assert rules == [
-        ("alice", "cms"),
-        ("bob", "atlas, cms.analysis"),
-        ("carol", "CMS"),
-        ("/^cms/(plt|x)[0-9]+$/", "cms.pilot"),
-        ("/^(atlas|alice)\\d+$/", "\\1"),
-        ('d"e', "cms"),
-    ]
-    local = tmp_path / "condor_config"
-    local.write_text(
-        "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSTARTD_CLASSAD_USER_MAP_NAMES = m\n"
-        f"CLASSAD_USER_MAPFILE_m = {path}\n"
-    )
-    expected = {
-        "alice": "cms",
-        "bob": "atlas, cms.analysis",
-        "carol": "CMS",
-        "CMS/plt12": "cms.pilot",
-        "atlas7": "atlas",
-        'd"e': "cms",
-        "anybody": "-",
-        "pool": "cms,",
-        "zoe": "-",
-        "yan": "cms",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED, *expected],
-        env={**os.environ, "CONDOR_CONFIG": str(local)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=HANG_SECONDS,
-    )
-    assert dict(zip(expected, done.stdout.splitlines())) == expected

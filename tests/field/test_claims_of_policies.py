@@ -16,7 +16,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import later_cycles, rendered, rows_of, running
 from tests.pool.deployed import jobs, on
-from tests.pool.sharectl_command import CHECKOUT, Sharectl, offline
+from tests.pool.own_files import host
+from tests.pool.sharectl_command import CHECKOUT, Sharectl, consumption_report, offline
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 ACCESS = "ap-1.example.org"
@@ -67,10 +68,6 @@ HS06 = 60.0
 ACCESS_SNIPPET = (CHECKOUT / "config.d/60-sharectl-access-point.conf").read_text()
 
 
-def host(node: str) -> str:
-    return f"{node}.example.org"
-
-
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
     nodes = {**{node: (cores, policy) for node, (cores, policy, _) in NODES.items()}, **OTHERS}
@@ -109,9 +106,7 @@ def test_a_pool_gives_the_claims_that_all_verbs_name(node: str, sharectl: Sharec
     box, (_, policy, claims) = sharectl.box, NODES[node]
     named = re.findall(r"(\d+) at first\.|fixed_claims, (\d+) claims", rendered(policy))
     assert [int(counted or fixed) for counted, fixed in named] == claims
-    dump = sharectl.folder / "node.dump"
-    dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host(node)).stdout)
-    checked = offline("consumption", "check", str(dump))
+    checked = consumption_report(box, sharectl.folder, host(node))
     assert (list(checked["weights"].values()), checked["findings"]) == (claims, [])
     assert weights(box, node) == claims
     costs = [match["cost"] for match in of_slots(sharectl, node, "cost")["matches"]]

@@ -21,6 +21,7 @@ from tests.pool.consumption_pools import (
     running,
 )
 from tests.pool.deployed import jobs, on
+from tests.pool.own_files import host
 from tests.pool.sharectl_command import offline
 from tests.pool.slot_practice import example, places
 
@@ -48,10 +49,6 @@ GPU_NODES = {
     ),
     "without": ("", {"gpu": 0, "general": 0, "short": 0}),
 }
-
-
-def host(node: str) -> str:
-    return f"{node}.example.org"
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.pool.consumption_pools import (
     running,
     submitted_together,
 )
-from tests.pool.sharectl_command import Sharectl, offline
+from tests.pool.sharectl_command import Sharectl, consumption_report
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 NODE = "policy"
@@ -60,11 +60,7 @@ def test_the_one_that_passes_quotas_is_named_where_an_admin_looks(sharectl: Shar
     assert finding["place"] == f"schedd {SPLITTING}"
     assert "CLAIM_PARTITIONABLE_LEFTOVERS = False" in finding["remedy"]
     for access_point, ids in ((SPLITTING, {"leftovers"}), (WHOLE, set())):
-        dump = sharectl.folder / "ap.dump"
-        dump.write_text(
-            box.run(["condor_config_val", "-dump", "-verbose"], host=access_point).stdout
-        )
-        found = offline("consumption", "check", str(dump), expect=(0, 1))["findings"]
+        found = consumption_report(box, sharectl.folder, access_point)["findings"]
         assert {row["id"] for row in found} == ids
     box.write_config(SPLITTING, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
     box.reconfig(SPLITTING)

@@ -144,9 +144,14 @@ def offline(*arguments: str, expect: tuple[int, ...] = (0,)) -> dict[str, Any]:
     return printed
 
 
-def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
-    """Errors of `sharectl consumption check` in the dump of a host's configuration."""
+def consumption_report(box: Box, folder: Path, host: str) -> dict[str, Any]:
+    """Report of `sharectl consumption check` on the dump of a host's configuration."""
     dump = folder / f"{host}.dump"
     dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host).stdout)
-    findings = offline("consumption", "check", str(dump), expect=(0, 1))["findings"]
+    return offline("consumption", "check", str(dump), expect=(0, 1))
+
+
+def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
+    """Errors among its findings."""
+    findings = consumption_report(box, folder, host)["findings"]
     return [finding for finding in findings if finding["level"] == "error"]

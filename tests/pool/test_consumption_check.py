@@ -14,6 +14,7 @@ from sharectl.condor.versions import FITS_SLOT_TYPES, Version
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, on
+from tests.pool.own_files import host
 from tests.pool.sharectl_command import consumption_findings
 
 POLICY = """
@@ -43,10 +44,6 @@ CENTRAL, ACCESS = "cm-1.example.org", "ap-1"
 WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
 QUOTAS = "GROUP_NAMES = cms\nGROUP_QUOTA_DYNAMIC_cms = 0.5\n"
 INVALID = "is not a valid boolean"
-
-
-def host(name: str) -> str:
-    return f"{name}.example.org"
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from sharectl.condor.expressions import split
 _RUN = r"(?<![\w.$])'?(?P<name>[A-Za-z_]\w*)'?(?:\s*[-.@]\s*\w+)*(?!\s*\()(?!\w)"
 """A word, with what it takes for parts of it: ``physics-prod`` is a subtraction."""
 _RUNS = re.compile(_RUN)
-_TOKENS = re.compile(rf'"(?:\\.|[^"\\])*"|(?P<operator>\bisn?t?\b)|(?P<run>{_RUN})', re.IGNORECASE)
-_STRINGS = re.compile(r'"(?:\\.|[^"\\])*"')
-_BEFORE_TEXT = re.compile(r"(?:=\?=|=!=|[=!<>]=|[<>]|\bisn?t?\b|[{,?:])\s*$", re.IGNORECASE)
-_AFTER_TEXT = re.compile(
-    r"\s*(?:[,}]|(?:=\?=|=!=|[=!<>]=|[<>]|\bisn?t?\b)\s*(?:MY|TARGET)\s*\.)", re.IGNORECASE
-)
+STRINGS = re.compile(r'"(?:\\.|[^"\\])*"')
+_IS = r"\bisn?t?\b"
+_TOKENS = re.compile(rf"{STRINGS.pattern}|(?P<operator>{_IS})|(?P<run>{_RUN})", re.IGNORECASE)
+_SIGN = rf"=\?=|=!=|[=!<>]=|[<>]|{_IS}"
+_BEFORE_TEXT = re.compile(rf"(?:{_SIGN}|[{{,?:])\s*$", re.IGNORECASE)
+_AFTER_TEXT = re.compile(rf"\s*(?:[,}}]|(?:{_SIGN})\s*(?:MY|TARGET)\s*\.)", re.IGNORECASE)
 """Neighbours that a text may have, and hardly the name of an attribute."""
 _LIST = re.compile(
     r'(\bstringList\w+\(.*?)\{\s*((?:"[^"{}]*"[\s,]*)+)\}', re.DOTALL | re.IGNORECASE
@@ -50,7 +50,7 @@ def bare_word(
         Tells if a node or a job may have an attribute of that name.
     """
     for clause in split(expression):
-        masked = _STRINGS.sub(lambda match: '"' * len(match[0]), clause)
+        masked = STRINGS.sub(lambda match: '"' * len(match[0]), clause)
         for run in _RUNS.finditer(masked):
             words = re.findall(r"\w+", run[0].lower())
             if name.lower() not in words or not _is_lost(run["name"], is_known):

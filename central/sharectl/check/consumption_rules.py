@@ -65,7 +65,7 @@ def unknown_knob(node: CheckedNode) -> Iterator[Finding]:
     """Knobs that nothing reads, and that look like one of consumption policies."""
     configuration = node.configuration
     used = {name for part in configuration.definitions for name in part.references}
-    used |= {word.lower() for knob in ATTRIBUTE_LISTS for word in configuration.words(knob)}
+    used |= set(map(str.lower, configuration.words(*ATTRIBUTE_LISTS)))
     stems = ("\0", *(name[:-1] for name in used if name.endswith("*")))
     for name, part in {part.name: part for part in configuration.definitions}.items():
         is_used = not name or name.lower() in used or name.lower().startswith(stems)
@@ -153,8 +153,9 @@ def _form_of_2012(node: CheckedNode, written: Sequence[Definition]) -> Finding:
         for name in names
         for prefix, asset in _FORMER.findall(name)
     ]
-    words = {"lists": some(lists, 6, ", ") or "no STARTD_ATTRS", "knobs": "; ".join(knobs)}
-    return finding("form of 2012", written[0].place, names=some(names, 6, ", "), **words)
+    words: dict[str, Any] = {"names": some(names, 6, ", "), "knobs": "; ".join(knobs)}
+    words["lists"] = some(lists, 6, ", ") or "no STARTD_ATTRS"
+    return finding("form of 2012", written[0].place, **words)
 
 
 @CHECKS.rule(_TYPES)

@@ -202,8 +202,7 @@ class CheckedNode:
     @cached_property
     def attributes(self) -> Ad:
         """Attributes of slots that the configuration gives, name → expression."""
-        names = [word for macro in ATTRIBUTE_LISTS for word in self.configuration.words(macro)]
-        return {name: text for name in names if (text := self.configuration.text(name))}
+        return self.configuration.texts(self.configuration.words(*ATTRIBUTE_LISTS))
 
     @cached_property
     def slot_types(self) -> tuple[SlotType, ...]:
@@ -348,22 +347,27 @@ class SlotType:
         At least a core and a MiB; ``auto`` needs some of what others leave, but for custom ones.
         """
         share = self.share(asset)
-        number, _, below = share.replace("%", "/100").partition("/")
-        amount = (_number(number) or 0.0) / (_number(below or "1") or math.inf)
-        amount *= self.node.shared[asset] if below else 1.0
+        amount = self._part(share, self.node.shared[asset]) or 0.0
         is_needed = asset in ("Cpus", "Memory") or (asset in SHARED.values() and share == AUTO)
         return max(float(is_needed), math.trunc(amount) if asset == "Memory" else amount)
+
+    @staticmethod
+    def _part(share: str, most: float) -> Optional[float]:
+        """Amount of a share of the machine's ``most``; None if it is no number."""
+        number, _, below = share.replace("%", "/100").partition("/")
+        if (amount := _number(number)) is None:
+            return None
+        return amount * most / (_number(below) or math.inf) if below else amount
 
     @cached_property
     def weight_at_first(self) -> Optional[float]:
         """Weight of a slot without claims; None if its amounts, or the weight, are unknown."""
         own: dict[str, float] = {}
         for asset, most in self.node.whole.items():
-            key = asset if asset in SHARED.values() else asset.lower()
-            number, _, below = self.share(key).replace("%", "/100").partition("/")
-            if (amount := _number(number)) is not None:
-                own[asset] = amount * (most / float(below) if below else 1.0)
-            elif number == AUTO and len(self.node.sharing) == 1:
+            share = self.share(asset if asset in SHARED.values() else asset.lower())
+            if (amount := self._part(share, most)) is not None:
+                own[asset] = amount
+            elif share == AUTO and len(self.node.sharing) == 1:
                 own[asset] = most / self.count
         if len(own) < len(self.node.whole) or self not in self.node.tried:
             return None

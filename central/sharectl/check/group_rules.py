@@ -40,7 +40,7 @@ _LIKE_A_PATTERN = re.compile(r"[\^$*+?()\[\]|\\]")
 
 
 def rule_of(line: str) -> Optional[_Rule]:
-    """Rule of a line; None if that is none."""
+    """Rule of a line; None of a line that HTCondor ignores."""
     match = _RULE.fullmatch(line)
     if match is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Optional
 
-from sharectl.check.bare_words import Word, bare_word
+from sharectl.check.bare_words import STRINGS, Word, bare_word
 from sharectl.check.findings import Finding, Level, unread_knobs
 from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
 from sharectl.check.snippet_subject import (
@@ -66,7 +66,6 @@ _SOURCES = re.compile(
     r"|https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s,\"'$?#]*"
     r"|collector:[^\s,\"'$]*"
 )
-_STRINGS = re.compile(r'"(?:\\"|[^"])*"')
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
 
@@ -273,10 +272,10 @@ def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
     """Brackets that one file leaves open for another: together they may be an expression."""
     for macro in filter(EXPRESSIONS.fullmatch, map(str.upper, subject.readable)):
         for part in subject.configuration.made_of(macro):
-            judged = EXPRESSIONS.fullmatch(part.name.upper()) and subject.configuration.is_judged(
-                part
-            )
-            if judged and not is_balanced(part.text):
+            is_other = not EXPRESSIONS.fullmatch(part.name.upper())
+            if is_other or is_balanced(part.text):
+                continue
+            if subject.configuration.is_judged(part):
                 yield finding("unbalanced", part.place, part=part)
 
 
@@ -300,24 +299,21 @@ def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the node that nothing publishes."""
-    places: dict[Level, dict[str, str]] = {}
+    missing: dict[tuple[str, Level], dict[str, str]] = {}
     # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
-    uncarried: dict[str, str] = {}
     for reference, place, _ in _references(subject, subject.readable):
         name = reference.name
         is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
         if reference.scope == MY and not is_published and not startd_publishes(name):
-            level = Level.ERROR if "t1_" in name else Level.ADVICE
-            places.setdefault(level, {}).setdefault(f"MY.{name}", place)
-        elif reference.scope == TARGET and not _carried(subject, name):
-            uncarried.setdefault(f"TARGET.{name}", place)
-    if uncarried and subject.carried:
-        place = next(iter(uncarried.values()))
-        yield finding("uncarried", place, level=Level.ADVICE, names=list(uncarried))
-    for level, names in places.items():
-        place = next(iter(names.values()))
-        yield finding("unpublished", place, level=level, names=list(names))
+            kind, level = "unpublished", Level.ERROR if "t1_" in name else Level.ADVICE
+        elif reference.scope == TARGET and subject.carried and not _carried(subject, name):
+            kind, level = "uncarried", Level.ADVICE
+        else:
+            continue
+        missing.setdefault((kind, level), {}).setdefault(f"{reference.scope}.{name}", place)
+    for (kind, level), names in missing.items():
+        yield finding(kind, next(iter(names.values())), level=level, names=list(names))
 
 
 @CHECKS.rule()
@@ -382,7 +378,7 @@ def _references(
         for reference in references(text):
             scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.])(?<!\$\()"
             written = re.compile(rf"{scope}'?{re.escape(reference.name)}\b(?!\s*\()", re.IGNORECASE)
-            part = next((p for p in parts if written.search(_STRINGS.sub('""', p.text))), None)
+            part = next((p for p in parts if written.search(STRINGS.sub('""', p.text))), None)
             if part is None or not subject.configuration.is_judged(part):
                 continue
             key = (Reference(reference.scope, reference.name.lower()), part.place)

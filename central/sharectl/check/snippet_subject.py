@@ -140,7 +140,7 @@ class SnippetSubject:
     def published(self) -> frozenset[str]:
         """Attributes that this configuration adds to slot ads, lower case."""
         words = self.configuration.words
-        names = [word for macro in (*EVALUATED_LISTS, "STARTD_JOB_ATTRS") for word in words(macro)]
+        names = [*words(*EVALUATED_LISTS, "STARTD_JOB_ATTRS")]
         names += [f"{latch}{end}" for latch in words(LATCHES) for end in ("Value", "Time")]
         names += [f"Child{word}" for word in words("STARTD_PARTITIONABLE_SLOT_ATTRS")]
         for job in self.cron_jobs:
@@ -151,17 +151,15 @@ class SnippetSubject:
     @cached_property
     def attributes(self) -> Mapping[str, str]:
         """Macros that HTCondor publishes as expressions → text."""
-        words = [word for macro in EVALUATED_LISTS for word in self.configuration.words(macro)]
-        return {word: text for word in words if (text := self.configuration.text(word))}
+        return self.configuration.texts(self.configuration.words(*EVALUATED_LISTS))
 
     @cached_property
     def expressions(self) -> Mapping[str, str]:
         """Macros that HTCondor takes for expressions on a node → text; only those a file sets."""
-        published = self._listed(EVALUATED_LISTS)
+        published = set(map(str.upper, self.configuration.words(*EVALUATED_LISTS)))
         decide = [name for name in self._named if EXPRESSIONS.fullmatch(name)]
         wanted = dict.fromkeys([*decide, *(n for n in self._named if _general(n) in published)])
-        texts = {self._named[name]: self.configuration.text(name) for name in wanted}
-        return {name: text for name, text in texts.items() if text}
+        return self.configuration.texts(self._named[name] for name in wanted)
 
     @cached_property
     def _named(self) -> Mapping[str, str]:
@@ -169,24 +167,22 @@ class SnippetSubject:
         names = (part.name for part in self.configuration.definitions)
         return {without_daemon(name).upper(): without_daemon(name) for name in names}
 
-    def _listed(self, lists: Sequence[str]) -> frozenset[str]:
-        words = self.configuration.words
-        return frozenset(word.upper() for macro in lists for word in words(macro))
-
     @cached_property
     def readable(self) -> Mapping[str, str]:
         """`expressions` as HTCondor prints them, without those that it cannot read."""
-        texts = self.htcondor.canonical(list(self.expressions.values()))
-        return {name: text for name, text in zip(self.expressions, texts) if text is not None}
+        return self._printed(self.expressions)
 
     @cached_property
     def other_readable(self) -> Mapping[str, str]:
         """Expressions of nodes that start no job, and those that go into other ads, readable."""
-        sent = self._listed(SENT_LISTS)
+        sent = set(map(str.upper, self.configuration.words(*SENT_LISTS)))
         wanted = [n for n in self._named if _POLICY.fullmatch(_general(n)) or n in sent]
-        names = [self._named[name] for name in wanted if self.configuration.text(name)]
-        texts = self.htcondor.canonical([self.configuration.text(name) for name in names])
-        return {name: text for name, text in zip(names, texts) if text is not None}
+        return self._printed(self.configuration.texts(self._named[name] for name in wanted))
+
+    def _printed(self, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Expressions as HTCondor prints them, without those that it cannot read."""
+        printed = self.htcondor.canonical(list(texts.values()))
+        return {name: text for name, text in zip(texts, printed) if text is not None}
 
     def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
         """Value of each expression; None for one that is no number."""

@@ -264,9 +264,13 @@ class Configuration:
         """Expanded text of a macro, empty if it is not set."""
         return self.values.get(macro.lower(), "")
 
-    def words(self, macro: str) -> tuple[str, ...]:
-        """Items of a macro that is a list."""
-        return tuple(words_of(self.text(macro)))
+    def words(self, *macros: str) -> tuple[str, ...]:
+        """Items of macros that are lists."""
+        return tuple(word for macro in macros for word in words_of(self.text(macro)))
+
+    def texts(self, names: Iterable[str]) -> dict[str, str]:
+        """Macro → its expanded text, of those that are set."""
+        return {name: text for name in names if (text := self.text(name))}
 
     def assignments(self, macro: str) -> tuple[Definition, ...]:
         """Assignments of a macro, in the order of reading."""

@@ -166,8 +166,7 @@ class QuotaKnob:
     @property
     def is_unset(self) -> bool:
         """True if HTCondor takes it for not set."""
-        kind, value = self.parts[0], self.number if self.parts[0] in _QUOTAS else 0.0
-        return not self.value or (kind in _QUOTAS and value is not None and isnan(value))
+        return not self.value or (self.parts[0] in _QUOTAS and isnan(self.number or 0.0))
 
     @property
     def fault(self) -> Optional[str]:

@@ -32,7 +32,6 @@ from sharectl.condor.node_ads import (
     Awaited,
     codes_of,
     counts_of,
-    has_target,
     is_draining,
 )
 from sharectl.condor.nodes_in_control import InControl, in_control, machine_of, met_by
@@ -91,7 +90,6 @@ class SlotLook(NamedTuple):
     undefined: tuple[str, ...]
     """Clauses that the slot does not publish."""
     is_draining: bool
-    has_target: bool
     grace_age_seconds: int
     """Age of what mc_grace published when the ad was sent; 0 without it."""
     stale_seconds: int
@@ -152,7 +150,6 @@ def look_at_pool(
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=is_draining(ad),
-            has_target=has_target(ad, now),
             grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,

@@ -118,16 +118,11 @@ def consumed(policy: SlotPolicy) -> dict[str, str]:
     taken = {asset: _taken(policy, asset, rule) for asset, rule in policy.assets.items()}
     if policy.claims is not None:
         return {**taken, CLAIMS: "1"}
-    quantized = (asset for asset, rule in policy.assets.items() if rule.levels is not None)
-    return {
-        **taken,
-        **{
-            QUANTA.format(asset): _guarded(
-                asset, _if_partitionable(_macro(policy, asset, "QUANTA"), "0")
-            )
-            for asset in quantized
-        },
-    }
+    for asset, rule in policy.assets.items():
+        if rule.levels is not None:
+            quanta = _if_partitionable(_macro(policy, asset, "QUANTA"), "0")
+            taken[QUANTA.format(asset)] = _guarded(asset, quanta)
+    return taken
 
 
 def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
@@ -183,11 +178,8 @@ def weight(policy: SlotPolicy) -> str:
         most = "max" if policy.model == "quanta_any" else "min"
         return counts[0] if len(counts) == 1 else f"{most}({{{', '.join(counts)}}})"
     for asset, rule in policy.assets.items():
-        name = f"MY.{attribute_of(asset)}"
-        if rule.charge is not None:
-            counts.append(
-                f"floor({name})" if rule.charge == 1 else f"floor({name} / {rule.charge}.0)"
-            )
+        divisor = "" if rule.charge == 1 else f" / {rule.charge}.0"
+        counts += [f"floor(MY.{attribute_of(asset)}{divisor})"] if rule.charge is not None else []
     return f"min({{{', '.join(counts)}}})"
 
 

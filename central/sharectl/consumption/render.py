@@ -45,11 +45,7 @@ def snippet(consumption: Consumption) -> str:
         own = counters(policy)
         counts = [f"{name}={own.get(name, 0)}" for name in every]
         # Beside a comma, the startd takes blanks for a part of an item.
-        return (
-            ", ".join([*items(policy.resources or ""), *counts])
-            if counts
-            else policy.resources or ""
-        )
+        return ", ".join([*items(policy.resources or ""), *counts])
 
     return _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,

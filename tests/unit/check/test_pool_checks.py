@@ -13,7 +13,6 @@ import classad2
 import htcondor2
 import pytest
 
-from sharectl.check.findings import Level
 from sharectl.check.pool import OF_COLLECTOR, PoolReport, timer_of
 from sharectl.check.pool_rules import to_ask, why_chosen
 from sharectl.check.pool_subject import CHECKS, PoolSubject, divided
@@ -407,10 +406,6 @@ def test_each_pool_has_its_timer() -> None:
     names = {"sharectl": "sharectl.timer", "east": "sharectl@east.timer"}
     assert {name: timer_of(Path(f"/etc/sharectl/{name}.yaml")) for name in names} == names
     assert timer_of(Path("/srv/east.yaml")) == "sharectl.timer"
-
-
-def test_levels_have_states() -> None:
-    assert {Level.ERROR, Level.ADVICE, Level.UNKNOWN} == set(Level)
 
 
 def test_the_docs_have_the_table_of_checks() -> None:

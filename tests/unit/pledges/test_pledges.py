@@ -122,14 +122,6 @@ def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
     assert "there is no copy of what it said before" in problem_of(silent(tmp_path))
 
 
-@pytest.mark.parametrize("content", [b"", b'{"schema_version": 1, "asked_at": 1}'])
-def test_a_broken_copy_is_no_copy(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "copy").write_bytes(content)
-    pledged = silent(tmp_path)
-    assert pledged.warnings[0].startswith(f"{tmp_path}/copy: cannot be read: ")
-    assert "there is no copy of what it said before" in problem_of(pledged)
-
-
 def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path) -> None:
     nobody = "nobody listens at 127.0.0.1:1: COLLECTOR does not run there"
     assert problem_of(silent(tmp_path)).startswith(f"negotiator: {nobody}")
