@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
-from sharectl.condor.daemons import collector_question, slots, with_address
+from sharectl.condor.daemons import ask_collector, collector_question, slots
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import (
     QuotaKnob,
@@ -106,18 +106,13 @@ class NegotiatorPledges:
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
         """Knobs, and cores and HS06 of the negotiator's slots, 0 where these are not needed."""
-        access, collector = self.access, self.pool.collector
+        access = self.access
         copy = self._knobs(now, warnings)
         if access.pool_cores and access.weight_hs06:
             return copy, 0.0, 0.0
         constraint = slots_of(copy.knobs)
         ask = partial(power_of_slots, pool=self.pool, constraint=constraint)
-        question = collector_question(collector, access.deadline_seconds, ask)
-        power = ask_all({"collector": question})["collector"]
-        if power.value is None:
-            problem = with_address(collector, power.source.problem or "")
-            raise PoolUnavailableError(f"collector: {problem}")
-        cores, hs06 = power.value
+        cores, hs06 = ask_collector(self.pool.collector, access.deadline_seconds, ask)
         if constraint:
             fact = f"the negotiator sees {cores:g} cores of the pool ({constraint})"
             warnings.append(f"{fact}: quotas are shares of these, use is measured on all nodes")
