@@ -102,6 +102,9 @@ def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
     closed = {node["name"]: [row["clause"] for row in node["closed"]] for node in taken["nodes"]}
     assert closed["wn-001"] == []
     assert "IsNight" in str(closed["wn-002"]), "it is closed to the jobs that could run by day"
+    for name, at in (("wn-001", None), ("wn-002", OPENS)):
+        node = sharectl.json("explain", "node", name, "--live")
+        assert node["says"]["opens_at"] == at
     later = sum(case.code in ("not-yet", "no-time") for _, case in clusters.values())
     rows = {row["later"]: row["jobs"] for row in taken["unplaceable"]}
     assert rows == {True: later, False: 1}

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, long_of, names_reached
+from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, long_of, names_reached, seen_by
 from sharectl.condor.ads import ad_of_long, expression, is_true, value_of, whole
 from sharectl.condor.expressions import with_clock, words_of_text
 from sharectl.times import DAY_SECONDS
@@ -105,6 +105,18 @@ def first_true(
             return high
         before = at
     return None
+
+
+def opens_at(slot: Row, now: int) -> Optional[int]:
+    """First second after ``now`` at which a slot's clauses on time are all true.
+
+    None if they are true now, or at no time that is known. Clauses that look at jobs do not count.
+    """
+    row = clocked(slot, now)
+    texts = (clause.text for clause in clauses_of(row))
+    late = [text for text in texts if is_on_time(text, {}, row) and not seen_by(text, row)[1]]
+    at = first_true({}, row, ((), late), now) if late else None
+    return None if at == now else at
 
 
 def _candidates(job: Any, names: Iterable[str], now: int) -> Iterator[int]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Optional
 
+from sharectl.condor.ad_rows import row_of
 from sharectl.condor.ads import evaluated, expression, is_true, sequence, text, value_of, whole
+from sharectl.condor.clock import OF_SLOTS, opens_at
 from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query
 from sharectl.condor.expressions import with_clock
 from sharectl.condor.nodes_in_control import in_control, machine_of, met_by
@@ -156,8 +159,12 @@ def ask(
         return NodeWords(problem="it has no host name")
 
     def look(pool: Any) -> NodeWords:
-        ads = query(pool, "Slot", constraint_of(name), (*PROJECTION, "t1_TargetSequence"))
-        return words_of(ads, now, stale_seconds)
+        own = (*PROJECTION, "t1_TargetSequence", "Requirements", *OF_SLOTS)
+        ads = query(pool, "Slot", constraint_of(name), own)
+        times = [opens_at(row_of(ad), now) for ad in ads]
+        opens = [at for at in times if at is not None]
+        at = min(opens) if opens and len(opens) == len(times) else None
+        return replace(words_of(ads, now, stale_seconds), opens_at=at)
 
     try:
         return ask_collector(collector, deadline_seconds, look)

@@ -166,6 +166,8 @@ class NodeWords:
     """Why it is not known."""
     switched_off: tuple[str, ...] = ()
     """`SWITCHES` of the node that are off: START is the site's own then, whatever its target."""
+    opens_at: Optional[int] = None
+    """Unix seconds from which its clauses on time are true; None if they are now, or unknown."""
 
 
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")

@@ -133,6 +133,7 @@ def _says(words: NodeWords) -> dict[str, Any]:
         "switched_off": [
             {"code": switch, "says": SWITCHES[switch]} for switch in words.switched_off
         ],
+        "opens_at": words.opens_at,
     }
 
 
