@@ -181,13 +181,15 @@ def facts_of(ad: Any, schedd: str) -> Facts:
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
     values = {name: _amount(evaluated(ad, name)) for name in names}
     account, exit_code = ads.text(ad.get("AccountingGroup")), ad.get("ExitCode")
+    user_name = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
     group, user = group_and_user(account, ads.text(evaluated(ad, "AcctGroup")))
     return {
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
         **{key: _text(ad, name) for key, name in _TEXTS.items()},
         "account": None if account is None else _cut(account, MAX_REPORTED),
-        "submitter": _submitter(ad),
+        # What HTCondor charges, without domain.
+        "submitter": _cut(account or user_name or _text(ad, "Owner") or "", MAX_REPORTED) or None,
         "accounting_group": None if group is None else _cut(group, MAX_REPORTED),
         "accounting_user": None if user is None else _cut(user, MAX_REPORTED),
         "since": _number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
@@ -196,13 +198,6 @@ def facts_of(ad: Any, schedd: str) -> Facts:
         "requests": {name: _cut(str(ad.lookup(name)), MAX_REPORTED) for name in names},
         "request_values": {name: value for name, value in values.items() if value is not None},
     }
-
-
-def _submitter(ad: Any) -> Optional[str]:
-    """Submitter that HTCondor charges, without domain."""
-    account = ads.text(evaluated(ad, "AccountingGroup"))
-    user = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
-    return _cut(account, MAX_REPORTED) if account else user or _text(ad, "Owner")
 
 
 def _number(ad: Any, name: str) -> int:
