@@ -1,8 +1,9 @@
 """A scenario from a site's configuration, and from a look at its pool or its ledger.
 
 Nodes, groups and control are those of the site. A group with pending jobs of a size keeps as many
-pending; one whose jobs of a size run while none wait gets as many an hour as end. Run times are
-those that were learnt; a group of which nothing was seen has the prior of `sharectl.plan.waits`.
+pending; one whose jobs of a size run while none alike wait gets as many an hour as end. Run times
+are those that were learnt; a group of which nothing was seen has the prior of
+`sharectl.plan.waits`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.model import Config
 from sharectl.errors import StateError
 from sharectl.ledger.ledger import Ledger
-from sharectl.model import OTHER, Kind, Node, PendingJobs, Snapshot
+from sharectl.model import OTHER, Kind, Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.nodes import NO_PARTITIONABLE_SLOT
-from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, RunTimes
+from sharectl.shares.groups import levels_above
 from sharectl.sim.scenario import NodeGroup, Scenario
 from sharectl.workload.draw import HOUR_SECONDS, JobStream
 from sharectl.workload.laws import RunTimeLaw, weighted
@@ -29,6 +31,10 @@ MOST_PENDING = 5000
 """Jobs of a kind that are kept pending at most: a pool does not take more in a cycle."""
 _MEMORY_MIB = 2000
 """For each core, where jobs tell of none."""
+_QUANTUM_MIB = 128
+"""Step to which HTCondor rounds up the memory of a slot (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
+_ALIKE = 2
+"""Ratio of memory up to which running jobs are of the same stream as pending ones."""
 _LEAST_WEIGHT = 1e-6
 _SHOWN_NODES = 3
 
@@ -59,7 +65,8 @@ def from_record(
         for group, sizes in record.cores_by_size.items()
         for cores, number in sizes.items()
     }
-    streams = streams_of(record.pending, held, run_times)
+    running = (jobs for node in record.nodes for jobs in node.held)
+    streams = streams_of(record.pending, held, running, run_times)
     return _scenario(config, pledge_hs06, record.nodes, streams)
 
 
@@ -70,7 +77,7 @@ def from_snapshot(
     held: Counter[Kind] = Counter()
     for jobs in snapshot.running:
         held[jobs.group, jobs.cores] += jobs.jobs * jobs.cores
-    streams = streams_of(snapshot.pending, held, run_times)
+    streams = streams_of(snapshot.pending, held, snapshot.running, run_times)
     return _scenario(config, pledge_hs06, snapshot.nodes, streams)
 
 
@@ -201,45 +208,71 @@ def node_groups(nodes: Iterable[Union[Node, NodeRecord]]) -> tuple[NodeGroup, ..
 
 
 def streams_of(
-    pending: Iterable[PendingJobs], held_cores: Mapping[Kind, int], run_times: RunTimes
+    pending: Iterable[PendingJobs],
+    held_cores: Mapping[Kind, int],
+    running: Iterable[Union[RunningJobs, HeldJobs]],
+    run_times: RunTimes,
 ) -> tuple[JobStream, ...]:
-    """Streams of jobs that give about this demand.
+    """Streams of jobs that give about this demand, pending jobs of one magnitude of memory in each.
 
-    ``held_cores`` are the cores that jobs of a group and size hold.
+    ``held_cores`` are the cores that jobs of a group and size hold, ``running`` tell their memory.
     """
-    waiting: Counter[tuple[str, int, bool]] = Counter()
-    memory_mib: dict[tuple[str, int], int] = {}
+    held_mib = _mean_mib(running)
+    waiting: Counter[tuple[str, int, bool, int]] = Counter()
+    most_mib: Counter[tuple[str, int, bool, int]] = Counter()
     for jobs in pending:
-        waiting[jobs.group, jobs.cores, jobs.placeable] += jobs.jobs
-        memory_mib[jobs.kind] = max(memory_mib.get(jobs.kind, 0), jobs.memory_mib)
+        key = (*jobs.kind, jobs.placeable, jobs.memory_mib.bit_length())
+        waiting[key] += jobs.jobs
+        most_mib[key] = max(most_mib[key], jobs.memory_mib)
     laws = {
         group: law_of(run_times.get(group, NOTHING_SEEN))
-        for group in {group for group, _ in held_cores} | {group for group, _, _ in waiting}
+        for group in {group for group, _ in held_cores} | {key[0] for key in waiting}
     }
 
-    def stream(group: str, cores: int) -> JobStream:
+    def stream(group: str, cores: int, memory_mib: int) -> JobStream:
         return JobStream(
             group="" if group == OTHER else group,
             cores=cores,
             run_time=laws[group],
-            memory_mib=memory_mib.get((group, cores)) or _MEMORY_MIB * cores,
+            memory_mib=memory_mib or held_mib.get((group, cores)) or _MEMORY_MIB * cores,
         )
 
     def streams() -> Iterator[JobStream]:
-        for (group, cores, placeable), jobs in sorted(waiting.items()):
-            if jobs:
+        for key, number in sorted(waiting.items()):
+            if number:
+                group, cores, placeable, _ = key
                 requirements = None if placeable else "false"
-                keep_pending = min(MOST_PENDING, jobs)
-                yield replace(
-                    stream(group, cores), keep_pending=keep_pending, requirements=requirements
-                )
-        for (group, cores), held in sorted(held_cores.items()):
-            if held >= cores and not waiting[group, cores, True]:
+                keep_pending = min(MOST_PENDING, number)
+                kept = stream(group, cores, most_mib[key])
+                yield replace(kept, keep_pending=keep_pending, requirements=requirements)
+        for kind, held in sorted(held_cores.items()):
+            mib = held_mib.get(kind, 0)
+            alike = (_are_alike(mib, most_mib[key]) for key in waiting if key[:3] == (*kind, True))
+            if held >= kind[1] and not any(alike):
                 # Little's law: as many begin in an hour as end.
-                per_hour = held / cores / laws[group].mean_seconds * HOUR_SECONDS
-                yield replace(stream(group, cores), per_hour=per_hour)
+                per_hour = held / kind[1] / laws[kind[0]].mean_seconds * HOUR_SECONDS
+                yield replace(stream(*kind, mib), per_hour=per_hour)
 
     return tuple(streams())
+
+
+def _mean_mib(running: Iterable[Union[RunningJobs, HeldJobs]]) -> dict[Kind, int]:
+    """Mean memory of jobs that run, MiB, by group (and those above it) and cores, where known."""
+    number: Counter[Kind] = Counter()
+    sums: Counter[Kind] = Counter()
+    for jobs in running:
+        for group in {jobs.group, *levels_above(jobs.group)} if jobs.memory_mib else ():
+            number[group, jobs.cores] += jobs.jobs
+            sums[group, jobs.cores] += jobs.jobs * jobs.memory_mib
+    return {kind: -(-mib // number[kind]) for kind, mib in sums.items()}
+
+
+def _are_alike(held_mib: int, requested_mib: int) -> bool:
+    """Whether running jobs may be of a pending stream by their memory, MiB; 0 is unknown."""
+    if not held_mib or not requested_mib:
+        return True
+    requested_mib = max(requested_mib, _QUANTUM_MIB)
+    return max(held_mib, requested_mib) <= _ALIKE * max(min(held_mib, requested_mib), _QUANTUM_MIB)
 
 
 def law_of(table: RemainingTimes) -> RunTimeLaw:

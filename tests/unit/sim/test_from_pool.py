@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -72,17 +73,47 @@ def test_a_look_at_the_pool_is_a_scenario() -> None:
     ]
     assert rows == [
         ("alice.prod", 1, 5000, 2000, None),
-        ("cms", 8, 25, 17_000, None),
+        ("cms", 8, 20, 16_000, None),
+        ("cms", 8, 5, 17_000, None),
         ("cms", 64, 9, 128_000, "false"),
         ("cms", 1, None, 2000, None),
         ("", 1, None, 2000, None),
     ]
     # Four jobs of two hours: two end in an hour.
-    assert scenario.jobs[3].per_hour == pytest.approx(2, rel=0.01)
+    assert scenario.jobs[4].per_hour == pytest.approx(2, rel=0.01)
     config = scenario.plan_config()
     assert dict(config.pledge_hs06) == {"alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0}
     assert (config.steering.control.law, config.validity_seconds) == ("pid", 600)
     assert file.parse(file.render(scenario), "from-config") == scenario
+
+
+@pytest.mark.parametrize(
+    ("held_mib", "pending", "rows"),
+    [
+        (64, [(65_536, False)], [(1, None, 65_536), (None, 8, 64)]),
+        (64, [(65_536, True)], [(1, None, 65_536), (None, 8, 64)]),
+        (65_536, [(64, True)], [(1, None, 64), (None, 8, 65_536)]),
+        (128, [(64, True)], [(1, None, 64)]),
+        (128, [(64, True), (65_536, True)], [(1, None, 64), (1, None, 65_536)]),
+        (128, [(0, True)], [(1, None, 128)]),
+        (128, [], [(None, 8, 128)]),
+        (0, [(65_536, False)], [(1, None, 65_536), (None, 8, 2000)]),
+    ],
+)
+def test_each_stream_has_the_memory_of_its_jobs(
+    held_mib: int,
+    pending: list[tuple[int, bool]],
+    rows: list[tuple[Optional[int], Optional[int], int]],
+) -> None:
+    streams = from_pool.streams_of(
+        [PendingJobs("lhcb", 1, 1, mib, placeable=fits) for mib, fits in pending],
+        {("lhcb", 1): 8},
+        [RunningJobs("a", "lhcb", 1, 10, 60, jobs=8, memory_mib=held_mib)],
+        {"lhcb": _table(1 / 3600)},
+    )
+    assert [
+        (job.keep_pending, job.per_hour and round(job.per_hour), job.memory_mib) for job in streams
+    ] == rows
 
 
 @pytest.mark.parametrize("mean", [300.0, 7200.0, 86_400.0])
