@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf, nan
 from typing import Any, Optional
 
 from sharectl.condor.ad_rows import LITERAL, row_of
+from sharectl.condor.ads import evaluated, number
 from sharectl.condor.daemons import PARTITIONABLE, collector_question, locations, query
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import references, split
@@ -148,7 +150,9 @@ def _with_start(site: Scenario, starts: Counter[str], ask: _Ask) -> tuple[Scenar
     names = sorted({name for _, owner, name in lacking if owner == "node"})
     if not names:
         return taken, [fact]
-    values = ask_all({"collector": ask(partial(_values, names=names))})["collector"].value or []
+    values = (
+        ask_all({"collector": ask(partial(values_of_slots, names=names))})["collector"].value or []
+    )
     if len(values) != 1:
         differs = f"slots differ in {', '.join(names)}, which it reads, so it counts as true"
         return site, [f"{fact}: {differs}"]
@@ -157,8 +161,20 @@ def _with_start(site: Scenario, starts: Counter[str], ask: _Ask) -> tuple[Scenar
     return replace(taken, nodes=nodes), [fact]
 
 
-def _values(collector: Any, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Different values of these attributes on partitionable slots, each as JSON, or empty."""
-    rows = map(row_of, query(collector, "Slot", PARTITIONABLE, names))
-    texts = {tuple(row.get(name.lower(), "") for name in names) for row in rows}
-    return [tuple(text if LITERAL.fullmatch(text) else "" for text in row) for row in texts]
+def values_of_slots(collector: Any, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Different values of these attributes on partitionable slots, each as JSON, or empty.
+
+    Expressions are compared by their values: their texts differ where a node's name is in them.
+    """
+    ads = query(collector, "Slot", PARTITIONABLE, names)
+    texts = [text for ad in ads for text in row_of(ad).values()]
+    if not all(map(LITERAL.fullmatch, texts)):
+        # An expression reads other attributes of its slot.
+        ads = query(collector, "Slot", PARTITIONABLE)
+    return sorted({tuple(_json(evaluated(ad, name)) for name in names) for ad in ads})
+
+
+def _json(value: Any) -> str:
+    """Value as JSON; empty if it is undefined, an error or a list."""
+    is_known = type(value) in (bool, str) or number(value, nan, -inf, inf) == value
+    return json.dumps(value) if is_known else ""
