@@ -163,12 +163,13 @@ def _objects(
 ) -> Iterator[dict[str, Any]]:
     """Objects of a list or one after the other: a whole history does not fit into memory."""
     decoder, problems = json.JSONDecoder(), Problems()
-    pending, line, is_end, is_broken = "", 1, False, False
+    pending, line, is_end, is_broken, lists = "", 1, False, False, 0
     with packed.opened(path) as content:
         while not is_end:
             piece = content.read(_PIECE)
             pending, is_end = pending + piece, not piece
             at = 0 if is_broken else _between(pending, 0)
+            lists += _opened(pending, 0, at)
             while at < len(pending):
                 begin = pending.find(_BEGIN, at) + 1 if is_broken else 0
                 if is_broken and not begin:
@@ -182,6 +183,7 @@ def _objects(
                 if isinstance(ad, dict):
                     yield ad
                     at = _between(pending, end)
+                    lists += _opened(pending, end, at)
                     continue
                 # Another object's begin tells that this one does not need more of the text.
                 whole = is_end or len(pending) - at > _MOST_AD
@@ -195,6 +197,9 @@ def _objects(
                 problems.add(place, f"{fault}; make the file with {command}")
             line += pending.count("\n", 0, at)
             pending = pending[at:]
+    if lists > 0 and not problems:
+        left_out[BROKEN] += 1
+        problems.add(f"{path}:{line}", "the list does not end: the file is cut off; make it again")
     _raise_broken(path, problems, skip=skip)
 
 
@@ -203,6 +208,11 @@ def _raise_broken(path: Path, problems: Problems, *, skip: Optional[bool]) -> No
     if problems and not skip:
         remedy = f"{path}: skip_broken: true beside file: passes over such rows, and counts them"
         raise InputError([*problems.lines(), *([] if skip is None else [remedy])])
+
+
+def _opened(text: str, begin: int, end: int) -> int:
+    """Lists that begin between two objects, less those that end."""
+    return text.count("[", begin, end) - text.count("]", begin, end)
 
 
 def _between(text: str, at: int) -> int:
@@ -274,7 +284,8 @@ def _size(fields: list[str], left_out: Counter[str]) -> Optional[tuple[int, int]
     if len(fields) < _FIELDS:
         raise ValueError(
             f"not {_FIELDS} fields but {len(fields)}; a job of the Standard Workload Format "
-            f"has {_FIELDS} numbers. Write --history for a file of condor_history"
+            f"has {_FIELDS} numbers. A file of condor_history goes with --history, in a "
+            "scenario with history: {file: …}"
         )
     seconds = _whole("run time", fields[_RUN_TIME], _MOST_SECONDS)
     if fields[_STATUS] in _PARTS:

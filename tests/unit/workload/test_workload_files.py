@@ -75,6 +75,20 @@ def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
         file.history_read(_written(tmp_path / "jobs", text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['[{"a":1},\n', '[\n{"a":1}', f'[{json.dumps({"RemoteWallClockTime": 60})},\n{{"a":1}}\n'],
+)
+def test_a_history_that_is_cut_off_between_jobs_is_refused(tmp_path: Path, text: str) -> None:
+    path = _written(tmp_path / "jobs", text)
+    with pytest.raises(InputError, match=r"jobs:[123]: the list does not end: .* cut off"):
+        file.history_read(path)
+    left_out: Counter[str] = Counter()
+    with pytest.raises(InputError, match="no job with a known run time"):
+        file.history_jobs(path, left_out, skip=True)
+    assert left_out[file.BROKEN] == 1
+
+
 def _job(**attributes: object) -> dict[str, object]:
     return {
         "RemoteWallClockTime": 60.0,
