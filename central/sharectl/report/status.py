@@ -63,6 +63,8 @@ def status_tables(status: Row, off: Optional[Disabled], to: TextIO) -> None:
 def _mode(mode: str, cycle: Row) -> str:
     if mode != "observe":
         return mode
+    if not cycle:
+        return "observe: nothing is steered; no cycle has run yet"
     count = counted(cycle.get("planned_targets") or 0, "target")
     return f"observe: nothing is steered; would have published {count}"
 
