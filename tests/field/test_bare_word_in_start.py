@@ -59,14 +59,42 @@ def seen(
         ("SUBMIT_ATTRS = Tenant\nTenant = cms\n", "cms", 'Tenant = "cms"'),
         ("RANK = TARGET.Owner == ada\n", "ada", 'TARGET.Owner == "ada"'),
         ("PREEMPT = Activity == busy && MY.Cpus > 1\n", "busy", 'Activity == "busy"'),
+        (START.format("JobFlavour == prod"), "prod", 'TARGET.JobFlavour == "prod"'),
+        (START.format("prod == JobFlavour"), "prod", '"prod" == TARGET.JobFlavour'),
+        (
+            START.format("flavour =?= prod"),
+            "prod",
+            'TARGET.flavour =?= "prod", or "flavour" =?= TARGET.prod',
+        ),
+        (START.format("TARGET.JobUniverse == VANILLA"), "VANILLA", "TARGET.JobUniverse == 5"),
+        (START.format("Vanilla =!= TARGET.JobUniverse"), "Vanilla", "5 =!= TARGET.JobUniverse"),
+        (START.format("TARGET.JobStatus == Idle"), "Idle", "TARGET.JobStatus == 1"),
+        (START.format("TARGET.RequestCpus < many"), "many", "TARGET.RequestCpus < NUMBER"),
+        ("START = yes\n", "yes", "True"),
+        (START.format("no"), "no", "False"),
         ("WANT_HOLD_REASON = too_large\n", "too_large", 'WANT_HOLD_REASON = "too_large"'),
     ],
 )
 def test_a_text_without_quotes(lines: str, words: str, corrected: str, tmp_path: Path) -> None:
-    (finding,) = seen(tmp_path, lines)
+    finding, *others = sorted(seen(tmp_path, lines), key=lambda f: "quotes" not in f.remedy)
     assert finding.level is Level.ERROR
+    assert {other.fault.split()[0] for other in others} <= {"JobFlavour", "flavour"}
     assert finding.fault.startswith(f"no node publishes {words}, no job has it")
     assert f"a text needs quotes: write {corrected};" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("clause", "effect"),
+    [
+        ("TARGET.G == prod", "a START that is undefined refuses every job"),
+        ("TARGET.G =?= prod", "=?= is True of every job that lacks"),
+        ("TARGET.G isnt prod", "=!= is True of every job that has"),
+        ("(TARGET.A =?= 1 || prod < TARGET.G)", "a START that is undefined"),
+    ],
+)
+def test_the_consequence_is_the_operators(clause: str, effect: str, tmp_path: Path) -> None:
+    (finding,) = seen(tmp_path, START.format(clause))
+    assert f"it is undefined, and {effect}" in finding.fault
 
 
 @pytest.mark.parametrize(

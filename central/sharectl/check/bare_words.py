@@ -25,6 +25,33 @@ _BOOLEANS = {
     **dict.fromkeys(("no", "off", "f", "n"), "False"),
 }
 _OPERATORS = {"is": "=?=", "isnt": "=!="}
+_SIGNS = re.compile(_SIGN, re.IGNORECASE)
+_SIDE = _RUN.replace("?P<name>", "?:")
+_PAIR = re.compile(rf"({_SIDE})\s*(?:{_SIGN})\s*({_SIDE})", re.IGNORECASE)
+"""Comparison of two words."""
+_ATTRIBUTE_LIKE = re.compile(r"[A-Z]\w*[a-z]\w*")
+"""Spelling of most attributes: ``JobFlavour``, neither ``prod`` nor ``PROD``."""
+_NUMBERS = {
+    # Attribute of a job that is a number → its values by name.
+    "jobuniverse": {
+        **{"standard": 1, "vanilla": 5, "docker": 5, "container": 5, "scheduler": 7, "grid": 9},
+        **{"java": 10, "parallel": 11, "local": 12, "vm": 13},
+    },
+    "jobstatus": {"idle": 1, "running": 2, "removed": 3, "completed": 4, "held": 5},
+}
+_ATTRIBUTE = (
+    r"\b(?:(?:MY|TARGET)\.)?(?P<name>(?:JobUniverse|JobStatus|Request(?:Cpus|Memory|Disk|GPUs)))\b"
+)
+_TO_TEXT = rf"(?P<sign>\s*(?:{_SIGN})\s*)"
+_COMPARED = (
+    re.compile(rf'{_ATTRIBUTE}{_TO_TEXT}"(?P<text>\w+)"', re.IGNORECASE),
+    re.compile(rf'"(?P<text>\w+)"{_TO_TEXT}{_ATTRIBUTE}', re.IGNORECASE),
+)
+_REFUSES = ", and a START that is undefined refuses every job"
+_EFFECTS = {
+    "=?=": ", and =?= is True of every job that lacks what it is compared with",
+    "=!=": ", and =!= is True of every job that has what it is compared with",
+}
 _WORDS = frozenset({"true", "false", "undefined", "error", "my", "target"})
 
 
@@ -35,6 +62,8 @@ class Word(NamedTuple):
     """As HTCondor prints it, without blanks: ``physics-prod``."""
     corrected: str
     """Clause that it stands in, or assignment of which it is the value, with quotes."""
+    effect: str = ""
+    """Consequence in the words of a finding."""
 
 
 def bare_word(
@@ -49,19 +78,47 @@ def bare_word(
     is_known
         Tells if a node or a job may have an attribute of that name.
     """
-    for clause in split(expression):
+    decides = macro.upper().endswith(("START", "_EXPR"))
+    for whole in split(expression):
+        clause, other = _scoped(whole, is_known)
         masked = STRINGS.sub(lambda match: '"' * len(match[0]), clause)
         for run in _RUNS.finditer(masked):
             words = re.findall(r"\w+", run[0].lower())
             if name.lower() not in words or not _is_lost(run["name"], is_known):
                 continue
             corrected = _corrected(clause, is_known)
-            if run[0] == masked.strip() and not macro.upper().endswith(("START", "_EXPR")):
+            if run[0] == masked.strip() and not decides:
                 return Word(_text(run[0]), f"{macro} = {corrected}")
             before, after = masked[: run.start()], masked[run.end() :]
-            if _BEFORE_TEXT.search(before) or _AFTER_TEXT.match(after):
-                return Word(_text(run[0]), corrected)
+            is_boolean = run[0] == masked.strip() and corrected in _BOOLEANS.values()
+            if is_boolean or _BEFORE_TEXT.search(before) or _AFTER_TEXT.match(after):
+                # Its own sign: after it, or else the last one before.
+                is_first = _AFTER_TEXT.match(after)
+                signs = _SIGNS.findall(after)[:1] if is_first else _SIGNS.findall(before)
+                sign = _OPERATORS.get(signs[-1].lower(), signs[-1]) if signs else ""
+                effect = _EFFECTS.get(sign, _REFUSES) if decides else ""
+                alternative = f", or {_corrected(other, is_known)}" if other else ""
+                return Word(_text(run[0]), corrected + alternative, effect)
     return None
+
+
+def _scoped(clause: str, is_known: Callable[[str], bool]) -> tuple[str, str]:
+    """The clause with TARGET. before one of two words that are compared, and the other reading.
+
+    The one that is spelled as attributes are is one. Where neither is, or both are, the left one
+    probably is, and the clause may be read the other way too.
+    """
+    pair = _PAIR.search(STRINGS.sub(lambda match: '"' * len(match[0]), clause))
+    words = [re.split(r"\W+", text.lstrip("'"))[0] for text in pair.groups()] if pair else []
+    if pair is None or not all(_is_lost(word, is_known) for word in words):
+        return clause, ""
+    is_left, is_right = (bool(_ATTRIBUTE_LIKE.fullmatch(text)) for text in pair.groups())
+    left, right = (
+        f"{clause[: pair.start(side)]}TARGET.{clause[pair.start(side) :]}" for side in (1, 2)
+    )
+    if is_left == is_right:
+        return left, right
+    return (left if is_left else right), ""
 
 
 def _is_lost(name: str, is_known: Callable[[str], bool]) -> bool:
@@ -79,7 +136,16 @@ def _corrected(clause: str, is_known: Callable[[str], bool]) -> str:
         text = _text(match[0])
         return _BOOLEANS.get(text.lower(), f'"{text}"')
 
-    return _LIST.sub(_joined, _TOKENS.sub(quoted, clause))
+    corrected = _LIST.sub(_joined, _TOKENS.sub(quoted, clause))
+    for pattern in _COMPARED:
+        corrected = pattern.sub(_with_number, corrected)
+    return corrected
+
+
+def _with_number(match: re.Match[str]) -> str:
+    """A comparison of an attribute that is a number, with the number in the place of a text."""
+    number = _NUMBERS.get(match["name"].lower(), {}).get(match["text"].lower(), "NUMBER")
+    return match[0].replace(f'"{match["text"]}"', str(number))
 
 
 def _joined(match: re.Match[str]) -> str:

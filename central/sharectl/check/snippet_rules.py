@@ -341,12 +341,13 @@ def slot(subject: SnippetSubject) -> Iterator[Finding]:
 def lost_quotes(subject: SnippetSubject) -> Iterator[Finding]:
     """Texts without quotes, which HTCondor takes for attributes that nothing has."""
     texts = {**subject.other_readable, **subject.readable}
-    lost: dict[tuple[str, str], list[str]] = {}
+    lost: dict[tuple[str, str, str], list[str]] = {}
     for reference, place, macro in _references(subject, texts):
         if word := _bare_word(subject, reference, texts[macro], macro):
-            lost.setdefault((place, word.corrected), []).append(word.text)
-    for (place, corrected), words in lost.items():
-        yield finding("no quotes", place, words=list(dict.fromkeys(words)), corrected=corrected)
+            lost.setdefault((place, word.corrected, word.effect), []).append(word.text)
+    for (place, corrected, effect), words in lost.items():
+        names = list(dict.fromkeys(words))
+        yield finding("no quotes", place, words=names, corrected=corrected, effect=effect)
 
 
 def _bare_word(
