@@ -143,3 +143,31 @@ def test_typical_jobs_carry_what_the_site_says(
     assert "no job is known to have TARGET.Tenent" in other.fault
     (unsaid,) = seen(tmp_path, start, {}, "typical jobs")
     assert "--carried NAME=VALUE" in unsaid.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Model", "Intel Xeon"),
+        ("Path", "/cvmfs/cms"),
+        ("Url", "http://x.org/"),
+        ("Ip", "10.1.2.3"),
+    ],
+)
+def test_a_published_text_that_is_no_expression(name: str, text: str, tmp_path: Path) -> None:
+    lines = f"STARTD_ATTRS = $(STARTD_ATTRS) {name}\n{name} = {text}\n"
+    (finding,) = seen(tmp_path, lines, check_id="expression")
+    assert finding.fault.endswith(f"so nodes do not publish {name}")
+    assert finding.remedy == f'a text needs quotes: write {name} = "{text}"'
+
+
+def test_a_published_expression_that_cannot_be_read(tmp_path: Path) -> None:
+    lines = "STARTD_ATTRS = $(STARTD_ATTRS) Many\nMany = (MY.Cpus > 8\n"
+    (finding,) = seen(tmp_path, lines, check_id="expression")
+    assert finding.remedy.startswith("look for a missing bracket")
+
+
+def test_a_list_of_names_in_quotes(tmp_path: Path) -> None:
+    lines = 'STARTD_ATTRS = $(STARTD_ATTRS) "Rack"\nRack = "r12"\n'
+    (finding,) = seen(tmp_path, lines, check_id="published")
+    assert finding.remedy == "write the name without quotes"

@@ -9,6 +9,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.slot_ad import every_slot_has, jobs_have, saved_ads
+from sharectl.condor.library import CondorProcess
 from tests.field.test_bare_word_in_start import START, seen
 from tests.pool.deployed import jobs, on
 
@@ -23,7 +24,7 @@ SPEC = BoxSpec(
 
 
 @pytest.mark.parametrize(
-    "clause", ['KeyboardIdle > 900 && (Cpus - LoadAvg) > 1 && State =!= "Owner"', "Memory > 1"]
+    "clause", ['KeyboardIdle > 900 && (Cpus - LoadAvg) > 1 && State =!= "Owner"', "Memory > 1", "CurrentTime > 0"]
 )
 def test_they_need_no_scope(clause: str, tmp_path: Path) -> None:
     assert seen(tmp_path, START.format(clause)) == []
@@ -33,6 +34,12 @@ def test_they_need_no_scope(clause: str, tmp_path: Path) -> None:
 def test_those_that_some_slots_have_need_one(name: str, tmp_path: Path) -> None:
     (finding,) = seen(tmp_path, START.format(f"{name} =!= 7"))
     assert f"MY.{name}" in finding.remedy
+
+
+def test_a_job_cannot_set_the_current_time() -> None:
+    with CondorProcess() as process:
+        ((values,),) = process.evaluate(["CurrentTime > 0"], [{}], [{"CurrentTime": "-5"}])
+    assert values == [True]
 
 
 @pytest.mark.pool

@@ -263,8 +263,12 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         names = [part.name for part in parts if text_of(part.name)]
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
-        place = subject.place(culprit)
-        yield finding("unreadable", place, macro=culprit, text=text_of(culprit), whole=macro)
+        place, text = subject.place(culprit), text_of(culprit)
+        kind = "unreadable" if EXPRESSIONS.fullmatch(macro.upper()) else "unreadable attribute"
+        remedy = "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty"
+        if kind != "unreadable" and not re.search(r'["()\[\]{}&|=<>?*+]', text):
+            remedy = f'a text needs quotes: write {culprit} = "{text}"'
+        yield finding(kind, place, macro=culprit, text=text, whole=macro, remedy=remedy)
 
 
 @CHECKS.rule()
@@ -286,7 +290,7 @@ def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
         name = reference.name
         is_nodes = name.lower() in subject.published
         is_text = _bare_word(subject, reference, subject.readable[macro], macro) is not None
-        if reference.scope == UNSCOPED and not is_text and not every_slot_has(name):
+        if reference.scope == UNSCOPED and not is_text and not _is_slots(name):
             is_slots, is_jobs = startd_publishes(name), _carried(subject, name)
             scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
             if is_nodes or is_slots != is_jobs:
@@ -325,7 +329,9 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
         for name in configuration.words(knob):
             ends = (name.lower(), f"_{name.lower()}")
             is_set = any(macro == ends[0] or macro.endswith(ends[1]) for macro in names)
-            if not is_set and not startd_publishes(name):
+            if '"' in name:
+                yield finding("quoted name", configuration.place(knob), knob=knob, name=name)
+            elif not is_set and not startd_publishes(name):
                 yield finding("without value", configuration.place(knob), knob=knob, name=name)
 
 
@@ -362,6 +368,12 @@ def _bare_word(
     if reference.scope != UNSCOPED or is_known(reference.name):
         return None
     return bare_word(text, reference.name, macro, is_known)
+
+
+def _is_slots(name: str) -> bool:
+    """True if no job can give the attribute a value where START asks for it without a scope."""
+    # HTCondor's evaluator has time() for CurrentTime, before it looks at the job.
+    return every_slot_has(name) or name.lower() == "currenttime"
 
 
 def _carried(subject: SnippetSubject, name: str) -> bool:
