@@ -16,11 +16,12 @@ SUSPENDED, TRANSFERRING = "suspended", "transferring"
 HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
 AT_LIMIT, AT_QUOTA, AT_CEILING = "at-limit", "at-quota", "at-ceiling"
-AT_ACCESS_POINT = "at-access-point"
+AT_ACCESS_POINT, OVER_LIMIT = "at-access-point", "over-limit"
 
 VERDICTS: Mapping[str, str] = {
     COULD_NOW: "some node would take it now, and the negotiator has not given it one yet",
     AT_LIMIT: "a concurrency limit that it counts for is used up",
+    OVER_LIMIT: "it takes more of a concurrency limit than there is",
     AT_QUOTA: "its group, or one above it, uses its quota and takes no surplus",
     AT_CEILING: "its submitter uses the ceiling that condor_userprio has set",
     AT_ACCESS_POINT: "its access point runs as many jobs as MAX_JOBS_RUNNING allows",

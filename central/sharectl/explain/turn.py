@@ -12,7 +12,14 @@ from itertools import chain
 from math import floor, fsum
 from typing import Any, NamedTuple, Optional
 
-from sharectl.explain.job import AT_ACCESS_POINT, AT_CEILING, AT_LIMIT, AT_QUOTA, Facts
+from sharectl.explain.job import (
+    AT_ACCESS_POINT,
+    AT_CEILING,
+    AT_LIMIT,
+    AT_QUOTA,
+    OVER_LIMIT,
+    Facts,
+)
 from sharectl.shares.groups import is_within, levels_above
 from sharectl.shares.quotas import ROOT
 
@@ -68,6 +75,11 @@ class Limit(NamedTuple):
         if self.used is None or self.most is None:
             return False
         return self.used + self.increment > self.most
+
+    @property
+    def too_small(self) -> bool:
+        """True if the job would pass it though nobody used it."""
+        return self.most is not None and self.increment > self.most
 
 
 class Cause(NamedTuple):
@@ -158,15 +170,21 @@ def cause(
 
     ``limits`` are those of each slot that would take it; they keep it out where all do.
     """
-    full = [next((limit for limit in part if limit.full), None) for part in limits]
+    # A limit that is too small for the job even unused comes first: no other job frees it.
+    full = [
+        max((limit for limit in part if limit.full), key=lambda limit: limit.too_small, default=None)
+        for part in limits
+    ]
     if full and full[0] is not None and all(full):
+        never = all(limit.too_small for limit in full if limit)
         name, taken, used, most = full[0]
-        takes = "" if taken == 1 else f", and it takes {taken:g}"
-        remedy = f"jobs of that limit that end, or a larger {knobs_of(name)[0].upper()}"
+        takes = f", and it takes {taken:g}" if taken != 1 or never else ""
+        fewer = "a smaller increment" if taken > 1 and most else "a job without it"
+        remedy = fewer if never else "jobs of that limit that end"
         return Cause(
-            AT_LIMIT,
+            OVER_LIMIT if never else AT_LIMIT,
             f"its concurrency limit: {name}, {used:g} of {most:g} in use{takes}",
-            f"{remedy} on the central manager",
+            f"{remedy}, or a larger {knobs_of(name)[0].upper()} on the central manager",
         )
     running, most_running = negotiation.access_points.get(schedd.lower(), (0, 1))
     if running >= most_running:

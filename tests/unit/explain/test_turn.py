@@ -113,6 +113,14 @@ def test_a_limit_is_the_cause_where_no_slot_has_room() -> None:
     assert code(negotiator, "u", "licence", "") is None
     assert code(facts(used=None, most={"licence": 1.0}), "u", "licence") is None
     assert code(facts(used={"licence": 1.0}), "u", "licence") is None
+    none = facts(used={}, most={"licence": 1.0, "sw": 0.0})
+    assert code(none, "u", "licence:2") == code(none, "u", "licence, sw") == "over-limit"
+    assert code(negotiator, "u", "licence:2", "licence") == "at-limit"
+    remedies = [cause(none, "u", "ap-1", limits_in(none, [text])) for text in ("licence:2", "sw")]
+    assert [why.remedy.partition(",")[0] for why in remedies if why] == [
+        "a smaller increment",
+        "a job without it",
+    ]
     assert limits_in(facts(used={}), ["a"]) == [[Limit("a", 1.0, 0.0, None)]]
 
 
