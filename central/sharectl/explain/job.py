@@ -41,7 +41,8 @@ VERDICTS: Mapping[str, str] = {
 }
 """Code -> state of the job."""
 
-_FEWER_OR_LESS = "jobs that end there, or a smaller request"
+_FEWER = "jobs that end there"
+_FEWER_OR_LESS = f"{_FEWER}, or a smaller request"
 _TARGET_ENDS = (
     "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by "
     "control.max_nodes; for the whole pool `sharectl disable`"
@@ -96,6 +97,8 @@ UNITS = {"memory": " MiB", "disk": " KiB"}
 """Resource in lower case -> HTCondor's unit."""
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
+NONE_AT_ALL = "another node: these have none at all"
+NO_GPUS = "a node with GPUs: no node of the pool has any"
 SMALLER = "a smaller request"
 NO_SUCH_RESOURCE = (
     "another name of that attribute: condor_submit takes request_X, and an attribute RequestX, for "
@@ -229,7 +232,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     for row in (*obstacles, *of_empty):
         row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
         if row["code"] == "no-resource" and row["nodes"] == len(nearest):
-            row["remedy"] = NO_SUCH_RESOURCE
+            is_gpus = row["clause"].lower().startswith("requestgpus ")
+            row["remedy"] = NO_GPUS if is_gpus else NO_SUCH_RESOURCE
     waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (request for slot in findings for request in slot.requests):
@@ -337,8 +341,13 @@ def _remedy(
     nodes, remedy = lasting.get((row["code"], row["clause"]), 0), _OBSTACLES[row["code"]][1]
     if impossible and not nodes:
         return NO_USE
-    if remedy == _FEWER_OR_LESS and (impossible or nodes >= row["nodes"]):
-        return TOO_LARGE if nodes >= row["nodes"] else SMALLER
+    if remedy == _FEWER_OR_LESS:
+        least = row["clause"].endswith(" = 1")  # one core or GPU: memory and disk have units
+        if nodes >= row["nodes"]:
+            return NONE_AT_ALL if least else TOO_LARGE
+        if least:
+            return _FEWER
+        return SMALLER if impossible else remedy
     if row["code"] != "target" or not until:
         return remedy
     return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
@@ -352,8 +361,8 @@ def no_smaller(verdict: Mapping[str, Any], over: str) -> None:
     """
     more = f", but its group is {over}: free cores are for groups below theirs" if over else ""
     for row in verdict["obstacles"]:
-        if row["remedy"] == _FEWER_OR_LESS:
-            row["remedy"] = f"jobs that end there{more}"
+        if row["remedy"] in (_FEWER, _FEWER_OR_LESS):
+            row["remedy"] = f"{_FEWER}{more}"
 
 
 def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:

@@ -357,7 +357,8 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
             short.add(lower)
             request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
             code = law.code_of_resource(name)
-            absent = code == "resource" and name not in slot
+            has_any = free or _amount(evaluated(slot, f"TotalSlot{name}"))
+            absent = code in ("resource", "gpus") and not has_any
             obstacles.append(Obstacle("no-resource" if absent else code, request))
     obstacles += unclear
     if not job_accepts:

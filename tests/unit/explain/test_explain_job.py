@@ -91,7 +91,14 @@ OBSTACLES = [
     (job("TARGET.Cpus >= RequestCpus", RequestCpus="6"), {}, "cpus", ""),
     (job(RequestMemory="20000", RequestCpus="6"), {}, "cpus memory", "memory"),
     (job("TARGET.Arch == 1 && True"), {}, "job-requirements", "job-requirements"),
-    (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), {}, "gpus", "gpus"),
+    *(
+        (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), gpus, now, empty)
+        for gpus, now, empty in (
+            ({}, "no-resource", "no-resource"),
+            ({"GPUs": "0", "TotalSlotGPUs": "0"}, "no-resource", "no-resource"),
+            ({"GPUs": "0", "TotalSlotGPUs": "2", "MachineResources": '"Cpus GPUs"'}, "gpus", ""),
+        )
+    ),
     (
         job("TARGET.Licence >= RequestLicence", RequestLicence="2"),
         {"Licence": "1"},
@@ -321,6 +328,17 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     (hint,) = (text for label, text in rows if label == "in the way")
     assert "--json" in hint
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
+
+
+def test_no_remedy_is_less_than_one() -> None:
+    one_gpu = job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1")
+    (row,) = verdict(findings(one_gpu, [slot(), slot("wn-2")], NOW))["never"]
+    assert row["remedy"] == law.NO_GPUS
+    (row,) = verdict(findings(job(), [slot(Cpus="0")], NOW))["obstacles"]
+    assert row["remedy"] == "jobs that end there"
+    without = slot(Cpus="0", TotalSlotCpus="0")
+    (row,) = verdict(findings(job(), [without], NOW))["never"]
+    assert row["remedy"] == law.NONE_AT_ALL
 
 
 def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -> None:
