@@ -214,6 +214,7 @@ def test_start_counts_where_it_asks_something_lasting_of_the_job(
         ({}, "time() > {now} - 600", (1, 0, 0)),
         ({}, "time() > {now} + 600 && TARGET.HasFoo", (0, 0, 1)),
         ({}, "(time() > {now} + 600 || TARGET.HasFoo)", (0, 1, 0)),
+        ({}, "(TARGET.ToDie - time()) > 600", (0, 0, 1)),
         ({}, "TARGET.ClockMin == {minute} - 60", (0, 1, 0)),
         ({}, "TARGET.ClockDay < 7", (1, 0, 0)),
         ({}, "TARGET.ClockDay > 6", (0, 1, 0)),

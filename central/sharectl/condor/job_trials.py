@@ -33,7 +33,7 @@ from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
 from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.expressions import words_of_text
+from sharectl.condor.expressions import alternatives, words_of_text
 from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
@@ -435,6 +435,9 @@ class PendingJob:
         parts: dict[str, list[str]] = {WANTS: [], DUE: []}
         for clause, is_on_time in self.clauses(slots):
             parts[DUE if is_on_time else WANTS].append(f"({clause})")
+            if is_on_time:  # no time brings an attribute that it lacks
+                ways = (f"({way}) isnt undefined" for way in alternatives(clause))
+                parts[WANTS].append(f"({' || '.join(ways)})")
         own = {name: " && ".join(part) or "true" for name, part in parts.items()}
         return ad_of_long(long_of({**self.row, **own}))
 

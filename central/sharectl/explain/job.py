@@ -156,7 +156,7 @@ class ClauseReading(NamedTuple):
     """As HTCondor prints it, such as ``undefined``."""
 
 
-THE_JOBS = "the job's "
+THE_JOBS, UNDEFINED = "the job's ", "undefined"
 MOST_VALUES = 3
 """Values of one attribute that are told apart."""
 
@@ -231,6 +231,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     times = [node.opens_at for node in later if node.opens_at is not None]
     for row in (*obstacles, *of_empty):
         row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
+        if row["remedy"] == _OBSTACLES[row["code"]][1]:
+            row["remedy"] = _of_values(row, len(nearest)) or row["remedy"]
         if row["code"] == "no-resource" and row["nodes"] == len(nearest):
             is_gpus = row["clause"].lower().startswith("requestgpus ")
             row["remedy"] = NO_GPUS if is_gpus else NO_SUCH_RESOURCE
@@ -351,6 +353,20 @@ def _remedy(
     if row["code"] != "target" or not until:
         return remedy
     return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
+
+
+def _of_values(row: Mapping[str, Any], total: int) -> Optional[str]:
+    """Remedy of a clause by the values in it, on some of ``total`` nodes; None if they say none."""
+    of_nodes = [value for value in row["values"] if not value["name"].startswith(THE_JOBS)]
+    absent = list(dict.fromkeys(v["name"] for v in of_nodes if v["value"] == UNDEFINED))
+    if row["code"] == "site-start" and 0 < len(of_nodes) == len(row["values"]):
+        does = f"publishes {', '.join(absent)}" if absent else "meets the clause"
+        return f"a node that {does}, or another START: the clause looks at no job"
+    if row["code"] == "job-requirements" and len({value["way"] for value in row["values"]}) == 1:
+        for value in of_nodes:
+            if value["value"] in (UNDEFINED, "false") and value["nodes"] == total:
+                return f"a node that offers {value['name']}: none does"
+    return None
 
 
 def no_smaller(verdict: Mapping[str, Any], over: str) -> None:

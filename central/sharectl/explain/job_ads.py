@@ -38,7 +38,14 @@ from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.condor.schedd_jobs import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import ClauseReading, Facts, Obstacle, RefusingTarget, SlotFinding
+from sharectl.explain.job import (
+    UNDEFINED,
+    ClauseReading,
+    Facts,
+    Obstacle,
+    RefusingTarget,
+    SlotFinding,
+)
 from sharectl.shares.groups import group_and_user, group_of
 
 MOST_MEMORY_BYTES = 2 * 2**30
@@ -245,20 +252,32 @@ def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...
     written = [name for name in job if _REQUEST.fullmatch(name) and not _is_number(job.get(name))]
     row, times = clocked(row_of(job), now), Memo()
     return tuple(
-        _later(_finding(job, own, slot, now, written), own, row, slot, times) for slot in slots
+        _later(_finding(job, own, slot, now, written), own, row, (job, slot), times)
+        for slot in slots
     )
 
 
-def _later(finding: SlotFinding, own: Own, job: Row, slot: Any, times: Memo) -> SlotFinding:
+def _later(
+    finding: SlotFinding, own: Own, job: Row, pair: tuple[Any, Any], times: Memo
+) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     if not _CLAUSES.intersection(obstacle.code for obstacle in finding.empty_obstacles):
         return finding
-    now = int(job[CLOCK])
+    now, slot = int(job[CLOCK]), pair[1]
     row = clocked(row_of(slot), now)
+
+    def has_value(obstacle: Obstacle) -> bool:
+        """Tells if the clause, or a part of it, lacks no attribute, which no time would bring."""
+        ads_of = pair if obstacle.code == "job-requirements" else pair[::-1]
+        values = (value_of(expression(way), *ads_of) for way in alternatives(obstacle.clause))
+        return any(_shown(value) != UNDEFINED for value in values)
+
     late = {
         obstacle: Obstacle("clock", obstacle.clause)
         for obstacle in finding.empty_obstacles
-        if obstacle.code in _CLAUSES and is_on_time(clocked_text(obstacle.clause), job, row)
+        if obstacle.code in _CLAUSES
+        and is_on_time(clocked_text(obstacle.clause), job, row)
+        and has_value(obstacle)
     }
     obstacles, lasting = (
         tuple(late.get(obstacle, obstacle) for obstacle in obstacles)
@@ -416,7 +435,9 @@ def _readings(job: Any, slot: Any, obstacles: Iterable[Obstacle]) -> Iterator[Cl
         values = (
             ClauseReading(obstacle, way, name, value)
             for way in ways
-            for name, value in _values(way, *pair, job).items()
+            for name, value in sorted(
+                _values(way, *pair, job).items(), key=lambda item: item[1] != UNDEFINED
+            )
         )
         yield from islice(values, MOST_READINGS)
 
@@ -427,7 +448,8 @@ def _values(
     """Attribute -> value, for an expression of ``ad``, and for those that attributes stand for."""
     values: dict[str, str] = {}
     for scope, name in references(written):
-        unscoped_in_target = scope == UNSCOPED and name not in ad and name in target
+        # Of a name that neither ad has, the node is the one to publish it.
+        unscoped_in_target = scope == UNSCOPED and name not in ad and (name in target or ad is job)
         at, other = (target, ad) if scope == TARGET or unscoped_in_target else (ad, target)
         value = _shown(value_of(expression(f"{MY}.{name}"), at, other))
         values[f"{law.THE_JOBS if at is job else ''}{name}"] = value
@@ -443,7 +465,7 @@ def _shown(value: Any) -> str:
     if value is None or value is kinds.Error:
         return "error"
     if value is kinds.Undefined:
-        return "undefined"
+        return UNDEFINED
     if isinstance(value, bool):
         return str(value).lower()
     return _cut(ads.quoted(value) if isinstance(value, str) else str(value), MOST_VALUE)

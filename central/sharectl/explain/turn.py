@@ -172,7 +172,9 @@ def cause(
     """
     # A limit that is too small for the job even unused comes first: no other job frees it.
     full = [
-        max((limit for limit in part if limit.full), key=lambda limit: limit.too_small, default=None)
+        max(
+            (limit for limit in part if limit.full), key=lambda limit: limit.too_small, default=None
+        )
         for part in limits
     ]
     if full and full[0] is not None and all(full):

@@ -330,6 +330,37 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
 
 
+LACKING = [
+    ("(TARGET.GLIDEIN_ToDie - CurrentTime) > 60", "GLIDEIN_ToDie"),
+    ("CurrentTime + 60 < TARGET.GLIDEIN_ToDie", "GLIDEIN_ToDie"),
+    ("HAS_CVMFS_cms_cern_ch =?= True", "HAS_CVMFS_cms_cern_ch"),
+    ("TARGET.HasDocker", "HasDocker"),
+]
+
+
+@pytest.mark.parametrize(("requirements", "name"), LACKING)
+def test_an_attribute_that_no_node_has_is_named_with_no_time(requirements: str, name: str) -> None:
+    why = verdict(findings(job(requirements), [slot(), slot("wn-2")], NOW))
+    (row,) = why["never"]
+    first = row["values"][0]
+    assert (why["code"], row["code"]) == ("could-never", "job-requirements")
+    assert (first["name"], first["value"], first["nodes"]) == (name, "undefined", 2)
+    assert row["remedy"] == f"a node that offers {name}: none does"
+
+
+@pytest.mark.parametrize(
+    ("start", "remedy"),
+    [
+        ("NODE_IS_HEALTHY =?= True", "a node that publishes NODE_IS_HEALTHY"),
+        ("MY.Heat < 9", "a node that meets the clause"),
+        ("MY.Heat < 9 || TARGET.IsSite", "the site's configuration of START"),
+    ],
+)
+def test_a_clause_on_the_node_alone_is_not_for_a_job_to_meet(start: str, remedy: str) -> None:
+    (row,) = verdict(findings(job(), [slot(Start=start, Heat="10")], NOW))["never"]
+    assert row["remedy"].startswith(remedy)
+
+
 def test_no_remedy_is_less_than_one() -> None:
     one_gpu = job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1")
     (row,) = verdict(findings(one_gpu, [slot(), slot("wn-2")], NOW))["never"]
