@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -299,6 +300,17 @@ def test_the_first_line_is_the_cause(
     label, text = shown.rows[0]
     assert (label, text.partition(": ")[0]) == ("verdict", code)
     assert says in text
+
+
+def test_the_first_line_names_grace_beside_full_nodes() -> None:
+    grace = Obstacle("grace", "MY.t1_GraceAdmits isnt false")
+    full, kept = (
+        [replace(finding(f"{why[0].code}-{k}", why), grace_until=until) for k in range(2)]
+        for why, until in (([CPUS], 0), ([grace], NOW + 300))
+    )
+    (_, first), *_ = page(*full, *kept).rows
+    assert "too few free cores on 2 of 4 nodes" in first
+    assert "freed cores wait for multicore jobs on 2 nodes for 5 min at most" in first
 
 
 def test_the_block_that_is_being_freed_says_when() -> None:
