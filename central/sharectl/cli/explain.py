@@ -215,9 +215,8 @@ def _job(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         arguments.usage_error(str(error))
     pool, name = config.pool, str(wanted)
-    located = job_ads.find(
-        pool.collector, wanted, pool.collector_deadline_seconds, pool.schedd_deadline_seconds
-    )
+    deadlines = pool.collector_deadline_seconds, pool.schedd_deadline_seconds
+    located = job_ads.find(pool.collector, wanted, *deadlines, config.tree.names)
     if located is None:
         _print(job_page(name, now, job.UNKNOWN), arguments)
         return 1

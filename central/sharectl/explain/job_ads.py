@@ -7,7 +7,7 @@ and has at most `MOST_MEMORY_BYTES` of memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -96,7 +96,11 @@ def job_id(written: str) -> JobId:
 
 
 def find(
-    collector: Optional[str], job: JobId, collector_seconds: float, schedd_seconds: float
+    collector: Optional[str],
+    job: JobId,
+    collector_seconds: float,
+    schedd_seconds: float,
+    configured: Collection[str] = (),
 ) -> Optional[Located]:
     """The job, from a queue, else from a history; None if no access point knows it.
 
@@ -114,7 +118,8 @@ def find(
             f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
         )
     for look in (_in_queue, _in_history):
-        questions = daemons.schedd_questions(places, schedd_seconds, partial(look, job))
+        asked = partial(look, job, configured)
+        questions = daemons.schedd_questions(places, schedd_seconds, asked)
         answers = ask_all(questions).values()
         jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
@@ -129,9 +134,9 @@ def find(
     return None
 
 
-def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[Located]:
+def _in_queue(job: JobId, configured: Collection[str], schedd: Any, name: str) -> Optional[Located]:
     for ad in schedd.query(constraint=_of(job), limit=1):
-        facts = dict(facts_of(charged([ads.ad_of(repr(ad))])[0], name))
+        facts = dict(facts_of(charged([ads.ad_of(repr(ad))])[0], name, configured))
         if facts["universe"] == PARALLEL:
             ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
         if not facts["rejected"]:
@@ -152,9 +157,11 @@ def _rejected(schedd: Any, ad: Any) -> Facts:
     return {"rejected": _text(last, names[0]), "rejected_at": _number(last, names[1])}
 
 
-def _in_history(job: JobId, schedd: Any, name: str) -> Optional[Located]:
+def _in_history(
+    job: JobId, configured: Collection[str], schedd: Any, name: str
+) -> Optional[Located]:
     for ad in charged(schedd.history(_of(job), [], match=1)):
-        return facts_of(ad, name), None
+        return facts_of(ad, name, configured), None
     return None
 
 
@@ -178,10 +185,11 @@ _TEXTS = {
 }
 
 
-def facts_of(ad: Any, schedd: str) -> Facts:
+def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> Facts:
     """Facts of a job's ad on an access point.
 
-    ``account`` is AccountingGroup, by which HTCondor charges the job; group and user are its parts.
+    ``account`` is AccountingGroup, by which HTCondor charges the job; group and user are its parts,
+    by AcctGroup, else by the ``configured`` groups.
     ``requests`` has the expressions of RequestCpus and such, ``request_values`` the values of those
     that are numbers on their own, ``since`` is the begin of its status.
     """
@@ -189,7 +197,8 @@ def facts_of(ad: Any, schedd: str) -> Facts:
     values = {name: _amount(evaluated(ad, name)) for name in names}
     account, exit_code = ads.text(ad.get("AccountingGroup")), ad.get("ExitCode")
     user_name = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
-    group, user = group_and_user(account, ads.text(evaluated(ad, "AcctGroup")))
+    own = ads.text(evaluated(ad, "AcctGroup")) or group_of(f"{account or ''}@", configured)
+    group, user = group_and_user(account, own)
     return {
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},

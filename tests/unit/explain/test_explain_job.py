@@ -244,6 +244,18 @@ def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
     assert facts_of(lying, "ap-1")["request_values"] == {}
 
 
+def test_a_group_without_acct_group_is_the_longest_that_is_configured() -> None:
+    def parts(text: str, *configured: str) -> tuple[str, str]:
+        facts = facts_of(classad2.ClassAd(f"[{text}]"), "ap-1", configured)
+        return facts["accounting_group"], facts["accounting_user"]
+
+    account = 'AccountingGroup = "cms.prod.ada.lovelace"'
+    assert parts(account, "cms", "cms.prod") == ("cms.prod", "ada.lovelace")
+    assert parts(account, "lhcb") == ("cms.prod.ada", "lovelace")
+    named = f'{account}; AcctGroup = "cms.prod.ada"'
+    assert parts(named, "cms.prod") == ("cms.prod.ada", "lovelace")
+
+
 REQUESTS = {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"}
 VALUES = {"RequestCpus": 8.0, "RequestMemory": 31000.0}
 JOB = classad2.ClassAd(
