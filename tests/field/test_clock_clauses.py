@@ -121,6 +121,8 @@ def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
         if case.code == "not-yet":
             screen = sharectl.run("explain", "job", f"{ad['ClusterId']}.0").stdout
             assert f"from {shown(int(at or 0))} on" in screen
+            deferred = f"deferred to {shown(int(case.at or 0))}" in " ".join(screen.split())
+            assert deferred is (case.prepares is not None)
     plan = sharectl.run("plan").stdout + sharectl.run("plan").stderr
     assert "their time has not come: they are no demand until then" in plan
 

@@ -175,6 +175,7 @@ _NUMBERS = {
     "hold_code": "HoldReasonCode",
     "rejected_at": "LastRejMatchTime",
     "starts": "NumJobStarts",
+    "deferred_to": "DeferralTime",
 }
 _TEXTS = {
     "owner": "Owner",

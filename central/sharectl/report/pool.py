@@ -18,6 +18,10 @@ _GROUPS = """group, HS06, single_cores AS cores 1-core, multi_cores AS multicore
     pending_single_jobs AS pending 1-core, pending_multi_jobs AS multicore"""
 _OTHERS = "name AS AccountingGroup begins, cores, pending_jobs AS pending jobs"
 _UNPLACEABLE = "group, cores, jobs, example AS sharectl explain job"
+_NO_DEMAND = {
+    False: "pending jobs that no node could run if it were empty: they are no demand",
+    True: "pending jobs whose time has not come: they are no demand until then",
+}
 _NODES = "node, cores, MiB, HS06/core, controlled, says, held by group"
 
 
@@ -35,9 +39,10 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
     if content["others"]:
         title = "in other: the largest, by the first part of AccountingGroup"
         print_records(title, _OTHERS, content["others"], to)
-    if content["unplaceable"]:
-        title = "pending jobs that no node could run if it were empty: they are no demand"
-        print_records(title, _UNPLACEABLE, content["unplaceable"], to)
+    for later, title in _NO_DEMAND.items():
+        kept_out = [row for row in content["unplaceable"] or () if row["later"] is later]
+        if kept_out:
+            print_records(title, _UNPLACEABLE, kept_out, to)
     if content["unmaterialized"]:
         title = "jobs that are not materialised before others of their cluster end: no demand"
         late = [{"group": name, "jobs": jobs} for name, jobs in content["unmaterialized"].items()]

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sharectl.cli import options
 from sharectl.cli.main import VERBS, main
-from sharectl.model import Source
+from sharectl.model import Source, UnplaceableJobs
 from sharectl.publish import text as sharectl_file
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
@@ -134,6 +136,16 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
     snapshot_tables(content, sys.stdout)
     out = capsys.readouterr().out
     assert ("no answer" in out, "alice" in out) == (True, False)
+
+
+def test_jobs_before_their_time_are_not_among_those_that_no_node_could_run() -> None:
+    rows = [UnplaceableJobs("cms", n, 1, f"ap#{n}.0", later=n == 1) for n in (1, 8)]
+    to = io.StringIO()
+    taken = replace(snapshot(), unplaceable=tuple(rows))
+    snapshot_tables(as_json.snapshot(taken, ("cms",)), to)
+    never, _, later = to.getvalue().partition("pending jobs whose time has not come")
+    assert ("ap#8.0" in never, "ap#1.0" in never) == (True, False)
+    assert ("ap#8.0" in later, "ap#1.0" in later) == (False, True)
 
 
 SLIPS = {

@@ -314,6 +314,17 @@ def test_the_first_line_is_the_cause(
     assert says in text
 
 
+def test_a_deferred_job_names_the_time_of_its_start_too() -> None:
+    soon = finding("wn-1", [Obstacle("clock", "x")], [Obstacle("clock", "x")])
+    shown = page(
+        replace(soon, opens_at=NOW + 60),
+        facts={**FACTS, **facts_of(classad2.ClassAd(f"[DeferralTime = {NOW + 660}]"), "ap-1")},
+    )
+    rows = dict(shown.rows)
+    assert "; its start is deferred to 2023-11-14 22:24:20 UTC (DeferralTime)" in rows["verdict"]
+    assert rows["when"] == "not before 2023-11-14 22:24:20 UTC"
+
+
 def test_the_first_line_names_grace_beside_full_nodes() -> None:
     grace = Obstacle("grace", "MY.t1_GraceAdmits isnt false")
     full, kept = (
