@@ -314,6 +314,29 @@ def test_the_first_line_is_the_cause(
     assert says in text
 
 
+def test_the_last_word_of_many_cycles_stands_before_what_could_be() -> None:
+    """Requests of other groups that no node could run can hold the surplus for ever."""
+    own = {"name": "cms", "used": 2.0, "quota": 2.0, "surplus": "byquota"}
+    order = {**ORDER, "group": own, "before": [AHEAD], "period_seconds": 3.0}
+    said = {"rejected": "no match found", "rejected_at": NOW - 3}
+    prospect = PROSPECT._replace(started=WaitTimes(7, 2, 2))
+
+    def rows(waited_seconds: int) -> dict[str, str]:
+        facts = {**FACTS, **said, "since": NOW - waited_seconds}
+        why = JobReasons(verdict([FREE]), None, "cms", order, prospect)
+        return dict(job_page("6.1", NOW, "could-now", facts, why).rows)
+
+    late, soon = rows(720), rows(4)
+    assert late["verdict"] == (
+        "could-now: the negotiator said: no match found, 3 s ago, and the job waits for 12 min, "
+        "over some 240 cycles: beyond the quota of cms it takes what idle jobs of other groups "
+        "leave, also those that no node could run; served before it: cms.zoe (2 idle, priority 500)"
+    )
+    assert late["when"] == "not known: see what the negotiator said"
+    assert "is served before it: cms.zoe" in soon["verdict"]
+    assert soon["when"].startswith("in a next negotiation cycle; 7 like it")
+
+
 def test_a_deferred_job_names_the_time_of_its_start_too() -> None:
     soon = finding("wn-1", [Obstacle("clock", "x")], [Obstacle("clock", "x")])
     shown = page(
