@@ -18,7 +18,7 @@ from sharectl.condor import ads, daemons
 from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import Row, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
-from sharectl.condor.clock import CLOCK, clocked, clocked_text, first_true, is_on_time
+from sharectl.condor.clock import CLOCK, ON_TIME, clocked, clocked_text, first_true, is_on_time
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import (
@@ -62,6 +62,8 @@ _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
 _CLAUSES = frozenset(("job-requirements", "site-start", "slot-requirements"))
 """Codes of clauses that may go by the clock."""
+_TOO_LITTLE = frozenset(("cpus", "memory", "disk", "gpus", "resource"))
+"""Codes of requests that are too large, which may go by the clock too."""
 _CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 
@@ -271,7 +273,14 @@ def _later(
     finding: SlotFinding, own: Own, job: Row, pair: tuple[Any, Any], times: Memo
 ) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
-    if not _CLAUSES.intersection(obstacle.code for obstacle in finding.empty_obstacles):
+    shrinking = [
+        obstacle
+        for obstacle in finding.empty_obstacles
+        if obstacle.code in _TOO_LITTLE
+        and not ON_TIME.isdisjoint(names_reached(words_of_text(obstacle.clause), job))
+    ]
+    codes = {obstacle.code for obstacle in finding.empty_obstacles}
+    if not shrinking and _CLAUSES.isdisjoint(codes):
         return finding
     now, slot = int(job[CLOCK]), pair[1]
     row = clocked(row_of(slot), now)
@@ -285,9 +294,12 @@ def _later(
     late = {
         obstacle: Obstacle("clock", obstacle.clause)
         for obstacle in finding.empty_obstacles
-        if obstacle.code in _CLAUSES
-        and is_on_time(clocked_text(obstacle.clause), job, row)
-        and has_value(obstacle)
+        if obstacle in shrinking
+        or (
+            obstacle.code in _CLAUSES
+            and is_on_time(clocked_text(obstacle.clause), job, row)
+            and has_value(obstacle)
+        )
     }
     obstacles, lasting = (
         tuple(late.get(obstacle, obstacle) for obstacle in obstacles)

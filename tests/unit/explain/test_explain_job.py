@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -404,6 +405,19 @@ def test_an_attribute_that_no_node_has_is_named_with_no_time(requirements: str, 
     assert (why["code"], row["code"]) == ("could-never", "job-requirements")
     assert (first["name"], first["value"], first["nodes"]) == (name, "undefined", 2)
     assert row["remedy"] == f"a node that offers {name}: none does"
+
+
+def test_a_request_that_shrinks_in_time_is_not_yet() -> None:
+    now = int(time.time())
+
+    def why(request: str) -> dict[str, Any]:
+        own = job("TARGET.Cpus >= RequestCpus", RequestCpus=request, QDate=str(now))
+        return verdict(findings(own, [slot()], now))
+
+    shrinking = why("(time() - QDate > 7200) ? 1 : 64")
+    assert (shrinking["code"], shrinking["opens_at"]) == ("not-yet", now + 7201)
+    assert why("(time() - QDate > 7200) ? 48 : 64")["code"] == "no-time"
+    assert why("QDate > 0 ? 64 : 1")["code"] == "could-never"
 
 
 @pytest.mark.parametrize(
