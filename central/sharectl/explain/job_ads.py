@@ -120,8 +120,8 @@ def find(
             f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
         )
     for look in (_in_queue, _in_history):
-        asked = partial(look, job, configured)
-        questions = daemons.schedd_questions(places, schedd_seconds, asked)
+        question = partial(look, job, configured)
+        questions = daemons.schedd_questions(places, schedd_seconds, question)
         answers = ask_all(questions).values()
         jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
