@@ -171,3 +171,26 @@ def test_a_list_of_names_in_quotes(tmp_path: Path) -> None:
     lines = 'STARTD_ATTRS = $(STARTD_ATTRS) "Rack"\nRack = "r12"\n'
     (finding,) = seen(tmp_path, lines, check_id="published")
     assert finding.remedy == "write the name without quotes"
+
+
+@pytest.mark.parametrize("option", ["JobFlavour=prod", "Site= cern.ch "])
+def test_a_carried_text_without_quotes(option: str) -> None:
+    name, _, value = option.partition("=")
+    with pytest.raises(ValueError, match=f"write {name}='\"{value.strip()}\"'"):
+        attributes(option)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "use POLICY : DESKTOP\n",
+        "START = (LoadAvg - CondorLoadAvg) <= 0.3 && ConsoleIdle > 3600\n",
+        "START = MY.ClockMin < 200 || MY.ClockMin > 1300\n",
+        "START = MY.ClockDay == 0 && MY.ClockMin >= 120 && MY.ClockMin < 180\n",
+    ],
+)
+def test_an_idle_machine_at_an_hour_of_its_window(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "10-site.conf").write_text(lines)
+    assert seen(tmp_path, "", check_id="typical jobs") == []
+    (closed,) = seen(tmp_path, START.format("MY.ClockMin > 1440"), check_id="typical jobs")
+    assert closed.fault.startswith("START keeps out every typical job")

@@ -72,6 +72,8 @@ def slots_with(subject: SnippetSubject, attributes: Ad) -> list[Ad]:
         "MyCurrentTime": "time() - 2",
         "Memory": "1048576",
         "Disk": "1073741824",
+        **dict.fromkeys(("LoadAvg", "CondorLoadAvg", "TotalLoadAvg"), "0.0"),
+        **dict.fromkeys(("KeyboardIdle", "ConsoleIdle"), "86400"),
     }
     dynamic = {"PartitionableSlot": "undefined", "DynamicSlot": "True", "SlotType": '"Dynamic"'}
     own = {**subject.attributes, **subject.site_attributes, **attributes}
@@ -85,8 +87,9 @@ def slots_with(subject: SnippetSubject, attributes: Ad) -> list[Ad]:
 def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     """Typical jobs that START keeps out where no clause is False."""
     place, text = subject.place("START"), subject.text("START")
+    own = _when_open(subject, text)
     without, *unknown = _let_in(
-        subject, text, [SITES_OWN, *(dict.fromkeys(CLAUSES, word) for word in UNKNOWN)]
+        subject, text, [own, *({**own, **dict.fromkeys(CLAUSES, word)} for word in UNKNOWN)]
     )
     for word, let_in in zip(UNKNOWN, unknown):
         if jobs := [job for job in without if job not in let_in]:
@@ -99,7 +102,7 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
         level = Level.ADVICE if is_unsure else Level.ERROR
         yield finding("takes nothing", place, level=level, jobs=_some(names))
         return
-    rows = zip(*_rows(subject, text, [SITES_OWN]))
+    rows = zip(*_rows(subject, text, [own]))
     unclear = {
         name
         for name, values in zip(names, rows)
@@ -131,7 +134,8 @@ def without_clauses(subject: SnippetSubject) -> Iterator[Finding]:
 
     The jobs have the attributes of the slot too: they gain nothing by them.
     """
-    situations = [{**SITES_OWN, clause: "False"} for clause in CLAUSES]
+    own = _when_open(subject, subject.text("START"))
+    situations = [{**own, clause: "False"} for clause in CLAUSES]
     for macro, text in subject.readable.items() if subject.our_files else ():
         name = macro.upper()
         is_ours = name != "START" or subject.has_clauses
@@ -166,6 +170,19 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("claims end", place, situations=_some(changed), last=_LAST_OF_CLAIM)
     if subject.has_clauses and subject.text("SHARECTL_ENABLED").lower() != "false" and ended != "0":
         yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
+
+
+def _when_open(subject: SnippetSubject, start: str) -> Ad:
+    """Attributes of a slot without a target, at a time of the week at which START takes jobs."""
+    if any(_let_in(subject, start, [SITES_OWN])):
+        return SITES_OWN
+    own = [
+        {**SITES_OWN, "ClockDay": str(day), "ClockMin": str(minute)}
+        for day in range(7)
+        for minute in range(0, 1440, 30)
+    ]
+    opened = (when for when, jobs in zip(own, _let_in(subject, start, own)) if jobs)
+    return next(opened, SITES_OWN)
 
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # the other checks start without the pool's
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)(?:=(.*\S.*))?", re.DOTALL)
 
+_TEXT = re.compile(
+    r"\s*(?!(?:true|false|undefined|error)\s*$|(?:MY|TARGET)\.)[A-Za-z_][\w.-]*\s*", re.IGNORECASE
+)
+
 
 def attributes(text: str) -> list[tuple[str, str]]:
     """Names and values of ``NAME,…`` or ``NAME=VALUE``; the default value is True."""
@@ -32,6 +36,10 @@ def attributes(text: str) -> list[tuple[str, str]]:
     matches = [match for part in parts if (match := _ATTRIBUTE.fullmatch(part))]
     if len(matches) < len(parts):
         raise ValueError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
+    if lost := next((match for match in matches if _TEXT.fullmatch(match[2] or "")), None):
+        name, value = lost.groups()
+        problem = f"{value} is a text without quotes, which HTCondor takes for an attribute"
+        raise ValueError(f"{text!r}: {problem}; write {name}='\"{value.strip()}\"'")
     return [(match[1], (match[2] or "True").strip()) for match in matches]
 
 
