@@ -56,6 +56,8 @@ def seen(
         ("SLOT_TYPE_1_" + START.format("TARGET.G =?= cms"), "cms", 'TARGET.G =?= "cms"'),
         (f'{LISTED}Rack = "a"\nSite = cern\n', "cern", 'Site = "cern"'),
         (f'{LISTED}Rack = "a"\nSLOT1_Site = cern.ch\n', "cern.ch", 'SLOT1_Site = "cern.ch"'),
+        ("SLOT1_STARTD_ATTRS = Rack\nRack = r12\n", "r12", 'Rack = "r12"'),
+        ("SLOT_TYPE_1_STARTD_ATTRS = Rack\nRack = r12\n", "r12", 'Rack = "r12"'),
         ("SUBMIT_ATTRS = Tenant\nTenant = cms\n", "cms", 'Tenant = "cms"'),
         ("RANK = TARGET.Owner == ada\n", "ada", 'TARGET.Owner == "ada"'),
         ("PREEMPT = Activity == busy && MY.Cpus > 1\n", "busy", 'Activity == "busy"'),

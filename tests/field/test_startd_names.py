@@ -24,7 +24,12 @@ SPEC = BoxSpec(
 
 
 @pytest.mark.parametrize(
-    "clause", ['KeyboardIdle > 900 && (Cpus - LoadAvg) > 1 && State =!= "Owner"', "Memory > 1", "CurrentTime > 0"]
+    "clause",
+    [
+        'KeyboardIdle > 900 && (Cpus - LoadAvg) > 1 && State =!= "Owner"',
+        "Memory > 1",
+        "CurrentTime > 0",
+    ],
 )
 def test_they_need_no_scope(clause: str, tmp_path: Path) -> None:
     assert seen(tmp_path, START.format(clause)) == []

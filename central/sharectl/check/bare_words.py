@@ -34,8 +34,16 @@ _ATTRIBUTE_LIKE = re.compile(r"[A-Z]\w*[a-z]\w*")
 _NUMBERS = {
     # Attribute of a job that is a number → its values by name.
     "jobuniverse": {
-        **{"standard": 1, "vanilla": 5, "docker": 5, "container": 5, "scheduler": 7, "grid": 9},
-        **{"java": 10, "parallel": 11, "local": 12, "vm": 13},
+        "standard": 1,
+        "vanilla": 5,
+        "docker": 5,
+        "container": 5,
+        "scheduler": 7,
+        "grid": 9,
+        "java": 10,
+        "parallel": 11,
+        "local": 12,
+        "vm": 13,
     },
     "jobstatus": {"idle": 1, "running": 2, "removed": 3, "completed": 4, "held": 5},
 }

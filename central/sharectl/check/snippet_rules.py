@@ -325,7 +325,7 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes that are to be published, but have no value."""
     configuration = subject.configuration
     names = [part.name.lower() for part in configuration.definitions]
-    for knob in filter(configuration.assignments, EVALUATED_LISTS):
+    for knob in filter(configuration.assignments, subject.evaluated_lists):
         for name in configuration.words(knob):
             ends = (name.lower(), f"_{name.lower()}")
             is_set = any(macro == ends[0] or macro.endswith(ends[1]) for macro in names)

@@ -140,7 +140,7 @@ class SnippetSubject:
     def published(self) -> frozenset[str]:
         """Attributes that this configuration adds to slot ads, lower case."""
         words = self.configuration.words
-        names = [*words(*EVALUATED_LISTS, "STARTD_JOB_ATTRS")]
+        names = [*words(*self.evaluated_lists, "STARTD_JOB_ATTRS")]
         names += [f"{latch}{end}" for latch in words(LATCHES) for end in ("Value", "Time")]
         names += [f"Child{word}" for word in words("STARTD_PARTITIONABLE_SLOT_ATTRS")]
         for job in self.cron_jobs:
@@ -151,12 +151,18 @@ class SnippetSubject:
     @cached_property
     def attributes(self) -> Mapping[str, str]:
         """Macros that HTCondor publishes as expressions → text."""
-        return self.configuration.texts(self.configuration.words(*EVALUATED_LISTS))
+        return self.configuration.texts(self.configuration.words(*self.evaluated_lists))
+
+    @cached_property
+    def evaluated_lists(self) -> tuple[str, ...]:
+        """Lists of macros that HTCondor takes for expressions, those of some slots too."""
+        of_slots = (name for name in self._named if _OF_SLOTS.match(name))
+        return (*EVALUATED_LISTS, *(name for name in of_slots if _general(name) == ATTRIBUTES))
 
     @cached_property
     def expressions(self) -> Mapping[str, str]:
         """Macros that HTCondor takes for expressions on a node → text; only those a file sets."""
-        published = set(map(str.upper, self.configuration.words(*EVALUATED_LISTS)))
+        published = set(map(str.upper, self.configuration.words(*self.evaluated_lists)))
         decide = [name for name in self._named if EXPRESSIONS.fullmatch(name)]
         wanted = dict.fromkeys([*decide, *(n for n in self._named if _general(n) in published)])
         return self.configuration.texts(self._named[name] for name in wanted)
