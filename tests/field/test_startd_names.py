@@ -43,8 +43,8 @@ def test_those_that_some_slots_have_need_one(name: str, tmp_path: Path) -> None:
 
 def test_a_job_cannot_set_the_current_time() -> None:
     with CondorProcess() as process:
-        ((values,),) = process.evaluate(["CurrentTime > 0"], [{}], [{"CurrentTime": "-5"}])
-    assert values == [True]
+        values = process.evaluate(["CurrentTime > 0"], [{}], [{"CurrentTime": "-5"}])
+    assert values == [[[True]]]
 
 
 @pytest.mark.pool
