@@ -31,7 +31,7 @@ LEGEND = (
 PLAINLY = {
     "no-group-over": "no node told anything: no error is worth a node's eight cores",
     "no-group-under": "no node told anything: no group in need has large jobs waiting",
-    "no-node": "no node told anything: none may be steered, or none has eight cores to give",
+    "no-node": "no node told anything: no node that sharectl may steer has eight cores to give",
     "error-below-node": "no node told anything: the error is smaller than a node's eight cores",
 }
 ERROR_COLUMNS = ("group", "pledge", "due", "power", "error", "cores", "8-core jobs wait")
@@ -176,13 +176,16 @@ def _orders(node: NodePicture) -> str:
 
 
 def _plan(moment: Moment) -> str:
-    plan = moment.cycle.record["plan"] if moment.cycle.record else None
+    record = moment.cycle.record or {}
+    plan, nodes_then = record.get("plan"), record.get("nodes")
     if not plan:
         return (
             "this cycle changed nothing: "
             f"{moment.cycle.errors.splitlines()[-1] if moment.cycle.errors else '?'}"
         )
     if not plan["targets"]:
+        if nodes_then and not nodes_then["controlled"]:
+            return "sharectl only measures: no node is under its control"
         return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")
     nodes = counted(len(plan["targets"]), "node")
     return f"{nodes} told to hold {plan['held_back']} back for {plan['helped']}"

@@ -116,9 +116,9 @@ def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> Cycle
     if span is None:
         raise AbsentError(f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live")
     wanted = f"cycle {number}" if at is None else f"cycle at or before {shown(at)}"
-    raise AbsentError(
-        f"{ledger.path}: no {wanted}: it has cycles from {shown(span[0])} to {shown(span[1])}"
-    )
+    ends = (ledger.cycle_at(taken_at) for taken_at in span)
+    first, last = (f"{end.number} ({shown(end.taken_at)})" for end in ends if end is not None)
+    raise AbsentError(f"{ledger.path}: no {wanted}: it has cycles from {first} to {last}")
 
 
 def _decided_again(record: CycleRecord, config: Config) -> Explained:

@@ -26,6 +26,7 @@ MOST_GROUPS = 3
 FACTOR = 4.0
 """Power and deadband are tried up to so many times the present value."""
 NEARLY_NOTHING = 1e-9
+NEITHER = "neither gives nor receives"
 
 LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "dwell": ("config.limits.dwell_seconds", "control.dwell_seconds", 0),
@@ -169,7 +170,7 @@ def role(group: str, *, nodes: bool = False) -> Outcome:
     def outcome(decision: Decision) -> str:
         sides = zip(("gives", "receives"), counts(decision.plan.targets, group))
         words = (f"{word} on {counted(n, 'node')}" if nodes else word for word, n in sides if n)
-        return " and ".join(words) or "neither"
+        return " and ".join(words) or NEITHER
 
     return outcome
 
@@ -206,16 +207,16 @@ def group_levers(trials: Trials, group: str) -> Iterator[Lever]:
     demand = control.error.usage.demand_by_cores
     most = sorted(demand, key=lambda cores: (-demand[cores], cores))[:MOST_GROUPS]
     kinds = [(group, c) for c in dict.fromkeys((case.config.limits.multicore_cores, *most))]
-    receives = "receives" in present
+    receives = counts(decision.plan.targets, group)[1] > 0
     if receives:
         kinds = [kind for kind in kinds if _waiting(case.snapshot, kind)]
     elif control.control_error_hs06 >= 0:
-        kinds = _under(trials) if present == "neither" else []
+        kinds = _under(trials) if present == NEITHER else []
     yield from (pending(case, kind, fewer=receives) for kind in kinds)
     for only, more in (("gives", True), ("receives", False)):
         if present != only:
             yield _power(control, more=more)
-    yield from _deadband(case, control, widened=present != "neither")
+    yield from _deadband(case, control, widened=present != NEITHER)
 
 
 def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:

@@ -357,6 +357,7 @@ def group_reasons(
             ("no-cores", over and not any(is_within(name, group) for name in held)),
             ("given-up", under and "given-up" in (plan_reason, *node_reasons)),
             ("probing", under and "probing" in node_reasons),
+            ("no-taker", over and _BY_PLAN.get(plan_reason) == "no-fit"),
             (_BY_PLAN.get(plan_reason, ""), plan_reason in _BY_PLAN),
             ("not-furthest", strategy == "pair"),
             ("limited", any(note.code in _ROOM for note in limits)),

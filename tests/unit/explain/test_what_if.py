@@ -10,6 +10,7 @@ import pytest
 from sharectl.explain.codes import CHANGES
 from sharectl.explain.what_if import (
     LIFTED,
+    NEITHER,
     SWITCHES,
     Case,
     Trials,
@@ -67,7 +68,7 @@ def test_one_waiting_job_decides(strategy: str) -> None:
     assert changes(idle, "cms", "pending") == [(JOBS, 0.0, 1.0, "receives")]
     assert changes(idle, "alice", "pending") == [(JOBS, 0.0, 1.0, "gives")]
     assert [outcome for *_, outcome in changes(idle, "node", "pending")] == ["a target"]
-    assert changes(busy, "cms", "pending") == [(JOBS, 9.0, 0.0, "neither")]
+    assert changes(busy, "cms", "pending") == [(JOBS, 9.0, 0.0, NEITHER)]
     assert [outcome for *_, outcome in changes(busy, "node", "pending")] == ["no target"]
     without = case(snapshot(THREE_NODES), strategy)
     assert changes(without, "pool", "pending") == [(JOBS, 0.0, 1.0, "1 target")]
@@ -79,8 +80,8 @@ def test_errors_and_deadband_are_found_to_half_a_per_cent() -> None:
     of = case(snapshot(TWO_NODES, WAIT))
     wide = case(THREE, deadband_hs06=2000.0)
     for where, subject, code, value, least, most, outcome in (
-        (of, "alice", "error", 400.0, 70, 80, "neither"),
-        (of, "alice", "deadband", 0.0, 400, 410, "neither"),
+        (of, "alice", "error", 400.0, 70, 80, NEITHER),
+        (of, "alice", "deadband", 0.0, 400, 410, NEITHER),
         (wide, "pool", "deadband", 2000.0, 390, 400, "3 targets"),
     ):
         ((_, now, becomes, then),) = changes(where, subject, code)

@@ -40,7 +40,7 @@ CMS_HOLDS = [*FULL, running("wn-9", "cms", 1, 1)]
     [
         (FULL, {}, {}, "no-taker no-demand no-demand"),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 1e9}, "no-output no-output no-output"),
-        (FULL, {("cms", 128): 9}, {}, "no-fit no-fit no-demand"),
+        (FULL, {("cms", 128): 9}, {}, "no-taker no-fit no-demand"),
         (FULL, BOTH_WAIT, {"max_nodes": 0}, "limited limited limited"),
         (FULL, BOTH_WAIT, {"strategy": "pair"}, "held-back helped not-furthest"),
         (TOO_SMALL, {("cms", 8): 9}, {}, "too-small too-small no-demand"),

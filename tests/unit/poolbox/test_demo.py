@@ -8,6 +8,9 @@ import pytest
 
 from poolbox.demo import scenario
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
+from poolbox.demo.screen import moment_line
+from poolbox.demo.steering import Cycle
+from poolbox.demo.story import Moment
 from sharectl.config.load import parse
 
 NOW = 1_800_000_000
@@ -64,6 +67,15 @@ def test_an_overshoot_is_a_rise_above_the_cap_while_it_stands(
 ) -> None:
     seen = overshoots([_node("wn-001", *before)], [_node("wn-001", *after)])
     assert len(seen) == overshoots_of_alice
+
+
+@pytest.mark.parametrize(
+    ("controlled", "words"), [(0, "sharectl only measures"), (4, "has eight cores to give")]
+)
+def test_a_line_tells_why_no_node_has_a_target(controlled: int, words: str) -> None:
+    plan = {"targets": [], "reason": "no-node"}
+    cycle = Cycle(0, "", {"plan": plan, "nodes": {"controlled": controlled}, "errors": []})
+    assert words in moment_line(Moment(NOW, (_node("wn-001", 9, None),), cycle, fresh=True))
 
 
 def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
