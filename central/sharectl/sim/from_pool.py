@@ -268,7 +268,7 @@ def _mean_mib(running: Iterable[Union[RunningJobs, HeldJobs]]) -> dict[Kind, int
 
 
 def _are_alike(held_mib: int, requested_mib: int) -> bool:
-    """Whether running jobs may be of a pending stream by their memory, MiB; 0 is unknown."""
+    """True if running jobs may be of a pending stream by their memory, MiB; 0 is unknown."""
     if not held_mib or not requested_mib:
         return True
     requested_mib = max(requested_mib, _QUANTUM_MIB)
