@@ -104,8 +104,8 @@ def submitted(box: Box, node: str, cores: int, count: int) -> int:
 @pytest.mark.parametrize("node", NODES)
 def test_a_pool_gives_the_claims_that_all_verbs_name(node: str, sharectl: Sharectl) -> None:
     box, (_, policy, claims) = sharectl.box, NODES[node]
-    named = re.findall(r"(\d+) at first\.|fixed_claims, (\d+) claims", rendered(policy))
-    assert [int(counted or fixed) for counted, fixed in named] == claims
+    named = re.findall(r"(\d+) claims at first", rendered(policy))
+    assert list(map(int, named)) == claims
     checked = consumption_report(box, sharectl.folder, host(node))
     assert (list(checked["weights"].values()), checked["findings"]) == (claims, [])
     assert weights(box, node) == claims

@@ -160,8 +160,8 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
     still(box, 1)
     many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
     assert many["counted"] == many["jobs"]
-    # Whole nodes have up to 12 cores; memory that only a slot can answer is unknown.
-    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (12, 0): 5, (1, 0): 2}
+    # The largest node has 12 cores; jobs that fit nowhere have the size that most nodes give them.
+    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (8, 16384): 5, (1, 0): 2}
     assert waiting(many["jobs"]) == wanted
     seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
     assert seed["counted"] == seed["jobs"]
@@ -324,9 +324,9 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl, pool_version: V
         box.submit(never.replace("request_cpus = 1", f"request_cpus = {cores}"))
     running = len(HOSTILE_GROUPS) + len(HOSTILE_POWER)
     still(box, running)
-    # The schedd has read the twenty digits before sharectl asks it.
+    # The schedd has read the twenty digits before sharectl asks it; 2.5 cores are 3 of a node.
     largest = 1 if holds(OVERFLOWS_TO_ZERO, pool_version) else 2
-    sizes = {"1": 9 - largest, "2": 1, "12": largest}
+    sizes = {"1": 9 - largest, "3": 1, "12": largest}
     tables = {mode: table(sharectl, mode)["groups"] for mode in MODES}
     for groups in tables.values():
         assert set(groups) == {*GROUPS, "other"}

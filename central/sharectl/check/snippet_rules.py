@@ -264,7 +264,9 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
         place, text = subject.place(culprit), text_of(culprit)
-        kind = "unreadable" if EXPRESSIONS.fullmatch(macro.upper()) else "unreadable attribute"
+        # START reads attributes of sharectl.
+        in_start = EXPRESSIONS.fullmatch(macro.upper()) or re.match("(?i)t1_|MC_GRACE", macro)
+        kind = "unreadable" if in_start else "unreadable attribute"
         remedy = "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty"
         if kind != "unreadable" and not re.search(r'["()\[\]{}&|=<>?*+]', text):
             remedy = f'a text needs quotes: write {culprit} = "{text}"'

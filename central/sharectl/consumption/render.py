@@ -47,6 +47,10 @@ def snippet(consumption: Consumption) -> str:
         # Beside a comma, the startd takes blanks for a part of an item.
         return ", ".join([*items(policy.resources or ""), *counts])
 
+    def claims(policy: SlotPolicy) -> int:
+        most = max if policy.model == "quanta_any" else min
+        return most(counters(policy).values(), default=0)
+
     return _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,
         units=units,
@@ -54,6 +58,7 @@ def snippet(consumption: Consumption) -> str:
         every_slot=any(policy.slot_type is None for policy in policies),
         taken=taken,
         resources=resources,
+        claims=claims,
         attribute_of=attribute_of,
         macros=macros,
         weight=weight,
