@@ -121,12 +121,12 @@ def _scoped(clause: str, is_known: Callable[[str], bool]) -> tuple[str, str]:
     if pair is None or not all(_is_lost(word, is_known) for word in words):
         return clause, ""
     is_left, is_right = (bool(_ATTRIBUTE_LIKE.fullmatch(text)) for text in pair.groups())
-    left, right = (
+    first, second = (
         f"{clause[: pair.start(side)]}TARGET.{clause[pair.start(side) :]}" for side in (1, 2)
     )
     if is_left == is_right:
-        return left, right
-    return (left if is_left else right), ""
+        return first, second
+    return (first if is_left else second), ""
 
 
 def _is_lost(name: str, is_known: Callable[[str], bool]) -> bool:
