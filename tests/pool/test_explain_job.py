@@ -119,7 +119,7 @@ def explained(sharectl: Sharectl, waiting: Waiting, name: str) -> dict[str, Any]
         ("memory", "could-never", {"memory": (3, 2), "cpus": (1, 0), "site-start": (1, 0)}),
         ("own", "could-never", {"job-requirements": (3, 2)}),
         ("site", "could-never", {"site-start": (1, 1)}),
-        ("gpus", "could-never", {"gpus": (3, 2)}),
+        ("gpus", "could-never", {"no-resource": (3, 2)}),
     ],
 )
 def test_each_obstacle_counts_its_nodes(
