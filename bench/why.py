@@ -41,13 +41,13 @@ REPLAY_CYCLES = (50, 400)
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     """Processor seconds of a decision and of explanations, and the number of changes found."""
     config, record = _decided(strategy, nodes, groups)
-    found = of_ledger(record, config)
-    decision_seconds, _ = _timed(found.case.decided)
+    context = of_ledger(record, config)
+    decision_seconds, _ = _timed(context.case.decided)
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
     without = next(node for node in record.nodes if node.target is None)
-    group_seconds, group = _timed(lambda: explain_group(found, most_over))
-    node_seconds, node = _timed(lambda: explain_node(found, without))
-    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, found))
+    group_seconds, group = _timed(lambda: explain_group(context, most_over))
+    node_seconds, node = _timed(lambda: explain_node(context, without))
+    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, context))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,

@@ -112,7 +112,7 @@ class UnplaceableJobs:
     example: str = ""
     """One of them, SCHEDD#CLUSTER.PROC; empty if unknown."""
     later: bool = False
-    """Whether only clauses on time keep them out: they are demand once these are true."""
+    """True if only clauses on time keep them out: they are demand once these are true."""
 
 
 IN_SLOTS = (2, 6, 7)
@@ -176,7 +176,7 @@ class Node:
     multicore_only: bool = False
     """Whether all of its slots publish t1_MulticoreOnly = True: no single-core job starts."""
     hot: bool = False
-    """Whether it publishes t1_overheat = True: no job starts."""
+    """True if it publishes t1_overheat = True: no job starts."""
     several_slots: bool = False
     """Whether it has several partitionable slots, each of which would compare its own cores."""
     grace_cores: int = 0

@@ -141,7 +141,7 @@ class Trial(NamedTuple):
 
     unplaceable: tuple[JobShape, ...] = ()
     later: tuple[JobShape, ...] = ()
-    """Those that only clauses on time keep out now."""
+    """Jobs that only clauses on time keep out now."""
     untried: Optional[str] = None
     """Why pending jobs, or some of them, were not tried; None if all were."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
@@ -412,7 +412,7 @@ class OfSlots(NamedTuple):
 
     momentary: frozenset[str]
     on_time: frozenset[str]
-    """Those that go by the clock."""
+    """Attributes that go by the clock."""
     moments: frozenset[str]
     """Points in time, which the slots renew."""
 

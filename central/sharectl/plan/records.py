@@ -100,7 +100,7 @@ class NodeRecord:
     multicore_only: bool = False
     """Whether its START takes no single-core job (t1_MulticoreOnly)."""
     hot: bool = False
-    """Whether its START takes no job (t1_overheat)."""
+    """True if its START takes no job (t1_overheat)."""
     closed: tuple[ClosedTo, ...] = ()
     """Waiting jobs that it refuses for a reason that is neither a resource nor sharectl's."""
     obeyed_sequence: Optional[int] = None

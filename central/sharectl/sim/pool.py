@@ -69,7 +69,7 @@ class ShapedKind:
         """Configured group, or `OTHER`."""
         self.shape = -1
         self.placeable = True
-        """Whether a slot could run it if it were empty."""
+        """Tells if a slot could run it if it were empty."""
         self.pending: deque[tuple[float, float]] = deque()
         """Submission and run time of each pending job, the oldest first."""
         self.wanted_cores = kind.cores

@@ -82,7 +82,7 @@ class LogSource:
     attributes: Optional[Mapping[str, Any]] = setting(None, kind="attribute")
     """Further attributes of all its jobs, which START may read, such as `{Tenant: physics}`."""
     skip_broken: bool = setting(default=False)
-    """Whether rows that are no jobs are passed over and counted; otherwise they are errors."""
+    """True if rows that are no jobs are passed over and counted; otherwise they are errors."""
     access_points: int = setting(1, least=1, most=1000)
     """Access points that share the users."""
 
