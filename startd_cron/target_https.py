@@ -7,7 +7,7 @@ then the document as the server has it, which target.py judges. By hand:
 
 The server's certificate must be valid for its name, and of an authority that this machine trusts,
 or that of --ca-file. Answers other than 200 and 304 are faults. It follows at most three
-redirections, on the same host only. It uses no proxies, whatever the environment says, and sends no
+redirections, on the same host and port only. It uses no proxies, whatever the environment says, and sends no
 credentials. With --cache it keeps the document and its ETag: a server without news need not send
 the document again.
 """
@@ -51,7 +51,7 @@ REDIRECTIONS, MAX_REDIRECTIONS = (301, 302, 303, 307, 308), 3
 OK, NOT_MODIFIED, HTTPS_PORT = 200, 304, 443
 PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
 MAX_URL_LENGTH, MAX_ETAG_LENGTH = 2000, 256
-MAX_DIGITS, MAX_DETAIL, MAX_BYTES = 10, 1000, 1048576
+MAX_DIGITS, MAX_DETAIL, MAX_PLACE, MAX_BYTES = 10, 1000, 200, 1048576
 FAULTS = (  # the first that fits
     (ssl.CertificateError, "bad-certificate"),
     (socket.timeout, "timeout"),
@@ -61,7 +61,7 @@ FAULTS = (  # the first that fits
     (OSError, "no-connection"),
     (http.client.HTTPException, "http-garbled"),
     (UnicodeError, "bad-arguments"),
-    (ValueError, "redirected"),  # to what is no address
+    (ValueError, "http-garbled"),
 )
 
 
@@ -78,13 +78,27 @@ def split(url: str) -> "tuple[str, int, str]":
     """Host, port and path of an https address. Raises JobError."""
     try:
         parts = urllib.parse.urlsplit(url)
-        host, port = parts.hostname or "", parts.port or HTTPS_PORT
+        host, port = parts.hostname or "", HTTPS_PORT if parts.port is None else parts.port
     except ValueError as error:
         raise JobError("bad-arguments", error) from None
     plain = PRINTABLE.issuperset(url) and len(url) <= MAX_URL_LENGTH
-    if parts.scheme != "https" or not host or "@" in parts.netloc or not plain:
+    if parts.scheme != "https" or not host or not port or "@" in parts.netloc or not plain:
         raise JobError("bad-arguments", "--url %a: write https://host/path" % url)
     return host, port, (parts.path or "/") + ("?" + parts.query if parts.query else "")
+
+
+def follow(url: str, place: str) -> str:
+    """Address of a Location of the same server. Raises JobError: a bad one is the server's fault."""
+    try:
+        if not PRINTABLE.issuperset(place):  # urlsplit drops some of them
+            raise ValueError
+        # An address with a scheme is whole: urljoin would mend one without a host.
+        moved = place if urllib.parse.urlsplit(place).scheme else urllib.parse.urljoin(url, place)
+        if place and split(moved)[:2] == split(url)[:2]:
+            return moved
+    except (ValueError, JobError):  # no address
+        pass
+    raise JobError("redirected", "to %s from %s" % (place[:MAX_PLACE], url))
 
 
 def read_cache(path: str, url: str) -> "tuple[str, bytes]":
@@ -147,11 +161,9 @@ def ask(url: str, etag: str, options: "dict[str, str]") -> http.client.HTTPRespo
         answer = connection.getresponse()
         if answer.status not in REDIRECTIONS:
             return answer
-        url = urllib.parse.urljoin(url, answer.getheader("Location") or "")
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme != "https" or parts.hostname != host:
-            raise JobError("redirected", "%s to %s" % (host, url))
-    raise JobError("redirected", "more than %d times, at last to %s" % (MAX_REDIRECTIONS, url))
+        url = follow(url, answer.getheader("Location") or "")
+    place = url[:MAX_PLACE]
+    raise JobError("redirected", "more than %d times, at last to %s" % (MAX_REDIRECTIONS, place))
 
 
 def receive(answer: http.client.HTTPResponse) -> bytes:

@@ -315,18 +315,32 @@ class TestTrust:
     def test_a_redirection_on_the_same_host(self, server: WebServer) -> None:
         for status in (301, 302, 303, 307, 308):
             assert asked(server, self.moved("/new", status)).content == TEXT
-        assert asked(server, self.moved(server.url("/new"))).content == TEXT
+        upper = server.url("/new").replace("localhost", "LOCALHOST")
+        for place in (server.url("/new"), upper, f"//localhost:{server.port}/new", "./a/../new#x"):
+            assert asked(server, self.moved(place)).content == TEXT, place
 
     def test_a_redirection_elsewhere_or_in_a_circle(self, server: WebServer) -> None:
+        at, port = f"localhost:{server.port}", server.port
         for place in (
-            *("https://other.example.org/new", "//127.0.0.1/new", "http://localhost/new"),
-            *("https://localhost@127.0.0.1/new", "https://localhost.example.org/new"),
-            *("file:///etc/passwd", "ftp://localhost/new", "https://[", ""),
+            *("https://other.example.org/new", "//127.0.0.1/new", f"http://{at}/new"),
+            *(f"https://{at}@127.0.0.1/new", f"https://me@{at}/new", f"https://localhost.:{port}/"),
+            *(f"https://{at}.example.org/new", "https://localhost/new", "https://localhost:0/new"),
+            *("https://localhost:99999/new", "https://localhost:x/new", f"https://[::1]:{port}/"),
+            *("file:///etc/passwd", f"ftp://{at}/new", "https://[", "https://", "https:///new", ""),
+            *("https:/new", "new place", "/n\x0bew\x1b[31m\x9b", "/" + "x" * 3000),
         ):
-            assert asked(server, self.moved(place)).code == "redirected", place
+            run = asked(server, self.moved(place))
+            assert run.code == "redirected", place
+            assert f"redirected: 'to {ascii(place[:200])[1:-1]} from https://" in run.errors
         server.asked.clear()
         assert asked(server, self.moved("/old")).code == "redirected"
         assert len(server.asked) == 1 + target_https.MAX_REDIRECTIONS
+
+    def test_a_redirection_to_another_port_is_not_followed(self, server: WebServer) -> None:
+        # Its certificate is trusted too.
+        with web_server(server.certificate.parent, serving(b"forged")) as other:
+            assert asked(server, self.moved(other.url("/new"))).code == "redirected"
+            assert not other.asked
 
     def test_proxies_of_the_environment_are_not_asked(self, server: WebServer) -> None:
         server.answer = serving(TEXT)
@@ -339,7 +353,7 @@ class TestTrust:
         [
             "", "http://localhost/x", "https://", "https:///x", "https://me:secret@localhost/x",
             "https://localhost/a b", "https://localhost:port/x", "https://localhost:99999/x",
-            "file:///etc/passwd", "https://localhost/\r\nX: y", "https://caf\u00e9/x",
+            "https://localhost:0/x", "file:///etc/passwd", "https://localhost/\r\nX: y", "https://caf\u00e9/x",
             "https://[/x", "https://localhost/" + "x" * 2000,
         ],
     )  # fmt: skip
