@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharectl.words import printable
+
 EXIT_CODES = {
     0: "ok",
     1: "failure or findings; or what was asked for is not there: a group, a node, a job, a cycle, "
@@ -25,10 +27,15 @@ INTERNAL, INTERRUPTED = 70, 130
 class SharectlError(Exception):
     """Base of all errors that sharectl reports in lines, without a traceback.
 
-    ``exit_code`` is one of `EXIT_CODES`.
+    ``problems`` are its lines. Text from outside is escaped here, so that it neither steers a
+    terminal nor begins a line. ``exit_code`` is one of `EXIT_CODES`.
     """
 
     exit_code = 1
+
+    def __init__(self, *lines: str) -> None:
+        self.problems = tuple(map(printable, lines))
+        super().__init__("\n".join(self.problems))
 
 
 class AbsentError(SharectlError):
@@ -45,8 +52,7 @@ class _ProblemsError(SharectlError):
     """Something of an operator is wrong; ``problems`` has all of it, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
+        super().__init__(*problems)
 
 
 class ConfigError(_ProblemsError):
@@ -80,8 +86,8 @@ class StateError(SharectlError):
     sequence = 0
     """Highest sequence that it may have; later plans are above it."""
 
-    def __init__(self, message: str, supersedes: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, *lines: str, supersedes: str = "") -> None:
+        super().__init__(*lines)
         self.supersedes = supersedes
         """Earlier message about the same, which need not be reported beside this one."""
 

@@ -76,7 +76,7 @@ def ask(
             f"no schedd told of a job that ran ({reasons or 'no history'}): "
             "give --run-time, --history or --swf"
         )
-        raise PoolUnavailableError("\n".join([*problems, nothing]))
+        raise PoolUnavailableError(*problems, nothing)
     return facts_of(
         jobs,
         f"the live pool, {counted(len(histories), 'schedd')}, of each the newest {POOL_MOST_JOBS} "

@@ -117,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not result.snapshot.complete:
         return PoolUnavailableError.exit_code
     errors = result.publication.errors
-    is_all = set(result.problems) == set(map(str, errors))
+    is_all = set(result.problems) == set(Failures(errors).messages)
     kind = Failures(errors).kind if is_all else StateError
     return kind.exit_code if result.problems else 0
 

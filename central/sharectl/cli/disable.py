@@ -97,7 +97,7 @@ def _disable(arguments: argparse.Namespace) -> int:
     try:
         refuse_clashes(config, arguments.config)
     except ConfigError as error:
-        failures.errors.append(StateError(str(error)))
+        failures.errors.append(StateError(*error.problems))
         outlets = replace(outlets, publishers=())
     done, locked = _withdrawn(config, off, outlets)
     failures.errors += done.errors
@@ -120,7 +120,7 @@ def _disable(arguments: argparse.Namespace) -> int:
     if failures.errors:
         if is_set:
             problems.append("sharectl is disabled all the same: cycles here publish no targets")
-        raise failures.kind("\n".join(problems))
+        raise failures.kind(*problems)
     if locked is not None:
         options.say([f"{locked}; it withdraws what it publishes"])
         return LockedError.exit_code

@@ -85,7 +85,7 @@ def _look(address: Optional[str]) -> FirstLook:
     snapshot = pool.snapshot(int(time.time()))
     if not snapshot.nodes:
         silent = (f"{source.name}: {source.problem}" for source in snapshot.problems)
-        raise PoolUnavailableError("\n".join(silent))
+        raise PoolUnavailableError(*silent)
     seconds = access.collector_deadline_seconds
     answers = ask_all(
         {

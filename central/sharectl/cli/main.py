@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import DEFAULT_CONFIG, ERROR, add_verb, prefix
+from sharectl.cli.options import DEFAULT_CONFIG, add_verb, say
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
 from sharectl.words import did_you_mean, printable
 
@@ -110,7 +110,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             raise
         sys.stdout.flush()
     except SharectlError as error:
-        _complain(str(error))
+        _complain(*error.problems)
         code = error.exit_code
     except KeyboardInterrupt:
         _complain("interrupted")
@@ -192,6 +192,10 @@ class _Parser(argparse.ArgumentParser):
         with contextlib.suppress(OSError):
             super()._print_message(message, file)
 
+    def error(self, message: str) -> NoReturn:
+        """End with the usage; arguments in the message may come from anywhere."""
+        super().error(printable(message))
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         kind: Any = self._registry_get("type", action.type, action.type)
         try:
@@ -244,12 +248,10 @@ def _open_missing_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _complain(message: str) -> None:
-    """Print the lines of ``message`` to standard error, if it takes them."""
-    start = f"{prefix(ERROR)}sharectl: "
+def _complain(*lines: str) -> None:
+    """Print lines to standard error as `say`, if it takes them."""
     with contextlib.suppress(OSError, ValueError):
-        for line in message.splitlines():
-            print(f"{start}{printable(line)}", file=sys.stderr)
+        say(lines)
         sys.stderr.flush()
 
 

@@ -161,7 +161,7 @@ def show(
         text(sys.stdout)
     else:
         for line in text:
-            print(line)
+            print(printable(line))
 
 
 _COLUMNS = 79
@@ -172,10 +172,11 @@ ERROR, WARNING, NOTICE = 3, 4, 5
 def say(lines: Iterable[str], priority: int = ERROR) -> None:
     """Print lines to standard error, each after the name of the command.
 
-    They may quote servers and daemons, whose characters must not steer a terminal.
+    They may quote servers and daemons, whose characters must neither steer a terminal nor begin a
+    line.
     """
     start = f"{prefix(priority)}sharectl: "
-    for line in "\n".join(lines).splitlines():
+    for line in lines:
         print(f"{start}{printable(line)}", file=sys.stderr)
 
 

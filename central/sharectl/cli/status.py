@@ -104,7 +104,8 @@ def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        first, *others = text.splitlines() or [type(error).__name__]
+        lines = error.problems if isinstance(error, SharectlError) else (text,)
+        first, *others = filter(None, lines) or [type(error).__name__]
         code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
     print(*lines, sep="\n")
     return code
@@ -419,14 +420,14 @@ def _screen(seen: Union[Status, SharectlError], arguments: argparse.Namespace) -
     from rich.text import Text
 
     to = _Screen()
-    problems = [str(seen)] if isinstance(seen, SharectlError) else seen.problems
+    problems = list(seen.problems)
     state = counted(len(problems), "problem") if problems else "no problem"
     every = f"every {arguments.watch} s, Ctrl-C ends it"
     to.write(f"sharectl status at {shown(time.time())}: {state}; {every}\n")
     if isinstance(seen, Status):
         status_tables(seen.status, seen.off, to)
         problems = [*(f"warning: {warning}" for warning in seen.warnings), *problems]
-    to.writelines(f"{printable(line)}\n" for problem in problems for line in problem.splitlines())
+    to.writelines(f"{printable(problem)}\n" for problem in problems)
     return Text.from_ansi(to.getvalue())
 
 

@@ -100,7 +100,7 @@ def known_of(config: Config) -> RunTimes:
     try:
         return ledger_of(config).run_times(config.tree.names)
     except StateError as error:
-        say([str(error)])
+        say(error.problems)
         return {}
 
 
@@ -161,8 +161,8 @@ def live_look(config: Config) -> Snapshot:
     snapshot = pool_of(config).snapshot(int(time.time()))
     if not snapshot.complete:
         raise PoolUnavailableError(
-            "\n".join(f"{source.name}: {source.problem}" for source in snapshot.problems)
-            + "\nthe snapshot is incomplete, and missing jobs are not zero jobs: nothing is decided"
+            *(f"{source.name}: {source.problem}" for source in snapshot.problems),
+            "the snapshot is incomplete, and missing jobs are not zero jobs: nothing is decided",
         )
     return snapshot
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Optional
 
 from sharectl.cycle import writers
@@ -47,10 +48,10 @@ class Failures:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Messages without repetition, and without those that a later one supersedes."""
+        """Lines without repetition, and without errors that a later one supersedes."""
         superseded = {error.supersedes for error in self.errors}
-        messages = dict.fromkeys(map(str, self.errors))
-        return tuple(message for message in messages if message not in superseded)
+        heard = (error for error in self.errors if str(error) not in superseded)
+        return tuple(dict.fromkeys(chain.from_iterable(error.problems for error in heard)))
 
     @property
     def kind(self) -> type[StateError]:
@@ -61,7 +62,7 @@ class Failures:
     def raise_any(self) -> None:
         """Raise all of them as one error, if there are any."""
         if self.errors:
-            raise self.kind("\n".join(self.messages))
+            raise self.kind(*self.messages)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def find(
             return jobs[0]
         silent = [answer.source for answer in answers if answer.source.problem]
         if silent:
-            raise PoolUnavailableError("\n".join(f"{s.name}: {s.problem}" for s in silent))
+            raise PoolUnavailableError(*(f"{s.name}: {s.problem}" for s in silent))
     return None
 
 

@@ -198,7 +198,8 @@ class Histories:
                 problems.append(StateError(reason))
         if problems:
             superseded = "".join(error.supersedes for error in problems)
-            raise StateError("\n".join(map(str, problems)), superseded)
+            lines = (line for error in problems for line in error.problems)
+            raise StateError(*lines, supersedes=superseded)
 
     def run_times(self, groups: Sequence[str]) -> RunTimes:
         """Run times that the ledger has learnt."""

@@ -248,7 +248,7 @@ class CricPledges:
                 offers = self._offers(copy, period)
                 break
             except (InputError, PoolUnavailableError) as error:
-                problems += str(error).splitlines()
+                problems += error.problems
         else:
             raise InputError(list(dict.fromkeys(problems)))
         if problems:

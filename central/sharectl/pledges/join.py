@@ -64,7 +64,7 @@ class AllPledges:
             of_source, notes = self.ask(now, warnings)
             pledges = self._nested({pledge.group: pledge for pledge in of_source})
         except (InputError, PoolUnavailableError) as error:
-            problem = "; ".join(str(error).splitlines())
+            problem = "; ".join(error.problems)
         source = Source(SOURCE_NAME, time.monotonic() - began, problem)
         return Pledged(source, pledges, tuple(warnings), tuple(notes))
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # a snapshot needs no plans
 
 def dumps(kind: str, content: Mapping[str, Any]) -> str:
     """``content`` as JSON text, with ``schema_version`` and ``kind`` in front."""
-    return json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, indent=2)
+    text = json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, indent=2)
+    return text.replace("\x7f", r"\u007f")  # of ASCII's control characters JSON's rules omit one
 
 
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:

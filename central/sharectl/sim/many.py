@@ -173,8 +173,8 @@ def _receive(connection: Connection, state: _State[Result]) -> None:
     if kind == "result":
         state.end(number, value)
     elif kind == "error":
-        text, code = value
-        failure = SharectlError(text)
+        lines, code = value
+        failure = SharectlError(*lines)
         failure.exit_code = code
         raise failure
     elif kind == "fault":
@@ -202,7 +202,7 @@ def _child(connection: Connection, task: Task[Result]) -> None:
     try:
         answer: object = ("result", task(progress))
     except SharectlError as error:
-        answer = ("error", (str(error), error.exit_code))
+        answer = ("error", (error.problems, error.exit_code))
     except Exception as error:
         if os.environ.get("SHARECTL_TRACEBACK"):
             raise

@@ -81,7 +81,7 @@ def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[R
         scenario = scenario_with(work.scenario, task.settings)
         outcome = simulate(scenario, strategy, task.seed, work.seconds, progress)
     except SharectlError as error:
-        return str(error)
+        return "; ".join(error.problems)
     if not outcome.complete:
         return None
     if not has_work(outcome):
@@ -120,7 +120,7 @@ def answer_of(question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         work = Work(load(SCENARIO), question["strategy"], question["seconds"])
     except SharectlError as error:
-        return {"problem": str(error)}
+        return {"problem": "; ".join(error.problems)}
     task = Task(tuple(question["settings"].items()), question["seed"])
     result = run(work, task, lambda _part: None)
     return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}

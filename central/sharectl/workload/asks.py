@@ -52,7 +52,7 @@ def pool_jobs(
     if not jobs and not problems:
         problems = [f"no schedd told of a job that ran ({'; '.join(notes) or 'no history'})"]
     if problems:
-        raise PoolUnavailableError("\n".join(problems))
+        raise PoolUnavailableError(*problems)
     return jobs, notes
 
 

@@ -171,5 +171,7 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
 
 
 def test_a_server_that_is_quoted_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    options.say(["redirects to \x1b[31m\nthere"])
-    assert capsys.readouterr().err == "sharectl: redirects to \\x1b[31m\nsharectl: there\n"
+    options.say(["redirects to \x1b[31m\nthere", "and here"])
+    assert capsys.readouterr().err == (
+        "sharectl: redirects to \\x1b[31m\\nthere\nsharectl: and here\n"
+    )

@@ -11,6 +11,7 @@ import pytest
 from sharectl.config.load import load, parse
 from sharectl.errors import ConfigError
 from sharectl.files.yaml import MAX_BYTES, MAX_PROBLEMS, MAX_VALUES
+from sharectl.words import printable
 
 MESSAGES = Path(__file__).parents[2] / "golden" / "config" / "messages.txt"
 TEXTS = tuple(
@@ -89,4 +90,4 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=fact) as caught:
             load(path)
-        assert str(caught.value).startswith(f"{path}: ")
+        assert str(caught.value).startswith(f"{printable(path)}: ")
