@@ -7,9 +7,9 @@ then the document as the server has it, which target.py judges. By hand:
 
 The server's certificate must be valid for its name, and of an authority that this machine trusts,
 or that of --ca-file. Answers other than 200 and 304 are faults. It follows at most three
-redirections, on the same host and port only. It uses no proxies, whatever the environment says, and sends no
-credentials. With --cache it keeps the document and its ETag: a server without news need not send
-the document again.
+redirections, on the same host and port only. It uses no proxies, whatever the environment says, and
+sends no credentials. With --cache it keeps the document and its ETag: a server without news need
+not send the document again.
 """
 
 import http.client
@@ -88,13 +88,12 @@ def split(url: str) -> "tuple[str, int, str]":
 
 
 def follow(url: str, place: str) -> str:
-    """Address of a Location of the same server. Raises JobError: a bad one is the server's fault."""
+    """Address of a Location on the same server. Raises JobError for all others."""
     try:
-        if not PRINTABLE.issuperset(place):  # urlsplit drops some of them
-            raise ValueError
         # An address with a scheme is whole: urljoin would mend one without a host.
         moved = place if urllib.parse.urlsplit(place).scheme else urllib.parse.urljoin(url, place)
-        if place and split(moved)[:2] == split(url)[:2]:
+        plain = PRINTABLE.issuperset(place)  # urlsplit drops some others
+        if place and plain and split(moved)[:2] == split(url)[:2]:
             return moved
     except (ValueError, JobError):  # no address
         pass

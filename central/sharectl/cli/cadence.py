@@ -67,12 +67,16 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="constant:SECONDS, exponential:MEAN or log-normal:MEAN,SD: mean and standard "
         "deviation of the run times themselves, all in seconds up to 1e9",
     )
-    for option, words in {
-        "--history": "what `condor_history -json` printed; may be packed by gzip",
-        "--swf": "a job log in Standard Workload Format; may be packed by gzip",
-        "--config": "the live pool, with pool: and pledges.negotiator.name of sharectl's YAML",
-    }.items():
-        source.add_argument(option, metavar="FILE", type=Path, help=words)
+    for option, kind, words in (
+        ("--history", options.path, "what `condor_history -json` printed; may be packed by gzip"),
+        ("--swf", options.path, "a job log in Standard Workload Format; may be packed by gzip"),
+        (
+            "--config",
+            Path,
+            "the live pool, with pool: and pledges.negotiator.name of sharectl's YAML",
+        ),
+    ):
+        source.add_argument(option, metavar="FILE", type=kind, help=words)
     costs = parser.add_argument_group("what it costs")
     costs.add_argument(
         "--interval",
@@ -107,7 +111,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        type=Path,
+        type=options.path,
         help="draw as SVG the time line of a claim (D, I, Z), the formula's saw-tooth over run "
         "times (default intervals: 60,300), and the loading factor of narrow and wide "
         "distributions by the formula and by the digital twin, which takes some seconds",

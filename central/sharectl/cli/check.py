@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
@@ -77,7 +76,7 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
         nargs="?",
-        type=Path,
+        type=options.path,
         metavar="DIR",
         help="check the files of this folder, on top of HTCondor's defaults (default: all that "
         "this machine's HTCondor reads)",

@@ -24,7 +24,7 @@ from sharectl.model import PoolConfig
 from sharectl.plan.nodes import NodesConfig
 from sharectl.pledges.negotiator import power_of_slots
 from sharectl.publish.collector import who_may_publish
-from sharectl.words import counted
+from sharectl.words import counted, printable
 
 _EPILOG = """\
 It asks the collector, the negotiator and all schedds, and writes a configuration with
@@ -41,8 +41,8 @@ collector did not answer"""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    place = "file to write, which must not be there yet (default: standard output)"
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=place)
+    place = "file to write, which must not be there yet (default, and -: standard output)"
+    parser.add_argument("-o", "--output", type=options.output, metavar="FILE", help=place)
     address = "host name or address (default: COLLECTOR_HOST of this machine)"
     parser.add_argument("--collector", metavar="COLLECTOR", help=address)
 
@@ -61,7 +61,8 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         _refuse_existing(path)
         files.replace(path, [text], is_new=True)
-        print(f"{path}: {counted(len(config.groups), 'group')}; now: {check_of(path)}")
+        groups = counted(len(config.groups), "group")
+        print(printable(f"{path}: {groups}; now: {check_of(path)}"))
     options.say(f"{source.name}: {source.problem}" for source in look.snapshot.problems)
     return 0
 

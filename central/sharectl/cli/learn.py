@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ exit codes: 0 ok, 2 usage, 65 bad job log, or no job of a group ran, 74 the file
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenarios", nargs="+", metavar="SCENARIO", help=_SCENARIO_FILES)
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="policy to write"
+        "-o", "--output", type=options.path, required=True, metavar="FILE", help="policy to write"
     )
     parser.add_argument(
         "--strategy", default="live", help="strategy that steers (default: %(default)s)"

@@ -6,7 +6,6 @@ import argparse
 import time
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sharectl.cli import options, wiring
@@ -62,10 +61,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=options.output,
         metavar="FILE",
-        help="default: standard output; --format parquet needs it, and so does --json, which "
-        "prints how many rows went there. It may replace an earlier export of the same columns "
+        help="default, and -: standard output; --format parquet needs it, and so does --json, "
+        "which prints how many rows went there. It may replace an earlier export of the same columns "
         "and nothing else, and not be in state_directory",
     )
 
@@ -99,7 +98,7 @@ def _export(arguments: argparse.Namespace) -> int:
 def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
-        type=Path,
+        type=options.path,
         nargs="+",
         metavar="FILE",
         help="a shares_Error.log, also one that was rotated or packed by gzip; in any order",

@@ -72,6 +72,18 @@ def moment(text: str) -> int:
     return times.parse(text, int(time.time()))
 
 
+def path(text: str) -> Path:
+    """Type of an argument that is a folder, or a file which ``-`` cannot stand for."""
+    if text == "-":
+        raise ValueError("'-' is no path here: write that of a file or folder")
+    return Path(text)
+
+
+def output(text: str) -> Optional[Path]:
+    """Type of an argument that is a file to write; ``-`` and None are standard output."""
+    return None if text == "-" else Path(text)
+
+
 def _unix_seconds(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"{text!r}: write whole seconds since 1970, such as 1627101243")
@@ -94,7 +106,7 @@ _SHARED: Mapping[str, dict[str, Any]] = {
     "--from": {"dest": "since", "type": moment, "metavar": "TIME"},
     "--to": {"dest": "until", "type": moment, "metavar": "TIME"},
     "--jobs": {
-        "type": Path,
+        "type": path,
         "metavar": "FILE",
         "help": "work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or "
         "PEND, group, seconds running, cores, HS06 per core; docs/method.md has the condor_q "

@@ -50,7 +50,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="a second period beside it, on the same axes, and what the two differ in",
     )
     folder = "folder of the page; made if missing"
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help=folder)
+    parser.add_argument(
+        "-o", "--output", type=options.path, required=True, metavar="DIR", help=folder
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

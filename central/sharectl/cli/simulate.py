@@ -111,7 +111,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=options.path,
         metavar="DIR",
         help=f"folder for the page ({INDEX}) and all figures over time ({OUTCOME})",
     )

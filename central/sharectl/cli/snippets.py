@@ -34,7 +34,7 @@ configuration cannot be read; 74 the folder cannot be written"""
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--role", required=True, choices=tuple(ROLES), help="role of this machine")
     folder = "folder of the snippet (default: the last of LOCAL_CONFIG_DIR)"
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help=folder)
+    parser.add_argument("--config-dir", type=options.path, metavar="DIR", help=folder)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_published(parser)
 
@@ -53,7 +53,8 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
     place = place_of(role, arguments.config_dir)
     path, before = place.path, place.content
     if before == after:
-        print(f"{path}: {'not there' if after is None else 'in place already'}, nothing to do")
+        state = "not there" if after is None else "in place already"
+        print(printable(f"{path}: {state}, nothing to do"))
         return 0
     includes = before is not None and _INCLUDE.fullmatch(before) is not None
     if not includes:
@@ -86,7 +87,8 @@ def _change(arguments: argparse.Namespace, after: Optional[str]) -> int:
         path.unlink()
     else:
         files.replace(path, [after])
-    print(f"{path}: {'removed' if after is None else 'in place'}; to apply it, run:")
+    state = "removed" if after is None else "in place"
+    print(printable(f"{path}: {state}; to apply it, run:"))
     print(f"  {_SWITCH_ON}")
     return 0
 

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sharectl.cli import options
@@ -87,7 +86,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
             help=f"{words} (default: %(default)s)",
         )  # fmt: skip
     parser.add_argument("--cores", type=whole(1, 4096), metavar="N", help="default: all of here")
-    parser.add_argument("-o", dest="folder", type=Path, metavar="DIR", help="keeps every score")
+    parser.add_argument(
+        "-o", dest="folder", type=options.path, metavar="DIR", help="keeps every score"
+    )
     pool = parser.add_argument_group("on an HTCondor pool")
     pool.add_argument("--on-pool", action="store_true", help="simulate in jobs; needs -o")
     pool.add_argument("--access-point", metavar="NAME", help="default: that of this machine")

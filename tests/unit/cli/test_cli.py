@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli import options
-from sharectl.cli.main import VERBS, main
+from sharectl.cli.main import VERBS, build_parser, main
 from sharectl.model import Source, UnplaceableJobs
 from sharectl.publish import text as sharectl_file
 from sharectl.report import as_json
@@ -175,3 +175,27 @@ def test_a_server_that_is_quoted_steers_no_terminal(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == (
         "sharectl: redirects to \\x1b[31m\\nthere\nsharectl: and here\n"
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report -o -", "simulate small-site -o -", "tune small-site --over control.law -o -",
+        "learn small-site -o -", "cadence --plot -", "snippets install --config-dir=-",
+        "errors --jobs -", "cadence --history -", "ledger import -", "check snippets -",
+    ],
+)  # fmt: skip
+def test_a_minus_is_no_folder_or_file_of_that_name(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert (ended.value.code, list(tmp_path.iterdir())) == (2, [])
+    assert "'-' is no path here: write that of a file or folder" in capsys.readouterr().err
+
+
+def test_a_minus_is_standard_output_where_one_document_is_written() -> None:
+    assert build_parser("init").parse_args(["init", "-o", "-"]).output is None
+    export = ["ledger", "export", "-o", "-"]
+    assert build_parser("ledger").parse_args(export).output is None

@@ -79,7 +79,10 @@ REFUSED: dict[str, tuple[Answer, str]] = {
     "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
     "slow": (drip, r"cannot be fetched: no answer within 0\.5 s"),
     "elsewhere": (serving(b"", 302, Location="/there"), "redirects to /there; write the URL"),
-    "nowhere": (serving(b"", 302, Location="https://[\x1b[31m\x9b"), r"to https://\[\\x1b\[31m\\x9b;"),
+    "nowhere": (
+        serving(b"", 302, Location="https://[\x1b[31m\x9b"),
+        r"to https://\[\\x1b\[31m\\x9b;",
+    ),
 }
 
 
