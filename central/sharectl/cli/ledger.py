@@ -64,8 +64,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         type=options.output,
         metavar="FILE",
         help="default, and -: standard output; --format parquet needs it, and so does --json, "
-        "which prints how many rows went there. It may replace an earlier export of the same columns "
-        "and nothing else, and not be in state_directory",
+        "which prints how many rows went there. It may replace an earlier export of the same "
+        "columns and nothing else, and not be in state_directory",
     )
 
 

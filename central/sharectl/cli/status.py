@@ -104,8 +104,8 @@ def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        lines = error.problems if isinstance(error, SharectlError) else (text,)
-        first, *others = filter(None, lines) or [type(error).__name__]
+        said = error.problems if isinstance(error, SharectlError) else (text,)
+        first, *others = [line for line in said if line] or [type(error).__name__]
         code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
     print(*lines, sep="\n")
     return code

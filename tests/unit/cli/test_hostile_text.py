@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.conftest import configured
 from tests.verbs import Ended, Verb, all_verbs, run
 
-FORGED = "sharectl: forged"
+FORGED = "forged"
 CONTROLS = "\x1b[31m\r\x07\x7f\x9b\u0085\u2028\u202e\udcff"
 HOSTILE = f"x{CONTROLS}\n{FORGED}\n"
 KEY = json.dumps(HOSTILE)
@@ -42,7 +42,11 @@ def assert_harmless(ended: Ended, words: object) -> None:
             character for character in output if not (character.isprintable() or character == "\n")
         }
         assert not bad, (words, output)
-        assert not [line for line in output.split("\n") if line.startswith(FORGED)], (words, output)
+        assert not [
+            line
+            for line in output.split("\n")
+            if line.removeprefix("sharectl: ").startswith(FORGED)
+        ], (words, output)
 
 
 def with_value(verb: Verb, action: argparse.Action, value: str, config: Path) -> list[str]:
