@@ -27,9 +27,9 @@ def number(value: Any, default: float, least: float = 0.0, most: float = 2.0**53
     Undefined and error come from the bindings as members of an enum that is an int: they are not
     numbers.
     """
-    if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
-        return default
-    return float(value)
+    # Limits first: an integer of JSON may be too large for a float.
+    is_within = type(value) in (int, float) and least <= value <= most
+    return float(value) if is_within and isfinite(value) else default
 
 
 def text(value: Any) -> Optional[str]:

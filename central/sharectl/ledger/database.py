@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from sharectl.errors import NoLedgerError, StateError
 from sharectl.files import files
+from sharectl.words import shown
 
 BUSY_SECONDS = 5.0
 APPLICATION_ID = 0x73686C67
@@ -51,6 +52,8 @@ CREATE TABLE last_jobs (
 );
 """
 
+_STATEMENTS = [text.strip() for text in _TABLES.split(";\n") if text.strip()]
+BEGIN_NEW = "move the file and its -wal away: the next cycle begins a new ledger"
 _MODE = 0o640
 _BESIDE = ("-wal", "-shm")
 _INDEX_BYTES = 32768
@@ -101,26 +104,29 @@ def writing(path: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.
             connection.execute("PRAGMA journal_size_limit = 16777216")
             if not begun:
                 _make_tables(connection, path)
+            _refuse_changed(connection, path)
             yield connection
 
 
 @contextlib.contextmanager
 def reading(
-    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False
+    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False, checks: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Connection in one transaction, which changes nothing.
 
-    Raises StateError, also if there is no ledger yet, or the body cannot read what is in it.
+    Raises StateError, also if the body cannot read what is in it; NoLedgerError without a ledger.
+    ``checks`` is for a body that looks for `schema_faults` itself.
     ``at_once`` is for a body that ends in a moment: while nobody writes, SQLite then makes no index
     of the write-ahead log either, for which a full disk has no room.
     """
     with errors_of(path):
         try:
             _refuse_irregular(path)
+            is_there = path.stat().st_size > 0
         except FileNotFoundError:
-            raise NoLedgerError(
-                f"{path}: there is no ledger yet: `sharectl cycle` begins it"
-            ) from None
+            is_there = False
+        if not is_there:
+            raise NoLedgerError(f"{path}: there is no ledger yet: `sharectl cycle` begins it")
         # A connection that may write removes the files of the write-ahead log when it closes.
         mode = "rw" if os.access(path, os.W_OK) else "ro"
         if at_once and not path.with_name(f"{path.name}-wal").exists():
@@ -128,7 +134,9 @@ def reading(
         with _connected(path, mode, busy_seconds) as connection:
             connection.execute("PRAGMA query_only = ON")
             if not _is_begun(connection, path):
-                raise StateError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
+                raise NoLedgerError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
+            if not checks:
+                _refuse_changed(connection, path)
             # A reader sees all of a cycle that is written meanwhile, or nothing.
             connection.execute("BEGIN")
             try:
@@ -149,7 +157,7 @@ def errors_of(path: Path) -> Iterator[None]:
         if any(part in message for part in _CORRUPT):
             raise CorruptError(path, message) from error
         remedies = (remedy for part, remedy in _REMEDIES.items() if part in message)
-        remedy = next(remedies, "see docs/ledger.md")
+        remedy = next(remedies, "see `sharectl ledger check`")
         raise StateError(f"{path}: cannot be used: {message}; {remedy}") from error
 
 
@@ -239,16 +247,42 @@ def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path}: is of schema version {version}, newer than {VERSION} of this sharectl: left "
             "alone; use the newer sharectl, or move the file away to begin a new ledger"
         )
-    if tables and owner != APPLICATION_ID:
+    if tables and (owner, version) != (APPLICATION_ID, VERSION):
         raise StateError(f"{path}: is an SQLite file of something else: left alone; move it away")
-    return version == VERSION
+    return tables > 0
+
+
+def schema_faults(connection: sqlite3.Connection) -> Iterator[tuple[str, bool]]:
+    """Tables, indexes, views and triggers that no cycle made or that changed, with remedies.
+
+    True with those that change what a cycle reads or writes; it leaves such a ledger alone.
+    """
+    query = "SELECT name, type, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+    own = {statement.split()[2]: statement for statement in _STATEMENTS}
+    for name, kind, written in connection.execute(query):
+        expected = own.pop(name, None)
+        if expected is None:
+            text = shown(name)
+            remedy = f"remove it with sqlite3: DROP {kind.upper()} {text}"
+            yield f"has the {kind} {text}, which is not of sharectl; {remedy}", kind == "trigger"
+        elif (written or "").split() != expected.split():
+            yield f"its {kind} {name} was changed; {BEGIN_NEW}", True
+    for name in own:
+        yield f"it lacks {name}; {BEGIN_NEW}", True
+
+
+def _refuse_changed(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StateError if what is in the file could do anything else than a cycle wants."""
+    faults = [fault for fault, acts in schema_faults(connection) if acts]
+    if faults:
+        raise StateError(f"{path}: left alone: {faults[0]}")
 
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     with transaction(connection):
         # Another process may have made them while this one waited.
         if not _is_begun(connection, path):
-            for statement in filter(None, map(str.strip, _TABLES.split(";\n"))):
+            for statement in _STATEMENTS:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Optional
 
@@ -30,6 +31,7 @@ from sharectl.shares.groups import group_of
 
 PENDING_NODE = "PEND"
 IDLE, RUNNING = 1, 2
+MOST_PENDING = 5_000_000
 
 MAX_CORES = 1_000_000
 MAX_SECONDS = 10**10
@@ -60,9 +62,12 @@ class JobRows:
     """Running jobs whose cores or power condor_q printed no value of: they count by default."""
 
 
-def write(path: Path, snapshot: Snapshot) -> None:
-    """Replace a file by the jobs of ``snapshot``, running ones first. Raises StateError."""
-    files.replace(path, _lines(snapshot))
+def write(path: Path, snapshot: Snapshot, most_pending: int = MOST_PENDING) -> None:
+    """Replace a file by the jobs of ``snapshot``, running ones first. Raises StateError.
+
+    Of more pending jobs than ``most_pending`` a comment has the number.
+    """
+    files.replace(path, _lines(snapshot, most_pending))
 
 
 def read_jobs(path: Path, groups: Collection[str]) -> JobRows:
@@ -156,11 +161,17 @@ def _requested(text: str) -> int:
     return int(min(value, MAX_CORES)) if value >= 1 else 1
 
 
-def _lines(snapshot: Snapshot) -> Iterator[str]:
+def _lines(snapshot: Snapshot, most_pending: int) -> Iterator[str]:
     for job in snapshot.running:
         power = f"{job.hs06_per_core:.12g}"
         row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {power}\n"
-        yield row * job.jobs
-    for jobs in snapshot.pending:
+        yield from repeat(row, job.jobs)
+    room = most_pending
+    # The largest last: users write how many slots a parallel job wants.
+    for jobs in sorted(snapshot.pending, key=lambda jobs: jobs.jobs):
+        written = min(jobs.jobs, room)
+        room -= written
         row = f"{IDLE} {PENDING_NODE} {jobs.group} 0 {jobs.cores} {_DEFAULT_POWER:.12g}\n"
-        yield row * jobs.jobs
+        yield from repeat(row, written)
+        if written < jobs.jobs:
+            yield f"# {jobs.jobs - written} more of {jobs.group}: {most_pending} are written\n"

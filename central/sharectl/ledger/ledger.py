@@ -10,13 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.errors import StateError
+from sharectl.errors import NoLedgerError, StateError
 from sharectl.ledger import cycles, database, error_log, jobs_file, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     UNREADABLE,
     CorruptError,
-    errors_of,
     remedy_of,
     set_aside,
     transaction,
@@ -26,6 +25,7 @@ from sharectl.ledger.series import Series
 from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
+from sharectl.words import counted
 
 PLACE = Path("ledger", "ledger.sqlite")
 """Place of the file in ``state_directory``."""
@@ -102,11 +102,11 @@ class Ledger:
 
     def run_times(self, groups: Iterable[str]) -> RunTimes:
         """Run times of these groups; nothing while there is no ledger."""
-        with errors_of(self.path):
-            if not self.path.exists():
-                return {}
-        with self.reading(at_once=True) as connection:
-            return cycles.learnt(connection, groups)
+        try:
+            with self.reading(at_once=True) as connection:
+                return cycles.learnt(connection, groups)
+        except NoLedgerError:
+            return {}
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
         """Figures for about ``points`` points; see `sharectl.ledger.series.layout`."""
@@ -132,13 +132,15 @@ class Ledger:
 
     def problems(self, *, every_cycle: bool) -> list[str]:
         """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
-        with self.reading() as connection:
+        with database.reading(self.path, self.busy_seconds, checks=True) as connection:
             rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
             faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
             if faults:
                 faults.insert(0, _BROKEN.format(remedy=remedy_of(self.path)))
             else:
-                faults = list(islice(_wrong_cycles(connection, every_cycle), MOST_PROBLEMS))
+                faults = [fault for fault, _ in database.schema_faults(connection)]
+                faults = (faults or list(_wrong_values(connection)))[:MOST_PROBLEMS]
+                faults += islice(_wrong_cycles(connection, every_cycle), MOST_PROBLEMS)
         return [f"{self.path}: {fault}" for fault in faults]
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -163,6 +165,16 @@ class Ledger:
     def _first(self, where: str, *values: int) -> Optional[CycleRecord]:
         with self.reading() as connection:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
+
+
+def _wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
+    """Columns with values of another type than the column's, which SQLite takes all the same."""
+    query = "SELECT t.name, c.name, c.type FROM sqlite_master t, pragma_table_info(t.name) c"
+    for table, column, kind in connection.execute(f"{query} WHERE t.name NOT LIKE 'sqlite%'"):
+        wrong = f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN (lower(?), 'null')"
+        (rows,) = connection.execute(wrong, (kind,)).fetchone()
+        if rows:
+            yield f"{table}.{column} is no {kind} in {counted(rows, 'row')}; {database.BEGIN_NEW}"
 
 
 def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator[str]:  # noqa: FBT001
@@ -193,8 +205,12 @@ class Histories:
                 write(record, snapshot)
             except StateError as error:
                 problems.append(error)
-            except ValueError as error:
-                reason = f"the cycle is not recorded: {error}; please report this line"
+            except Exception as error:  # noqa: BLE001 - the plan is out: no record may end a cycle
+                fact = f"the cycle is not recorded: {type(error).__name__}: {error}"
+                remedy = (
+                    "see `sharectl ledger check`; if that finds nothing, please report this line"
+                )
+                reason = f"{fact}; {remedy}"
                 problems.append(StateError(reason))
         if problems:
             superseded = "".join(error.supersedes for error in problems)

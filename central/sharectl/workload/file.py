@@ -49,10 +49,13 @@ _MOST_CORES = 1_000_000
 _MOST_SECONDS = 10**9
 _MOST_UNIX_SECONDS = 10**10
 _MOST_MIB = 2**40
-_MOST_STARTS = 100_000
+_MOST_RUNS = 100
+"""Runs of one job that are submitted again; a job in a loop of crashes may have any number."""
 _PIECE = 2**20
 _MOST_AD = 2**23
 """Characters of one job; HTCondor's own are some ten thousand."""
+_MOST_DIGITS = 20
+"""Of an integer, with its sign."""
 _BEGIN = "\n{"
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
 _LINE = 4096
@@ -80,11 +83,16 @@ def _not_empty(content: Any, left_out: Counter[str], path: Path) -> None:
 
 
 class _Run(NamedTuple):
-    """Run of a job: one of as many as it was started, each of an equal part of its time."""
+    """Runs of a job: as many as it was started, each of an equal part of its time."""
 
-    seconds: int
+    total_seconds: float
     cores: int
     starts: int
+
+    @property
+    def seconds(self) -> int:
+        """Time of each."""
+        return ceil(self.total_seconds / self.starts)
 
 
 def _run_of(value: Callable[[str], Any], left_out: Counter[str]) -> Optional[_Run]:
@@ -102,8 +110,9 @@ def _run_of(value: Callable[[str], Any], left_out: Counter[str]) -> Optional[_Ru
     elif not cores:
         left_out[NO_CORES] += 1
     else:
-        starts = whole(value("NumShadowStarts"), 1, least=1, most=_MOST_STARTS)
-        return _Run(ceil(total / starts), cores, starts)
+        # Users can write it: no run is shorter than a second.
+        starts = min(whole(value("NumShadowStarts"), 1, least=1), max(1, int(total)))
+        return _Run(total, cores, starts)
     return None
 
 
@@ -119,10 +128,11 @@ def count_ad(jobs: JobsRun, value: Callable[[str], Any]) -> None:
 
 
 def jobs_of_ad(value: Callable[[str], Any], left_out: Counter[str]) -> list[LoggedJob]:
-    """Job by its ad, as often as it was started; its queue is empty."""
+    """Job by its ad, as often as it was started, `_MOST_RUNS` at most; its queue is empty."""
     run = _run_of(value, left_out)
     if run is None:
         return []
+    run = run._replace(starts=min(run.starts, _MOST_RUNS))
     submitted_at = number(value("QDate"), 0.0)
     if submitted_at <= 0:
         left_out[NO_SUBMISSION] += 1
@@ -162,7 +172,7 @@ def _objects(
     path: Path, left_out: Counter[str], *, skip: Optional[bool] = None
 ) -> Iterator[dict[str, Any]]:
     """Objects of a list or one after the other: a whole history does not fit into memory."""
-    decoder, problems = json.JSONDecoder(), Problems()
+    decoder, problems = json.JSONDecoder(parse_int=_integer), Problems()
     pending, line, is_end, is_broken, lists = "", 1, False, False, 0
     with packed.opened(path) as content:
         while not is_end:
@@ -175,11 +185,11 @@ def _objects(
                 if is_broken and not begin:
                     at = len(pending) - (not is_end)  # the line break of the next object's begin
                     break
-                is_broken, at = False, begin or at
+                is_broken, at, reason = False, begin or at, None
                 try:
                     ad, end = decoder.raw_decode(pending, at)
-                except (ValueError, RecursionError):
-                    ad, end = None, at
+                except (ValueError, RecursionError) as error:
+                    ad, end, reason = None, at, error
                 if isinstance(ad, dict):
                     yield ad
                     at = _between(pending, end)
@@ -192,6 +202,8 @@ def _objects(
                 is_broken = True
                 left_out[BROKEN] += 1
                 fault = f"{pending[at : at + 20]!r} begins no job, or one that does not end"
+                if type(reason) is ValueError:
+                    fault = str(reason)
                 place = f"{path}:{line + pending.count(_BEGIN[0], 0, at)}"
                 command = COMMAND if skip is None else JOBS_COMMAND
                 problems.add(place, f"{fault}; make the file with {command}")
@@ -201,6 +213,13 @@ def _objects(
         left_out[BROKEN] += 1
         problems.add(f"{path}:{line}", "the list does not end: the file is cut off; make it again")
     _raise_broken(path, problems, skip=skip)
+
+
+def _integer(digits: str) -> int:
+    """Integer of JSON; raises ValueError if it is beyond HTCondor's 64 bits."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits, and none of HTCondor's has")
+    return int(digits)
 
 
 def _raise_broken(path: Path, problems: Problems, *, skip: Optional[bool]) -> None:

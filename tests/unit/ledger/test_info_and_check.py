@@ -15,7 +15,7 @@ import pytest
 from sharectl.errors import StateError
 from sharectl.ledger import error_log
 from sharectl.ledger.database import errors_of
-from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.ledger import Histories, Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
 from tests.unit.ledger.test_imports import BAD_ROWS, ROWS, T0
@@ -137,3 +137,77 @@ def test_messages(
     )
     text = re.sub(r"now it is \d+", "now it is NOW", text.replace(str(tmp_path), "FOLDER"))
     golden("ledger/messages.txt", f"{text}\n")
+
+
+def changed(path: Path, script: str) -> None:
+    """Run statements of SQL in a ledger, as an admin with `sqlite3` does."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+TRIGGER = "CREATE TRIGGER {} AFTER INSERT ON cycles BEGIN DELETE FROM cycles; END"
+ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n"
+VIEW = f"DROP TABLE remaining_times; CREATE VIEW remaining_times AS {ENDLESS}"
+
+
+@pytest.mark.parametrize(
+    ("script", "fault"),
+    [
+        (TRIGGER.format("t"), "has the trigger t"),
+        (TRIGGER.format('"a\nb"'), r"has the trigger a\\nb"),
+        (VIEW, "its view remaining_times was changed"),
+        ("ALTER TABLE cycles ADD COLUMN extra", "its table cycles was changed"),
+        ("DROP TABLE sums", "it lacks sums"),
+        ("PRAGMA user_version = 0", "of something else"),
+        ("PRAGMA application_id = 5", "of something else"),
+    ],
+)
+def test_a_ledger_that_could_act_otherwise_is_left_alone_and_check_names_it(
+    run: Run, recorded: Ledger, script: str, fault: str, capsys: Capture
+) -> None:
+    changed(recorded.path, script)
+    before = recorded.path.read_bytes()
+    for use in (lambda: recorded.run_times(["alice"]), lambda: recorded.record(*made(9))):
+        with pytest.raises(StateError, match=fault):
+            use()
+    assert run("check", "--all") in (1, 74)
+    assert re.search(fault, capsys.readouterr().err)
+    assert recorded.path.read_bytes() == before
+
+
+def test_what_reads_alone_is_named_by_check_and_hinders_no_cycle(
+    run: Run, recorded: Ledger, capsys: Capture
+) -> None:
+    changed(recorded.path, "CREATE VIEW mine AS SELECT * FROM cycles; ANALYZE")
+    assert recorded.record(*made(9)) == 5
+    assert run("check") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    remedy = line.rpartition("with sqlite3: ")[2]
+    assert remedy == "DROP VIEW mine"
+    changed(recorded.path, remedy)
+    assert run("check") == 0
+
+
+@pytest.mark.parametrize("column", ["cycles.taken_at", "last_jobs.taken_at"])
+def test_a_value_of_another_type_ends_no_cycle_and_check_names_its_column(
+    run: Run, recorded: Ledger, column: str, tmp_path: Path, capsys: Capture
+) -> None:
+    table, _, name = column.partition(".")
+    changed(recorded.path, f"UPDATE {table} SET {name} = 'abc'")  # noqa: S608
+    log = tmp_path / "shares_Error.log"
+    histories = Histories(tmp_path / "jobs.txt", log, 10**6, 1, recorded)
+    with pytest.raises(StateError, match=r"the cycle is not recorded: TypeError: .*ledger check"):
+        histories.record(*made(9))
+    assert log.exists()
+    assert run("check") == 1
+    assert f"{column} is no INTEGER" in capsys.readouterr().err
+
+
+def test_an_empty_file_is_a_new_ledger(run: Run, ledger: Ledger, capsys: Capture) -> None:
+    ledger.path.parent.mkdir(parents=True)
+    ledger.path.touch()
+    assert run("info") == 1
+    assert "there is no ledger yet" in capsys.readouterr().err
+    assert ledger.run_times(["alice"]) == {}
+    assert ledger.record(*made(0)) == 1
+    assert run("check", "--all") == 0

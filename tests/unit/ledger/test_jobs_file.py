@@ -89,3 +89,11 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert len(rows.running) == 4
     assert rows.running[-1] == running("wn-2", "cms", 8, hs06_per_core=10.37)
     assert set(rows.pending) == set(taken.pending)
+
+
+def test_of_jobs_beyond_number_a_bounded_file_is_written_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "jobs"
+    jobs_file.write(path, snapshot([], {("cms", 1): 10**15, ("alice", 8): 3}), most_pending=5)
+    rows = jobs_file.read_jobs(path, GROUPS)
+    assert rows.pending == (PendingJobs("alice", 8, 3), PendingJobs("cms", 1, 2))
+    assert f"\n# {10**15 - 2} more of cms" in path.read_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cadence.run_times import load_of
 from sharectl.errors import InputError
 from sharectl.workload import file
 from sharectl.workload.logged import LoggedJob
@@ -109,7 +110,7 @@ ADS = [
     _job(JobUniverse=7),
     _job(CpusProvisioned=-4, RequestCpus="all"),
     _job(AccountingGroup="a b;\u202e"),
-    _job(NumShadowStarts=10**30, AccountingGroup=["x"]),
+    _job(NumShadowStarts=10**18, AccountingGroup=["x"]),
 ]
 COUNTED = {
     ("cms", 1, 60): 1,
@@ -137,3 +138,46 @@ def test_a_history_is_read(tmp_path: Path, text: str) -> None:
 def test_a_history_longer_than_a_piece_is_read(tmp_path: Path) -> None:
     path = _written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000))
     assert file.history_read(path).counted == {("cms", 1, 60): 5000}
+
+
+HOSTILE = """99000 -1 0 NaN Infinity -Infinity 1e308 1e-308 2.5 100000 true null [] {} 0x10 "x"
+9223372036854775807 # -# #################""".replace("#", "9" * 309)
+FIELDS = {
+    **dict.fromkeys((*file.JOB_ATTRIBUTES, "NumJobStarts"), "100"),
+    **dict.fromkeys(("AccountingGroup", "Owner", "User"), '"cms.prod"'),
+    "QDate": "1700000000",
+    "JobUniverse": "5",
+}
+LINE = "1 1700000000 0 60 1 60 100 1 60 100 1 3 4 5 6 -1 -1 -1"
+ROW = LINE.split()
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.split(), ids=lambda text: f"{text[:9]}-{len(text)}")
+def test_a_number_of_any_size_makes_few_jobs_or_a_fault_with_its_place(
+    tmp_path: Path, hostile: str
+) -> None:
+    ads = [{**FIELDS, name: hostile} for name in FIELDS]
+    texts = [", ".join(f'"{name}": {value}' for name, value in ad.items()) for ad in ads]
+    logs = [" ".join([*ROW[:place], hostile, *ROW[place + 1 :]]) for place in range(len(ROW))]
+    path, faults, numbers = tmp_path / "rows", list[str](), list[int]()
+    for counted, again, rows in (
+        (file.history_read, file.history_jobs, [f"{{{text}}}" for text in texts]),
+        (file.swf_read, file.swf_jobs, logs),
+    ):
+        for row in rows:
+            _written(path, f"\n{row}\n")
+            try:
+                load_of(counted(path).counted).loading(60, 1200)
+                numbers.append(len(again(path, Counter())))
+            except InputError as error:
+                faults.append(str(error))
+    assert 0 < max(numbers) <= 100
+    assert [fault for fault in faults if not fault.startswith(str(path))] == []
+
+
+def test_starts_are_no_more_than_the_seconds_that_a_job_ran(tmp_path: Path) -> None:
+    text = json.dumps([_job(RemoteWallClockTime=50_000, NumShadowStarts=99_000, QDate=1)] * 300)
+    path = _written(tmp_path / "rows", text)
+    assert file.history_read(path).counted == {("cms", 1, 1): 300 * 50_000}
+    jobs = file.history_jobs(path, Counter())
+    assert (len(jobs), jobs[0].run_seconds) == (300 * 100, 500)
