@@ -108,6 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _episodes(arguments: argparse.Namespace) -> list[Episode]:
+    from sharectl.sim.extent import refuse_endless
     from sharectl.sim.file import load
     from sharectl.sim.omissions import notes_of
     from sharectl.sim.stepped import Episode
@@ -119,6 +120,8 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     seconds = arguments.hours * 3600.0
     days = arguments.hours / 24
     loaded = [replace(load(name), days=days) for name in arguments.scenarios]
+    for scenario in loaded:
+        refuse_endless(scenario, strategies[0].loop_of(scenario.loop), scenario.end_seconds)
     options.say(f"{scenario.name}: {note}" for scenario in loaded for note in notes_of(scenario))
     return [Episode(scenario, strategies[0], seconds) for scenario in loaded]
 

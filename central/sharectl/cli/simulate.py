@@ -78,7 +78,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds",
-        type=options.number(1, 2**53, whole=True),
+        type=options.number(1, 10_000, whole=True),
         default=1,
         metavar="N",
         help="so many seeds from there on",
@@ -235,6 +235,7 @@ def _prepare(folder: Optional[Path]) -> None:
 def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: Any) -> Simulation:
     from sharectl.report.simulation import Simulation
     from sharectl.sim import many
+    from sharectl.sim.extent import refuse_endless
     from sharectl.sim.omissions import notes_of
     from sharectl.sim.run import simulate
 
@@ -242,6 +243,7 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
     for strategy in strategies:
         # A wrong setting is refused before anything runs.
         scenario.plan_config(strategy.control)
+        refuse_endless(scenario, strategy.loop_of(scenario.loop), scenario.end_seconds)
     omissions = notes_of(scenario)
     seconds = scenario.days * DAY_SECONDS
     tasks = [

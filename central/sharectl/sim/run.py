@@ -12,6 +12,7 @@ from typing import Callable, Optional
 from sharectl.sim.ads import SiteExpressions
 from sharectl.sim.defrag import Defragmenter
 from sharectl.sim.engine import Setup, Twin
+from sharectl.sim.extent import refuse_endless
 from sharectl.sim.group_quotas import GroupQuota, QuotaTree
 from sharectl.sim.pool import group_of
 from sharectl.sim.records import JobKind, NodeSpec, Outcome, Workload
@@ -39,6 +40,8 @@ class Run:
         self.end = scenario.end_seconds if seconds is None else self.begin + seconds
         self.step = min(scenario.sample_seconds, self.end - self.begin)
         """Interval of the figures over time."""
+        loop = strategy.loop_of(scenario.loop)
+        refuse_endless(scenario, loop, self.end)
         workload = scenario.workload(seed)
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
@@ -67,7 +70,6 @@ class Run:
         self.twin = Twin(setup, workload)
         self.steering: Optional[Steering] = None
         if strategy.steering is not None:
-            loop = strategy.loop_of(scenario.loop)
             self.steering = Steering(
                 self.twin, self.config, loop, strategy.steering, seed, meets=self.meets
             )

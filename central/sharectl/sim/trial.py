@@ -17,6 +17,7 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.files.yaml import text_of as text_of_file
 from sharectl.sim.answers import NOTHING, figures_of, has_work
+from sharectl.sim.extent import refuse_endless
 from sharectl.sim.file import LEAST, load, render
 from sharectl.sim.many import cores, run_many
 from sharectl.sim.on_pool import Cargo
@@ -48,8 +49,10 @@ class Work:
 def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
     """Work of a scenario and a strategy; raises the errors of both files."""
     loaded = load(scenario)
-    _strategy(strategy)
-    return Work(loaded, strategy, (days or loaded.days) * DAY_SECONDS)
+    loop = _strategy(strategy).loop_of(loaded.loop)
+    seconds = (days or loaded.days) * DAY_SECONDS
+    refuse_endless(loaded, loop, loaded.warmup_seconds + seconds)
+    return Work(loaded, strategy, seconds)
 
 
 def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:

@@ -1,0 +1,108 @@
+"""Work that a simulation comes to, in steps: one that would not end within a day is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple, Optional, Union
+
+from sharectl.errors import ConfigError
+from sharectl.sim.settings import Loop
+from sharectl.workload.draw import HOUR_SECONDS, JobStream, Phase
+
+if TYPE_CHECKING:
+    from sharectl.sim.scenario import Scenario
+
+_Path = tuple[Union[str, int], ...]
+
+MOST_STEPS = 1e9
+"""Steps of a run; a million take up to a minute."""
+_RECORD, _SLOT = 100, 500
+"""Steps that the memory of a waiting job or a figure counts for, and that of a slot."""
+
+
+class Part(NamedTuple):
+    """Part of the work, by the key that sets it."""
+
+    path: _Path
+    number: float
+    words: str
+    """Noun of the number, and what to write."""
+    weight: float = 1
+    """Steps of each."""
+
+
+def parts_of(scenario: Scenario, loop: Loop, seconds: float) -> Iterator[Part]:
+    """Parts of a run of so many seconds, each at most what it can come to."""
+    nodes = sum(group.count for group in scenario.nodes)
+    slots = sum(group.count * group.slots for group in scenario.nodes)
+    cores = sum(group.count * group.cores for group in scenario.nodes)
+    cycles = seconds / scenario.negotiator.interval_seconds
+    longer = "write a longer one, or fewer days"
+    yield Part(("nodes",), slots, "slots; lower count or slots", _SLOT)
+    path = ("negotiator", "interval_seconds")
+    yield Part(path, cycles, f"negotiation cycles; {longer}")
+    looks = nodes * seconds / loop.period_seconds
+    yield Part(("loop", "period_seconds"), looks, f"looks at nodes; {longer}")
+    samples = seconds / scenario.sample_seconds
+    yield Part(("sample_seconds",), samples, f"figures over time; {longer}", _RECORD)
+    for number, stream in enumerate(scenario.jobs):
+        for part in _of_stream(stream, cores, cycles, seconds):
+            yield part._replace(path=("jobs", number, *part.path))
+
+
+def _of_stream(stream: JobStream, cores: int, cycles: float, seconds: float) -> Iterator[Part]:
+    law, hours = stream.run_time, seconds / HOUR_SECONDS
+    # The mean of a wide log-normal law is of jobs so rare that a run may have none.
+    usual = law.drawing(lambda: 0.5)() if law.name == "log-normal" else law.mean_seconds
+    could_run = cores * seconds / max(usual, 1e-300) / stream.cores
+    kinds = stream.users * stream.access_points
+    yield Part(("users",), kinds, "kinds of jobs; lower users or access_points", _RECORD + cycles)
+    for phase in stream.phases:
+        changes = 2 * _times(phase, hours)
+        yield Part(("phases",), changes, "begins and ends of phases; write a longer every_hours")
+    arriving = (stream.per_hour or 0.0) * hours
+    if stream.phases and arriving:
+        arriving *= _mean_factor(stream.phases, hours)
+    for key, jobs in (("per_hour", arriving), ("at_start", float(stream.at_start or 0))):
+        remedy = "lower it, or write fewer days"
+        yield Part((key,), jobs, f"jobs; {remedy}")
+        waiting = max(0.0, jobs - could_run)
+        yield Part((key,), waiting, f"jobs more than the nodes can run; {remedy}", _RECORD)
+    if stream.keep_pending is not None:
+        looks = 1 + seconds / stream.factory_seconds
+        path, kept = ("keep_pending",), stream.keep_pending
+        yield Part(("factory_seconds",), looks * min(kinds, kept), "looks; write a longer time")
+        words = "jobs; write a longer run_time, or fewer days"
+        yield Part(path, min(kept * looks, kept + could_run), words)
+        yield Part(path, kept, "jobs that wait; lower it", _RECORD)
+
+
+def _times(phase: Phase, hours: float) -> float:
+    return 1 + hours / phase.every_hours if phase.every_hours is not None else 1.0
+
+
+def _mean_factor(phases: tuple[Phase, ...], hours: float) -> float:
+    """Mean of the factors, at most: where one burst is in force, all may be."""
+    bursts = [phase for phase in phases if phase.factor > 1]
+    part = sum(_times(phase, hours) * phase.length_hours / hours for phase in bursts)
+    most = prod(phase.factor for phase in bursts)
+    return min(most, 1 + part * most)
+
+
+def fault_of(scenario: Scenario, loop: Loop, seconds: float) -> Optional[tuple[_Path, str]]:
+    """Place and message of the largest part, if all come to more than `MOST_STEPS`."""
+    parts = list(parts_of(scenario, loop, seconds))
+    if sum(part.number * part.weight for part in parts) <= MOST_STEPS:
+        return None
+    part = max(parts, key=lambda part: part.number * part.weight)
+    words, _, remedy = part.words.partition("; ")
+    return part.path, f"comes to {part.number:.2g} {words}, too many for one run; {remedy}"
+
+
+def refuse_endless(scenario: Scenario, loop: Loop, seconds: float) -> None:
+    """Raise ConfigError for a run that would not end within a day."""
+    fault = fault_of(scenario, loop, seconds)
+    if fault is not None:
+        place = ".".join(map(str, fault[0]))
+        raise ConfigError([f"{scenario.name or 'scenario'}: {place}: {fault[1]}"])
