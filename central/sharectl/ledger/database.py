@@ -66,7 +66,7 @@ _REMEDIES = {
     "Permission denied": "run this as the user of `sharectl cycle`, or give this user the right "
     "to its folder and to it",
     "readonly": _RIGHTS,
-    "unable to open": f"make the folder, or {_RIGHTS}",
+    "unable to open": f"make the folder, or {_RIGHTS}, and to the files beside it (-wal, -shm)",
     "disk I/O": "make room, or look for what is wrong with the disk",
 }
 """Part of SQLite's message -> remedy."""
@@ -316,5 +316,9 @@ def _make(path: Path) -> None:
 
 
 def _refuse_irregular(path: Path) -> None:
-    if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise StateError(f"{path}: is no regular file: left alone; move it away")
+    """Raise FileNotFoundError without a file, StateError for a FIFO, on which SQLite would wait."""
+    for end in ("-journal", *_BESIDE, ""):
+        file = path.with_name(path.name + end)
+        with contextlib.suppress(*[FileNotFoundError] if end else []):
+            if not stat.S_ISREG(os.lstat(file).st_mode):
+                raise StateError(f"{file}: is no regular file: left alone; move it away")

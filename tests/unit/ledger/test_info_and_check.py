@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable
@@ -211,3 +212,15 @@ def test_an_empty_file_is_a_new_ledger(run: Run, ledger: Ledger, capsys: Capture
     assert ledger.run_times(["alice"]) == {}
     assert ledger.record(*made(0)) == 1
     assert run("check", "--all") == 0
+
+
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
+def test_a_fifo_in_the_place_of_a_file_of_sqlite_is_not_waited_for(
+    recorded: Ledger, end: str
+) -> None:
+    place = recorded.path.with_name(recorded.path.name + end)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    for use in (lambda: recorded.run_times(["alice"]), lambda: recorded.record(*made(9))):
+        with pytest.raises(StateError, match=f"{place.name}: is no regular file"):
+            use()

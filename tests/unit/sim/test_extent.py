@@ -26,8 +26,7 @@ ENDLESS = {
     "keep_pending: 10000000": r"jobs\[0\].keep_pending: comes to 1e\+07 jobs that wait",
     "per_hour: 1, users: 10000, access_points: 1000": r"jobs\[0\].users: .* kinds of jobs",
     "per_hour: 9, phases: [{length_hours: 1.0e-13, every_hours: 1.0e-12}]": "ends of phases",
-    "per_hour: 9, phases: [%s]"
-    % ", ".join(["{length_hours: 1, factor: 1000000}"] * 60): "inf jobs",
+    f"per_hour: 9, phases: [{', '.join(BURSTS)}]": "inf jobs",
     "keep_pending: 100000, factory_seconds: 1, run_time: 1.0e-6": "keep_pending: comes to 9e",
     "keep_pending: 100000, factory_seconds: 1, run_time: 'log-normal:1,1000000'": "keep_pending: ",
 }
