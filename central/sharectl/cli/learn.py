@@ -121,7 +121,7 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     days = arguments.hours / 24
     loaded = [replace(load(name), days=days) for name in arguments.scenarios]
     for scenario in loaded:
-        refuse_endless(scenario, strategies[0].loop_of(scenario.loop), scenario.end_seconds)
+        refuse_endless(scenario, strategies[0], scenario.end_seconds)
     options.say(f"{scenario.name}: {note}" for scenario in loaded for note in notes_of(scenario))
     return [Episode(scenario, strategies[0], seconds) for scenario in loaded]
 

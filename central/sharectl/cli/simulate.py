@@ -243,7 +243,7 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
     for strategy in strategies:
         # A wrong setting is refused before anything runs.
         scenario.plan_config(strategy.control)
-        refuse_endless(scenario, strategy.loop_of(scenario.loop), scenario.end_seconds)
+        refuse_endless(scenario, strategy, scenario.end_seconds)
     omissions = notes_of(scenario)
     seconds = scenario.days * DAY_SECONDS
     tasks = [

@@ -7,11 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Optional, Union
 
 from sharectl.errors import ConfigError
-from sharectl.sim.settings import Loop
 from sharectl.workload.draw import HOUR_SECONDS, JobStream, Phase
 
 if TYPE_CHECKING:
     from sharectl.sim.scenario import Scenario
+    from sharectl.sim.strategies import Strategy
 
 _Path = tuple[Union[str, int], ...]
 
@@ -32,8 +32,12 @@ class Part(NamedTuple):
     """Steps of each."""
 
 
-def parts_of(scenario: Scenario, loop: Loop, seconds: float) -> Iterator[Part]:
+def parts_of(
+    scenario: Scenario, seconds: float, strategy: Optional[Strategy] = None
+) -> Iterator[Part]:
     """Parts of a run of so many seconds, each at most what it can come to."""
+    loop = scenario.loop if strategy is None else strategy.loop_of(scenario.loop)
+    defrag = strategy.defrag if strategy is not None else None
     nodes = sum(group.count for group in scenario.nodes)
     slots = sum(group.count * group.slots for group in scenario.nodes)
     cores = sum(group.count * group.cores for group in scenario.nodes)
@@ -44,6 +48,8 @@ def parts_of(scenario: Scenario, loop: Loop, seconds: float) -> Iterator[Part]:
     yield Part(path, cycles, f"negotiation cycles; {longer}")
     looks = nodes * seconds / loop.period_seconds
     yield Part(("loop", "period_seconds"), looks, f"looks at nodes; {longer}")
+    looks = nodes * seconds / defrag.interval_seconds if defrag is not None else 0.0
+    yield Part(("defrag", "interval_seconds"), looks, f"looks at nodes; {longer}")
     samples = seconds / scenario.sample_seconds
     yield Part(("sample_seconds",), samples, f"figures over time; {longer}", _RECORD)
     for number, stream in enumerate(scenario.jobs):
@@ -90,9 +96,11 @@ def _mean_factor(phases: tuple[Phase, ...], hours: float) -> float:
     return min(most, 1 + part * most)
 
 
-def fault_of(scenario: Scenario, loop: Loop, seconds: float) -> Optional[tuple[_Path, str]]:
+def fault_of(
+    scenario: Scenario, seconds: float, strategy: Optional[Strategy] = None
+) -> Optional[tuple[_Path, str]]:
     """Place and message of the largest part, if all come to more than `MOST_STEPS`."""
-    parts = list(parts_of(scenario, loop, seconds))
+    parts = list(parts_of(scenario, seconds, strategy))
     if sum(part.number * part.weight for part in parts) <= MOST_STEPS:
         return None
     part = max(parts, key=lambda part: part.number * part.weight)
@@ -100,9 +108,8 @@ def fault_of(scenario: Scenario, loop: Loop, seconds: float) -> Optional[tuple[_
     return part.path, f"comes to {part.number:.2g} {words}, too many for one run; {remedy}"
 
 
-def refuse_endless(scenario: Scenario, loop: Loop, seconds: float) -> None:
+def refuse_endless(scenario: Scenario, strategy: Strategy, seconds: float) -> None:
     """Raise ConfigError for a run that would not end within a day."""
-    fault = fault_of(scenario, loop, seconds)
-    if fault is not None:
+    if (fault := fault_of(scenario, seconds, strategy)) is not None:
         place = ".".join(map(str, fault[0]))
         raise ConfigError([f"{scenario.name or 'scenario'}: {place}: {fault[1]}"])

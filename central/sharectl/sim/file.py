@@ -166,7 +166,7 @@ def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
             yield ("nodes", number, "slots"), f"is more than its {node.cores} cores; lower it"
     if sum(node.count for node in scenario.nodes) > MOST_NODES:
         yield ("nodes",), f"are more than {MOST_NODES}; lower count"
-    elif (endless := fault_of(scenario, scenario.loop, scenario.end_seconds)) is not None:
+    elif (endless := fault_of(scenario, scenario.end_seconds)) is not None:
         yield endless
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sharectl.errors import InputError
 from sharectl.files.files import append_lines, open_text
-from sharectl.sim.tuning import Evaluate, Result, Score, Take, Task
+from sharectl.sim.tuning import Evaluate, Result, Score, Take, Task, score_of
 
 NAME = "trials.jsonl"
 VERSION = 1
@@ -58,8 +58,8 @@ class Journal:
             first, *rows = [json.loads(line) for line in lines]
             for row in rows:
                 task = Task(tuple(row["settings"].items()), row["seed"])
-                self.scores[task] = Score(**row["score"])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+                self.scores[task] = score_of(row["score"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InputError(
                 [f"{self.path}: is no journal of `sharectl tune`: {error}; name another folder"]
             ) from error

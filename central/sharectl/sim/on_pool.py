@@ -23,7 +23,7 @@ from sharectl.condor.ads import quoted
 from sharectl.condor.jobs import HELD, RUNNING, QueuedJob
 from sharectl.errors import PoolUnavailableError
 from sharectl.sim import pool_job
-from sharectl.sim.tuning import Result, Score, Take, Task
+from sharectl.sim.tuning import Result, Take, Task, score_of
 from sharectl.words import counted, printable
 
 FOLDER, PACKAGE = "jobs", "sharectl.zip"
@@ -197,8 +197,8 @@ class OnPool:
         """Answer of a job that has ended; None without a whole one."""
         try:
             answer = json.loads(self._text(f"{name}.out.json"))
-            return str(answer["problem"]) if "problem" in answer else Score(**answer["score"])
-        except (ValueError, KeyError, TypeError):
+            return str(answer["problem"]) if "problem" in answer else score_of(answer["score"])
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _text(self, name: str) -> str:

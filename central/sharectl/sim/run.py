@@ -40,8 +40,7 @@ class Run:
         self.end = scenario.end_seconds if seconds is None else self.begin + seconds
         self.step = min(scenario.sample_seconds, self.end - self.begin)
         """Interval of the figures over time."""
-        loop = strategy.loop_of(scenario.loop)
-        refuse_endless(scenario, loop, self.end)
+        refuse_endless(scenario, strategy, self.end)
         workload = scenario.workload(seed)
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
@@ -70,6 +69,7 @@ class Run:
         self.twin = Twin(setup, workload)
         self.steering: Optional[Steering] = None
         if strategy.steering is not None:
+            loop = strategy.loop_of(scenario.loop)
             self.steering = Steering(
                 self.twin, self.config, loop, strategy.steering, seed, meets=self.meets
             )

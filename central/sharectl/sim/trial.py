@@ -49,9 +49,8 @@ class Work:
 def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
     """Work of a scenario and a strategy; raises the errors of both files."""
     loaded = load(scenario)
-    loop = _strategy(strategy).loop_of(loaded.loop)
     seconds = (days or loaded.days) * DAY_SECONDS
-    refuse_endless(loaded, loop, loaded.warmup_seconds + seconds)
+    refuse_endless(loaded, _strategy(strategy), loaded.warmup_seconds + seconds)
     return Work(loaded, strategy, seconds)
 
 

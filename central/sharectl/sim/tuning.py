@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from sharectl.sim.answers import Spread, spread
 
@@ -22,6 +22,7 @@ WIDE = 100.0
 """Ratio of the bounds from which a domain has a logarithmic scale."""
 LEAST_PART = 1e-4
 """Lower end of a logarithmic scale that would begin at 0, as a part of its upper end."""
+_MOST_SCORE = 1e15
 MOST = 1e9
 """Upper bound from which a domain is no help: the user has to write one."""
 
@@ -41,6 +42,14 @@ class Score(NamedTuple):
     idle_percent: float
     """Core-hours idle while jobs were pending that could run there, % of the pool's."""
     idle_core_hours: float
+
+
+def score_of(row: Mapping[str, Any]) -> Score:
+    """Score of a row of JSON. Raises TypeError or ValueError for anything but its numbers."""
+    score = Score(**row)
+    if any(type(part) not in (int, float) or not abs(part) <= _MOST_SCORE for part in score):
+        raise ValueError(f"its score is not of three numbers up to {_MOST_SCORE:g}")
+    return score
 
 
 Result = Union[Score, str]

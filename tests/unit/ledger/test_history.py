@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +106,7 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(
     assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
     assert contents() == before, "a dry run writes nothing"
     publisher = FakePublisher()
-    result = cycle(histories, publisher, 1)
+    result = cycle(histories, publisher, 4)
     assert publisher.plans == [result.publication.plan]
     (problem,) = result.problems
     assert "is broken: file is not a database: moved to" in problem
@@ -121,3 +124,37 @@ def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(
     histories.record(*incomplete(1))
     kept = histories.ledger.cycles(0, 2**40)
     assert [record.complete for record in kept] == [True, False], "logs are of complete cycles"
+
+
+SUM = zlib.compress(b'{"alice": {"cycles": "x"}}')
+FAULTS = {
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON cycles BEGIN DELETE FROM cycles; END",
+    "endless view": "DROP TABLE remaining_times; CREATE VIEW remaining_times AS WITH RECURSIVE "
+    "n (x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n",
+    "column": "ALTER TABLE cycles ADD COLUMN extra",
+    "no table": "DROP TABLE sums",
+    "value": "UPDATE cycles SET taken_at = 'abc'",
+    "sum": f"UPDATE sums SET groups = x'{SUM.hex()}'",  # noqa: S608
+    "unique": "CREATE UNIQUE INDEX u ON nodes (1)",
+    "other program": "PRAGMA application_id = 5",
+}
+
+
+@pytest.mark.parametrize("script", FAULTS.values(), ids=FAULTS)
+def test_a_cycle_steers_on_whatever_the_ledger_is(histories: Histories, script: str) -> None:
+    publisher = FakePublisher()
+    assert cycle(histories, publisher).problems == ()
+    with contextlib.closing(sqlite3.connect(histories.ledger.path)) as connection:
+        connection.executescript(script)
+    result = cycle(histories, publisher, 4)
+    assert len(publisher.plans) == 2
+    assert len(errors_in(histories.errors_log)) == 4
+    assert [problem for problem in result.problems if "ledger" in problem] == list(result.problems)
+    assert len(result.problems) == 1
+
+
+def test_a_cycle_takes_an_empty_file_for_a_new_ledger(histories: Histories) -> None:
+    histories.ledger.path.parent.mkdir(parents=True)
+    histories.ledger.path.touch()
+    assert cycle(histories, FakePublisher()).problems == ()
+    assert histories.ledger.cycle(1) is not None

@@ -56,7 +56,9 @@ def test_a_setting_without_end_is_refused(setting: str) -> None:
         file.changed(file.parse(SCENARIO.replace("JOBS", "per_hour: 1"), "mine"), settings)
 
 
-@pytest.mark.parametrize("strategy", ["live:period_seconds=1", "nothing"])
+@pytest.mark.parametrize(
+    "strategy", ["live:period_seconds=1", "defrag:interval_seconds=1", "nothing"]
+)
 def test_a_run_of_a_strategy_or_of_more_days_is_refused_before_it_begins(strategy: str) -> None:
     scenario = file.load("infn-t1")
     days = 1e6 if strategy == "nothing" else 30.0
@@ -67,7 +69,5 @@ def test_a_run_of_a_strategy_or_of_more_days_is_refused_before_it_begins(strateg
 @pytest.mark.parametrize(("name", "days"), [*((n, 365.0) for n in file.shipped_names())])
 def test_a_year_of_a_shipped_scenario_is_allowed(name: str, days: float) -> None:
     scenario = replace(file.load(name), days=days, warmup_hours=365 * 24.0)
-    steps = sum(
-        p.number * p.weight for p in parts_of(scenario, scenario.loop, scenario.end_seconds)
-    )
+    steps = sum(p.number * p.weight for p in parts_of(scenario, scenario.end_seconds))
     assert MOST_STEPS / 1000 < steps < MOST_STEPS

@@ -239,6 +239,23 @@ def test_a_journal_of_other_simulations_is_refused(tmp_path: Path) -> None:
     Journal(tmp_path, SUBJECT)
     with pytest.raises(InputError, match="has trials of another strategy, digest; name another"):
         Journal(tmp_path, {**SUBJECT, "strategy": "cron", "digest": "d"})
-    (tmp_path / "trials.jsonl").write_text("[]\n[1]\n")
-    with pytest.raises(InputError, match="is no journal of `sharectl tune`"):
-        Journal(tmp_path, SUBJECT)
+    for text in ("[]\n[1]\n", "[" * 100_000 + "\n"):
+        (tmp_path / "trials.jsonl").write_text(text)
+        with pytest.raises(InputError, match="is no journal of `sharectl tune`"):
+            Journal(tmp_path, SUBJECT)
+
+
+@pytest.mark.parametrize("value", ["9" * 309, "NaN", "1e999", '"x"', "null", "[" * 100_000])
+def test_an_answer_of_a_node_is_a_score_or_none(tmp_path: Path, value: str) -> None:
+    """Anything else in it is tried again, and a problem in the end."""
+
+    class Lying(FakeQueue):
+        def end(self, number: int) -> None:
+            super().end(number)
+            answer = self.folder / f"{self.submitted[-1][number]}.out.json"
+            answer.write_text(
+                answer.read_text().replace('"idle_percent": 0.0', f'"idle_percent": {value}')
+            )
+
+    results = results_of(on_pool(tmp_path, Lying(tmp_path)))
+    assert [type(results[task]) for task in TASKS] == [str] * 4
