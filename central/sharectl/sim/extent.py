@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, NamedTuple, Optional, Union
 
 from sharectl.errors import ConfigError
@@ -28,8 +28,8 @@ class Part(NamedTuple):
     number: float
     words: str
     """Noun of the number, and what to write."""
-    weight: float = 1
-    """Steps of each."""
+    steps: Optional[float] = None
+    """Steps of all; None: one each."""
 
 
 def parts_of(
@@ -43,7 +43,7 @@ def parts_of(
     cores = sum(group.count * group.cores for group in scenario.nodes)
     cycles = seconds / scenario.negotiator.interval_seconds
     longer = "write a longer one, or fewer days"
-    yield Part(("nodes",), slots, "slots; lower count or slots", _SLOT)
+    yield Part(("nodes",), slots, "slots; lower count or slots", slots * _SLOT)
     path = ("negotiator", "interval_seconds")
     yield Part(path, cycles, f"negotiation cycles; {longer}")
     looks = nodes * seconds / loop.period_seconds
@@ -51,7 +51,7 @@ def parts_of(
     looks = nodes * seconds / defrag.interval_seconds if defrag is not None else 0.0
     yield Part(("defrag", "interval_seconds"), looks, f"looks at nodes; {longer}")
     samples = seconds / scenario.sample_seconds
-    yield Part(("sample_seconds",), samples, f"figures over time; {longer}", _RECORD)
+    yield Part(("sample_seconds",), samples, f"figures over time; {longer}", samples * _RECORD)
     for number, stream in enumerate(scenario.jobs):
         for part in _of_stream(stream, cores, cycles, seconds):
             yield part._replace(path=("jobs", number, *part.path))
@@ -63,7 +63,8 @@ def _of_stream(stream: JobStream, cores: int, cycles: float, seconds: float) -> 
     usual = law.drawing(lambda: 0.5)() if law.name == "log-normal" else law.mean_seconds
     could_run = cores * seconds / max(usual, 1e-300) / stream.cores
     kinds = stream.users * stream.access_points
-    yield Part(("users",), kinds, "kinds of jobs; lower users or access_points", _RECORD + cycles)
+    looks = kinds * (_RECORD + cycles)
+    yield Part(("users",), looks, "looks at kinds of jobs; lower users or access_points")
     for phase in stream.phases:
         changes = 2 * _times(phase, hours)
         yield Part(("phases",), changes, "begins and ends of phases; write a longer every_hours")
@@ -71,17 +72,14 @@ def _of_stream(stream: JobStream, cores: int, cycles: float, seconds: float) -> 
     if stream.phases and arriving:
         arriving *= _mean_factor(stream.phases, hours)
     for key, jobs in (("per_hour", arriving), ("at_start", float(stream.at_start or 0))):
-        remedy = "lower it, or write fewer days"
-        yield Part((key,), jobs, f"jobs; {remedy}")
-        waiting = max(0.0, jobs - could_run)
-        yield Part((key,), waiting, f"jobs more than the nodes can run; {remedy}", _RECORD)
+        steps = jobs + _RECORD * max(0.0, jobs - could_run)
+        yield Part((key,), jobs, "jobs; lower it, or write fewer days", steps)
     if stream.keep_pending is not None:
-        looks = 1 + seconds / stream.factory_seconds
-        path, kept = ("keep_pending",), stream.keep_pending
+        looks, kept = 1 + seconds / stream.factory_seconds, stream.keep_pending
         yield Part(("factory_seconds",), looks * min(kinds, kept), "looks; write a longer time")
-        words = "jobs; write a longer run_time, or fewer days"
-        yield Part(path, min(kept * looks, kept + could_run), words)
-        yield Part(path, kept, "jobs that wait; lower it", _RECORD)
+        jobs = min(kept * looks, kept + could_run)
+        words = "jobs; lower it, or write a longer run_time or fewer days"
+        yield Part(("keep_pending",), jobs, words, jobs + _RECORD * kept)
 
 
 def _times(phase: Phase, hours: float) -> float:
@@ -96,20 +94,22 @@ def _mean_factor(phases: tuple[Phase, ...], hours: float) -> float:
     return min(most, 1 + part * most)
 
 
-def fault_of(
+def faults_of(
     scenario: Scenario, seconds: float, strategy: Optional[Strategy] = None
-) -> Optional[tuple[_Path, str]]:
-    """Place and message of the largest part, if all come to more than `MOST_STEPS`."""
+) -> Iterator[tuple[_Path, str]]:
+    """Place and message of each part that is too much, or of the largest if all together are."""
     parts = list(parts_of(scenario, seconds, strategy))
-    if sum(part.number * part.weight for part in parts) <= MOST_STEPS:
-        return None
-    part = max(parts, key=lambda part: part.number * part.weight)
-    words, _, remedy = part.words.partition("; ")
-    return part.path, f"comes to {part.number:.2g} {words}, too many for one run; {remedy}"
+    steps = [part.number if part.steps is None else part.steps for part in parts]
+    most = min(max(steps), MOST_STEPS) if sum(steps) > MOST_STEPS else inf
+    for part in (part for part, own in zip(parts, steps) if own >= most):
+        words, _, remedy = part.words.partition("; ")
+        yield part.path, f"comes to {part.number:.2g} {words}, too many for one run; {remedy}"
 
 
 def refuse_endless(scenario: Scenario, strategy: Strategy, seconds: float) -> None:
     """Raise ConfigError for a run that would not end within a day."""
-    if (fault := fault_of(scenario, seconds, strategy)) is not None:
-        place = ".".join(map(str, fault[0]))
-        raise ConfigError([f"{scenario.name or 'scenario'}: {place}: {fault[1]}"])
+    faults = faults_of(scenario, seconds, strategy)
+    name = scenario.name or "scenario"
+    problems = [f"{name}: {'.'.join(map(str, path))}: {words}" for path, words in faults]
+    if problems:
+        raise ConfigError(problems)

@@ -15,7 +15,7 @@ from sharectl.config.text import as_data, flow
 from sharectl.errors import ConfigError
 from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines
-from sharectl.sim.extent import fault_of
+from sharectl.sim.extent import faults_of
 from sharectl.sim.scenario import MOST_NODES, Scenario
 from sharectl.words import did_you_mean, shown
 from sharectl.workload import asks, file
@@ -166,8 +166,8 @@ def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
             yield ("nodes", number, "slots"), f"is more than its {node.cores} cores; lower it"
     if sum(node.count for node in scenario.nodes) > MOST_NODES:
         yield ("nodes",), f"are more than {MOST_NODES}; lower count"
-    elif (endless := fault_of(scenario, scenario.end_seconds)) is not None:
-        yield endless
+    else:
+        yield from faults_of(scenario, scenario.end_seconds)
 
 
 def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:

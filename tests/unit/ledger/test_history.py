@@ -106,7 +106,7 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(
     assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
     assert contents() == before, "a dry run writes nothing"
     publisher = FakePublisher()
-    result = cycle(histories, publisher, 4)
+    result = cycle(histories, publisher, 1)
     assert publisher.plans == [result.publication.plan]
     (problem,) = result.problems
     assert "is broken: file is not a database: moved to" in problem

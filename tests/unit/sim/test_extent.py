@@ -22,8 +22,8 @@ days: 1
 BURSTS = ["{length_hours: 1, factor: 1000000}"] * 60
 ENDLESS = {
     "per_hour: 1000000000": r"jobs\[0\].per_hour: comes to 2.5e\+10 jobs",
-    "at_start: 10000000": r"jobs\[0\].at_start: comes to 9.9e\+06 jobs more than the nodes can run",
-    "keep_pending: 10000000": r"jobs\[0\].keep_pending: comes to 1e\+07 jobs that wait",
+    "at_start: 10000000": r"jobs\[0\].at_start: comes to 1e\+07 jobs",
+    "keep_pending: 10000000": r"jobs\[0\].keep_pending: comes to 1e\+07 jobs",
     "per_hour: 1, users: 10000, access_points: 1000": r"jobs\[0\].users: .* kinds of jobs",
     "per_hour: 9, phases: [{length_hours: 1.0e-13, every_hours: 1.0e-12}]": "ends of phases",
     f"per_hour: 9, phases: [{', '.join(BURSTS)}]": "inf jobs",
@@ -69,5 +69,8 @@ def test_a_run_of_a_strategy_or_of_more_days_is_refused_before_it_begins(strateg
 @pytest.mark.parametrize(("name", "days"), [*((n, 365.0) for n in file.shipped_names())])
 def test_a_year_of_a_shipped_scenario_is_allowed(name: str, days: float) -> None:
     scenario = replace(file.load(name), days=days, warmup_hours=365 * 24.0)
-    steps = sum(p.number * p.weight for p in parts_of(scenario, scenario.end_seconds))
+    steps = sum(
+        part.number if part.steps is None else part.steps
+        for part in parts_of(scenario, scenario.end_seconds)
+    )
     assert MOST_STEPS / 1000 < steps < MOST_STEPS
