@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, NoReturn, Optional
 
 from sharectl.control.laws import LawStep, Move, Reading
 
@@ -71,3 +74,75 @@ def exits(policy: Optional[Path]) -> LawStep:
 def nothing(policy: Optional[Path]) -> None:
     """Entry point without a law."""
     del policy
+
+
+def at_loading(_policy: Optional[Path]) -> NoReturn:
+    """Entry point that ends the process as if all were well."""
+    os._exit(0)
+
+
+class Odd(BaseException):
+    """No Exception."""
+
+
+def _endless() -> None:
+    while True:
+        pass
+
+
+def _files_closed() -> None:
+    os.closerange(0, 100)
+
+
+def _memory() -> None:
+    bytearray(2**40)
+
+
+def _grandchild() -> None:
+    if os.fork() == 0:
+        time.sleep(1000)
+    os._exit(0)
+
+
+def _world() -> None:
+    os.chdir("/")
+    os.environ.clear()
+    random.seed(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("noise", flush=True)
+    os.write(1, b"noise")
+    os.write(2, b"noise")
+
+
+def _raise(error: BaseException) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+FAULTS: dict[str, Callable[[], object]] = {
+    "exit": lambda: os._exit(0),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "abort": os.abort,
+    "endless": _endless,
+    "files": _files_closed,
+    "memory": _memory,
+    "grandchild": _grandchild,
+    "SystemExit": _raise(SystemExit(0)),
+    "GeneratorExit": _raise(GeneratorExit()),
+    "KeyboardInterrupt": _raise(KeyboardInterrupt()),
+    "Odd": _raise(Odd("odd")),
+}
+
+
+def faulty(policy: Optional[Path]) -> LawStep:
+    """Law with the fault that its file names."""
+    fault = (policy or Path()).read_text(encoding="utf-8")
+
+    def step(_state: Mapping[str, float], reading: Reading, _dt_seconds: float) -> Move:
+        _world()
+        FAULTS.get(fault, dict)()
+        return Move({}, float("nan") if fault == "nan" else reading.error_hs06)
+
+    return step

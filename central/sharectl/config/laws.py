@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
+from sharectl.config.apart import LawProcess
 from sharectl.config.groups import place_of
 from sharectl.control.laws import LAWS, LEARNED, LOADED, Control, LawStep, Reading
 from sharectl.control.steering import SteeringConfig
@@ -166,19 +167,21 @@ def _of_package(name: str, policy: Optional[Path]) -> LawStep:
     values = ", ".join(point.value for point in points)
     if len(points) > 1:
         raise ConfigError([f"law: {name} is installed twice, as {values}; remove one of them"])
-    try:
+
+    def load() -> LawStep:
         step: Any = points[0].load()(policy)
-    except (Exception, SystemExit) as error:
-        words = f"{type(error).__name__}: {printable(error, 300)}"
+        if not callable(step):
+            made = f"{values} made {type(step).__name__}, which cannot be called"
+            raise ValueError(made)  # noqa: TRY004 - as others
+        law: LawStep = step
+        return law
+
+    try:
+        return LawProcess(load)
+    except ValueError as error:
         remedy = "mend or remove its package, or write another law"
-        raise ConfigError(
-            [f"law: {name} ({values}) cannot be loaded: {words}; {remedy}"]
-        ) from error
-    if not callable(step):
-        made = f"{values} made {type(step).__name__}, which cannot be called"
-        raise ConfigError([f"law: {name}: {made}; mend its package, or write another law"])
-    law: LawStep = step
-    return law
+        problem = f"law: {name} ({values}) cannot be loaded: {error}; {remedy}"
+        raise ConfigError([problem]) from error
 
 
 def _failing(problem: str) -> LawStep:

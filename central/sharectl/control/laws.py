@@ -330,15 +330,15 @@ def fenced(
     try:
         if law is None:
             raise ValueError("it is not loaded")  # noqa: TRY301 - a failure as any other
-        after, wanted_hs06 = _checked(law(own, reading, dt_seconds))
+        after, wanted_hs06 = checked(law(own, reading, dt_seconds))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Move({}, 0.0, ("law-failed",), f"law {name}: {_words(error)}")
+        return Move({}, 0.0, ("law-failed",), f"law {name}: {words_of(error)}")
     output_hs06 = limited(wanted_hs06, reading.most_hs06)
     acted = ("output-limit",) if output_hs06 != wanted_hs06 else ()
     return Move({f"{prefix}{key}": number for key, number in after.items()}, output_hs06, acted)
 
 
-def _checked(move: Any) -> tuple[dict[str, float], float]:
+def checked(move: Any) -> tuple[dict[str, float], float]:
     """State and output, HS06, of what a loaded law returned. Raises ValueError."""
     if not isinstance(move, Move):
         raise ValueError(f"it returned {type(move).__name__}, not a Move")  # noqa: TRY004 - as others
@@ -347,7 +347,7 @@ def _checked(move: Any) -> tuple[dict[str, float], float]:
         raise ValueError(f"its state is not a mapping of at most {MOST_STATE} numbers")
     for key in after:
         if not isinstance(key, str) or not key.isprintable() or len(key) > MOST_STATE:
-            raise ValueError(f"{_words(key)} is not the name of a number of its state")
+            raise ValueError(f"{words_of(key)} is not the name of a number of its state")
     state = {key: _number(number, key) for key, number in after.items()}
     return state, _number(move.output_hs06, "output_hs06")
 
@@ -356,11 +356,11 @@ def _number(value: Any, name: str) -> float:
     kinds = type(value).__mro__
     number = float(value) if isinstance(value, Real) and bool not in kinds else None
     if number is None or not isfinite(number) or abs(number) > MOST_HS06:
-        raise ValueError(f"{name} is {_words(value)}, not a finite number")
+        raise ValueError(f"{name} is {words_of(value)}, not a finite number")
     return number
 
 
-def _words(thing: object) -> str:
+def words_of(thing: object) -> str:
     """An error or a value of a stranger, on one line; its class where it has no text."""
     kind = type(thing).__name__
     try:
