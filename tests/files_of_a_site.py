@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -73,6 +75,15 @@ def make(folder: Path) -> None:
     policy = Policy(("error", "error_idle"), (1.0, -0.5), 7200.0, training)
     Document(folder / "policy.json", MAX_BYTES).replace(asdict(policy))
     _scores(folder)
+
+
+def renew(folder: Path) -> None:
+    """Let the plan be one of now, and the configuration leave its nodes targets."""
+    plan, config, now = folder / "plan.json", folder / "sharectl.yaml", int(time.time())
+    content = json.loads(plan.read_text(encoding="utf-8"))
+    plan.write_text(json.dumps({**content, "generated_at": now, "valid_until": now + 600}))
+    text = config.read_text(encoding="utf-8").replace(', max_target_share: "10%"', "")
+    config.write_text(text.replace('"50%"', '"cn-*"'), encoding="utf-8")
 
 
 def _cycles(folder: Path) -> Plan:

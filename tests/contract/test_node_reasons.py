@@ -10,7 +10,15 @@ import target
 import target_collector
 import target_https
 from sharectl.condor.node_ads import PROJECTION
-from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
+from sharectl.plan.nodes import (
+    MOST_CORES,
+    NEVER_RAN,
+    NOT_PUBLISHED,
+    QUIET,
+    REMEDIES,
+    STALE,
+    UNKNOWN_CODE,
+)
 
 CHECKOUT = Path(__file__).parents[2]
 SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-execute-point.conf").read_text(encoding="utf-8")
@@ -66,3 +74,7 @@ def test_every_knob_is_told_with_its_default() -> None:
     assert {
         name for name, value in first.items() if "$" in value
     } == TABLE.keys() - stated.keys() - {"SHARECTL_SOURCE_OPTIONS"}
+
+
+def test_the_centre_publishes_no_more_cores_than_nodes_accept() -> None:
+    assert MOST_CORES == target.MAX_CORES

@@ -88,7 +88,10 @@ class Sharectl:
         """``sharectl publish`` of that plan."""
         path = self.folder / "plan.json"
         path.write_text(as_json.dumps("plan", as_json.plan(plan)))
-        return self.run("publish", "--plan", str(path), expect=expect, **configuration)
+        jobs = self.folder / "jobs"  # the nodes of the plan are all there, whoever asks
+        jobs.write_text("".join(f"2 {target.node} alice 60 1 10\n" for target in plan.targets))
+        words = ("publish", "--plan", str(path), "--jobs", str(jobs))
+        return self.run(*words, expect=expect, **configuration)
 
     def _environment(self) -> dict[str, str]:
         own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}

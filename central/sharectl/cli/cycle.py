@@ -37,7 +37,7 @@ from sharectl.files import files, packed
 from sharectl.files.documents import Content
 from sharectl.model import Source
 from sharectl.plan.nodes import STALE
-from sharectl.plan.plan import FOREIGN, REASONS, State, published
+from sharectl.plan.plan import FOREIGN, REASONS, State, obstacles, published
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
@@ -368,8 +368,9 @@ def _publish(arguments: argparse.Namespace) -> int:
     plan = text.parse_plan(content, name)
     if set(plan.groups) != set(config.tree.names):
         raise InputError([f"{name}: its groups are not those of {arguments.config}; plan again"])
-    if plan.valid_until <= time.time():
-        raise InputError([f"{name}: no longer valid since {plan.valid_until}; plan again"])
+    problem = text.refusal(plan, config.pool.name, int(time.time()))
+    if problem is not None:
+        raise InputError([f"{name}: {problem}; plan again"])
     if arguments.dry_run:
         lines = text.render(plan, wiring.seal_of(config)).splitlines()
         options.show(arguments, "plan", as_json.plan(plan), lines)
@@ -386,6 +387,9 @@ def _publish(arguments: argparse.Namespace) -> int:
             problem = f"{name}: a plan as new as this was published already; plan again"
             raise InputError([problem])
         law = wiring.plan_config(config, wiring.UNASKED, withdraws=True)
+        snapshot = wiring.look(arguments, config)
+        if problems := obstacles(law, before, plan, snapshot, now):
+            raise InputError([f"{name}: {problem}; plan again" for problem in problems])
         proposal = Proposal(plan, published(before, plan, now))
         done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
     Failures([*errors, *done.errors]).raise_any()
@@ -402,5 +406,5 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 VERBS = {
     "cycle": options.Verb(_cycle, _add_cycle, (*options.COMMON, "--dry-run"), epilog=_EPILOG),
-    "publish": options.Verb(_publish, _add_publish, shared=(*options.COMMON, "--dry-run")),
+    "publish": options.Verb(_publish, _add_publish, shared=(*options.LOOK, "--dry-run")),
 }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
 from sharectl.plan.nodes import (
+    MOST_CORES,
     NO_SNIPPET,
+    OUT_OF_RANGE,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
     ControlledShare,
+    never_steered,
 )
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import usage_by_group
@@ -53,6 +58,8 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
     return replace(snapshot, sources=(*snapshot.sources, Source("collector", 0.0, problem)))
 
 
+FEW_NODES = 5
+"""In a pool of fewer nodes, one may have more power than all others."""
 MOST_UNPLACEABLE = 10
 """Groups and sizes of jobs that no node could run, as many as are listed."""
 
@@ -65,6 +72,7 @@ def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
         *_nodes(config.controlled, snapshot),
         *power_doubts(snapshot),
         *_several_slots(snapshot),
+        *_oversized(config.controlled, snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
         *((f"{untried}: they count as demand",) if untried is not None else ()),
@@ -110,6 +118,27 @@ def _several_slots(snapshot: Snapshot) -> Iterator[str]:
             f"nodes with several partitionable slots, {len(names)} under control (such as "
             f"{names[0]}): they get no target, because a cap is the node's and each slot compares "
             "its own cores with it; give each one partitionable slot"
+        )
+
+
+def _oversized(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
+    never = never_steered(snapshot, controlled)
+    names = [name for name, reason in never.items() if reason == OUT_OF_RANGE]
+    if names:
+        yield (
+            f"nodes with more than {MOST_CORES} cores, {len(names)} (such as {names[0]}): they get "
+            "no target, because nodes refuse such a number; correct NUM_CPUS there"
+        )
+    held_hs06: defaultdict[str, float] = defaultdict(float)
+    for name, _, cores, hs06_per_core, _, jobs, _ in snapshot.running:
+        held_hs06[name] += cores * jobs * hs06_per_core
+    hs06 = {n.name: max(n.cores * n.hs06_per_core, held_hs06[n.name]) for n in snapshot.nodes}
+    most_hs06, largest = max(((power, name) for name, power in hs06.items()), default=(0.0, ""))
+    if len(hs06) >= FEW_NODES and 2 * most_hs06 > fsum(hs06.values()):
+        yield (
+            f"node {largest} has more power than all other nodes together, {most_hs06:.0f} HS06: "
+            "its figures decide about all targets; compare its TotalSlotCpus, t1_wn_hs06 and jobs "
+            "with the machine"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -24,6 +25,9 @@ NO_SNIPPET, SWITCHED_OFF = "no-snippet", "switched-off"
 NO_PARTITIONABLE_SLOT = "no-partitionable-slot"
 DEAF = (NO_SNIPPET, SWITCHED_OFF, NO_PARTITIONABLE_SLOT, STALE)
 """Reasons of `sharectl.plan.plan.NODE_REASONS` for which no target would act on a node."""
+
+OUT_OF_RANGE = "out-of-range"
+"""Reason of a node with more than `MOST_CORES`."""
 
 UNKNOWN_CODE = "unknown-code"
 """Of a node whose code is none of these."""
@@ -266,17 +270,23 @@ def nodes_in_share(ratio: float, nodes: int) -> int:
     return floor(Fraction(repr(float(ratio))) * nodes)
 
 
+MOST_CORES = 100_000
+"""Nodes refuse a document in which a cap or a request has more."""
+
 RETRY_TIMES = 4
 """A node that has not obeyed is tried again after so many times what it had to obey."""
 
 
 def never_steered(snapshot: Snapshot, controlled: Controlled = ALL_NODES) -> dict[str, str]:
     """Node that no strategy steers -> one of `sharectl.plan.plan.NODE_REASONS`."""
-    named = names_nodes(controlled)
+    named, held_cores = names_nodes(controlled), Counter[str]()
+    for node_name, _, cores, _, _, jobs, _ in snapshot.running:
+        held_cores[node_name] += cores * jobs
     return {
         node.name: reason
         for node in snapshot.nodes
         for reason, is_so in (
+            (OUT_OF_RANGE, max(node.cores, held_cores[node.name]) > MOST_CORES),
             (STALE, node.deaf == STALE),
             ("several-slots", node.several_slots),
             ("reserved", node.reserved),

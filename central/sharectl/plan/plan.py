@@ -19,6 +19,7 @@ from sharectl.plan.free_blocks import (
     look_at_blocks,
 )
 from sharectl.plan.limits import (
+    LIMITS,
     dwelling,
     limited,
     rooms_for_targets,
@@ -75,6 +76,7 @@ NODE_REASONS = {
     "switched-off": "sharectl is switched off there (SHARECTL_ENABLED, or the file `disabled`)",
     "no-partitionable-slot": "it has no partitionable slot",
     "stale": "job_ctl has not run there lately: START ignores targets",
+    "out-of-range": "it has more cores than nodes accept in a target: correct NUM_CPUS there",
     "several-slots": "its partitionable slots would each compare their own cores with the cap",
     "draining": "it is being drained",
     "closed": "its START, or the jobs' Requirements, keep out all jobs that wait for help",
@@ -261,6 +263,27 @@ def decide(
 
     idle_now = idle_cores(nodes.values(), acting)
     return Decision(plan, after, groups, idle_now, before, run_times, records)
+
+
+def obstacles(
+    config: PlanConfig, state: State, plan: Plan, snapshot: Snapshot, now: int
+) -> list[str]:
+    """Reasons why no cycle publishes the targets of ``plan`` at Unix time ``now``, in words."""
+    present, never = nodes_of(snapshot), never_steered(snapshot, config.controlled)
+    planned = {target.node: target for target in plan.targets}
+    reasons = {name: never.get(name) if name in present else "absent" for name in planned}
+    words = [f"{name}: {NODE_REASONS[why]}" for name, why in reasons.items() if why]
+    stood = {stood.target.node: stood.target for stood in state.standing_at(now)}
+    changed = [
+        name
+        for name in (planned.keys() | stood.keys()) & (present.keys() - never.keys())
+        if planned.get(name) != stood.get(name)
+    ]
+    rooms = rooms_for_targets(config.limits, len(present))
+    over = [code for code, most in rooms.items() if len(planned) > most]
+    if len(changed) + state.uncertain_nodes > (config.limits.max_changed_nodes or inf):
+        over.append("max-changed-nodes")
+    return words + [LIMITS[code] for code in over]
 
 
 def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:

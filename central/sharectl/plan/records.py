@@ -26,7 +26,7 @@ from sharectl.model import (
     Target,
 )
 from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
-from sharectl.plan.nodes import DEAF
+from sharectl.plan.nodes import DEAF, OUT_OF_RANGE
 from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, NodeCores, Row, Wait, age_bin
 from sharectl.shares.groups import is_within
 
@@ -314,7 +314,7 @@ _BY_PLAN = {
 _ROOM = frozenset({"max-nodes", "max-target-share", "max-changed-nodes"})
 _LEFT_OUT = frozenset(
     {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
-).union(DEAF)
+).union(DEAF, {OUT_OF_RANGE})
 """Reasons of nodes that may have no target, whoever waits."""
 
 

@@ -23,6 +23,7 @@ from sharectl.condor.deadline import Answer, ask_all
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import PartlyPublishedError, PublishError
 from sharectl.model import CollectorWay, Plan
+from sharectl.publish.text import refuse_unreadable
 
 TARGET_TYPE, PLAN_TYPE = "SharectlTarget", "SharectlPlan"
 """MyType of a target's ad, and of the ad of the plan as a whole, which no node reads."""
@@ -89,6 +90,7 @@ class CollectorPublisher:
 
         Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
         """
+        refuse_unreadable(plan, self.pool, self.name)
         deliver = partial(
             _deliver, ads=ads_of(plan, self.pool, self.writer), plan=plan, way=self.way
         )

@@ -6,8 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Optional
+from types import ModuleType
+from typing import Any, Optional
 
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import (
@@ -21,7 +24,6 @@ from sharectl.files import files
 from sharectl.files.documents import Content, DocumentError, parsed, record
 from sharectl.model import SCHEMA_VERSION, Plan, Target
 from sharectl.plan.limits import LIMITS
-from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
 from sharectl.publish.signing import Signature, SigningKey
@@ -72,10 +74,6 @@ def _target_problems(plan: Plan) -> Iterator[str]:
                 yield f"group {group!r} of a target is steered by the groups within it"
         if nodes[target.node] > 1:
             yield f"node {target.node!r} has two targets"
-        if target.request_cores < 1:
-            yield f"{target.node}: request_cores is below 1"
-        if target.held_back == target.helped:
-            yield f"{target.node}: holds back and helps one group"
 
 
 def _plan_problems(plan: Plan) -> Iterator[str]:
@@ -104,7 +102,6 @@ _METADATA = re.compile(
 )
 _NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
 _WHOLE = re.compile(r"[0-9]{1,15}")
-_COLUMNS = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
 _MAX_PROBLEMS = 20
 _SHOWN = 80
 """Characters of the file that a message shows."""
@@ -200,6 +197,7 @@ class FilePublisher:
             raise PublishError(
                 f"{self.path}: not published, because it cannot be signed: {self.seal.key_problem}"
             )
+        refuse_unreadable(plan, self.seal.pool, str(self.path))
         text = render(plan, self.seal)
         if len(text) > TEXT_MAX_BYTES:
             raise PublishError(
@@ -227,6 +225,33 @@ def target_lines(plan: Plan) -> list[str]:
     return [
         f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets
     ]
+
+
+@cache
+def nodes_program() -> Any:
+    """Module of the nodes' program ``target.py``: the grammar of ``sharectl.txt``."""
+    module, path = ModuleType("target"), str(Path(__file__).with_name("target.node"))
+    module.__file__ = path
+    SourceFileLoader(module.__name__, path).exec_module(module)
+    return module
+
+
+def refusal(plan: Plan, pool: Optional[str], now: int) -> Optional[str]:
+    """Why nodes of ``pool`` would refuse the plan at Unix time ``now``; None if they accept it."""
+    reader = nodes_program()
+    content = render(plan, Seal(pool)).encode()
+    try:
+        reader.parse(content, 0, {"--pool": pool or ""}, set(), now)
+    except reader.JobError as error:
+        return f"nodes would refuse it ({error.args[0]}): {str(error.args[1])[:_SHOWN]}"
+    return None
+
+
+def refuse_unreadable(plan: Plan, pool: Optional[str], place: str) -> None:
+    """Raise PublishError for targets that nodes would refuse when the plan is made."""
+    problem = refusal(plan, pool, plan.generated_at) if plan.targets else None
+    if problem is not None:
+        raise PublishError(f"{place}: not published, because {problem}; please report this")
 
 
 def render(plan: Plan, seal: Seal = Seal()) -> str:
@@ -316,7 +341,8 @@ def _metadata_problems(metadata: dict[str, str], rows: int) -> Iterator[str]:
 
 
 def _row_problems(rows: dict[int, list[str]]) -> Iterator[str]:
+    reader = nodes_program()
     for number, row in rows.items():
-        if len(row) != len(_COLUMNS) or not all(map(re.Pattern.fullmatch, _COLUMNS, row)):
-            line = " ".join(row)[:_SHOWN]
-            yield f":{number}: is not node, group, cap, group, cores: {line!r}"
+        if not reader.is_node(row[0]) or not reader.is_order(" ".join(row[1:])):
+            line, words = " ".join(row)[:_SHOWN], "node, group, cap, another group, cores"
+            yield f":{number}: is not {words} (at most {reader.MAX_CORES}): {line!r}"

@@ -19,7 +19,14 @@ from sharectl.publish.text import Seal
 NOW = 1_700_000_000
 HOSTILE = 'x" || True || "\\'
 names = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
-targets = st.builds(Target, names, names, st.integers(0, 10**6), names, st.integers(1, 10**6))
+pairs = st.lists(names, min_size=2, max_size=2, unique=True)
+targets = st.builds(
+    lambda node, cap, pair, request: Target(node, pair[0], cap, pair[1], request),
+    names,
+    st.integers(0, 10**5),
+    pairs,
+    st.integers(1, 10**5),
+)
 plans = st.builds(
     Plan,
     sequence=st.integers(0, 2**40),

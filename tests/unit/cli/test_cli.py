@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,11 +37,11 @@ def test_only_controlled_nodes_get_targets(run: Run, jobs: Path) -> None:
 
 def test_json_is_a_plan_that_publish_takes_once(run: Run, jobs: Path, tmp_path: Path) -> None:
     taken, plan = int(jobs.stat().st_mtime), planned(run, jobs)
-    assert run("publish", "--plan", plan)[0] == 0
+    assert run("publish", "--plan", plan, "--jobs", jobs)[0] == 0
     content = sharectl_file.read(tmp_path / "sharectl.txt")
     times = (content.generated_at, content.valid_until)
     assert (len(content.targets), *times) == (2, taken, taken + 3060)
-    code, _, err = run("publish", "--plan", plan)
+    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
     assert (code, "published already" in err) == (65, True)
 
 
@@ -57,8 +58,43 @@ def test_a_plan_that_was_tampered_with_is_refused(
     run: Run, jobs: Path, tmp_path: Path, change: dict[str, object]
 ) -> None:
     plan = planned(run, jobs, **change)
-    code, _, err = run("publish", "--plan", plan)
+    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
     assert (code, str(plan) in err, (tmp_path / "sharectl.txt").exists()) == (65, True, False)
+
+
+@pytest.mark.parametrize(
+    ("configured", "change", "words"),
+    [
+        ('controlled: "cn-2"', {}, "cn-1: it is not under control"),
+        ('controlled: "cn-*", reserved: "cn-2"', {}, "cn-2: it is reserved"),
+        ('controlled: "*"}\ncontrol: {max_nodes: 1', {}, "control.max_nodes allows no more"),
+        ('controlled: "*"}\ncontrol: {max_target_share: 50%', {}, "control.max_target_share"),
+        ('controlled: "*"}\ncontrol: {max_changed_nodes: 1', {}, "control.max_changed_nodes"),
+        # Another name of a reserved node would be read by that node.
+        ('controlled: "*", reserved: "cn-1"', {"node": "CN-1"}, "CN-1: the collector does not"),
+        ('controlled: "*"', {"node": "cn-1", "cap_cores": 10**9}, "(at most 100000)"),
+        ('controlled: "*"', {"years": 1}, "refuse it (future)"),
+        ('controlled: "*"', {"hours": 2}, "refuse it (future)"),
+    ],
+)
+def test_publish_takes_no_plan_that_a_cycle_would_not_make(
+    run: Run, config: Path, jobs: Path, configured: str, change: dict[str, Any], words: str
+) -> None:
+    plan = planned(run, jobs)
+    content = json.loads(plan.read_text(encoding="utf-8"))
+    if "node" in change:
+        content["targets"] = [{**TARGET, **change}]
+    content["valid_until"] += 31_536_000 * change.get("years", 0)
+    for name in ("sequence", "generated_at", "valid_until"):
+        content[name] += 3600 * change.get("hours", 0)
+    plan.write_text(json.dumps(content), encoding="utf-8")
+    text = config.read_text(encoding="utf-8").replace('controlled: "cn-*"', configured)
+    config.write_text(text, encoding="utf-8")
+    code, out, err = run("publish", "--plan", plan, "--jobs", jobs)
+    assert (code, out, words in err, config.with_name("sharectl.txt").exists()) == (
+        *(65, "", True),
+        False,
+    ), err
 
 
 @pytest.mark.parametrize(

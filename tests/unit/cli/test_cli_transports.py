@@ -52,7 +52,10 @@ def server(tmp_path: Path) -> Iterator[WebServer]:
 def publish(config: Path, *options: str) -> int:
     plan = config.parent / "plan.json"
     plan.write_text(as_json.dumps("plan", as_json.plan(PLAN)), encoding="utf-8")
-    return main(["publish", "--plan", str(plan), "--config", str(config), *options])
+    jobs = config.parent / "jobs"
+    jobs.write_text("2 cn-1 alice 60 1 10\n", encoding="utf-8")
+    words = ["--plan", str(plan), "--jobs", str(jobs), "--config", str(config)]
+    return main(["publish", *words, *options])
 
 
 def test_a_dry_run_prints_the_very_bytes_that_are_signed(

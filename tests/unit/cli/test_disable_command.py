@@ -46,7 +46,7 @@ def publish_targets(run: Run, folder: Path) -> tuple[int, str]:
     last = StateFile(folder / "state.json").load().sequence
     content["sequence"] = max(content["sequence"], last + 1)
     plan.write_text(json.dumps(content), encoding="utf-8")
-    code, _, err = run("publish", "--plan", plan)
+    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
     return code, err
 
 

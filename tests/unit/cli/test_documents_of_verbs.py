@@ -26,7 +26,7 @@ from sharectl.report import as_json
 from sharectl.report.explain import JobReasons, job_page
 from tests import schemas
 from tests.fakes import NOW
-from tests.files_of_a_site import make
+from tests.files_of_a_site import make, renew
 from tests.ledgers import busy
 from tests.verbs import all_verbs
 
@@ -90,7 +90,7 @@ CASES = [
     Case("errors", "--jobs AcctGroup_hs06.txt", "errors"),
     Case("plan", "--jobs AcctGroup_hs06.txt", "plan"),
     Case("plan", "--diff --jobs AcctGroup_hs06.txt", "plan_diff"),
-    Case("publish", "--plan plan.json", "published"),
+    Case("publish", "--plan plan.json --jobs AcctGroup_hs06.txt", "published"),
     Case("publish", "--plan plan.json --dry-run", "plan"),
     Case("cycle", "", "cycle", 75),
     Case("disable", "--reason cooling", "disabled"),
@@ -177,6 +177,7 @@ def test_a_document_fits_its_schema(
 ) -> None:
     if case.verb == "publish":
         (folder / "state.json").unlink()
+        renew(folder)
     document = printed(case, capsys)
     assert document["kind"] == case.kind
     assert schemas.problems(document) == []

@@ -32,7 +32,7 @@ from sharectl.publish.state import StateFile
 from sharectl.publish.text import parse_plan, read
 from sharectl.sim.journal import Journal
 from tests.fakes import NOW, FakePool, FakePublisher, World
-from tests.files_of_a_site import CYCLES, SUBJECT, make
+from tests.files_of_a_site import CYCLES, SUBJECT, make, renew
 from tests.ledgers import busy, law
 from tests.made_cycles import made
 
@@ -205,6 +205,7 @@ def test_commands_name_a_newer_state_and_publish_nothing(
     monkeypatch.chdir(folder)
     path, targets = folder / "state.json", (folder / "sharectl.txt").read_bytes()
     content = newer(path)
+    renew(folder)
     assert main([*words.split(), "--config", str(folder / "sharectl.yaml")]) == 74
     assert f"sharectl: {path}: schema_version 99 is of a newer" in capsys.readouterr().err
     assert (folder / "sharectl.txt").read_bytes() == targets

@@ -36,6 +36,12 @@ def looks() -> Iterator[tuple[PlanConfig, Snapshot]]:
     nodes = seen.nodes
     silent = tuple(replace(node, power_assumed=True) for node in nodes)
     yield config(), replace(seen, nodes=silent)
+    many = snapshot([running(f"wn-{number}", "alice", 1, 8) for number in range(5)])
+    large = replace(many.nodes[0], cores=1000)
+    yield config(), replace(many, nodes=(large, *many.nodes[1:]))
+    jobs = running("wn-0", "cms", 1, 64, hs06_per_core=1000.0)
+    yield config(), replace(many, running=(*many.running, jobs))
+    yield config(), replace(seen, nodes=(nodes[0], replace(nodes[1], cores=100_001)))
     several = (replace(nodes[0], several_slots=True), nodes[1])
     yield config(), replace(seen, nodes=several)
     bare = tuple(replace(node, deaf="no-snippet") for node in nodes)

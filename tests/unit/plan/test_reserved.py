@@ -12,6 +12,7 @@ from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.model import Node, PlanLimits, PoolConfig, Standing, Target
 from sharectl.plan.nodes import (
     DEAF,
+    MOST_CORES,
     Controlled,
     ControlledConstraint,
     ControlledHosts,
@@ -75,14 +76,18 @@ def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
     assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
 
 
-@pytest.mark.parametrize("reason", ["several-slots", *DEAF])
+@pytest.mark.parametrize("reason", ["several-slots", "out-of-range", *DEAF])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_node_on_which_no_target_would_act_is_left_out(strategy: str, reason: str) -> None:
     """It is so again in a replay of the record; what is not known there keeps no node out."""
     taken = snapshot([running(name, "alice", 1, 16) for name in ("wn-1", "wn-2")], {("cms", 8): 9})
     config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
     assert len(decide(config, State(), taken, NOW).plan.targets) == 2
-    why = {"deaf": reason} if reason in DEAF else {"several_slots": True}
+    other: dict[str, Any] = {
+        "several-slots": {"several_slots": True},
+        "out-of-range": {"cores": MOST_CORES + 1},
+    }
+    why = other.get(reason, {"deaf": reason})
     deaf = replace(taken, nodes=(replace(taken.nodes[0], **why), taken.nodes[1]))
     decision = decide(config, State(), deaf, NOW)
     assert [target.node for target in decision.plan.targets] == ["wn-2"]

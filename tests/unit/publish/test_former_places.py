@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,7 +105,8 @@ def test_disable_takes_targets_from_a_place_that_was_left_once(
         f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\n"
         f"state_directory: {tmp_path}\npublish: [{{file: {tmp_path}/new.txt}}]\n"
     )
-    lasting = replace(PLAN, valid_until=2**40)
+    now = int(time.time())
+    lasting = replace(PLAN, generated_at=now, valid_until=now + 600)
     places(tmp_path, published(old, lasting)).remember(lasting)
     assert places(tmp_path, f"file:{old}").publishers() == []
     assert len(places(tmp_path).publishers()) == 1
