@@ -19,7 +19,16 @@ from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
 from sharectl.cli.options import DEFAULT_CONFIG, add_verb, say
-from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
+from sharectl.errors import (
+    EXIT_CODES,
+    INTERNAL,
+    INTERRUPTED,
+    LAST_WORDS,
+    ConfigError,
+    LastWords,
+    SharectlError,
+    StateError,
+)
 from sharectl.words import did_you_mean, printable
 
 VERBS = {
@@ -101,6 +110,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     Errors are lines on standard error, never a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
     _open_missing_streams()
+    LAST_WORDS.set(LastWords(ConfigError.exit_code, lambda text: _complain(*text.splitlines())))
     code = 0
     try:
         try:

@@ -22,7 +22,14 @@ from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle import writers
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
-from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError, StateError
+from sharectl.errors import (
+    LAST_WORDS,
+    ConfigError,
+    LastWords,
+    PoolUnavailableError,
+    SharectlError,
+    StateError,
+)
 from sharectl.model import Disabled
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.nodes import version_problems
@@ -99,16 +106,23 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     """Print the lines of a monitoring plugin; returns its code, that of UNKNOWN for an error."""
+    LAST_WORDS.set(LastWords(plugin.UNKNOWN, _say_unknown))
     try:
         code, lines = look()
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
         said = error.problems if isinstance(error, SharectlError) else (text,)
-        first, *others = [line for line in said if line] or [type(error).__name__]
-        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+        _say_unknown("\n".join(line for line in said if line) or type(error).__name__)
+        return plugin.UNKNOWN
     print(*lines, sep="\n")
     return code
+
+
+def _say_unknown(problem: str) -> None:
+    first, *others = problem.splitlines()
+    lines = plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+    print(*lines, sep="\n", flush=True)
 
 
 def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:

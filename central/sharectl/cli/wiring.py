@@ -222,8 +222,12 @@ def own_writer(config: Config) -> str:
 
 
 def transports_of(config: Config, seal: Seal) -> list[Transport]:
-    """Publisher for each way of the configuration."""
-    return [_transport(way, config.pool.collector, seal) for way in config.publish]
+    """Publisher for each way of the configuration, collectors last.
+
+    Theirs load HTCondor's library, which may end this process before others have withdrawn.
+    """
+    ways = sorted(config.publish, key=lambda way: way.collector is not None)
+    return [_transport(way, config.pool.collector, seal) for way in ways]
 
 
 def _transport(way: Way, collector: Optional[str], seal: Seal) -> Transport:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Optional, Union
 
+from sharectl.condor.loading import library
+
 MAX_TEXT = 1024
 """Characters of a string that are looked at: no group, host or address is longer."""
 
@@ -63,7 +65,7 @@ def evaluated(ad: Any, name: str) -> Any:
 
 def classads() -> Any:
     """Module classad2, which resolves names as the daemons do only after htcondor2."""
-    import htcondor2  # noqa: F401, I001
+    library()
     import classad2
 
     return classad2

@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional, TypeVar
 from sharectl.condor.ads import ad_of, expression, quoted, text
 from sharectl.condor.connection import Peer, UnreachableError, address_of, peer_at
 from sharectl.condor.deadline import Answer, Question, ask_all, words
+from sharectl.condor.loading import library
 from sharectl.condor.service import token_remedy
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
@@ -118,9 +119,7 @@ def param(name: str) -> str:
 
 def bindings() -> Any:
     """Module htcondor2; loaded before questions fork, or every child would load it."""
-    import htcondor2
-
-    return htcondor2
+    return library()
 
 
 # ---- for the child

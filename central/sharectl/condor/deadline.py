@@ -16,6 +16,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
 from sharectl.condor.service import become_service
@@ -23,6 +24,8 @@ from sharectl.model import Source
 
 PR_SET_PDEATHSIG = 1
 """Of Linux's prctl(2)."""
+MARK = "SHARECTL_LOADS"
+"""Environment variable of the commands that a configuration of HTCondor runs."""
 
 _CHUNK_BYTES = 2**16
 _LIBC = ctypes.CDLL(None)
@@ -107,6 +110,21 @@ def end_with(parent: int) -> None:
     _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:  # it was gone before
         os._exit(1)
+
+
+def end_marked(mark: str) -> list[str]:
+    """Kill all processes that began with ``mark``, a ``NAME=value``, in their environment.
+
+    Returns the commands of those that this user may kill, whatever became of their parents.
+    """
+    commands: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
+                command = (process / "cmdline").read_bytes().split(b"\0")
+                os.kill(int(process.name), signal.SIGKILL)
+                commands.append(" ".join(os.fsdecode(b" ".join(command)).split()))
+    return commands
 
 
 def limit_memory(more_bytes: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional, final
 
-from sharectl.condor.deadline import end_with
+from sharectl.condor.deadline import MARK, end_marked, end_with
 from sharectl.words import quoted
 
 CHILD = Path(__file__).with_name("child.py")
@@ -66,10 +66,12 @@ class CondorProcess:
 
     def __exit__(
         self,
-        _kind: Optional[type[BaseException]],
+        kind: Optional[type[BaseException]],
         _error: Optional[BaseException],
         _trace: Optional[TracebackType],
     ) -> None:
+        if kind is KeyboardInterrupt:  # a command of the configuration may run
+            end_marked(f"{MARK}={self._folder.name}")
         self._end()
         self._folder.cleanup()
 
@@ -116,6 +118,7 @@ class CondorProcess:
             stdin.write(json.dumps(question).encode() + b"\n")
             while not answer.endswith(b"\n"):
                 if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    end_marked(f"{MARK}={self._folder.name}")
                     self._end()
                     problem = f"no answer in {self._deadline_seconds:.0f} s"
                     raise UnreadableConfigurationError(problem)
@@ -134,7 +137,7 @@ class CondorProcess:
         with self._errors.open("wb") as errors:
             return subprocess.Popen(
                 [sys.executable, "-I", str(CHILD)],
-                env={**environment, "CONDOR_CONFIG": str(self._root)},
+                env={**environment, "CONDOR_CONFIG": str(self._root), MARK: self._folder.name},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -11,14 +11,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from math import floor, isfinite, log
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import daemons
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
-from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
+from sharectl.condor.ads import (
+    ad_of_long,
+    classads,
+    evaluated,
+    expression,
+    is_true,
+    value_of,
+    whole,
+)
 from sharectl.condor.configuration import words_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
@@ -163,21 +171,6 @@ def _row(
     return slot.described, [match_of(slot.described, look, most) for look in looks]
 
 
-def _works() -> bool:
-    """Names resolve: without a configuration they are silently undefined."""
-    return value_of(expression("MY.A"), ad_of_long("A = true")) is True
-
-
-@cache
-def _load_library() -> None:
-    """Load the library before children fork; a broken configuration ends the process, so try it."""
-    answer = ask_all({"library": Question(_works, EVALUATION_SECONDS)})["library"]
-    if not answer.value:
-        fact = "HTCondor's library cannot use this machine's configuration, so nothing is evaluated"
-        raise InputError([f"{fact}; correct CONDOR_CONFIG, or the file that it names"])
-    _works()
-
-
 # ---- kinds of slots and jobs
 
 _GROUP = "_sharectl_group"
@@ -254,7 +247,7 @@ def price(
 
     InputError if HTCondor's library cannot evaluate the ads.
     """
-    _load_library()
+    classads()  # before children fork
     slot_ads = [slot.attributes for slot in slots]
     job_ads = [{**job.ad.attributes, _GROUP: f'"{job.accounting_group}"'} for job in jobs]
     slot_kinds, job_kinds = kinds(slot_ads, job_ads)

@@ -21,7 +21,7 @@ from sharectl.condor.ads import evaluated, quoted, text, whole
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.condor.deadline import Answer, ask_all
 from sharectl.cycle.ports import PlacedTargets
-from sharectl.errors import PartlyPublishedError, PublishError
+from sharectl.errors import ConfigError, PartlyPublishedError, PublishError
 from sharectl.model import CollectorWay, Plan
 from sharectl.publish.text import refuse_unreadable
 
@@ -122,7 +122,11 @@ class CollectorPublisher:
 
     def _ask(self, ask: Callable[[Any], Any]) -> dict[str, Answer]:
         """Address -> answer of that collector."""
-        host = self.collector or daemons.param("COLLECTOR_HOST")
+        try:
+            of_machine = daemons.param("COLLECTOR_HOST")
+        except ConfigError as error:
+            raise PublishError(f"collector: {error}") from error
+        host = self.collector or of_machine
         addresses = [address for address in re.split(r"[,\s]+", host) if address]
         if not addresses:
             raise PublishError(

@@ -233,7 +233,7 @@ def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
 
 @pytest.mark.parametrize("config", ["nowhere", "FOO BAR"])
 def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: str) -> None:
-    """The library ends the process, or evaluates names as undefined."""
+    """The library ends the process, or would evaluate names as undefined."""
     path = files.folder / config.partition(" ")[0]
     if " " in config:
         path.write_text(config)
@@ -246,8 +246,8 @@ def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: st
         timeout=HANG_SECONDS,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (65, "")
-    assert "correct CONDOR_CONFIG" in done.stderr
+    assert (done.returncode, done.stdout) == (78, "")
+    assert "name another configuration of HTCondor in CONDOR_CONFIG" in done.stderr
 
 
 # ---- groups

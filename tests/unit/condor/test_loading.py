@@ -1,0 +1,287 @@
+"""HTCondor's library, where this machine's configuration is faulty, or does not answer."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+import pytest
+
+from poolbox.waiting import HANG_SECONDS, wait_for
+from sharectl.condor.deadline import MARK, end_marked
+from sharectl.errors import INTERRUPTED
+
+SOON = """
+import sys
+from sharectl.cli.main import run
+from sharectl.condor import loading
+loading.LOAD_SECONDS = int(sys.argv.pop(1))
+run(heeds_ctrl_c=True)
+"""
+"""The command, with its first argument as the deadline of the library."""
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
+CLONE_NEWNS, MS_PRIVATE = 0x20000, 0x44000
+"""Of mount namespaces; MS_PRIVATE with MS_REC."""
+TARGETS = "# sharectl: 1\nwn-1 alice 8 cms 8\n"
+
+
+class Ended(NamedTuple):
+    """End of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Machine:
+    """Configurations of HTCondor and of sharectl."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.before: Callable[[], None] = lambda: None
+        """Called in the process that becomes a command."""
+        self.targets = folder / "sharectl.txt"
+        self.targets.write_text(TARGETS)
+        (folder / "snippets").mkdir()
+        self.yaml = folder / "sharectl.yaml"
+        self.yaml.write_text(
+            f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\n"
+            f"state_directory: {folder}\npublish: [{{collector: {{}}}}, {{file: {self.targets}}}]\n"
+        )
+
+    def run(self, named: str, *words: str, seconds: int = 60) -> Ended:
+        """Run a command with CONDOR_CONFIG as ``named``, as a user whom files may refuse."""
+        with self.start(named, *words, seconds=seconds) as command:
+            try:
+                out, err = command.communicate(timeout=HANG_SECONDS)
+            finally:
+                command.kill()
+        return Ended(command.returncode, out, err)
+
+    def start(self, named: str, *words: str, seconds: int) -> subprocess.Popen[str]:
+        """Start a command; the library has ``seconds``."""
+        return subprocess.Popen(
+            [sys.executable, "-c", SOON, str(seconds), *words, "--config", str(self.yaml)],
+            env={**os.environ, "CONDOR_CONFIG": named},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=self._begin,  # noqa: PLW1509 - no threads
+        )
+
+    def _begin(self) -> None:
+        """Have files refuse root too."""
+        self.before()
+        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Iterator[str]:
+    """Path of a program that does not end."""
+    program = tmp_path / "sleeper"
+    program.symlink_to("/bin/sleep")
+    yield str(program)
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        assert str(program).encode() not in content_of(command)
+
+
+def content_of(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def faulty(machine: Machine, fault: str) -> tuple[str, str]:
+    """CONDOR_CONFIG with a fault, and what its message tells."""
+    first = machine.folder / "condor_config"
+    snippet = machine.folder / "snippets" / "site.conf"
+    first.write_text(f"LOCAL_CONFIG_DIR = {snippet.parent}\n")
+    if fault == "missing":
+        first.unlink()
+        return str(first), f"{first}: HTCondor finds no such file"
+    if fault == "empty":
+        return "", "CONDOR_CONFIG is empty: HTCondor finds no such file"
+    if fault == "folder":
+        return str(snippet.parent), f"{snippet.parent}: HTCondor finds no such file, or it is a fol"
+    if fault == "circle":
+        snippet.write_text(f"include : {snippet}\n")
+        return str(first), f"{snippet}:1: HTCondor cannot use it: includes nested too deep"
+    snippet.write_text("FOO BAR\n")
+    if fault == "syntax":
+        return str(first), f'{snippet}:1: HTCondor cannot use it: it cannot read "FOO BAR"'
+    snippet.chmod(0)
+    return str(first), f"{first}: HTCondor cannot use it: Can't read config source {snippet}"
+
+
+FAULTS = ("missing", "empty", "folder", "circle", "syntax", "unreadable")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_configuration_is_a_message_with_place_and_remedy(
+    machine: Machine, fault: str
+) -> None:
+    named, message = faulty(machine, fault)
+    for words in (["cycle"], ["snapshot", "--json"], ["status"]):
+        ended = machine.run(named, *words)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (78, "", 1), (words, ended.err)
+        assert ended.err.startswith(f"sharectl: {message}"), words
+        assert "CONDOR_CONFIG" in ended.err
+    assert machine.targets.read_text() == TARGETS
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("verb", [["status"], ["check", "pool"]])
+def test_a_monitor_has_its_line_although_the_library_ends_the_process(
+    machine: Machine, fault: str, verb: list[str]
+) -> None:
+    named, message = faulty(machine, fault)
+    ended = machine.run(named, *verb, "--nagios")
+    assert (ended.code, ended.err, ended.out.count("\n")) == (3, "", 1)
+    assert ended.out.startswith(f"SHARECTL UNKNOWN - {message}"[:130])
+
+
+@pytest.mark.parametrize("fault", ["missing", "syntax"])
+def test_targets_are_withdrawn_from_files_although_collectors_cannot_be_asked(
+    machine: Machine, fault: str
+) -> None:
+    named, message = faulty(machine, fault)
+    ended = machine.run(named, "disable", "--reason", "test")
+    assert ended.code in (74, 78)
+    assert message in ended.err
+    assert "wn-1" not in machine.targets.read_text()
+    assert (machine.folder / "disabled").exists()
+
+
+def silent(machine: Machine, kind: str, program: str) -> tuple[str, str]:
+    """CONDOR_CONFIG that does not answer, and a part of its message."""
+    first, fifo = machine.folder / "condor_config", machine.folder / "snippets" / "fifo"
+    os.mkfifo(fifo)
+    if kind == "fifo":
+        return str(fifo), "a pipe"
+    texts = {
+        "snippet": f"LOCAL_CONFIG_DIR = {fifo.parent}\n",
+        "command": f"include command : {program} 1000\n",
+        "piped": f"include : {program} 1000 |\n",
+        # Neither a session nor a parent of its own hides it.
+        "background": f"include command : /bin/sh {machine.folder}/script\n",
+        "circle": "COLLECTOR_HOST = $(A)\nA = $(COLLECTOR_HOST)\n",
+    }
+    (machine.folder / "script").write_text(f"setsid {program} 1000 &\n{program} 1000\n")
+    first.write_text(texts[kind])
+    return str(first), f"`{program} 1000`" if kind in ("command", "piped") else "a pipe"
+
+
+@pytest.mark.parametrize("words", [["snapshot"], ["status", "--nagios"]])
+@pytest.mark.parametrize("kind", ["fifo", "snippet", "command", "piped", "background", "circle"])
+def test_a_configuration_that_does_not_answer_is_given_up(
+    machine: Machine, sleeper: str, kind: str, words: list[str]
+) -> None:
+    named, waits = silent(machine, kind, sleeper)
+    ended = machine.run(named, *words, seconds=2)
+    told, code = (ended.out, 3) if "--nagios" in words else (ended.err, 78)
+    start = "SHARECTL UNKNOWN - " if "--nagios" in words else "sharectl: "
+    assert ended.code == code
+    assert told.startswith(f"{start}{named}: HTCondor has not read it within 2 s"[:130])
+    assert "--nagios" in words or waits in told
+
+
+@pytest.mark.skipif(not os.access("/dev/fuse", os.W_OK), reason="needs the right to mount")
+@pytest.mark.parametrize("words", [["snapshot"], ["status", "--nagios"]])
+def test_a_file_system_that_does_not_answer_is_given_up(machine: Machine, words: list[str]) -> None:
+    """No signal but SIGKILL ends a wait for it."""
+    folder = machine.folder / "mounted"
+    folder.mkdir()
+    server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    options = f"fd={server},rootmode=40000,user_id=0,group_id=0".encode()
+
+    def mount() -> None:
+        libc = ctypes.CDLL(None)
+        assert libc.unshare(CLONE_NEWNS) == 0
+        assert libc.mount(b"none", b"/", None, MS_PRIVATE, None) == 0
+        assert libc.mount(b"none", bytes(folder), b"fuse", 0, options) == 0
+
+    machine.before = mount
+    try:
+        ended = machine.run(str(folder / "condor_config"), *words, seconds=2)
+    finally:
+        os.close(server)
+    assert ended.code == (3 if "--nagios" in words else 78)
+    assert f"{folder}/condor_config: HTCondor has not read it within 2 " in ended.out + ended.err
+
+
+@pytest.mark.parametrize("kind", ["fifo", "command"])
+def test_ctrl_c_ends_a_load_and_the_commands_of_the_configuration(
+    machine: Machine, sleeper: str, kind: str
+) -> None:
+    named, _ = silent(machine, kind, sleeper)
+    count = 2 if kind == "command" else 1
+    with machine.start(named, "snapshot", seconds=1000) as command:
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
+        try:
+            wait_for(lambda: len(children.read_text().split()) == count, "the load")
+            time.sleep(0.5)  # a wait for a FIFO cannot be seen
+            command.send_signal(signal.SIGINT)
+            _, err = command.communicate(timeout=HANG_SECONDS)
+        finally:
+            command.kill()
+    assert (command.returncode, err) == (INTERRUPTED, "sharectl: interrupted\n")
+    if kind == "command":  # the child that watched ends it, soon after
+        wait_for(lambda: not running(sleeper), "the end of the command")
+
+
+def running(program: str) -> bool:
+    return any(program.encode() in content_of(f) for f in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def test_a_slow_configuration_that_answers_works(machine: Machine) -> None:
+    first, script = machine.folder / "condor_config", machine.folder / "script"
+    script.write_text("sleep 1\necho COLLECTOR_HOST = 127.0.0.1:1\n")
+    first.write_text(f"include command : /bin/sh {script}\n")
+    ended = machine.run(str(first), "snapshot")
+    assert ended.code == 75
+    assert "nobody listens at 127.0.0.1:1" in ended.err
+
+
+def test_a_verb_without_htcondor_does_not_read_its_configuration(
+    machine: Machine, sleeper: str
+) -> None:
+    named, _ = silent(machine, "command", sleeper)
+    assert machine.run(named, "check", "config", seconds=1000).code == 0
+
+
+def test_a_process_without_the_mark_is_not_ended() -> None:
+    with subprocess.Popen(["/bin/sleep", "1000"], env={MARK: "another"}) as other:
+        try:
+            assert end_marked(f"{MARK}=another, longer") == []
+            assert other.poll() is None
+            assert end_marked(f"{MARK}=another") == ["/bin/sleep 1000"]
+            assert other.wait(HANG_SECONDS) == -signal.SIGKILL
+        finally:
+            other.kill()
+
+
+def test_an_end_of_python_calls_nothing_that_is_gone() -> None:
+    code = "from sharectl.condor.daemons import bindings; bindings(); print('loaded')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "CONDOR_CONFIG": os.devnull},
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
