@@ -213,6 +213,8 @@ class Snapshot:
     """Those of ``pending`` that are not placeable, by group and size, the most jobs first."""
     untried: Optional[str] = None
     """Why some pending jobs were not tried on the nodes, and count as placeable; or None."""
+    over_budget: Optional[str] = None
+    """Number of jobs that cost too much to be tried, which are not placeable, as words; or None."""
     unmaterialized: Mapping[str, int] = field(default_factory=dict)
     """Group -> jobs that access points do not materialise before others of their cluster end: no
     demand."""

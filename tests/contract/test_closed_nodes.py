@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import pytest
 
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.closed_nodes import Slots, WaitingJob
-from sharectl.condor.job_trials import JobShape, Shapes, Trial, _try_all, tried
+from sharectl.condor.job_shapes import JobShape, Shapes
+from sharectl.condor.job_trials import Trial, _try_all, tried
 from sharectl.condor.schedd_jobs import Kind
+from sharectl.condor.user_budgets import Budgets
 from sharectl.model import OTHER, ClosedTo
 from tests.contract.test_job_trials import (
     ADMITS,
@@ -143,24 +145,23 @@ def test_what_could_not_be_tried_in_time_closes_nothing() -> None:
     hostile = wants("size(A39) > TARGET.Cpus", A0='"xxxxxxxxxxxxxxxx"', **DOUBLED)
     look, shut = slots({**NOW, "Start": "false"}), ("cms", 8)
     assert shut in closed({"Start": "false"})
-    done = trial(look, CMS, job(ad=hostile), job("atlas"))
+    done = trial(look, CMS, job(ad=hostile)._replace(user="mallory"), job("atlas"))
     told = {row.group for rows in done.closed.values() for row in rows}
-    assert "atlas" in told
-    assert done.untried is None or "cms" not in told
+    assert told == {"atlas", "cms"}
     assert trial(look, CMS, complete=False).closed == {}
     silent = [answer(Shapes((CMS,), complete=True, attributes=TOLD)), answer(None, "no answer")]
     assert tried(look, silent, 30, str).closed == {}
 
 
 def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -> None:
-    class Results(bytearray):
-        """Results of shapes; keeps the numbers of those that are written to."""
+    class Noted(Budgets):
+        """Budgets that keep the numbers that are tried."""
 
         numbers: ClassVar[list[int]] = []
 
-        def __setitem__(self, number: Any, result: Any) -> None:
+        def trying(self, number: int) -> Any:
             self.numbers.append(number)
-            super().__setitem__(number, result)
+            return super().trying(number)
 
     class Kinds(dict[tuple[str, int], list[int]]):
         """Kinds of jobs; keeps the seconds that are left to a job when the kinds are needed."""
@@ -173,9 +174,11 @@ def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -
 
     kinds = Kinds({("atlas", 8): [0, 2], ("cms", 8): [1]})
     ads = [text_of({**JOB, "Requirements": OWN, "Owner": owner}) for owner in ('"a"', '"b"', '"c"')]
-    _try_all(slots({**NOW, "Start": "false"}, NOW), TOLD, ads, kinds, cast("Any", Results(4)))
+    users = ["a", "b", "c"]
+    shut = slots({**NOW, "Start": "false"}, NOW)
+    _try_all(shut, TOLD, ads, users, kinds, Noted(users))
     assert Kinds.left == [0.0]
-    assert Results.numbers[6:] == [1, 1, 0, 0, 2, 2]
+    assert Noted.numbers[3:] == [1, 0, 2]
 
 
 def test_kinds_for_which_the_time_is_not_enough_are_counted(
@@ -186,7 +189,8 @@ def test_kinds_for_which_the_time_is_not_enough_are_counted(
     shut = slots({**NOW, "Start": "false"})
     for seconds, skipped in ((2.0, 0), (-1.0, 3)):
         monkeypatch.setattr("sharectl.condor.job_trials.CLOSED_SECONDS", seconds)
-        result = _try_all(shut, TOLD, ads, kinds, cast("Any", bytearray(4)))
+        users = ["a", "b", "c"]
+        result = _try_all(shut, TOLD, ads, users, kinds, Budgets(users))
         assert (bool(result.closed), result.skipped) == (not skipped, skipped)
 
 

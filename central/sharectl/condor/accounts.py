@@ -24,7 +24,7 @@ from sharectl.condor.expressions import words_of_text
 
 ACCOUNT = "AccountingGroup"
 MOST_EXPRESSIONS = 8
-"""Expressions that are evaluated, those of the most ads; a site's transform is one of them."""
+"""Expressions that are evaluated, those of the most users; a site's transform is one of them."""
 MOST_CHARACTERS = 2000
 """Of an expression that is evaluated."""
 MOST_MEMORY_BYTES = 2**26
@@ -54,7 +54,12 @@ def charged(ads: Iterable[Any]) -> list[Any]:
             seen = _seen(text, ad) if len(text) <= MOST_CHARACTERS else None
             if seen is not None:
                 written[text][seen].append(ad)
-    most = sorted(written, key=lambda text: (-sum(map(len, written[text].values())), text))
+
+    def rank(text: str) -> tuple[int, int, str]:
+        ads = [ad for alike in written[text].values() for ad in alike]
+        return (-len({ad.get("User") for ad in ads}), -len(ads), text)
+
+    most = sorted(written, key=rank)
     questions = {
         text: Question(
             partial(_values, [ads[0] for ads in written[text].values()]),

@@ -202,13 +202,27 @@ def factories(schedd: Any) -> list[Any]:
     return list(schedd.query(constraint, **clusters))
 
 
-def autoclusters(schedd: Any, limit: int) -> list[Any]:
-    """Autoclusters of a schedd: their significant attributes, and the AutoClusterId of their jobs.
+def autoclusters(schedd: Any, numbers: Iterable[int]) -> list[Any]:
+    """Autoclusters of a schedd with these AutoClusterId: their significant attributes."""
+    ranges: list[tuple[int, int]] = []
+    for number in sorted({*numbers}):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    if not ranges:
+        return []
+    by_number = bindings().QueryOpt.AutoCluster
+    return list(schedd.query(constraint=within(CLUSTER, ranges), opts=by_number))
 
-    None are returned if there are as many as the ``limit``.
-    """
-    ads = list(schedd.query(opts=bindings().QueryOpt.AutoCluster, limit=limit))
-    return ads if len(ads) < limit else []
+
+def within(name: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """Expression that is true within one of these ranges, sorted; a look at few of them tells."""
+    if len(ranges) == 1:
+        return f"({name} >= {ranges[0][0]} && {name} <= {ranges[0][1]})"
+    middle = len(ranges) // 2
+    halves = (within(name, half) for half in (ranges[:middle], ranges[middle:]))
+    return f"({name} < {ranges[middle][0]} ? {' : '.join(halves)})"
 
 
 def identity(location: Any, command: str) -> Optional[tuple[str, str]]:

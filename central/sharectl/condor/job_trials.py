@@ -1,27 +1,27 @@
 """Pending jobs tried on the slots of their pool as if nothing ran there, by HTCondor's own library.
 
 A job's expressions may be anything: they are evaluated in a child that is killed at its deadline,
-may not take more memory than `MOST_MEMORY_BYTES`, and may spend `SHAPE_SECONDS` of processor time
-on jobs that are alike. A job is *unplaceable* if its Requirements are false or undefined on every
-slot, or those of every slot are false for it: the negotiator's rule. A job that clauses on time
-alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes from
-minute to minute, counts as placeable.
+may not take more memory than `MOST_MEMORY_BYTES`, and has a budget for each user
+(`sharectl.condor.user_budgets`). A job is *unplaceable* if its Requirements are false or undefined
+on every slot, or those of every slot are false for it: the negotiator's rule. A job that clauses on
+time alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes
+from minute to minute, counts as placeable.
+
+Jobs beyond the budget of their user are no demand. A job as demand that is none holds cores idle. A
+job too few costs its user little: those that were tried are of each size, and start as demand.
 """
 
 from __future__ import annotations
 
-import mmap
 import re
-import signal
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Callable, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import (
-    LITERAL,
     Row,
     clauses_of,
     long_of,
@@ -31,43 +31,34 @@ from sharectl.condor.ad_rows import (
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
 from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
-from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import alternatives, words_of_text
+from sharectl.condor.job_shapes import MOST_ROWS, JobShape, Shapes
 from sharectl.condor.schedd_jobs import (
-    COUNTED_KEYS,
-    IS_PENDING,
-    NO_SLOT,
-    PARALLEL,
     Kind,
-    ScheddJobs,
-    counted_jobs,
-    dedicated,
-    kind_of,
-    number_in,
 )
 from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
+from sharectl.condor.user_budgets import (
+    LATER,
+    MOST_MEMORY_BYTES,
+    OVER,
+    PLACEABLE,
+    TRYING,
+    UNPLACEABLE,
+    UNTRIED,
+    Budgets,
+    affordable_words,
+    answer_within,
+)
 from sharectl.model import OTHER, ClosedTo
 from sharectl.model import Kind as GroupKind
 
-T = TypeVar("T")
-
-MOST_ROWS = 4000
-"""Of the answer of a schedd; jobs beyond count as before."""
-MOST_CHARACTERS = 20_000
-"""Of an ad that is tried."""
-MOST_MEMORY_BYTES = 2**28
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
-SHAPE_SECONDS = 1.0
 CLOSED_SECONDS = 2.0
 """Processor time after which nodes count as open to kinds of jobs that were not looked at yet."""
-MOST_CULPRITS = 5
-"""Shapes that may end the process of a trial before the rest is left untried."""
 MOST_VIEWS = 50
 """Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
-MOST_WORDS = 500
-"""Attributes of slots that are asked for; jobs that look at others are left untried."""
 WANTS, DUE = "t1_jobwants", "t1_jobdue"
 """Attributes that a job gets: its lasting clauses, and those on time."""
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
@@ -83,19 +74,13 @@ _AT_LEAST = re.compile(
 _OF_ANY_SLOT = (
     "Requirements", "WithinResourceLimits", "MachineResources", "Machine", *OF_SLOTS
 )  # fmt: skip
-_ATTRIBUTES = "AutoClusterAttrs"
-"""Attribute of a job: names of those by which its negotiator tells jobs apart."""
 _NEGOTIATORS = ("submitter", "submittor")
 """How attributes begin that only a negotiator gives a job, while it looks for its slot."""
-_OF_ROWS = frozenset(("id", "jobids", "jobcount", "autoclusterid"))
-"""Attributes that the schedd adds to those of jobs."""
 _REQUESTS = ("requestcpus", "requestmemory", "requestdisk")
 _REQUEST = re.compile(r"request(\w+)", re.ASCII)
 BY_EXPRESSION = "AccountingGroup is an expression"
 """In the place of the clause that keeps jobs out of all nodes that have targets for them."""
-_JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
-UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, GIVEN_UP, LATER = range(6)
 
 
 class ClosedNodes(NamedTuple):
@@ -111,31 +96,6 @@ Look = Callable[[Sequence[str]], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes."""
 
 
-class JobShape(NamedTuple):
-    """Pending jobs that no slot and no Requirements can tell apart."""
-
-    kind: Kind
-    jobs: int
-    example: str
-    """One of them, SCHEDD#CLUSTER.PROC."""
-    ad: Optional[str]
-    """Attributes that are seen of them, as ``-long`` prints them; None if not to be tried."""
-    start_knows: bool = True
-    """False if their AccountingGroup is an expression: START evaluates none, see config.d."""
-
-
-class Shapes(NamedTuple):
-    """Pending jobs of a schedd that a negotiator has seen."""
-
-    shapes: tuple[JobShape, ...]
-    complete: bool
-    """False if the schedd has more."""
-    attributes: Optional[frozenset[str]]
-    """Attributes that all these jobs tell, if they have them, in lower case; None without jobs."""
-    jobs: Optional[ScheddJobs] = None
-    """Jobs of the schedd, if they were counted by the way."""
-
-
 class Trial(NamedTuple):
     """Result of a trial."""
 
@@ -143,7 +103,9 @@ class Trial(NamedTuple):
     later: tuple[JobShape, ...] = ()
     """Jobs that only clauses on time keep out now."""
     untried: Optional[str] = None
-    """Why pending jobs, or some of them, were not tried; None if all were."""
+    """Why pending jobs, or some of them, were not tried, and count as placeable; or None."""
+    over: tuple[JobShape, ...] = ()
+    """Jobs for which the budget of their user was not enough."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
     """Machine -> kinds of jobs to which it is closed, see `sharectl.condor.closed_nodes`."""
 
@@ -181,59 +143,6 @@ def ask_both(
     return {name: every[name] for name in plain}, list(shapes.values())
 
 
-def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
-    """Shapes of the pending jobs of a schedd of the bindings; in mode ``counted`` its jobs too.
-
-    They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
-    that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
-    yet have none, and count as before.
-    """
-    clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, MOST_ROWS)}
-    rows = grouped(schedd, IS_PENDING, [*COUNTED_KEYS, CLUSTER, _ATTRIBUTES], MOST_ROWS)
-    written = list(map(row_of, rows))
-    seen = [
-        (row, texts)
-        for row, texts in zip(charged(rows), written)
-        if row.get("JobUniverse") == PARALLEL
-        or (row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT)
-    ]
-    named = (row[_ATTRIBUTES] for row, _ in seen if _ATTRIBUTES in row)
-    attributes = [frozenset(str(names).lower().split(",")) for names in named]
-    return Shapes(
-        tuple(
-            _shape(row, texts, clusters.get(row.get(CLUSTER), {}), name, most_cores)
-            for row, texts in seen
-        ),
-        len(rows) < MOST_ROWS,
-        frozenset.intersection(*attributes) if attributes else None,
-        counted_jobs(schedd, rows, most_cores) if mode == "counted" else None,
-    )
-
-
-def _shape(row: Any, texts: Row, cluster: Row, schedd: str, most_cores: int) -> JobShape:
-    """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried.
-
-    ``texts`` are those of the row as the jobs have them, not ``charged``.
-    """
-    if row.get("JobUniverse") == PARALLEL:
-        # No negotiator sees these jobs, but requests of their dedicated scheduler.
-        wanted = dedicated(schedd, cluster.get("requirements", "true"))
-        cluster = {**texts, **cluster, "requirements": wanted}
-    example = _JOB_ID.search(str(row.get("JobIds"))[:100])
-    same = all(
-        cluster.get(name, text) == text for name, text in texts.items() if name not in _OF_ROWS
-    )
-    text = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
-    is_tried = same and 0 < len(text) <= MOST_CHARACTERS
-    return JobShape(
-        kind_of(row, most_cores),
-        number_in(row),
-        f"{schedd}#{example.group()}" if example else "",
-        text if is_tried else None,
-        LITERAL.fullmatch(texts.get(ACCOUNT.lower(), '""')) is not None,
-    )
-
-
 # ---- trial
 
 
@@ -252,8 +161,7 @@ def tried(
     queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
     every = [shape for queue in queues for shape in queue.shapes]
     alike: dict[str, list[JobShape]] = {}
-    # Ads that are made to cost much are long as a rule.
-    for shape in sorted(every, key=lambda shape: (len(shape.ad or ""), shape.ad or "")):
+    for shape in _in_turn(every, group_of):
         if shape.ad:
             alike.setdefault(shape.ad, []).append(shape)
     attributes = [queue.attributes for queue in queues if queue.attributes is not None]
@@ -265,21 +173,20 @@ def tried(
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
     kinds = _by_kind(every, list(alike), group_of, cores_of) if complete else {}
-    try_all = partial(_try_all, look, of_jobs, list(alike), kinds)
-    results, (closed, skipped), problem = results_of(
-        try_all, len(alike), deadline_seconds, ClosedNodes()
-    )
-    unplaceable, later = (
-        tuple(
-            shape
-            for result, shapes in zip(results, alike.values())
-            if result == wanted
-            for shape in shapes
+    # Jobs that are alike cost the one of their users who has the fewest.
+    users = [shapes[0].user for shapes in alike.values()]
+    budgets = Budgets(users)
+    (closed, skipped), problem = ClosedNodes(), None
+    if alike:
+        try_all = partial(_try_all, look, of_jobs, list(alike), users, kinds)
+        (closed, skipped), problem = answer_within(
+            budgets, try_all, deadline_seconds, ClosedNodes()
         )
-        for wanted in (UNPLACEABLE, LATER)
-    )
-    untried = sum(map(results.count, (UNTRIED, GIVEN_UP, TRYING)))
-    untried += sum(shape.ad is None for shape in every)
+    by_result: defaultdict[int, list[JobShape]] = defaultdict(list)
+    for result, shapes in zip(budgets.results[: len(alike)], alike.values()):
+        by_result[result] += shapes
+    untried = len({shape.ad for result in (UNTRIED, TRYING) for shape in by_result[result]})
+    untried += sum(shape.ad is None and not shape.over for shape in every)
     why = None
     if silent:
         first = f"{silent[0].name}: {silent[0].problem}"
@@ -293,7 +200,25 @@ def tried(
         why = f"{skipped} kinds of pending jobs were not tried on each node: it takes too long"
     elif not complete:
         why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
-    return Trial(unplaceable, later, why, closed)
+    over = (*by_result[OVER], *(shape for shape in every if shape.over))
+    return Trial(tuple(by_result[UNPLACEABLE]), tuple(by_result[LATER]), why, over, closed)
+
+
+def _in_turn(
+    shapes: Sequence[JobShape], group_of: Callable[[Optional[str]], str]
+) -> list[JobShape]:
+    """Shapes of configured groups first, then of users who have few; of a user the short first.
+
+    Ads that are made to cost much are long, or many, as a rule.
+    """
+    of_user = Counter(shape.user for shape in shapes)
+
+    def turn(shape: JobShape) -> tuple[Any, ...]:
+        is_other = group_of(shape.kind.account) == OTHER
+        ad = shape.ad or ""
+        return (is_other, of_user[shape.user], shape.user, len(ad), ad)
+
+    return sorted(shapes, key=turn)
 
 
 def _by_kind(
@@ -312,6 +237,8 @@ def _by_kind(
     for shape in shapes:
         for cores in cores_of(shape.kind):
             kind = (group_of(shape.kind.account), cores)
+            if shape.over:
+                continue  # no demand, which closes and opens no node
             own = kinds.setdefault(kind, set())
             if not shape.ad:
                 untried.add(kind)
@@ -320,85 +247,64 @@ def _by_kind(
     return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
-def results_of(
-    try_all: Callable[[mmap.mmap], T], shapes: int, deadline_seconds: float, none: T
-) -> tuple[bytes, T, Optional[str]]:
-    """Result of each shape, answer of ``try_all`` (or ``none``), and a problem if there was one.
-
-    A shape that ends the process is left out, and the rest is tried again.
-    """
-    deadline = time.monotonic() + deadline_seconds
-    problem: Optional[str] = None
-    answered = none
-    with mmap.mmap(-1, shapes + 1) as shared:
-        for _ in range(MOST_CULPRITS + 1 if shapes else 0):
-            seconds = max(0.0, deadline - time.monotonic())
-            question = Question(partial(try_all, shared), seconds, more_bytes=MOST_MEMORY_BYTES)
-            answer = ask_all({"trial": question})["trial"]
-            why, answered = answer.source.problem, answer.value or none
-            culprit = shared.find(bytes((TRYING,)))
-            problem = problem or why
-            if why is None or culprit < 0:
-                break
-            shared[culprit] = GIVEN_UP
-        return shared[:shapes], answered, problem
-
-
 def _try_all(
     look: Look,
     of_jobs: frozenset[str],
     ads: Sequence[str],
+    users: Sequence[str],
     kinds: Mapping[GroupKind, Sequence[int]],
-    shared: mmap.mmap,
+    budgets: Budgets,
 ) -> ClosedNodes:
-    """Write the result of each ad to ``shared`` as soon as it is there; returns closed nodes.
+    """Set the result of each ad as soon as it is there; returns closed nodes.
 
     An ad that costs too much ends this process, also while the library evaluates.
     """
-    now = int(time.time())
+    now, results = int(time.time()), budgets.results
     jobs = [PendingJob(ad, now) for ad in ads]
-    machines = Machines(look, of_jobs, jobs, now)
+    machines = Machines(look, of_jobs, jobs, now, users)
     for number, job in enumerate(jobs):
-        if shared[number] == UNTRIED and job.words <= machines.attributes:
-            shared[number] = TRYING
-            signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
-            placeable = machines.could_run(job)
-            later = not placeable and machines.could_run(job, at_any_time=True)
-            shared[number] = PLACEABLE if placeable else LATER if later else UNPLACEABLE
-    signal.setitimer(signal.ITIMER_PROF, 0)  # slots of a large pool take longer than a job
-    closed = _closed(Slots(machines.rows, of_jobs), jobs, kinds, shared) if kinds else ClosedNodes()
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    return closed
+        if results[number] != UNTRIED:
+            continue
+        if budgets.left(number) <= 0 or number in machines.over:
+            results[number] = OVER
+        elif job.words <= machines.attributes:
+            with budgets.trying(number):
+                placeable = machines.could_run(job)
+                later = not placeable and machines.could_run(job, at_any_time=True)
+            results[number] = PLACEABLE if placeable else LATER if later else UNPLACEABLE
+    return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ClosedNodes()
 
 
 def _closed(
     slots: Slots,
     jobs: Sequence[PendingJob],
     kinds: Mapping[GroupKind, Sequence[int]],
-    shared: mmap.mmap,
+    budgets: Budgets,
 ) -> ClosedNodes:
     """Machines that are closed to all jobs of a kind, if all of them could be tried."""
     refused: dict[GroupKind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
-    # Ads that are made to cost much are long as a rule: kinds of other groups come before them.
+    # In the order of their jobs: kinds of costly jobs come last.
     ordered = sorted(kinds.items(), key=lambda item: tuple(item[1][-1:]))
     for place, (kind, numbers) in enumerate(ordered):
         if not numbers:
             refused[kind] = dict.fromkeys(slots.machines, BY_EXPRESSION)
-        results = [shared[number] for number in numbers]
-        if not {PLACEABLE, UNPLACEABLE, LATER}.issuperset(results):
+        results = [budgets.results[number] for number in numbers]
+        if not {PLACEABLE, UNPLACEABLE, LATER, OVER}.issuperset(results):
             continue
         everywhere: Optional[Refusals] = None
-        for number in (number for number in numbers if shared[number] == PLACEABLE):
-            shared[number] = TRYING
-            signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
-            job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
-            if everywhere is None:
-                everywhere = slots.refusals(job)
-            else:
-                for machine in everywhere.keys() & slots.admitting(job, everywhere):
-                    del everywhere[machine]
-            shared[number] = PLACEABLE
+        for number in (n for n in numbers if budgets.results[n] == PLACEABLE):
+            if budgets.left(number) <= 0:
+                everywhere = {}  # in doubt a node is open
+                break
+            with budgets.trying(number):
+                job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
+                if everywhere is None:
+                    everywhere = slots.refusals(job)
+                else:
+                    for machine in everywhere.keys() & slots.admitting(job, everywhere):
+                        del everywhere[machine]
+            budgets.results[number] = PLACEABLE
             if time.process_time() > ends:
                 return ClosedNodes(by_machine(refused), len(ordered) - place)
             if not everywhere:
@@ -455,16 +361,19 @@ class Machines:
     """Kinds of slots, as the jobs of a trial tell them apart."""
 
     def __init__(
-        self, look: Look, of_jobs: frozenset[str], jobs: Sequence[PendingJob], now: int
+        self,
+        look: Look,
+        of_jobs: frozenset[str],
+        jobs: Sequence[PendingJob],
+        now: int,
+        users: Sequence[str],
     ) -> None:
         """Look at the slots at Unix time ``now``; ``of_jobs`` are attributes that jobs tell.
 
-        ``attributes`` are those of slots that are fetched: jobs that look at others are not tried.
+        ``attributes`` and ``over`` are as of `affordable_words`: jobs that look at other attributes
+        are not tried.
         """
-        self.attributes: set[str] = set()
-        for job in jobs:
-            if len(self.attributes | job.words) <= MOST_WORDS:
-                self.attributes |= job.words
+        self.attributes, self.over = affordable_words((job.words for job in jobs), users)
         requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
         own = filter(_ATTRIBUTE.fullmatch, self.attributes)

@@ -24,9 +24,10 @@ from sharectl.condor.daemons import (
     slots,
     slots_in_parts,
 )
-from sharectl.condor.job_trials import TRIAL_SECONDS, Shapes, Trial, ask_both, shapes_of, tried
+from sharectl.condor.job_shapes import JobShape, Shapes, shapes_of
+from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.condor.nodes_in_control import InControl, Met, in_control, machine_of, met_by
-from sharectl.condor.requests import Requests, sizes_on_slots
+from sharectl.condor.requests import Requests, sizes_on_slots, users_of
 from sharectl.condor.schedd_jobs import MODES, Job, Kind, ScheddJobs
 from sharectl.model import (
     OTHER,
@@ -40,9 +41,11 @@ from sharectl.model import (
     Source,
     UnplaceableJobs,
 )
+from sharectl.model import Kind as GroupKind
 from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
+from sharectl.words import counted as number_of
 
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
@@ -311,6 +314,7 @@ class CondorPool:
             waits=job_waits(waits),
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
+            over_budget=_over_budget(trial.over),
             unmaterialized=unmaterialized,
         )
 
@@ -336,7 +340,8 @@ class CondorPool:
         kinds = {kind for schedd in jobs for kind in schedd.counted}
         kinds |= {shape.kind for queue in queues for shape in queue.shapes}
         open_requests = {kind.request for kind in kinds} - {""}
-        sizes = sizes_on_slots(look_again, open_requests, seconds) if open_requests else {}
+        users = users_of(open_requests, (shape for queue in queues for shape in queue.shapes))
+        sizes = sizes_on_slots(look_again, users, seconds) if users else {}
         nodes = {node.machine: node for node in answered.nodes}
         requests = Requests(sizes, nodes, most_cores, self._group)
         trial = tried(look_again, shapes, seconds, self._group, requests.cores_of)
@@ -377,19 +382,39 @@ class CondorPool:
         counted: Counter[Request] = Counter()
         late: Counter[Request] = Counter()
         unplaceable: Counter[Request] = Counter()
-        nowhere = {shape.kind.request for shape in (*trial.unplaceable, *trial.later)} - {""}
+        without_demand = (*trial.unplaceable, *trial.later, *trial.over)
+        nowhere = {shape.kind.request for shape in without_demand} - {""}
         for answer in answers:
             for jobs_by_kind, total in ((answer.pending, counted), (answer.late, late)):
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        for shape in (*trial.unplaceable, *trial.later):
-            unplaceable.update(requests.shares(shape.kind, shape.jobs, of_one_size=True))
+        rest: Counter[GroupKind] = Counter()
+        for shape in without_demand:
+            for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
+                if shape.over:
+                    rest[request[:2]] += jobs
+                else:
+                    unplaceable[request] += jobs
+        # Their memory is not known: they are of the requests of which the most jobs are left.
+        for request, jobs in counted.most_common():
+            taken = max(0, min(rest[request[:2]], jobs - unplaceable[request]))
+            unplaceable[request] += taken
+            rest[request[:2]] -= taken
         for request, jobs in late.items():
             # They are tried when they are there: until then they are as those that are.
             if 0 < counted[request] <= unplaceable[request]:
                 unplaceable[request] += jobs
         return pending_rows(counted + late, unplaceable)
+
+
+def _over_budget(shapes: Sequence[JobShape]) -> Optional[str]:
+    if not shapes:
+        return None
+    jobs = number_of(sum(shape.jobs for shape in shapes), "pending job")
+    users = number_of(len({shape.user for shape in shapes}), "user")
+    example = next((f"; see `sharectl explain job {s.example}`" for s in shapes if s.example), "")
+    return f"{jobs} of {users}: it takes too long to try them on the nodes: no demand{example}"
 
 
 def cores_by_account(running: Iterable[Job]) -> Counter[Optional[str]]:

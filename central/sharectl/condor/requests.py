@@ -6,10 +6,8 @@ request is evaluated as a match would, with the slots of the pool as TARGET when
 
 from __future__ import annotations
 
-import mmap
-import signal
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -18,16 +16,16 @@ from sharectl.condor.ads import ad_of_long, expression, value_of, whole
 from sharectl.condor.closed_nodes import by_machine
 from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.job_trials import (
-    GIVEN_UP,
-    MOST_WORDS,
-    SHAPE_SECONDS,
-    TRYING,
-    UNTRIED,
-    Look,
-    results_of,
-)
+from sharectl.condor.job_shapes import JobShape
+from sharectl.condor.job_trials import Look
 from sharectl.condor.schedd_jobs import Kind, whole_cores
+from sharectl.condor.user_budgets import (
+    OVER,
+    UNTRIED,
+    Budgets,
+    affordable_words,
+    answer_within,
+)
 from sharectl.model import OTHER, ClosedTo, Node
 from sharectl.model import Kind as GroupKind
 from sharectl.shares.demand import Request, shared_out
@@ -51,40 +49,53 @@ Sizes = Mapping[str, Sequence[SizeOnSlots]]
 """Request, as of `Kind` -> its sizes on the slots of a pool."""
 
 
-def sizes_on_slots(look: Look, requests: Collection[str], deadline_seconds: float) -> Sizes:
-    """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child."""
-    ordered = sorted(requests, key=lambda request: (len(request), request))[:MOST_REQUESTS]
-    evaluate = partial(_evaluate_all, look, ordered)
-    return results_of(evaluate, len(ordered), deadline_seconds, dict[str, Sequence[SizeOnSlots]]())[
-        1
-    ]
+def users_of(requests: Iterable[str], shapes: Iterable[JobShape]) -> dict[str, str]:
+    """User of each request: of several the one who has the fewest; empty where no shape has it."""
+    users = dict.fromkeys(requests, "")
+    pairs = {(shape.kind.request, shape.user) for shape in shapes}
+    of_user = Counter(user for _, user in pairs)
+    for request, user in sorted(pairs, key=lambda pair: (-of_user[pair[1]], pair)):
+        if request in users:
+            users[request] = user
+    return users
+
+
+def sizes_on_slots(look: Look, requests: Mapping[str, str], deadline_seconds: float) -> Sizes:
+    """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child.
+
+    ``requests`` has the user of each.
+    """
+    of_user = Counter(requests.values())
+    ordered = sorted(
+        requests, key=lambda request: (of_user[requests[request]], len(request), request)
+    )[:MOST_REQUESTS]
+    users = [requests[request] for request in ordered]
+    evaluate = partial(_evaluate_all, look, ordered, users)
+    none = dict[str, Sequence[SizeOnSlots]]()
+    return answer_within(Budgets(users), evaluate, deadline_seconds, none)[0]
 
 
 def _evaluate_all(
-    look: Look, requests: Sequence[str], shared: mmap.mmap
+    look: Look, requests: Sequence[str], users: Sequence[str], budgets: Budgets
 ) -> dict[str, Sequence[SizeOnSlots]]:
-    """Sizes of all requests; one that costs too much ends this process, and is marked."""
+    """Sizes of all requests; one that costs too much ends this process."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
-    slots = _Slots(look, words)
+    slots = _Slots(look, words, users)
     sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
-        if shared[number] != GIVEN_UP:
-            shared[number] = TRYING
-            signal.setitimer(signal.ITIMER_PROF, SHAPE_SECONDS)
-            sizes[request] = _sizes(ad_of_long(request), slots.told_apart_by(words[number]))
-            shared[number] = UNTRIED
-    signal.setitimer(signal.ITIMER_PROF, 0)
+        if budgets.results[number] != OVER and budgets.left(number) > 0:
+            with budgets.trying(number):
+                sizes[request] = _sizes(ad_of_long(request), slots.told_apart_by(words[number]))
+            budgets.results[number] = UNTRIED
     return {request: several for request, several in sizes.items() if several}
 
 
 class _Slots:
     """Slots of a pool when nothing runs there."""
 
-    def __init__(self, look: Look, words: Iterable[frozenset[str]]) -> None:
-        """Look at the slots with the attributes of ``words``, those of requests."""
-        names: set[str] = set()
-        for several in words:
-            names |= several if len(names | several) <= MOST_WORDS else set()
+    def __init__(self, look: Look, words: Iterable[frozenset[str]], users: Iterable[str]) -> None:
+        """Look at the slots with the attributes of ``words``, those of requests of ``users``."""
+        names, _ = affordable_words(words, users)
         totals = (f"TotalSlot{name}" for name in names)
         self._rows = [
             {name.lower(): text for name, text in emptied(row_of(ad)).items()}

@@ -76,6 +76,7 @@ def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
         *((f"{untried}: they count as demand",) if untried is not None else ()),
+        *((snapshot.over_budget,) if snapshot.over_budget is not None else ()),
     )
 
 

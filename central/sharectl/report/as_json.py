@@ -53,6 +53,7 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
         "waits": rows(taken.waits),
         "unplaceable": rows(taken.unplaceable),
         "untried": taken.untried,
+        "over_budget": taken.over_budget,
         "unmaterialized": dict(taken.unmaterialized),
         "sources": rows(taken.sources),
     }

@@ -8,7 +8,8 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.condor.requests import Requests, sizes_on_slots
+from sharectl.condor.job_shapes import JobShape
+from sharectl.condor.requests import Requests, sizes_on_slots, users_of
 from sharectl.condor.schedd_jobs import Kind, request_of
 from sharectl.model import ClosedTo, Node
 
@@ -38,7 +39,7 @@ def kind_asking(cpus: str, memory: str = "1000", **attributes: Any) -> Kind:
 
 
 def requests(*kinds: Kind, most_cores: int = 64, nodes: dict[str, Node] = NODES) -> Requests:
-    sizes = sizes_on_slots(look, {kind.request for kind in kinds}, 30)
+    sizes = sizes_on_slots(look, {kind.request: kind.request for kind in kinds}, 30)
     return Requests(sizes, nodes, most_cores, lambda account: str(account).strip("@"))
 
 
@@ -87,10 +88,16 @@ def test_a_node_is_closed_to_the_sizes_of_other_nodes() -> None:
     assert requests(kind).closed([kind, Kind("cms@", 8, 0)]) == {"wn-1": (same,), "wn-2": (same,)}
 
 
-def test_a_request_that_takes_too_long_hides_no_other() -> None:
+def test_requests_of_a_user_that_take_too_long_hide_none_of_another() -> None:
     doubled = {name: classad2.ExprTree(text) for name, text in DOUBLED.items()}
-    cheap = kind_asking(WHOLE)
-    slow = kind_asking("size(A39)", A0=classad2.ExprTree("TARGET.Machine"), **doubled)
-    assert "A39".lower() in slow.request
-    both = requests(cheap, slow)
-    assert (both.cores_of(cheap), both.cores_of(slow)) == ([8, 16], [1])
+    cheap = kind_asking(WHOLE, Remark="x" * 2000)
+    slow = [
+        kind_asking(f"size(A39) + {n}", A0=classad2.ExprTree("TARGET.Machine"), **doubled)
+        for n in range(20)
+    ]
+    shapes = [JobShape(kind, 1, "", None, user="mallory") for kind in slow]
+    shapes.append(JobShape(cheap, 1, "", None, user="bob"))
+    users = users_of({shape.kind.request for shape in shapes}, shapes)
+    assert users[cheap.request] == "bob"
+    every = Requests(sizes_on_slots(look, users, 60), NODES, 64, str)
+    assert (every.cores_of(cheap), every.cores_of(slow[0])) == ([8, 16], [1])
