@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from sharectl.condor.expressions import MY
+from sharectl.condor.slot_kinds import is_momentary
 from sharectl.errors import InputError
 from sharectl.sim.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
 from sharectl.sim.look import unix
@@ -37,6 +38,7 @@ _SLOT: Mapping[str, Callable[[SimSlot], Any]] = {
     "slottypeid": lambda _: 1,
     "state": lambda _: "Unclaimed",
     "t1_multicoreonly": lambda slot: slot.multicore_only or None,
+    "t1_targetcores": lambda slot: slot.target and (slot.target.cap_cores, slot.target.request_cores),
     "t1_wn_hs06": lambda slot: slot.node.spec.hs06_per_core * slot.node.spec.cores,
     "totalcpus": lambda slot: slot.node.spec.cores,
     "totaldisk": lambda slot: sum(spec.disk_kib for spec in slot.node.spec.slots),
@@ -159,6 +161,16 @@ class Requirements:
             job = job_attributes(kind.on(slot), own)
             met = self._met[key] = expression.accepts(job, empty, 0.0)
         return met
+
+    def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Tell if a trial of pending jobs counts a job as placeable on a slot.
+
+        It does if Requirements read what changes from minute to minute, such as LoadAvg.
+        """
+        if not kind.requirements:
+            return True
+        names = self.expression(kind.requirements, kind.submitter).names[1] or ()
+        return any(map(is_momentary, names)) or self(slot, kind)
 
     def expression(self, text: str, submitter: str) -> JobRequirements:
         """Expression of a job's requirements. Raises InputError if it cannot be used."""

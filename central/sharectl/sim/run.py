@@ -46,8 +46,8 @@ class Run:
         nodes = _nodes(scenario, strategy, pledges, workload)
         start = scenario.start
         expressions = SiteExpressions(workload.kinds, start.files, start.site)
-        self.meets = expressions.meets
-        """Tells if a slot meets the requirements of a job."""
+        self.meets = expressions.meets.may_meet
+        """Tells if a trial of pending jobs counts a job as placeable on a slot."""
         setup = Setup(
             nodes=nodes,
             pledge_hs06=pledges,
@@ -61,7 +61,7 @@ class Run:
                 grace_seconds=start.grace_seconds if strategy.grace else 0.0,
                 mc_grace_period_seconds=start.mc_grace_period_seconds,
             ),
-            meets=self.meets,
+            meets=expressions.meets,
             site_start=expressions.site_start,
             reads_time=expressions.reads_time,
             seed=seed,
