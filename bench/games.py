@@ -1,10 +1,10 @@
 """Games against the plan, in the twin: a group below its share plays for idle cores.
 
-100 nodes of 32 cores, cycles of 17 minutes. Two-hour single-core jobs of alice, which is over its
-share, always wait; cms plays. Each game runs beside honest play with the same seeds. Idle cores are
-percent of the pool, those of honest play taken off; what others lose and the player gains is power
-in percent of the pool's; waits are those of honest jobs of cms that are there in both runs.
-A *phantom* looks placeable, and no slot ever takes it.
+100 nodes of 32 cores, cycles of 17 minutes. alice is over its share with single-core jobs of two
+hours on average, which always wait; cms plays, in some games beside atlas. A game runs beside
+honest play with the same seeds. Idle cores are percent of the pool beyond those of honest play;
+others lose percent of their power; waits are those of honest jobs of cms that are there in both. A
+*phantom* looks placeable, and no slot ever takes it.
 
 ``python -m bench.games [GAME...] [--days D] [--seeds N] [--causes]``
 """
@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import fsum, inf
+from math import fsum
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple, Optional
@@ -25,23 +24,21 @@ from typing import Any, NamedTuple, Optional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 from sharectl.sim.file import parse
-from sharectl.sim.pool import Claim, ShapedKind
+from sharectl.sim.pool import Claim
 from sharectl.sim.run import Run
 from sharectl.sim.strategy_file import read_strategies
-from sharectl.workload.draw import JobStream
 
 HOUR = 3600.0
 FIRST_HOURS = 2
 """Time after which idle cores count."""
 ALICE, PLAYER = "alice", "cms"
-STAGGERED = "{" + ", ".join(f"{seconds}: 1" for seconds in range(300, 7201, 300)) + "}"
 NO_TARGET = "!(TARGET.AvoidsTargets =?= True) || MY.t1_Targetcores =?= undefined"
 """Site's START: stands for Requirements of jobs that refuse nodes with targets."""
 Streams = tuple[str, ...]
 """Streams of jobs, as a scenario's file has them, without braces."""
 
 
-def jobs(cores: int, how: str, run_time: str = "constant:7200", group: str = PLAYER) -> str:
+def jobs(cores: int, how: str, run_time: str = "exponential:7200", group: str = PLAYER) -> str:
     """Stream of jobs; ``how`` many come, and when."""
     return f'group: {group}, cores: {cores}, run_time: "{run_time}", {how}'
 
@@ -58,14 +55,20 @@ def outage(length: float, begin: float = 0, every: Optional[float] = None) -> st
     return f"{{length_hours: {length}, begin_hours: {begin}, factor: 0{again}}}"
 
 
-ALWAYS = (jobs(8, "per_hour: 20"),)
-LATER = (jobs(8, f"per_hour: 20, phases: [{outage(12)}]"),)
-"""Honest jobs of eight cores, all the time and after twelve hours."""
+SIZE, ALL = 8, range(2, 33)
+HONEST = (jobs(SIZE, "per_hour: 20"),)
+"""Honest jobs of eight cores."""
+LATER = (jobs(SIZE, f"per_hour: 20, phases: [{outage(12)}]"),)
+"""Those after twelve hours without any."""
 ATLAS = (
-    jobs(8, "keep_pending: 40", "exponential:3600", "atlas"),
-    jobs(1, "keep_pending: 400", "exponential:7200", "atlas"),
+    jobs(SIZE, "keep_pending: 20", group="atlas"),
+    jobs(1, "keep_pending: 200", group="atlas"),
 )
-ALL = range(2, 33)
+"""Jobs of a rival below its share."""
+FEW_ATLAS = (jobs(SIZE, "per_hour: 60", "exponential:3600", "atlas"),)
+"""Jobs of eight cores that seldom wait."""
+FORTY = "keep_pending: 40"
+USER, BELOW = "a user of the group", "any user of a group below its share"
 
 
 @dataclass(frozen=True)
@@ -73,36 +76,34 @@ class Game:
     """A game of the player's group, and honest play."""
 
     name: str
-    who: str
-    """Who can play it."""
     play: Streams
     honest: Streams = ()
     """Jobs that the player has instead in honest play."""
     beside: Streams = ()
     """Honest jobs of the player's group in both."""
     others: Streams = ()
-    """Jobs of other groups beside alice's."""
+    """Jobs of atlas."""
     nodes: tuple[int, int] = (100, 32)
     """Number, and cores of each."""
+    who: str = USER
+    """Who can play it."""
 
 
-ANYBODY = "a user of the group"
 GAMES = (
-    Game("one-8", ANYBODY, phantoms([8])),
-    Game("one-32", ANYBODY, phantoms([32])),
-    Game("single-core", ANYBODY, phantoms([1])),
-    Game("many-sizes", ANYBODY, phantoms(ALL)),
-    Game("large-nodes", ANYBODY, phantoms(range(2, 129)), nodes=(25, 128)),
-    Game("beside-8", ANYBODY, phantoms(s for s in ALL if s != 8), beside=ALWAYS),
-    Game("same-size-beside-8", ANYBODY, phantoms([8]), beside=ALWAYS),
-    Game("after-12-h", ANYBODY, phantoms([8], outage(12, 12)), beside=LATER),
-    Game("sizes-after-12-h", ANYBODY, phantoms(ALL, outage(12, 12)), beside=LATER),
-    Game("before-and-after-12-h", ANYBODY, phantoms([8]), beside=LATER),
-    Game("phases", ANYBODY, phantoms(ALL, outage(2, 2, 4)), beside=ALWAYS),
-    Game("quick-phases", ANYBODY, phantoms(ALL, outage(0.5, 0.5, 1)), beside=ALWAYS),
+    Game("one size", phantoms([SIZE])),
+    Game("whole nodes", phantoms([32])),
+    Game("single cores", phantoms([1]), others=ATLAS),
+    Game("many sizes", phantoms(ALL)),
+    Game("sizes of large nodes", phantoms(range(2, 129)), nodes=(25, 128)),
+    Game("other sizes beside", phantoms(s for s in ALL if s != SIZE), beside=HONEST),
+    Game("one size beside", phantoms([SIZE]), beside=HONEST),
+    Game("one size before", phantoms([SIZE], outage(48, 12)), beside=LATER),
+    Game("one size before and beside", phantoms([SIZE]), beside=LATER),
+    Game("many sizes before", phantoms(ALL, outage(48, 12)), beside=LATER),
+    Game("phases", phantoms(ALL, outage(2, 2, 4)), beside=HONEST),
+    Game("quick phases", phantoms(ALL, outage(0.5, 0.5, 1)), beside=HONEST),
     Game(
-        "alternating",
-        ANYBODY,
+        "alternating sizes",
         tuple(
             stream
             for turn in range(8)
@@ -110,18 +111,42 @@ GAMES = (
                 ALL[turn::8], ", ".join(outage(1, t, 8) for t in range(8) if t != turn)
             )
         ),
-        beside=ALWAYS,
+        beside=HONEST,
     ),
     Game(
-        "proving-sizes",
-        ANYBODY,
-        phantoms(ALL) + tuple(jobs(s, "per_hour: 0.5", "constant:60") for s in ALL),
+        "proven sizes",
+        (*phantoms(ALL), *(jobs(s, "per_hour: 0.5", "constant:60") for s in ALL)),
+    ),
+    Game("proven whole nodes", (*phantoms([32]), jobs(32, "per_hour: 2", "constant:60"))),
+    Game("many sizes beside a rival", phantoms(ALL), others=ATLAS),
+    Game(
+        "refusing targets",
+        (jobs(SIZE, f"{FORTY}, attributes: {{AvoidsTargets: true}}"),),
+        (jobs(SIZE, FORTY),),
+        others=ATLAS,
+    ),
+    Game("huge requests", (jobs(32, FORTY),), (jobs(SIZE, FORTY),), others=ATLAS),
+    Game(
+        "larger than any node",
+        tuple(jobs(33 * 2**power, FORTY) for power in range(10)),
+        others=ATLAS,
+    ),
+    Game("crash loop", (jobs(SIZE, FORTY, "constant:5"),), (jobs(SIZE, FORTY),), others=ATLAS),
+    Game(
+        "crashes now and then",
+        (jobs(SIZE, "per_hour: 10", "constant:5"),),
+        (jobs(SIZE, "per_hour: 10"),),
+        others=ATLAS,
     ),
     Game(
-        "proving-32",
-        ANYBODY,
-        (*phantoms([32]), jobs(32, "per_hour: 2", "constant:60")),
+        "tiny jobs in blocks",
+        (jobs(SIZE, FORTY, "constant:30", f"{PLAYER}.rival"),),
+        beside=HONEST,
+        others=ATLAS,
+        who="another user of the group",
     ),
+    Game("grace kept on", phantoms([SIZE]), others=FEW_ATLAS, who=BELOW),
+    Game("grace kept on by sizes", phantoms(ALL), others=FEW_ATLAS, who=BELOW),
 )
 
 
@@ -134,19 +159,21 @@ class Figures(NamedTuple):
     """Cause -> idle cores, percent of the pool, after the first hours."""
     power: dict[str, float]
     """`play`, `beside` and groups of others -> cores held, percent of the pool."""
-    waits: tuple[float, ...]
-    """Waits of the honest jobs, hours; those that did not start count until the end."""
+    waits: tuple[float, float, float]
+    """Mean and 90 % of the honest jobs' waits, and that for the first start, hours; those that did
+    not start count until the end."""
 
 
 def scenario(game: Game, streams: Iterable[str], days: float) -> Any:
     """Scenario of the pool with the player's streams."""
     count, cores = game.nodes
-    filling = (
-        jobs(1, f"at_start: {count * cores}", group=ALICE).replace('"constant:7200"', STAGGERED),
+    every = (
         jobs(1, f"keep_pending: {count * cores}", group=ALICE),
+        *game.others,
+        *game.beside,
+        *streams,
     )
-    every = (*filling, *game.others, *game.beside, *streams)
-    groups = dict.fromkeys((ALICE, PLAYER, *(["atlas"] if game.others else [])), 100)
+    groups = dict.fromkeys((ALICE, PLAYER, *(("atlas",) if game.others else ())), 100)
     text = f"""
 nodes: [{{name: wn, count: {count}, cores: {cores}, attributes: {{LoadAvg: 1.0}}}}]
 groups: {{{", ".join(f"{name}: {{pledge_hs06: {hs06}}}" for name, hs06 in groups.items())}}}
@@ -160,18 +187,18 @@ jobs:
 
 @dataclass
 class Watch:
-    """Watcher of a run that plays removals and notes jobs by their stream."""
+    """Watcher of a run: it removes jobs in outages and notes how long jobs waited and ran."""
 
     run: Run
     roles: Sequence[str]
-    """Role of each stream."""
+    """Role of each stream, which has one kind of jobs."""
     used: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    waits: list[float] = field(default_factory=list)
+    """Role -> core-seconds."""
+    waits: list[tuple[float, float]] = field(default_factory=list)
+    """Submission of each honest job, and its wait."""
 
     def __post_init__(self) -> None:
         twin, streams = self.run.twin, self.run.scenario.jobs
-        # No stream has two kinds.
-        self.role_of = dict(zip(range(len(streams)), self.roles))
         self.leaving = [
             (stream, kind)
             for stream, kind in zip(streams, twin.kinds)
@@ -186,44 +213,53 @@ class Watch:
         twin = self.run.twin
         for stream, kind in self.leaving:
             if kind.pending and any(phase.holds_at(now) for phase in stream.phases):
-                twin._add_pending(kind, -len(kind.pending))  # noqa: SLF001 - no user of it removes
+                twin._add_pending(kind, -len(kind.pending))  # noqa: SLF001 - only players remove jobs
                 kind.pending.clear()
         twin.at(now + 60.0, self.remove)
 
     def note(self, claim: Claim, now: float) -> None:
         """Note a job that ended, or that still runs."""
-        role = self.role_of[claim.job.number]
+        role = self.roles[claim.job.number]
         self.used[role] += claim.cores * max(0.0, now - claim.started_at)
         if role == "beside":
-            self.waits.append((claim.started_at - claim.submitted_at) / HOUR)
+            self.waits.append((claim.submitted_at, claim.started_at - claim.submitted_at))
 
     def figures(self) -> Figures:
-        """Figures of the run so far."""
+        """Figures of the run."""
         twin = self.run.twin
         for node in twin.nodes:
             for claim in node.claims():
                 self.note(claim, twin.now)
         for kind in twin.kinds:
-            if self.role_of[kind.number] == "beside":
-                self.waits += [(twin.now - submitted) / HOUR for submitted, _ in kind.pending]
+            if self.roles[kind.number] == "beside":
+                self.waits += [(at, twin.now - at) for at, _ in kind.pending]
         outcome = self.run.outcome()
         part, first = 100 / outcome.pool_cores, int(FIRST_HOURS * HOUR / self.run.step)
-        causes = {c: mean(cores[first:]) * part for c, cores in outcome.idle_cores.items()}
         return Figures(
             tuple(part * fsum(cores) for cores in zip(*outcome.idle_cores.values())),
-            {cause: cores for cause, cores in causes.items() if cores},
+            {
+                cause: part * mean(cores[first:])
+                for cause, cores in outcome.idle_cores.items()
+                if any(cores)
+            },
             {role: part * seconds / outcome.seconds for role, seconds in self.used.items()},
-            tuple(sorted(self.waits)),
+            _summary(self.waits),
         )
+
+
+def _summary(waits: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    if not waits:
+        return 0.0, 0.0, 0.0
+    ordered = sorted(wait for _, wait in waits)
+    first = min(at + wait for at, wait in waits) - min(waits)[0]
+    return mean(ordered) / HOUR, ordered[len(ordered) * 9 // 10] / HOUR, first / HOUR
 
 
 def figures_of(game: Game, streams: Streams, days: float, seed: int) -> Figures:
     """Figures of a game or of honest play."""
-    made = scenario(game, streams, days)
-    run = Run(made, read_strategies("live")[0], seed)
-    roles = [ALICE, ALICE, *["atlas"] * len(game.others)]
-    roles += [*["beside"] * len(game.beside), *["play"] * len(streams)]
-    watch = Watch(run, roles)
+    run = Run(scenario(game, streams, days), read_strategies("live")[0], seed)
+    roles = [ALICE, *["atlas"] * len(game.others)]
+    watch = Watch(run, [*roles, *["beside"] * len(game.beside), *["play"] * len(streams)])
     run.until(run.end)
     return watch.figures()
 
@@ -231,91 +267,84 @@ def figures_of(game: Game, streams: Streams, days: float, seed: int) -> Figures:
 class Score(NamedTuple):
     """A game beside honest play."""
 
-    after: float
+    late: float
     """More idle cores after the first hours, percent of the pool."""
     day: float
     """Those of the whole time."""
-    worst: float
-    """Those of the worst hour after the first hours."""
     lost: float
     """Power that others lose, percent of theirs."""
     gained: float
     """Cores that the player's group holds more, percent of the pool."""
-    waits: tuple[tuple[float, float, float], ...]
-    """Mean, first and 90 % of the honest jobs' waits, hours: of honest play, and of the game."""
-
-    @property
-    def late_ratio(self) -> float:
-        """Mean wait in the game to that of honest play; 1 without honest jobs."""
-        (honest, *_), (play, *_) = self.waits
-        return play / honest if honest else 1.0
+    wait_ratio: float
+    """Mean wait of the honest jobs to that of honest play; 1 without honest jobs."""
 
 
-def score(honest: Figures, play: Figures, step_seconds: float = 300.0) -> Score:
+def score(honest: Figures, play: Figures, step_seconds: float) -> Score:
     """Figures of a game beside those of honest play."""
     more = [b - a for a, b in zip(honest.idle, play.idle)]
-    first, hour = int(FIRST_HOURS * HOUR / step_seconds), int(HOUR / step_seconds)
-    late = more[first:]
-    theirs = [
-        fsum(power for role, power in figures.power.items() if role not in ("play", "beside"))
-        for figures in (honest, play)
-    ]
-    own = [fsum(figures.power.values()) - rest for figures, rest in zip((honest, play), theirs)]
+    own, theirs = [], []
+    for power in (honest.power, play.power):
+        own.append(fsum(power[role] for role in power.keys() & {"play", "beside"}))
+        theirs.append(fsum(power.values()) - own[-1])
     return Score(
-        mean(late),
+        mean(more[int(FIRST_HOURS * HOUR / step_seconds) :]),
         mean(more),
-        max(mean(late[n : n + hour]) for n in range(0, max(1, len(late) - hour + 1), hour)),
         100 * (theirs[0] - theirs[1]) / theirs[0],
         own[1] - own[0],
-        tuple(_summary(figures.waits) for figures in (honest, play)),
+        play.waits[0] / honest.waits[0] if honest.waits[0] else 1.0,
     )
 
 
-def _summary(waits: Sequence[float]) -> tuple[float, float, float]:
-    if not waits:
-        return 0.0, 0.0, 0.0
-    return mean(waits), waits[0], waits[len(waits) * 9 // 10]
-
-
-def played(game: Game, days: float, seed: int) -> tuple[Score, Figures]:
-    """Score of a game, and its figures."""
+def played(game: Game, days: float, seed: int) -> tuple[Score, Figures, Figures]:
+    """Score of a game, figures of honest play and of the game."""
     honest, play = (figures_of(game, s, days, seed) for s in (game.honest, game.play))
-    return score(honest, play), play
+    return score(honest, play, days * 24 * HOUR / len(play.idle)), honest, play
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Print a row for each game."""
+    """Print a row for each game: means of the seeds, and spreads."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("games", nargs="*", help="names; all by default")
     parser.add_argument("--days", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--causes", action="store_true", help="idle cores of the game by cause")
     asked = parser.parse_args(argv)
-    print("idle: % of the pool beyond honest play; waits in hours: mean/first/90 %, honest -> game")
+    print(HEADER)
     for game in GAMES:
         if asked.games and game.name not in asked.games:
             continue
-        began = time.process_time()
         rows = [played(game, asked.days, seed) for seed in range(1, asked.seeds + 1)]
-        scores = [row for row, _ in rows]
-        print(line(game, scores), f"({time.process_time() - began:.0f} s)", flush=True)
+        print(line(game, rows), flush=True)
         if asked.causes:
-            print("   ", {cause: round(part, 2) for cause, part in rows[0][1].causes.items()})
+            print("   ", {cause: round(part, 2) for cause, part in rows[0][2].causes.items()})
     return 0
 
 
-def line(game: Game, scores: Sequence[Score]) -> str:
-    """Row of a game; the mean of seeds, with the spread of what others lose."""
-    after, day, worst, lost, gained = (mean(s[n] for s in scores) for n in range(5))
-    spread = max(s.lost for s in scores) - min(s.lost for s in scores)
+HEADER = (
+    f"{'game':26}  idle after 2 h   all | others lose      | player gains     | waits of honest "
+    "jobs, h: mean/90 %/first"
+)
+
+
+def line(game: Game, rows: Sequence[tuple[Score, Figures, Figures]]) -> str:
+    """Row of a game."""
+    scores = [row[0] for row in rows]
+
+    def spread(values: Sequence[float]) -> str:
+        return f"{mean(values):6.2f} ({min(values):.2f}..{max(values):.2f})"
+
     text = (
-        f"{game.name:22} idle after 2 h {after:5.2f}, all {day:5.2f}, worst hour {worst:5.1f}; "
-        f"others lose {lost:5.2f} (spread {spread:.2f}) %, player gains {gained:5.2f}"
+        f"{game.name:26} {mean(s.late for s in scores):9.2f} {mean(s.day for s in scores):9.2f} |"
+        f"{spread([s.lost for s in scores])} |{spread([s.gained for s in scores])}"
     )
-    if scores[0].waits[0] != (0.0, 0.0, 0.0):
-        pairs = ("/".join(f"{mean(v):.2f}" for v in zip(*(s.waits[n] for s in scores))) for n in (0, 1))
-        text += f"; waits {' -> '.join(pairs)} ({mean(s.late_ratio for s in scores):.2f} times)"
-    return text
+    if not game.beside:
+        return text
+    honest, play = (
+        "/".join(f"{mean(column):.2f}" for column in zip(*waits))
+        for waits in ([row[1].waits for row in rows], [row[2].waits for row in rows])
+    )
+    times = mean(s.wait_ratio for s in scores)
+    return f"{text} | {honest} -> {play} ({times:.2f} times)"
 
 
 if __name__ == "__main__":

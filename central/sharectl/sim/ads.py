@@ -38,7 +38,7 @@ _SLOT: Mapping[str, Callable[[SimSlot], Any]] = {
     "slottypeid": lambda _: 1,
     "state": lambda _: "Unclaimed",
     "t1_multicoreonly": lambda slot: slot.multicore_only or None,
-    "t1_targetcores": lambda slot: slot.target and (slot.target.cap_cores, slot.target.request_cores),
+    "t1_targetcores": lambda slot: slot.target and slot.target[1:4:2],
     "t1_wn_hs06": lambda slot: slot.node.spec.hs06_per_core * slot.node.spec.cores,
     "totalcpus": lambda slot: slot.node.spec.cores,
     "totaldisk": lambda slot: sum(spec.disk_kib for spec in slot.node.spec.slots),
