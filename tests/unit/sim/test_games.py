@@ -1,0 +1,40 @@
+"""Games against the plan have no winner: the quick ones of `bench/games.py`, a smaller pool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bench.games import GAMES, Game, played
+
+BY_NAME = {game.name: game for game in GAMES}
+SMALL = (50, 32)
+MOST_LATE_PERCENT, MOST_LOST_PERCENT, MOST_WAIT_RATIO = 0.5, 1.0, 1.2
+
+
+def small(name: str) -> Game:
+    return replace(BY_NAME[name], nodes=SMALL)
+
+
+@pytest.mark.parametrize(
+    "name", ["whole nodes", "many sizes", "proven sizes", "quick phases", "grace kept on by sizes"]
+)
+def test_phantoms_idle_few_cores(name: str) -> None:
+    score, _, play = played(small(name), 0.5, 1)
+    assert sum(play.idle) > 0
+    assert score.late <= MOST_LATE_PERCENT
+    assert score.lost <= MOST_LOST_PERCENT
+
+
+def test_honest_jobs_after_phantoms_of_their_size_start_in_time() -> None:
+    score, honest, _ = played(BY_NAME["one size before"], 1.0, 1)
+    assert honest.waits[0] > 0
+    assert score.wait_ratio <= MOST_WAIT_RATIO
+
+
+def test_jobs_that_die_at_once_take_no_more_than_their_share() -> None:
+    score, _, play = played(small("crash loop"), 0.5, 1)
+    assert play.power["play"] > 0
+    assert score.gained < 0
+    assert score.lost <= MOST_LOST_PERCENT
