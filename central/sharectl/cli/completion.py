@@ -30,7 +30,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     parser = build_parser(*VERBS)
     for action in _actions(parser):
-        if action.type is Path:
+        if action.type in (Path, options.path, options.output):
             completer = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
             action.complete = completer  # type: ignore[attr-defined] # where shtab looks for it
     print(shtab.complete(parser, arguments.shell))

@@ -112,8 +112,8 @@ def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        said = error.problems if isinstance(error, SharectlError) else (text,)
-        _say_unknown("\n".join(line for line in said if line) or type(error).__name__)
+        problems = error.problems if isinstance(error, SharectlError) else (text,)
+        _say_unknown("\n".join(line for line in problems if line) or type(error).__name__)
         return plugin.UNKNOWN
     print(*lines, sep="\n")
     return code

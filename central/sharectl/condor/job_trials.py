@@ -7,7 +7,7 @@ on every slot, or those of every slot are false for it: the negotiator's rule. A
 time alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes
 from minute to minute, counts as placeable.
 
-Jobs beyond the budget of their user are no demand. A job as demand that is none holds cores idle. A
+Jobs beyond the budget of their user are no demand. Jobs that no slot takes would hold cores idle. A
 job too few costs its user little: those that were tried are of each size, and start as demand.
 """
 
@@ -46,7 +46,7 @@ from sharectl.condor.user_budgets import (
     TRYING,
     UNPLACEABLE,
     UNTRIED,
-    Budgets,
+    UserBudgets,
     affordable_words,
     answer_within,
 )
@@ -175,7 +175,7 @@ def tried(
     kinds = _by_kind(every, list(alike), group_of, cores_of) if complete else {}
     # Jobs that are alike cost the one of their users who has the fewest.
     users = [shapes[0].user for shapes in alike.values()]
-    budgets = Budgets(users)
+    budgets = UserBudgets(users)
     (closed, skipped), problem = ClosedNodes(), None
     if alike:
         try_all = partial(_try_all, look, of_jobs, list(alike), users, kinds)
@@ -253,7 +253,7 @@ def _try_all(
     ads: Sequence[str],
     users: Sequence[str],
     kinds: Mapping[GroupKind, Sequence[int]],
-    budgets: Budgets,
+    budgets: UserBudgets,
 ) -> ClosedNodes:
     """Set the result of each ad as soon as it is there; returns closed nodes.
 
@@ -265,7 +265,7 @@ def _try_all(
     for number, job in enumerate(jobs):
         if results[number] != UNTRIED:
             continue
-        if budgets.left(number) <= 0 or number in machines.over:
+        if budgets.rest(number) <= 0 or number in machines.over:
             results[number] = OVER
         elif job.words <= machines.attributes:
             with budgets.trying(number):
@@ -279,7 +279,7 @@ def _closed(
     slots: Slots,
     jobs: Sequence[PendingJob],
     kinds: Mapping[GroupKind, Sequence[int]],
-    budgets: Budgets,
+    budgets: UserBudgets,
 ) -> ClosedNodes:
     """Machines that are closed to all jobs of a kind, if all of them could be tried."""
     refused: dict[GroupKind, Refusals] = {}
@@ -294,7 +294,7 @@ def _closed(
             continue
         everywhere: Optional[Refusals] = None
         for number in (n for n in numbers if budgets.results[n] == PLACEABLE):
-            if budgets.left(number) <= 0:
+            if budgets.rest(number) <= 0:
                 everywhere = {}  # in doubt a node is open
                 break
             with budgets.trying(number):

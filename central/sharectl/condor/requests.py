@@ -22,7 +22,7 @@ from sharectl.condor.schedd_jobs import Kind, whole_cores
 from sharectl.condor.user_budgets import (
     OVER,
     UNTRIED,
-    Budgets,
+    UserBudgets,
     affordable_words,
     answer_within,
 )
@@ -72,18 +72,18 @@ def sizes_on_slots(look: Look, requests: Mapping[str, str], deadline_seconds: fl
     users = [requests[request] for request in ordered]
     evaluate = partial(_evaluate_all, look, ordered, users)
     none = dict[str, Sequence[SizeOnSlots]]()
-    return answer_within(Budgets(users), evaluate, deadline_seconds, none)[0]
+    return answer_within(UserBudgets(users), evaluate, deadline_seconds, none)[0]
 
 
 def _evaluate_all(
-    look: Look, requests: Sequence[str], users: Sequence[str], budgets: Budgets
+    look: Look, requests: Sequence[str], users: Sequence[str], budgets: UserBudgets
 ) -> dict[str, Sequence[SizeOnSlots]]:
     """Sizes of all requests; one that costs too much ends this process."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
     slots = _Slots(look, words, users)
     sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
-        if budgets.results[number] != OVER and budgets.left(number) > 0:
+        if budgets.results[number] != OVER and budgets.rest(number) > 0:
             with budgets.trying(number):
                 sizes[request] = _sizes(ad_of_long(request), slots.told_apart_by(words[number]))
             budgets.results[number] = UNTRIED

@@ -32,8 +32,8 @@ UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, OVER, LATER = range(6)
 """Results; `OVER` is of jobs for which their user's budget is not enough."""
 
 
-class Budgets:
-    """Results by number, and what is left to their users, in memory that children share."""
+class UserBudgets:
+    """Results by number, and what their users may still spend, in memory that children share."""
 
     def __init__(self, users: Sequence[str]) -> None:
         """``users`` are those of each number."""
@@ -42,25 +42,25 @@ class Budgets:
         self._spent = memoryview(mmap.mmap(-1, 8 * len(numbers) + 8)).cast("d")
         self.results = mmap.mmap(-1, len(users) + 1)
 
-    def left(self, number: int) -> float:
-        """Seconds of processor time that are left to the user."""
+    def rest(self, number: int) -> float:
+        """Processor time that the user may still have, seconds."""
         return USER_SECONDS - self._spent[self._users[number]]
 
     @contextmanager
     def trying(self, number: int) -> Iterator[None]:
         """Evaluate for this number in the body, which sets a result; at its limit the process ends.
 
-        The result is `OVER` where nothing is left to the user.
+        The result is `OVER` where the user has used all.
         """
         self.results[number] = TRYING
         began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.left(number))))
+        signal.setitimer(signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.rest(number))))
         yield
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spent[self._users[number]] += time.process_time() - began
 
     def give_up(self) -> bool:
-        """Give up the number that ended the process, and its user; False if there is none."""
+        """Give up the number that ended the process, and its user; False if no number did."""
         culprit = self.results.find(bytes((TRYING,)))
         if culprit < 0:
             return False
@@ -90,7 +90,7 @@ def affordable_words(
 
 
 def answer_within(
-    budgets: Budgets, ask: Callable[[Budgets], T], deadline_seconds: float, none: T
+    budgets: UserBudgets, ask: Callable[[UserBudgets], T], deadline_seconds: float, none: T
 ) -> tuple[T, Optional[str]]:
     """Answer of ``ask`` in a child, or ``none``, and the problem if it did not end in time.
 
@@ -108,6 +108,6 @@ def answer_within(
             return none, problem
 
 
-def _quiet(ask: Callable[[Budgets], T], budgets: Budgets) -> T:
+def _quiet(ask: Callable[[UserBudgets], T], budgets: UserBudgets) -> T:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library writes there when memory ends
     return ask(budgets)
