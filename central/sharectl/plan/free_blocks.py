@@ -1,21 +1,34 @@
-"""Blocks of cores that stand free under targets: taken by jobs, or given back.
+"""Blocks of cores that targets collect: taken by jobs, or lost.
 
-A block stands free while a node under a target has at least as many idle cores as the target's jobs
-request. One that no job takes is given back, and left alone for a time that doubles at each
-failure. Jobs that start end the row.
+A block costs the cores that stand idle for it from the first one on. It is lost if its target ends
+before a job took it: because it stood free for too long, or because nobody waits any more.
+
+Trust comes first: a group may have some blocks open at once (`first_cores`), its sizes in turn. A
+block that a job takes lets more of its group and size be open (`EARNED_BLOCKS`), so that a group
+that takes all it gets is soon slowed by nothing. After a loss, which counts for a day, all sizes of
+the group that earned nothing have one block between them, and the next waits until a thousandth of
+the pool's cores (`allowed_cores`) have made up for what it costs.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import islice
+from math import inf
+from statistics import median_high
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Snapshot, Standing, Target
 from sharectl.plan.settings import IN_A_ROW, NEGOTIATION_SECONDS, GiveUp
-from sharectl.plan.waits import START_TOLERANCE_SECONDS, NodeCores
+from sharectl.plan.waits import (
+    NOTHING_KNOWN,
+    START_TOLERANCE_SECONDS,
+    NodeCores,
+    RunTimes,
+    wait_for_cores,
+)
 
 MOST_KNOWN_SECONDS = 3600.0
 """Longest wait that is learnt from blocks that were taken."""
@@ -24,13 +37,39 @@ FADING_RATIO = 15 / 16
 """Part of the longest wait that is left after a block that was taken sooner."""
 
 RETRY_TIMES = 4
-"""After the first failure, times as long as the block stood free."""
+"""A node is left alone for times as long as its block stood free, up to an hour."""
 
-MOST_SECONDS = 6 * 3600
-"""Longest time that anything is left alone."""
+NODE_SECONDS = 3600
+"""Longest time that a node is left alone."""
+
+MOST_SECONDS = 24 * 3600
+"""Longest time between two blocks that are tried."""
 
 FORGOTTEN_SECONDS = 24 * 3600
-"""A failure counts no more so long after its time is over."""
+"""Time for which losses and failures count."""
+
+EARNED_BLOCKS = 3
+"""Blocks of a kind that may be open for each that a job took."""
+
+EARNED_HALF_SECONDS = 7200
+"""Time in which half of them are forgotten."""
+
+FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.04, 32, 1 / 3
+"""Part of the pool that a group without losses may have open; in small pools so many cores, or so
+large a part."""
+
+FIRST_CORE_SECONDS = 72.0
+"""Expected cost of these, core-seconds for each core of the pool."""
+
+ALLOWED_RATIO, ALLOWED_CORES = 0.001, 1.0
+"""Part of the pool, or cores of a small one, that may stand idle on average for lost blocks of a
+group."""
+
+PROBE_CORES = 8
+"""Cores that are tried at once after a loss, or one block."""
+
+SAMPLED_NODES = 64
+"""Nodes from which the cost of a block is estimated."""
 
 ALL_NODES = ""
 """Stands for every node in a `BackOff`."""
@@ -52,6 +91,8 @@ class OpenBlock:
     """Start of its youngest job seen there, Unix seconds; that of the target if it had none."""
     free_since: Optional[int] = None
     """First look at which its cores stood free, Unix seconds; None if they do not."""
+    idle_core_seconds: float = 0.0
+    """Cores of its node that stood idle since a job took some, times seconds."""
 
     @property
     def kind(self) -> Kind:
@@ -78,8 +119,8 @@ class BackOff:
     """`ALL_NODES` for the whole kind."""
     failures: int
     """How often in a row, >= 1."""
-    seconds: float
-    """Length of its last pause; 0 of a kind that has failed less than `IN_A_ROW` times."""
+    idle_core_seconds: float
+    """Cost of the last block."""
     until: int
     """Unix seconds."""
 
@@ -92,6 +133,26 @@ class TakenBlocks:
     cores: int
     wait_seconds: float
     """Longest time for which one stood free; it fades as others are taken sooner."""
+    earned: float = 0.0
+    """Blocks that may be open for them."""
+    failed_jobs: int = 0
+    """Jobs that waited while cores stood free for them: no demand but for a try now and then."""
+    lost_core_seconds: float = 0.0
+    """Cost of earned blocks that were lost, as far as the allowance has not made up for it. Until
+    then no more are open than were."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Last loss of a group."""
+
+    group: str
+    at: int
+    """Unix seconds."""
+    tried: tuple[int, ...] = ()
+    """Sizes that had their turn since, whether or not a target came of it."""
+    tried_at: int = 0
+    """Unix seconds of the last turn; 0 before the first."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +163,10 @@ class BlockMemory:
     """By node."""
     back_offs: tuple[BackOff, ...] = ()
     taken: tuple[TakenBlocks, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    """Of a day, by group."""
+    looked_at: int = 0
+    """Unix seconds of the look; 0 before the first."""
 
 
 NO_BLOCKS = BlockMemory()
@@ -139,6 +204,8 @@ class BlockLook:
     """Places where no target may be made now."""
     left_alone_kinds: frozenset[Kind] = frozenset()
     """Kinds for which none may be made on any node."""
+    failing_kinds: frozenset[Kind] = frozenset()
+    """Kinds whose blocks no job took, several times in a row."""
     most_new: Mapping[Kind, int] = field(default_factory=dict)
     """Kind of jobs that wait -> most targets that may be new; any number of others."""
     wait_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -155,6 +222,87 @@ def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0
     return max(usual, stood_seconds)
 
 
+def first_cores(pool_cores: int) -> float:
+    """Cores that a group without losses may have in open blocks that it has not earned."""
+    return max(FIRST_RATIO * pool_cores, min(FIRST_CORES, FIRST_PART * pool_cores))
+
+
+def allowed_cores(pool_cores: int) -> float:
+    """Cores that may stand idle on average for lost blocks of a group."""
+    return max(ALLOWED_RATIO * pool_cores, ALLOWED_CORES)
+
+
+@dataclass
+class _Look:
+    """What is looked at, and what is remembered; this is changed as the look goes on."""
+
+    snapshot: Snapshot
+    nodes: Mapping[str, NodeCores]
+    now: int
+    give_up: GiveUp
+    run_times: RunTimes
+    between_seconds: int
+    """Time since the last look; 0 if unknown."""
+    taken: dict[Kind, TakenBlocks]
+    pauses: dict[Place, BackOff]
+    losses: dict[str, Loss]
+    jobs: Counter[Kind]
+    """Jobs that wait and that some node could run."""
+
+    def failures(self, kind: Kind) -> int:
+        """Blocks of a kind that were given up in a row."""
+        row = self.pauses.get((*kind, ALL_NODES))
+        return row.failures if row else 0
+
+    def earned(self, kind: Kind) -> float:
+        """Blocks that may be open for those taken."""
+        return self.taken[kind].earned if kind in self.taken else 0.0
+
+    def patience_seconds(self, kind: Kind) -> float:
+        """Time for which a block of a kind may stand free."""
+        usual = expected_wait_seconds(self.taken.get(kind))
+        return self.give_up.patience_seconds(usual, self.failures(kind))
+
+    def cost(self, kind: Kind) -> float:
+        """Idle core-seconds that a block of a kind is expected to cost if no job takes it."""
+        row, cores = self.pauses.get((*kind, ALL_NODES)), kind[1]
+        able = [here for here in self.nodes.values() if here.node.cores >= cores]
+        some = islice(able, 0, None, max(1, len(able) // SAMPLED_NODES))
+        costs = [inf]
+        for here in some:
+            leaving = here.leaving(None, self.run_times) if cores > 1 else []
+            idle = min(here.idle_cores, cores)
+            needed = cores - idle if cores > 1 else 0
+            costs.append(wait_for_cores(leaving, needed, idle).idle_core_seconds)
+        free_seconds = max(self.patience_seconds(kind), self.between_seconds)
+        expected = median_high(sorted(costs)[:-1] or costs) + cores * free_seconds
+        return max(expected, row.idle_core_seconds if row else 0.0)
+
+    def lost_much(self, row: TakenBlocks) -> bool:
+        """True if a kind lost more than half of what first blocks may cost."""
+        cores = sum(here.node.cores for here in self.nodes.values())
+        return row.lost_core_seconds > FIRST_CORE_SECONDS * cores / 2
+
+    def proven(self, kind: Kind) -> bool:
+        """True if jobs took blocks of a kind, other jobs of it wait, and none was given up since."""
+        return kind in self.taken and not self.failures(kind) and self.demand(kind) > 0
+
+    def demand(self, kind: Kind) -> int:
+        """Jobs of a kind that wait, without those that left cores free."""
+        return self.jobs[kind] - (self.taken[kind].failed_jobs if kind in self.taken else 0)
+
+    def lose(self, block: OpenBlock) -> None:
+        """Remember a block that no job took."""
+        earned = self.earned(block.kind)
+        if earned >= 1:
+            row = self.taken[block.kind]
+            lost = row.lost_core_seconds + block.idle_core_seconds
+            self.taken[block.kind] = replace(row, earned=earned - 1, lost_core_seconds=lost)
+        if block.idle_core_seconds > 0 and (earned < 1 or block.free_since is not None):
+            before = self.losses.get(block.group, Loss(block.group, self.now))
+            self.losses[block.group] = replace(before, at=self.now)
+
+
 def look_at_blocks(
     memory: BlockMemory,
     standing: Iterable[Standing],
@@ -162,96 +310,145 @@ def look_at_blocks(
     nodes: Mapping[str, NodeCores],
     now: int,
     give_up: GiveUp,
+    run_times: RunTimes = NOTHING_KNOWN,
 ) -> BlockLook:
     """Blocks of the targets that stand, with the memory of the cycle before."""
-    blocks, taken, takers = _followed(memory, standing, snapshot.taken_at, nodes, now)
+    look = _remembered(memory, snapshot, nodes, now, give_up, run_times)
+    blocks, takers = _followed(look, memory.open, standing)
+    _end_pauses(look, takers)
+    there = {block.place for block in blocks.values()}
+    for block in memory.open:
+        if block.place not in there and block.place not in takers:
+            look.lose(block)
     # No job comes to a closed node: that tells nothing of the jobs.
     blocks = {
         target: block
         for target, block in blocks.items()
         if nodes[target.node].node.admits(target.kind)
     }
-    pauses = _paused_at(now, memory.back_offs)
+    waiting = {kind for kind, jobs in look.jobs.items() if jobs > 0}
     failed = {
         target: block
         for target, block in blocks.items()
-        if block.free_seconds(now)
-        >= give_up.patience_seconds(
-            expected_wait_seconds(taken.get(block.kind)), _failures(pauses, block.kind)
-        )
+        if block.free_seconds(now) >= look.patience_seconds(block.kind)
     }
-    waiting = {jobs.kind for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
     given_up = [block for block in failed.values() if block.kind in waiting]
-    pauses = _paused_after(pauses, takers, given_up, now)
-    alone = {place for place, row in pauses.items() if now < row.until}
-    kinds = {(group, cores) for group, cores, node in alone if node == ALL_NODES}
+    over = _give_up(look, given_up, takers)
     staying = {
         target: block
         for target, block in blocks.items()
-        if target not in failed and block.kind not in kinds
+        if target not in failed and block.kind not in over
     }
-    takes = Counter(place[:2] for place in takers)
-    stand = Counter(block.kind for block in staying.values())
-    free, wait_seconds = Counter[Kind](), dict[str, float]()
-    for block in staying.values():
-        if block.free_since is not None:
-            free[block.kind] += nodes[block.node].idle_cores // block.cores
-            usual = taken.get(block.kind)
-            wait_seconds[block.node] = expected_wait_seconds(usual, block.free_seconds(now))
-    probes = partial(give_up.probes, sum(here.node.cores for here in nodes.values()))
-    most_new = {
-        # Of a kind that failed as a whole, one alone until a job takes it.
-        kind: 1 - stand[kind]
-        if _failures(pauses, kind) >= IN_A_ROW
-        else probes(kind[1]) + takes[kind] - free[kind]
-        for kind in waiting
-    }
+    for block in blocks.values():
+        if block not in staying.values() and block.kind in waiting:
+            look.lose(block)
+    most_new = _most_new(look, staying, waiting, takers)
+    stand = {block.kind for block in staying.values()}
+    kinds = {k for k in waiting - stand if look.failures(k) and most_new[k] == 0}
     return BlockLook(
         BlockMemory(
             tuple(staying.values()),
-            tuple(pauses[place] for place in sorted(pauses)),
-            tuple(taken[kind] for kind in sorted(taken)),
+            tuple(look.pauses[place] for place in sorted(look.pauses)),
+            tuple(look.taken[kind] for kind in sorted(look.taken)),
+            tuple(look.losses[group] for group in sorted(look.losses)),
+            now,
         ),
         given_back=frozenset(blocks.keys() - staying.keys()),
-        left_alone=frozenset(place for place in alone if place[2] != ALL_NODES),
+        left_alone=frozenset(
+            place for place, row in look.pauses.items() if place[2] != ALL_NODES and now < row.until
+        ),
         left_alone_kinds=frozenset(kinds),
-        most_new={kind: max(0, most) for kind, most in most_new.items()},
-        wait_seconds=wait_seconds,
+        failing_kinds=frozenset(k for k in waiting if look.failures(k) >= IN_A_ROW),
+        most_new=most_new,
+        wait_seconds={
+            block.node: expected_wait_seconds(look.taken.get(block.kind), block.free_seconds(now))
+            for block in staying.values()
+            if block.free_since is not None
+        },
     )
 
 
-def _followed(
+def _remembered(
     memory: BlockMemory,
-    standing: Iterable[Standing],
-    taken_at: int,
+    snapshot: Snapshot,
     nodes: Mapping[str, NodeCores],
     now: int,
-) -> tuple[dict[Target, OpenBlock], dict[Kind, TakenBlocks], list[Place]]:
-    """Blocks of the targets that stand, kinds that took some so far, and places of those taken."""
-    before = {block.place: block for block in memory.open}
-    taken = {(row.group, row.cores): row for row in memory.taken}
+    give_up: GiveUp,
+    run_times: RunTimes,
+) -> _Look:
+    """Memory that still counts; times are bounded from now on, whatever the clock was."""
+    between = max(0, min(now - memory.looked_at, NODE_SECONDS)) if memory.looked_at else 0
+    made_up = between * allowed_cores(sum(here.node.cores for here in nodes.values()))
+    fading = 0.5 ** (between / EARNED_HALF_SECONDS)
+    rows = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in memory.back_offs)
+    jobs: Counter[Kind] = Counter()
+    for pending in snapshot.pending:
+        if pending.placeable:
+            jobs[pending.kind] += pending.jobs
+    return _Look(
+        snapshot,
+        nodes,
+        now,
+        give_up,
+        run_times,
+        between,
+        {
+            (row.group, row.cores): replace(
+                row,
+                earned=row.earned * fading,
+                failed_jobs=_failed_jobs(row.failed_jobs, jobs[row.group, row.cores]),
+                lost_core_seconds=max(0.0, row.lost_core_seconds - made_up),
+            )
+            for row in memory.taken
+        },
+        {
+            (row.group, row.cores, row.node): row
+            for row in rows
+            if now < row.until + FORGOTTEN_SECONDS
+        },
+        {
+            row.group: replace(row, at=min(row.at, now), tried_at=min(row.tried_at, now))
+            for row in memory.losses
+            if now < row.at + FORGOTTEN_SECONDS
+        },
+        jobs,
+    )
+
+
+def _failed_jobs(before: int, waiting: int) -> int:
+    """Jobs that failed and wait still: fewer by `EARNED_BLOCKS` for each of them that left."""
+    left = max(0, before - waiting)
+    return max(0, before - EARNED_BLOCKS * left)
+
+
+def _followed(
+    look: _Look, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
+) -> tuple[dict[Target, OpenBlock], list[Place]]:
+    """Blocks of the targets that stand, and places of those that jobs took since the last look."""
+    before = {block.place: block for block in open_before}
     blocks: dict[Target, OpenBlock] = {}
     takers: list[Place] = []
     for stood in standing:
         target, kind = stood.target, stood.target.kind
-        if target.node in nodes:
+        if target.node in look.nodes:
             block = OpenBlock(target.node, *kind, started_at=stood.since)
             block = before.get(block.place, block)
-            blocks[target], starts = _seen(block, nodes[target.node], taken_at, now)
+            blocks[target], starts = _seen(block, look)
             for start in starts:
-                longest = taken[kind].wait_seconds * FADING_RATIO if kind in taken else 0.0
-                taken[kind] = TakenBlocks(*kind, max(longest, float(block.free_seconds(start))))
+                row = look.taken.get(kind, TakenBlocks(*kind, 0.0))
+                longest = max(row.wait_seconds * FADING_RATIO, float(block.free_seconds(start)))
+                earned = row.earned + (2 if look.lost_much(row) else EARNED_BLOCKS)
+                look.taken[kind] = replace(row, wait_seconds=longest, earned=earned)
                 takers.append(block.place)
-    return blocks, taken, takers
+    return blocks, takers
 
 
-def _seen(
-    block: OpenBlock, here: NodeCores, taken_at: int, now: int
-) -> tuple[OpenBlock, list[int]]:
+def _seen(block: OpenBlock, look: _Look) -> tuple[OpenBlock, list[int]]:
     """The block now, and the starts of jobs that have taken it since the last look.
 
     A slot may have more cores than its job requests (quanta, MODIFY_REQUEST_EXPR_REQUESTCPUS).
     """
+    taken_at, here = look.snapshot.taken_at, look.nodes[block.node]
     starts = sorted(
         taken_at - jobs.seconds
         for jobs in here.by_group.get(block.group, ())
@@ -259,67 +456,161 @@ def _seen(
         for _ in range(jobs.jobs)
         if taken_at - jobs.seconds > block.started_at + START_TOLERANCE_SECONDS
     )
-    free_since = None
+    free_since, idle = None, block.idle_core_seconds
     # A node that does not act on its target keeps no cores free.
-    if here.node.obeyed_sequence != 0 and here.idle_cores >= block.cores:
-        # After a start the cores that are idle are another block.
-        free_since = now if starts or block.free_since is None else min(block.free_since, now)
+    if here.node.obeyed_sequence != 0:
+        idle += here.idle_cores * look.between_seconds
+        if here.idle_cores >= block.cores:
+            # After a start the cores that are idle are another block.
+            again = starts or block.free_since is None
+            free_since = look.now if again else min(block.free_since or look.now, look.now)
+    if starts:
+        rest = here.idle_cores // block.cores
+        idle *= rest / (rest + len(starts))
     started_at = max([block.started_at, *starts])
-    return replace(block, started_at=started_at, free_since=free_since), starts
+    seen = replace(block, started_at=started_at, free_since=free_since, idle_core_seconds=idle)
+    return seen, starts
 
 
-def _paused_at(now: int, rows: Iterable[BackOff]) -> dict[Place, BackOff]:
-    """Pauses that still count, each bounded from now on, whatever the clock was."""
-    bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
-    return {
-        (row.group, row.cores, row.node): row
-        for row in bounded
-        if now < row.until + FORGOTTEN_SECONDS
-    }
-
-
-def _failures(pauses: Mapping[Place, BackOff], kind: Kind, node: str = ALL_NODES) -> int:
-    """Failures of a kind in a row, as a whole or on a node."""
-    row = pauses.get((*kind, node))
-    return row.failures if row else 0
-
-
-def _paused_after(
-    pauses: Mapping[Place, BackOff],
-    takers: Collection[Place],
-    given_up: Iterable[OpenBlock],
-    now: int,
-) -> dict[Place, BackOff]:
-    """Pauses after starts of jobs, which end those of a place, or all of a kind that failed.
-
-    Blocks that are given up pause their place, and the whole kind if no job of it started anywhere.
-    """
+def _end_pauses(look: _Look, takers: Collection[Place]) -> None:
+    """End those of a kind of which a job started, and on its node, or on all if the kind failed."""
     kinds = {place[:2] for place in takers}
-    failed = {kind for kind in kinds if _failures(pauses, kind) >= IN_A_ROW}
-    after = {
-        place: row
-        for place, row in pauses.items()
-        if place[:2] not in kinds
-        or not (place[2] == ALL_NODES or place in takers or place[:2] in failed)
+    failed = {kind for kind in kinds if look.failures(kind) >= IN_A_ROW}
+    for place in list(look.pauses):
+        kind = place[:2]
+        if kind in kinds and (place[2] == ALL_NODES or place in takers or kind in failed):
+            del look.pauses[place]
+
+
+def _give_up(look: _Look, blocks: Iterable[OpenBlock], takers: Iterable[Place]) -> set[Kind]:
+    """Pause the nodes of blocks that stood free for too long; count failures of their kinds.
+
+    A kind of which a job started meanwhile has not failed. Returns kinds whose open blocks all go.
+    """
+    over: set[Kind] = set()
+    taken = {place[:2] for place in takers}
+    failed: defaultdict[Kind, list[OpenBlock]] = defaultdict(list)
+    for block in blocks:
+        failed[block.kind].append(block)
+        stood_seconds = min(NODE_SECONDS, RETRY_TIMES * block.free_seconds(look.now))
+        row = look.pauses.get(block.place)
+        failures = row.failures + 1 if row else 1
+        until = look.now + stood_seconds
+        look.pauses[block.place] = BackOff(*block.place, failures, block.idle_core_seconds, until)
+    for kind, alike in failed.items():
+        if kind not in taken:
+            before = look.failures(kind)
+            failures = min(max(IN_A_ROW, before + 1), before + len(alike))
+            cost = max(block.idle_core_seconds for block in alike)
+            look.pauses[kind[0], kind[1], ALL_NODES] = BackOff(
+                *kind, ALL_NODES, failures, cost, look.now
+            )
+            if failures >= IN_A_ROW:
+                over.add(kind)
+        known = look.taken.get(kind, TakenBlocks(*kind, 0.0))
+        earned = known.earned / 2 if kind in over else known.earned
+        look.taken[kind] = replace(known, earned=earned, failed_jobs=look.jobs[kind])
+    return over
+
+
+def _most_new(
+    look: _Look,
+    staying: Mapping[Target, OpenBlock],
+    waiting: Collection[Kind],
+    takers: Collection[Place],
+) -> dict[Kind, int]:
+    """Blocks of each kind of jobs that wait which may be new."""
+    cores = sum(here.node.cores for here in look.nodes.values())
+    open_blocks: Counter[Kind] = Counter()
+    for target, block in staying.items():
+        here = look.nodes[target.node]
+        due = max(0, here.held_cores[target.held_back] - target.cap_cores)
+        open_blocks[block.kind] += 1 if block.cores > 1 else max(1, due + here.idle_cores)
+    for kind, row in look.taken.items():
+        if look.lost_much(row):
+            most_open = open_blocks[kind] + 2 * sum(place[:2] == kind for place in takers)
+            look.taken[kind] = replace(row, earned=min(row.earned, max(1, most_open)))
+    # More than were earned.
+    trusted = {
+        kind: max(0, number - int(look.earned(kind))) for kind, number in open_blocks.items()
     }
+    most = {
+        kind: max(0, min(look.demand(kind), int(look.earned(kind))) - open_blocks[kind])
+        for kind in waiting
+    }
+    by_group: defaultdict[str, list[Kind]] = defaultdict(list)
+    for kind in sorted(waiting):
+        by_group[kind[0]].append(kind)
+    for group, kinds in by_group.items():
+        at_risk = sum(number * kind[1] for kind, number in trusted.items() if kind[0] == group)
+        if group in look.losses:
+            idle = [kind for kind in kinds if not open_blocks[kind]]
+            if idle:
+                most.update(_next_try(look, idle, most, allowed_cores(cores)))
+            continue
+        wanted = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
+        most.update(_first_tries(look, wanted, most, at_risk, cores))
+    return most
 
-    def pause(place: Place, failures: int, stood_seconds: int) -> None:
-        """Leave a place alone for twice as long as the time before."""
-        last = after.get(place)
-        seconds = 2 * last.seconds if last and last.seconds else RETRY_TIMES * stood_seconds
-        seconds = min(float(MOST_SECONDS), float(seconds))
-        after[place] = BackOff(*place, failures, seconds, now + int(seconds))
 
-    stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
-    for block in given_up:
-        stood_seconds[block.kind].append(block.free_seconds(now))
-        failures = _failures(after, block.kind, block.node) + 1
-        pause(block.place, failures, block.free_seconds(now))
-    for kind, seconds in stood_seconds.items():
-        before, place = _failures(after, kind), (*kind, ALL_NODES)
-        failures = min(max(IN_A_ROW, before + 1), before + len(seconds))
-        if kind not in kinds and failures < IN_A_ROW:
-            after[place] = BackOff(*place, failures, seconds=0.0, until=now)
-        elif kind not in kinds:
-            pause(place, failures, max(seconds))
-    return after
+def _first_tries(
+    look: _Look, wanted: Mapping[Kind, int], most: Mapping[Kind, int], at_risk: int, pool_cores: int
+) -> dict[Kind, int]:
+    """Blocks of a group without losses that may be new, of its sizes in turn, the smallest first.
+
+    One may be, whatever it costs, where none is at risk.
+    """
+    left, tries = first_cores(pool_cores) - at_risk, dict(most)
+    left_core_seconds = FIRST_CORE_SECONDS * (left / first_cores(pool_cores)) * pool_cores
+    costs = {kind: look.cost(kind) for kind, jobs in wanted.items() if jobs > 0}
+    turns: Sequence[Kind] = sorted(costs, key=costs.__getitem__)
+    free = not at_risk
+    while turns:
+        fitting = []
+        for kind in turns:
+            fits = kind[1] <= left and costs[kind] <= left_core_seconds
+            if tries[kind] < wanted[kind] and (free or fits):
+                tries[kind] += 1
+                left -= kind[1]
+                left_core_seconds -= costs[kind]
+                fitting.append(kind)
+            free = False
+        turns = fitting
+    return tries
+
+
+def _next_try(
+    look: _Look, kinds: Iterable[Kind], most: Mapping[Kind, int], cores: float
+) -> dict[Kind, int]:
+    """Kind of a group with losses that may be tried with one block now, if its time has come.
+
+    Failing kinds come last, and those of which jobs run first.
+    """
+    group = min(kinds)[0]
+    loss = look.losses[group]
+    runs = {jobs.cores for jobs in look.snapshot.running if jobs.group == group}
+    able = [
+        kind
+        for kind in kinds
+        if any(h.node.cores >= kind[1] and h.node.admits(kind) for h in look.nodes.values())
+    ]
+    tried = loss.tried if any(kind[1] not in loss.tried for kind in able) else ()
+    in_turn = sorted(
+        able,
+        key=lambda kind: (
+            not look.proven(kind),
+            kind[1] in tried,
+            look.failures(kind),
+            kind[1] not in runs,
+            kind[1],
+        ),
+    )
+    for kind in in_turn[:1]:
+        until = loss.tried_at + int(min(MOST_SECONDS, look.cost(kind) / cores))
+        row = look.pauses.get((*kind, ALL_NODES))
+        if row:
+            look.pauses[kind[0], kind[1], ALL_NODES] = replace(row, until=until)
+        if look.now >= until:
+            look.losses[group] = replace(loss, tried=(*tried, kind[1]), tried_at=look.now)
+            return {kind: most[kind] + max(1, PROBE_CORES // kind[1])}
+    return {}

@@ -216,7 +216,7 @@ def decide(
         )
     look = NOT_LOOKED
     if config.give_up is not None:
-        look = look_at_blocks(state.blocks, acting, snapshot, nodes, now, config.give_up)
+        look = look_at_blocks(state.blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
@@ -325,7 +325,9 @@ def _planned(
         held_back=held_back,
         helped=helped,
         limits=(*notes, *wanted.notes, *given_up),
-        multicore_pending=multicore_pending(situation.snapshot, _far_over(situation.groups)),
+        multicore_pending=multicore_pending(
+            situation.snapshot, _far_over(situation.groups), look.failing_kinds
+        ),
     )
     return plan, idle
 

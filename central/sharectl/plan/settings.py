@@ -21,11 +21,8 @@ NEGOTIATION_SECONDS = 60
 NEGOTIATION_CYCLES = 2
 """A block waits for so many negotiation cycles more than blocks waited that were taken."""
 
-FEW_CORES, PROBE_RATIO = 32, 0.01
-"""Cores of new blocks of a kind that a cycle may try out, or this part of the pool's."""
-
 IN_A_ROW = 3
-"""Blocks of a kind given back in a row, from which the whole kind is left alone."""
+"""Blocks of a kind given back in a row: its open blocks then go, and grace heeds it no more."""
 
 MOST_DOUBLINGS = 3
 """A block of a kind that failed as a whole waits up to so many times twice as long."""
@@ -68,19 +65,9 @@ class GiveUp:
     """Settings of giving back blocks that stand free."""
 
     seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
-    """Time that cores of a block may stand free. Then the target goes, and its group, size and node
-    rest for a time that doubles up to 6 hours. null: two negotiation cycles (NEGOTIATOR_INTERVAL,
-    60 s) more than blocks needed that jobs took."""
-    blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
-    """Most blocks of a group and size that a cycle adds to the number just taken, less those that
-    stand free; cores for single-core jobs. null: 1 % of the pool's cores, at least 32 cores; one
-    block where no job took several in a row."""
-
-    def probes(self, pool_cores: int, cores: int) -> int:
-        """Blocks of so many cores that a cycle may try out."""
-        if self.blocks is not None:
-            return self.blocks
-        return max(1, int(max(FEW_CORES, PROBE_RATIO * pool_cores) / cores))
+    """Time that cores of a block may stand free. Then the target goes, and group and size are tried
+    again with one block once 0.1 % of the pool's cores have made up for it, within 6 hours. null:
+    two negotiation cycles (NEGOTIATOR_INTERVAL, 60 s) more than blocks needed that jobs took."""
 
     def patience_seconds(self, wait_seconds: float, failures: int = 0) -> float:
         """Time for which a block may stand free that jobs are expected to take after a wait.

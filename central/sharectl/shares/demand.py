@@ -75,16 +75,23 @@ def unplaceable_jobs(
     return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores, row.later)))
 
 
-def multicore_pending(snapshot: Snapshot, far_over: Collection[str] = ()) -> Optional[bool]:
+def multicore_pending(
+    snapshot: Snapshot, far_over: Collection[str] = (), failing: Collection[Kind] = ()
+) -> Optional[bool]:
     """Tells if multicore jobs wait that some node could run; None if that is unknown.
 
     Jobs of the groups ``far_over`` their share do not count: cores that were kept for them would be
-    taken from groups to which they are due.
+    taken from groups to which they are due. Nor do kinds that are ``failing``: no job of them took
+    the cores that were kept free for it.
     """
     waiting = [
         row
         for row in snapshot.pending
-        if row.cores > 1 and row.jobs > 0 and row.placeable and row.group not in far_over
+        if row.cores > 1
+        and row.jobs > 0
+        and row.placeable
+        and row.group not in far_over
+        and row.kind not in failing
     ]
     if not snapshot.complete or (waiting and snapshot.untried is not None):
         return None
