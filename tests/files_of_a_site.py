@@ -96,7 +96,7 @@ def _cycles(folder: Path) -> Plan:
         validity_seconds=VALIDITY_SECONDS,
         strategy="pair",
         steering=SteeringConfig(Control(law="ewma")),
-        give_up=GiveUp(seconds=604_800, blocks=1000),
+        give_up=GiveUp(),
     )
     state = StateFile(folder / "state.json")
     history = Histories(

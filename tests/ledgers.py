@@ -9,6 +9,7 @@ from pathlib import Path
 from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
+from sharectl.plan.blocks import BlockMemory, TakenBlocks
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.publish.state import StateFile
@@ -16,6 +17,9 @@ from tests.fakes import NOW, running, snapshot
 
 PERIOD_SECONDS = 1020
 SOURCES = (Source("collector", 0.12), Source("schedd ap-1.example.org", 0.34))
+KINDS = (("alice", 1), ("atlas", 1), ("cms", 8))
+BEGUN = State(blocks=BlockMemory(taken=tuple(TakenBlocks(*kind, 60.0, 1e6) for kind in KINDS)))
+"""State of a pool whose jobs took so many blocks that nothing bounds new ones."""
 PLEDGES = {"alice": 71_400.0, "atlas": 105_300.0, "cms": 87_100.0}
 
 
@@ -50,7 +54,7 @@ def write(
     configuration: str = "0123456789ab",
 ) -> list[CycleRecord]:
     """Records of one cycle a snapshot, which the ledger and the state in ``folder`` then have."""
-    state, records = State(), []
+    state, records = BEGUN, []
     ledger = Ledger(folder / PLACE)
     for taken in snapshots:
         known = ledger.run_times(tuple(config.pledge_hs06))

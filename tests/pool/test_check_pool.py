@@ -16,7 +16,7 @@ from poolbox.waiting import wait_for
 from sharectl import __version__
 from sharectl.check.snippet_subject import CLAUSES
 from sharectl.model import Standing, Target
-from sharectl.plan.free_blocks import BlockMemory, OpenBlock
+from sharectl.plan.blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.pool import clocks

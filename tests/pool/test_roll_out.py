@@ -96,7 +96,7 @@ def test_each_stage_is_in_order_and_targets_go_where_they_act(pool: Box) -> None
     install(pool, NODES[:3])
     assert stage(sharectl, **observe)["planned_targets"] in (1, 2, 3)
 
-    steer = {"nodes": first["nodes"], "control": {"probe_blocks": 6}}
+    steer = {"nodes": first["nodes"]}
     steered = stage(sharectl, **steer)
     assert targets(steered)
     assert targets(steered) <= {*NODES[:3]}
@@ -111,7 +111,7 @@ def test_each_stage_is_in_order_and_targets_go_where_they_act(pool: Box) -> None
     assert codes == ["switched-off", "switched-off", "no-partitionable-slot"]
     assert sharectl.json("status", **steer)["nodes"]["controlled"] == 4
 
-    share = {"nodes": {"controlled": "5%"}, "control": {"probe_blocks": 6}}
+    share = {"nodes": {"controlled": "5%"}}
     some = stage(sharectl, **share)
     assert some["nodes"]["controlled"] == 1
     chosen = controlled(sharectl, **share)

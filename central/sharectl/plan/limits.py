@@ -12,9 +12,9 @@ LIMITS = {
     "max-nodes": "control.max_nodes allows no more nodes under targets",
     "max-target-share": "control.max_target_share allows no more nodes under targets",
     "max-changed-nodes": "control.max_changed_nodes allows no more changes in this cycle",
-    "given-up": "no job came to free cores within control.give_up_seconds: nodes are left alone "
-    "for a time",
-    "probing": "no more free blocks of cores than jobs took lately, and a few to try",
+    "given-up": "no job came to free cores within control.give_up_seconds: one block is "
+    "tried now and then",
+    "probing": "no more open blocks of cores than jobs earned by taking some, and a few to try",
 }
 """Code of a limit -> what it does."""
 

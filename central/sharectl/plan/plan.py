@@ -10,14 +10,15 @@ from typing import Callable, Optional
 
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
-from sharectl.plan.free_blocks import (
+from sharectl.plan.blocks import (
     NO_BLOCKS,
     NOT_LOOKED,
     BlockMemory,
     IdleCores,
     idle_cores,
-    look_at_blocks,
+    without_open,
 )
+from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
     LIMITS,
     dwelling,
@@ -48,7 +49,7 @@ REASONS = {
     "error-below-node": "the smaller error is not worth one node's block of cores",
     "output-below-node": "the controllers' outputs are not worth one node's block of cores",
     "not-worth": "cores would idle longer than the moved power is worth (control.horizon_seconds)",
-    "given-up": "no job came to free blocks of cores: none is kept free for a time",
+    "given-up": "no job came to free blocks of cores: one is tried now and then",
     "no-room": "the limits leave no room for a target",
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
     "disabled": "withdrawn: sharectl is disabled",
@@ -63,7 +64,7 @@ NODE_REASONS = {
     "dwell": "its target is younger than control.dwell_seconds",
     "limit": "a limit keeps it from what the errors call for",
     "given-up": "no job came to its free cores: it is left alone for a time",
-    "probing": "jobs must first take some of the free blocks of cores",
+    "probing": "jobs must first take blocks of cores that are open or tried",
     "released": "its target did its work, or nobody waits for it any more",
     "not-needed": "other nodes are enough, or give their cores sooner",
     "no-fit": "no waiting job would find its cores and memory there",
@@ -216,7 +217,8 @@ def decide(
         )
     look = NOT_LOOKED
     if config.give_up is not None:
-        look = look_at_blocks(state.blocks, acting, snapshot, nodes, now, config.give_up, run_times)
+        blocks = state.blocks if acting or not state.standing else without_open(state.blocks)
+        look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
@@ -373,7 +375,8 @@ def withdrawal(
         targets=(),
         reason=reason,
     )
-    return plan, published(state, plan, now)
+    # Targets that end because all are withdrawn tell nothing of the jobs.
+    return plan, published(replace(state, blocks=without_open(state.blocks)), plan, now)
 
 
 def published(state: State, plan: Plan, now: int) -> State:

@@ -25,7 +25,7 @@ from sharectl.model import (
     Standing,
     Target,
 )
-from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
+from sharectl.plan.blocks import NO_BLOCKS, BlockMemory
 from sharectl.plan.nodes import DEAF, OUT_OF_RANGE
 from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, NodeCores, Row, Wait, age_bin
 from sharectl.shares.groups import is_within
@@ -287,8 +287,8 @@ GROUP_REASONS: Mapping[str, str] = {
     "no-cores": "over its share, without cores on nodes that may have targets",
     "no-fit": "its waiting jobs fit on no node that may have a target",
     "closed": "under its share, and all nodes that may have targets are closed to its waiting jobs",
-    "given-up": "its jobs did not come to free cores: nodes are left alone for a time",
-    "probing": "its jobs must first take some of the free cores",
+    "given-up": "its jobs did not come to free cores: one block is tried now and then",
+    "probing": "its jobs must first take blocks of cores that are open or tried",
     "too-small": "its error, or the other group's, is not worth a target's cores",
     "not-worth": "cores would idle longer than the moved power is worth",
     "limited": "a limit leaves no room for its targets",

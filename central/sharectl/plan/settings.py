@@ -65,9 +65,10 @@ class GiveUp:
     """Settings of giving back blocks that stand free."""
 
     seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
-    """Time that cores of a block may stand free. Then the target goes, and group and size are tried
-    again with one block once 0.1 % of the pool's cores have made up for it, within 6 hours. null:
-    two negotiation cycles (NEGOTIATOR_INTERVAL, 60 s) more than blocks needed that jobs took."""
+    """Time that cores of a block may stand free. Then the target goes, and its group tries one
+    block at a time: the next once 0.1 % of the pool's cores (at least 1) have made up for its cost,
+    within a day. null: two negotiation cycles (NEGOTIATOR_INTERVAL, 60 s) more than blocks needed
+    that jobs took."""
 
     def patience_seconds(self, wait_seconds: float, failures: int = 0) -> float:
         """Time for which a block may stand free that jobs are expected to take after a wait.

@@ -16,6 +16,7 @@ from math import ceil, fsum, inf
 from typing import Callable, Optional
 
 from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
+from sharectl.plan.blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.candidates import (
     Size,
     for_the_furthest_under,
@@ -40,7 +41,6 @@ from sharectl.plan.choices import (
     fitting_memory,
     most_alike,
 )
-from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import NodeCores, RunTimes, Wait, wait_for_cores
 

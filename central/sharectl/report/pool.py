@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, TextIO
 
 from sharectl.model import Disabled
-from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
+from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.report.tables import NONE, UNKNOWN, print_records, print_table
 from sharectl.shares.pledges import SOURCE_NAME

@@ -12,7 +12,7 @@ import pytest
 from sharectl.cli.status import problems_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Disabled, Plan, Standing, Target
-from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
+from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
 from sharectl.plan.plan import State
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.publish import text
@@ -233,9 +233,9 @@ def test_a_block_that_stands_free_for_too_long_is_a_problem(
 def test_a_group_whose_jobs_take_no_block_is_a_problem(shown: Shown) -> None:
     until = int(time.time()) + 3600
     rows = (
-        BackOff("cms", 8, ALL_NODES, IN_A_ROW, 3600.0, until),
-        BackOff("cms", 4, ALL_NODES, IN_A_ROW - 1, 0.0, 1),
-        BackOff("atlas", 8, "wn-1", 1, 3600.0, until),
+        BackOff("cms", 8, ALL_NODES, IN_A_ROW, until, 3600.0),
+        BackOff("cms", 4, ALL_NODES, IN_A_ROW - 1, 1),
+        BackOff("atlas", 8, "wn-1", 1, until),
     )
     content = shown(State(5, blocks=BlockMemory(back_offs=rows))).content
     (problem,) = (problem for problem in content["problems"] if "no job took" in problem)

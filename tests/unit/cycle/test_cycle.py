@@ -11,7 +11,7 @@ from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
 from sharectl.model import Disabled, PlanLimits, ShadowMove, Snapshot, Source
-from sharectl.plan.free_blocks import BlockMemory, OpenBlock
+from sharectl.plan.blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.publish.state import StateFile
 from tests import laws

@@ -21,7 +21,7 @@ groups:
   alice: {{pledge_hs06: 71400}}
   atlas: {{pledge_hs06: 105300}}
   cms: {{pledge_hs06: 87100}}
-control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800, probe_blocks: 1000}}
+control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800}}
 state_directory: {folder}
 """
 

@@ -13,11 +13,11 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
-from sharectl.plan.plan import State, decide
+from sharectl.plan.plan import decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from tests import laws
 from tests.fakes import NOW
-from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
 from tests.unit.explain.conftest import Run, configured
 
 
@@ -214,9 +214,9 @@ def test_a_cycle_that_observed_tells_what_would_have_been(
     run: Run, config: Path, tmp_path: Path
 ) -> None:
     # The second cycle adds a target to the one that would stand.
-    limit = "probe_blocks: 1000, max_changed_nodes: 1"
-    config.write_text(config.read_text().replace("probe_blocks: 1000", limit))
-    observing, state = replace(law(max_nodes=4, max_changed_nodes=1), observes=True), State()
+    limit = "max_changed_nodes: 1, max_nodes"
+    config.write_text(config.read_text().replace("max_nodes", limit))
+    observing, state = replace(law(max_nodes=4, max_changed_nodes=1), observes=True), BEGUN
     for seen in (busy(0), busy(1)):
         decision = decide(observing, state, seen, seen.taken_at)
         state = decision.state

@@ -18,8 +18,8 @@ from sharectl.model import (
     Standing,
     Target,
 )
+from sharectl.plan.blocks import BackOff, BlockMemory, Loss, TakenBlocks
 from sharectl.plan.candidates import MANY, SPARE_NODES
-from sharectl.plan.free_blocks import BackOff, BlockMemory
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.settings import GiveUp
@@ -29,12 +29,13 @@ PLEDGES = {"alice": 100.0, "atlas": 200.0, "cms": 300.0}
 TO_CMS = (ClosedTo("cms", (8,), "MY.IS_HEALTHY"),)
 TO_ALL = (*TO_CMS, ClosedTo("atlas", (8,), "MY.IS_HEALTHY"))
 STOOD = Target("wn-1", "alice", 0, "cms", 8)
-BLANK = State()
+BLANK = State(blocks=BlockMemory(taken=(TakenBlocks("cms", 8, 60.0, 9.0),)))
+"""Jobs of cms took blocks lately."""
 
 
 def law(strategy: str = "many", **limits: object) -> PlanConfig:
     bounds = PlanLimits(**limits)  # type: ignore[arg-type]
-    return PlanConfig(PLEDGES, bounds, 86_400, strategy=strategy, give_up=GiveUp(600.0))
+    return PlanConfig(PLEDGES, bounds, 86_400, strategy=strategy, give_up=GiveUp(60.0))
 
 
 def pool(
@@ -162,8 +163,8 @@ def test_nothing_on_a_closed_node_counts_against_the_group(strategy: str) -> Non
 
 
 def test_the_one_probe_of_a_group_goes_to_an_open_node() -> None:
-    paused = BackOff("cms", 8, "", failures=3, seconds=900.0, until=NOW - 1)
-    state = State(blocks=BlockMemory(back_offs=(paused,)))
+    paused = BackOff("cms", 8, "", failures=3, until=NOW - 1)
+    state = State(blocks=BlockMemory(back_offs=(paused,), losses=(Loss("cms", NOW - 9000),)))
     decision = decide(law(), state, pool(TO_CMS, TO_CMS, open_nodes=2), NOW)
     assert set(nodes_helped(decision)) < {"wn-3", "wn-4"}
     assert len(decision.plan.targets) == 1

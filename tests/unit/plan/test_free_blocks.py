@@ -19,7 +19,7 @@ from sharectl.model import (
     Standing,
     Target,
 )
-from sharectl.plan.free_blocks import (
+from sharectl.plan.blocks import (
     ALL_NODES,
     BackOff,
     BlockMemory,
@@ -83,10 +83,14 @@ def test_a_block_that_no_job_takes_is_given_back_at_its_time_whatever_dwells(
     two = pool(NOW + 600, waiting=("cms", "lhcb"))
     served = decide(replace(how, limits=PlanLimits()), waits.state, two, NOW + 600).plan.targets
     assert [target.helped for target in served] == ["lhcb"] * (strategy == "many")
-    later = decide(how, gone.state, pool(NOW + 2999), NOW + 2999)
-    assert later.plan.targets == ()
-    again = decide(how, later.state, pool(NOW + 3000), NOW + 3000)
-    assert [target.node for target in again.plan.targets] == ["wn-1"]
+    # A core may idle for lost blocks here: eight for ten minutes are made up for in 80 minutes.
+    state, again = gone.state, NOW
+    for again in range(NOW + 660, NOW + 9000, 60):
+        decision = decide(how, state, pool(again), again)
+        if decision.plan.targets:
+            break
+        state = decision.state
+    assert 0 <= again - (NOW + 600 + 8 * 600) <= 60
 
 
 @pytest.mark.parametrize("cores", [8, 12])
@@ -112,7 +116,7 @@ def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_lon
     failures: int, seconds: int
 ) -> None:
     how = replace(law(), give_up=GiveUp())
-    row = BackOff("cms", 8, ALL_NODES, failures, 720.0, NOW)
+    row = BackOff("cms", 8, ALL_NODES, failures, NOW)
     state = replace(begun(), blocks=BlockMemory(back_offs=(row,)))
     seen = decide(how, state, pool(NOW), NOW)
     waits = decide(how, seen.state, pool(NOW + seconds - 1), NOW + seconds - 1)

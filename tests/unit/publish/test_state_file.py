@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.errors import BrokenStateError, StateError
 from sharectl.model import Standing, Target
-from sharectl.plan.free_blocks import BackOff, BlockMemory, OpenBlock, TakenBlocks
+from sharectl.plan.blocks import BackOff, BlockMemory, Loss, OpenBlock, TakenBlocks
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
@@ -28,9 +28,11 @@ STATE = State(
     controllers={"cms": {"average_hs06": 0.1 + 0.2, "stepped_at_seconds": float(NOW)}},
     unheeding={"wn-1": NOW},
     blocks=BlockMemory(
-        open=(OpenBlock("wn-1", "cms", 8, NOW, free_since=NOW + 1),),
-        back_offs=(BackOff("cms", 8, "wn-1", 1, 60.0, NOW + 60),),
-        taken=(TakenBlocks("cms", 8, 60.5),),
+        open=(OpenBlock("wn-1", "cms", 8, NOW, NOW + 1, 640.0),),
+        back_offs=(BackOff("cms", 8, "wn-1", 1, NOW + 60, 60.5),),
+        taken=(TakenBlocks("cms", 8, 60.5, 2.5, 7, 1e5),),
+        losses=(Loss("cms", NOW, (8, 32), NOW - 60),),
+        looked_at=NOW,
     ),
 )
 CONTENT = {"schema_version": 1, **json.loads(json.dumps(asdict(STATE)))}

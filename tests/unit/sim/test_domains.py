@@ -62,7 +62,7 @@ def test_a_domain_is_narrowed_by_bounds_or_values() -> None:
 
 
 def test_the_words_of_a_parameter_are_read_as_the_same_parameter() -> None:
-    for text in ("control.give_up_seconds", "control.law", "control.probe_blocks=1..64"):
+    for text in ("control.give_up_seconds", "control.law", "control.max_nodes=1..64"):
         (parameter,) = of(text)
         assert of(parameter.words) == (parameter,)
 
@@ -74,7 +74,7 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
         "control.law=pidd",
         "control.give_up_seconds=60..9999999",
         "control.dwell_seconds=600..60",
-        "control.probe_blocks=1.5..3",
+        "control.max_nodes=1.5..3",
         "control.deadband_hs06",
         "control.strategy=",
         "control.obey_seconds=null|60..600",
@@ -87,7 +87,7 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
             "604800 seconds"
         ),
         '"control.dwell_seconds": 600..60 is empty; write the lower number first',
-        '"control.probe_blocks": "1.5" is no value of it; write a whole number, 1 to 1000000',
+        '"control.max_nodes": "1.5" is no value of it; write a whole number, 1 to 1000000',
         (
             '"control.deadband_hs06": may be up to 1e+12, which is no domain; write such as '
             "control.deadband_hs06=0..1000"

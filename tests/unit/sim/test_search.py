@@ -15,7 +15,7 @@ from sharectl.sim.tuning import Objective, Parameter, Result, Score, Settings, T
 
 GIVE_UP = Parameter("control.give_up_seconds", low=1, high=604_800, log=True, nullable=True)
 LAW = Parameter("control.law", "latest", ("latest", "ewma", "pid"))
-BLOCKS = Parameter("control.probe_blocks", 32, low=1, high=1000, whole=True, log=True)
+BLOCKS = Parameter("control.max_nodes", 32, low=1, high=1000, whole=True, log=True)
 ALL = (GIVE_UP, LAW, BLOCKS)
 SMALL = SearchSize(trials=40, batch=8, seeds=2, confirm=3, finalists=2)
 
@@ -61,7 +61,7 @@ def test_the_best_settings_come_close_to_the_optimum() -> None:
     assert best.wins == 3
     assert tuning.default.confirmed is not None
     assert tuning.default.confirmed.mean == pytest.approx(4.01)
-    assert max(tuning.importance) == "control.probe_blocks" or "control.law" in tuning.importance
+    assert max(tuning.importance) == "control.max_nodes" or "control.law" in tuning.importance
     assert tuning.complete
     searched = {task.seed for batch in simulations.batches[:-1] for task in batch}
     assert searched.isdisjoint(task.seed for task in simulations.batches[-1])

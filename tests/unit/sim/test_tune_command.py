@@ -115,7 +115,7 @@ def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
     [
         (("--over", "control.give_up_second"), 2, "did you mean control.give_up_seconds?"),
         (("--over", "control.law=pidd"), 2, '"pidd" is no value of it; did you mean pid?'),
-        (("--over", "control.probe_blocks=0..9"), 2, "write a whole number, 1 to 1000000"),
+        (("--over", "control.max_nodes=0.5..9"), 2, "write a whole number, "),
         (("--over", "pool.collector"), 2, "has no effect on a simulated pool"),
         (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
         (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
