@@ -35,7 +35,7 @@ from sharectl.shares.pledges import Pledge
 from sharectl.sim.journal import Journal
 from sharectl.sim.tuning import Score, Take, Task
 from tests.fakes import NOW, FakePool, FakePublisher
-from tests.ledgers import PLEDGES, busy
+from tests.ledgers import BEGUN, PLEDGES, busy
 
 CYCLES = 3
 KEY = SigningKey("2026", bytes(range(32)))
@@ -96,9 +96,10 @@ def _cycles(folder: Path) -> Plan:
         validity_seconds=VALIDITY_SECONDS,
         strategy="pair",
         steering=SteeringConfig(Control(law="ewma")),
-        give_up=GiveUp(),
+        give_up=GiveUp(seconds=604_800),
     )
     state = StateFile(folder / "state.json")
+    state.save(BEGUN)
     history = Histories(
         folder / "AcctGroup_hs06.txt", folder / "shares_Error.log", 2**20, 1, Ledger(folder / PLACE)
     )

@@ -24,11 +24,12 @@ from sharectl.plan.blocks import (
     BackOff,
     BlockMemory,
     IdleCores,
+    Loss,
     TakenBlocks,
     expected_wait_seconds,
     idle_cores,
 )
-from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.settings import GiveUp
 from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
@@ -178,3 +179,34 @@ def test_a_slot_is_in_grace_if_its_expression_says_so(
     ad = classad2.ClassAd({"Cpus": 9, **more})
     ad["MC_GRACE"] = classad2.ExprTree(expression)
     assert nodes.in_grace(ad) is is_in_grace
+
+
+def test_a_target_that_ends_with_its_node_or_with_all_targets_is_no_loss() -> None:
+    """One that the plan drops is a loss: its cores stood idle for nobody."""
+    seen = decide(law(), begun(), pool(NOW), NOW)
+    seen = decide(law(), seen.state, pool(NOW + 60), NOW + 60)
+    assert seen.state.blocks.open[0].idle_core_seconds == 8 * 60
+    later = pool(NOW + 120)
+    gone = replace(later, nodes=later.nodes[1:], running=later.running[1:])
+    dropped = replace(seen.state, standing=())
+    off = withdrawal(law(), seen.state, NOW + 90)[1]
+    ran_out = replace(seen.state, standing_until=NOW + 100)
+    observed = replace(seen.state, observed=True)
+    states = (seen.state, gone), (dropped, later), (off, later), (ran_out, later), (observed, later)
+    losses = [decide(law(), state, taken, NOW + 120).state.blocks.losses for state, taken in states]
+    assert losses == [(), (Loss("cms", NOW + 120, (8,), NOW + 120),), (), (), ()]
+
+
+def test_jobs_that_failed_are_demand_again_once_their_loss_is_forgotten() -> None:
+    row = TakenBlocks("cms", 8, 60.0, failed_jobs=9)
+    for losses, targets in (((Loss("cms", NOW - 60, (8,), NOW),), 0), ((), 1)):
+        state = State(blocks=BlockMemory(taken=(row,), losses=losses, looked_at=NOW - 60))
+        assert len(decide(law(), state, pool(NOW), NOW).plan.targets) == targets
+
+
+def test_a_job_that_starts_after_a_step_back_of_the_clock_takes_its_block() -> None:
+    seen = decide(law(), begun(), pool(NOW), NOW)
+    back = NOW - 5000
+    state = decide(law(), seen.state, pool(back), back).state
+    job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
+    assert decide(law(), state, pool(back + 600, job), back + 600).state.blocks.taken
