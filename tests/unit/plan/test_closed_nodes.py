@@ -188,3 +188,13 @@ def test_a_record_has_the_clause_and_decides_the_same_again() -> None:
     assert [flip.name for flip in flips if flip.code == "open"] == [
         "the node is open to the waiting jobs"
     ]
+
+
+def test_a_size_to_which_all_nodes_are_closed_takes_no_turn_from_another() -> None:
+    closed = (ClosedTo("cms", (4,), "MY.IS_HEALTHY"),)
+    taken = pool(closed, closed, open_nodes=0)
+    pending = tuple(PendingJobs("cms", cores, 9) for cores in (4, 8))
+    taken = replace(taken, pending=pending, running=pool((), (), open_nodes=0).running)
+    state = State(blocks=BlockMemory(losses=(Loss("cms", NOW - 9000),)))
+    targets = decide(law(), state, taken, NOW).plan.targets
+    assert [target.kind for target in targets] == [("cms", 8)]
