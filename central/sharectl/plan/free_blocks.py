@@ -356,9 +356,9 @@ def _give_up(look: _Look, late: Iterable[OpenBlock], takes: Iterable[Place]) -> 
     by_kind: defaultdict[Kind, list[OpenBlock]] = defaultdict(list)
     for block in late:
         by_kind[block.kind].append(block)
-        row = look.pauses.get(block.place)
+        last = look.pauses.get(block.place)
         until = look.now + min(NODE_SECONDS, RETRY_TIMES * block.free_seconds(look.now))
-        look.pauses[block.place] = BackOff(*block.place, row.failures + 1 if row else 1, until)
+        look.pauses[block.place] = BackOff(*block.place, last.failures + 1 if last else 1, until)
     for kind, alike in by_kind.items():
         row = look.taken.get(kind, TakenBlocks(*kind, float(NEGOTIATION_SECONDS)))
         earned = row.earned
@@ -402,9 +402,9 @@ def _most_new(
         by_group[kind[0]].append(kind)
     for group, kinds in by_group.items():
         if group in look.losses:
-            kind = _kind_in_turn(look, (kind for kind in kinds if not open_blocks[kind]))
-            if kind is not None:
-                most_new[kind] += max(1, TRIED_CORES // kind[1])
+            tried = _kind_in_turn(look, (kind for kind in kinds if not open_blocks[kind]))
+            if tried is not None:
+                most_new[tried] += max(1, TRIED_CORES // tried[1])
         else:
             unearned_cores = sum(
                 max(0, blocks - int(look.earned(kind))) * kind[1]
