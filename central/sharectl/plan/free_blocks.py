@@ -7,7 +7,7 @@ dropped it. A target that ends because its node closed or left the pool is no lo
 - A group without a loss of a day may have some blocks open at once (`first_cores`, of an expected
   cost of `FIRST_CORE_SECONDS`), its sizes in turn.
 - Each job that takes a block lets `EARNED_BLOCKS` more of its kind be open; half of them are
-  forgotten in two hours, and a block that is lost uses one up. A group that takes all it gets is
+  forgotten in two hours, and a target that ends uses one up. A group that takes all it gets is
   soon bounded by its waiting jobs alone.
 - After a loss the sizes that have earned no block have one try between them, in turn. The next
   waits until a thousandth of the pool's cores (`allowed_cores`) has made up for its expected cost.
@@ -161,7 +161,7 @@ class _Look:
         return row.lost_core_seconds > FIRST_CORE_SECONDS * self.pool_cores / 2
 
     def lose(self, block: OpenBlock) -> None:
-        """Remember a block that ended before a job took it."""
+        """Remember a block whose target ended; without idle cores since its last job it is no loss."""
         earned = self.earned(block.kind)
         if earned >= 1:
             row = self.taken[block.kind]
