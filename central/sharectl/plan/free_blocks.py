@@ -161,7 +161,7 @@ class _Look:
         return row.lost_core_seconds > FIRST_CORE_SECONDS * self.pool_cores / 2
 
     def lose(self, block: OpenBlock) -> None:
-        """Remember a block whose target ended; without idle cores since its last job it is no loss."""
+        """Remember a block whose target ended; no loss without idle cores since its last job."""
         earned = self.earned(block.kind)
         if earned >= 1:
             row = self.taken[block.kind]
