@@ -64,7 +64,7 @@ EARNED_BLOCKS, EARNED_SLOWLY = 3, 2
 EARNED_HALF_SECONDS = 7200
 """Time in which half of the earned blocks are forgotten."""
 
-FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.04, 32, 1 / 3
+FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.03, 32, 1 / 3
 """Part of the pool that a group without losses may have open; in small pools so many cores, or so
 large a part."""
 
@@ -153,12 +153,19 @@ class _Look:
             leaving = here.leaving(None, self.run_times) if needed else []
             costs.append(wait_for_cores(leaving, needed, idle).idle_core_seconds)
         free_seconds = max(self.patience_seconds(kind), self.between_seconds)
-        expected = median_high(costs or [inf]) + cores * free_seconds
+        # Jobs of which no end was seen yet may run for long.
+        expected = median_high(costs or [inf]) * (1 if self.run_times else 2)
+        expected += cores * free_seconds
         return max(expected, row.idle_core_seconds if row else 0.0)
+
+    @property
+    def first_core_seconds(self) -> float:
+        """Cost of first blocks."""
+        return FIRST_CORE_SECONDS * self.pool_cores
 
     def lost_much(self, row: TakenBlocks) -> bool:
         """True if a kind lost more than half of what first blocks may cost."""
-        return row.lost_core_seconds > FIRST_CORE_SECONDS * self.pool_cores / 2
+        return row.lost_core_seconds > self.first_core_seconds / 2
 
     def lose(self, block: OpenBlock) -> None:
         """Remember a block whose target ended; no loss without idle cores since its last job."""
@@ -228,7 +235,7 @@ def look_at_blocks(
             place for place, row in look.pauses.items() if row.node != ALL_NODES and now < row.until
         ),
         left_alone_kinds=frozenset(paused - {block.kind for block in staying.values()}),
-        failing_kinds=frozenset(kind for kind in waiting if look.failures(kind) >= IN_A_ROW),
+        failing_kinds=frozenset(kind for kind in waiting if look.demand(kind) <= 0),
         most_new=most_new,
         wait_seconds={
             block.node: expected_wait_seconds(look.taken.get(block.kind), block.free_seconds(now))
@@ -406,18 +413,21 @@ def _most_new(
             if tried is not None:
                 most_new[tried] += max(1, TRIED_CORES // tried[1])
         else:
-            unearned_cores = sum(
-                max(0, blocks - int(look.earned(kind))) * kind[1]
+            unearned = {
+                kind: blocks - int(look.earned(kind))
                 for kind, blocks in open_blocks.items()
-                if kind[0] == group
-            )
+                if kind[0] == group and blocks > int(look.earned(kind))
+            }
             unserved = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
-            most_new.update(_first_tries(look, unserved, most_new, unearned_cores))
+            most_new.update(_first_tries(look, unserved, most_new, unearned))
     return most_new
 
 
 def _first_tries(
-    look: _Look, unserved: Mapping[Kind, int], earned: Mapping[Kind, int], unearned_cores: int
+    look: _Look,
+    unserved: Mapping[Kind, int],
+    earned: Mapping[Kind, int],
+    unearned: Mapping[Kind, int],
 ) -> dict[Kind, int]:
     """Blocks of a group without losses that may be new, of its sizes in turn, the cheapest first.
 
@@ -429,15 +439,17 @@ def _first_tries(
         Jobs that wait and have no open block.
     earned
         Blocks that it has earned.
-    unearned_cores
-        Cores of open blocks that it has not earned.
+    unearned
+        Open blocks that it has not earned.
     """
-    first, blocks = first_cores(look.pool_cores), dict(earned)
-    rest_cores = first - unearned_cores
-    rest_core_seconds = FIRST_CORE_SECONDS * look.pool_cores * rest_cores / first
+    blocks = dict(earned)
+    rest_cores, rest_core_seconds = first_cores(look.pool_cores), look.first_core_seconds
+    for kind, number in unearned.items():
+        rest_cores -= number * kind[1]
+        rest_core_seconds -= number * look.cost(kind)
     costs = {kind: look.cost(kind) for kind, jobs in unserved.items() if jobs > 0}
     turns: Sequence[Kind] = sorted(costs, key=costs.__getitem__)
-    any_cost = not unearned_cores
+    any_cost = not unearned
     while turns:
         fitting = []
         for kind in turns:
@@ -471,8 +483,11 @@ def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
         return not proven, had_turn, look.failures(kind), not runs, kind[1]
 
     kind = min(kinds, key=rank)
-    pause_seconds = look.cost(kind) / allowed_cores(look.pool_cores)
-    until = loss.tried_at + int(min(DAY_SECONDS, pause_seconds))
+    cost = look.cost(kind)
+    pause_seconds = cost / allowed_cores(look.pool_cores)
+    # The first one after a loss does not wait, unless it costs more than all first blocks.
+    since = loss.tried_at or (loss.at if cost > look.first_core_seconds else 0)
+    until = since + int(min(DAY_SECONDS, pause_seconds))
     place = (*kind, ALL_NODES)
     if place in look.pauses:
         look.pauses[place] = replace(look.pauses[place], until=until)
