@@ -4,7 +4,7 @@
 hours on average, which always wait; cms plays, in some games beside atlas. A game runs beside
 honest play with the same seeds. Idle cores are percent of the pool beyond those of honest play;
 others lose percent of their power; waits are those of honest jobs of cms that are there in both. A
-*phantom* looks placeable, and no slot ever takes it.
+*phantom* looks placeable, and no slot ever takes it. Waits are mean/90 %/to the first start.
 
 ``python -m bench.games [GAME...] [--days D] [--seeds N] [--causes]``
 """
@@ -141,6 +141,7 @@ GAMES = (
     Game(
         "tiny jobs in blocks",
         (jobs(SIZE, FORTY, "constant:30", f"{PLAYER}.rival"),),
+        (jobs(SIZE, FORTY, group=f"{PLAYER}.rival"),),
         beside=HONEST,
         others=ATLAS,
         who="another user of the group",
@@ -255,9 +256,11 @@ def _summary(waits: Sequence[tuple[float, float]]) -> tuple[float, float, float]
     return mean(ordered) / HOUR, ordered[len(ordered) * 9 // 10] / HOUR, first / HOUR
 
 
-def figures_of(game: Game, streams: Streams, days: float, seed: int) -> Figures:
+def figures_of(
+    game: Game, streams: Streams, days: float, seed: int, strategy: str = "live"
+) -> Figures:
     """Figures of a game or of honest play."""
-    run = Run(scenario(game, streams, days), read_strategies("live")[0], seed)
+    run = Run(scenario(game, streams, days), read_strategies(strategy)[0], seed)
     roles = [ALICE, *["atlas"] * len(game.others)]
     watch = Watch(run, [*roles, *["beside"] * len(game.beside), *["play"] * len(streams)])
     run.until(run.end)
@@ -320,31 +323,35 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return 0
 
 
-HEADER = (
-    f"{'game':26}  idle after 2 h   all | others lose      | player gains     | waits of honest "
-    "jobs, h: mean/90 %/first"
-)
+HEADER = """\
+| game | who | idle after 2 h | idle | others lose | player gains | honest jobs wait, h |
+|---|---|---:|---:|---:|---:|---|"""
 
 
 def line(game: Game, rows: Sequence[tuple[Score, Figures, Figures]]) -> str:
-    """Row of a game."""
+    """Row of a game in Markdown."""
     scores = [row[0] for row in rows]
 
     def spread(values: Sequence[float]) -> str:
-        return f"{mean(values):6.2f} ({min(values):.2f}..{max(values):.2f})"
+        around = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
+        return f"{mean(values):.2f}{around}"
 
-    text = (
-        f"{game.name:26} {mean(s.late for s in scores):9.2f} {mean(s.day for s in scores):9.2f} |"
-        f"{spread([s.lost for s in scores])} |{spread([s.gained for s in scores])}"
-    )
-    if not game.beside:
-        return text
-    honest, play = (
-        "/".join(f"{mean(column):.2f}" for column in zip(*waits))
-        for waits in ([row[1].waits for row in rows], [row[2].waits for row in rows])
-    )
-    times = mean(s.wait_ratio for s in scores)
-    return f"{text} | {honest} -> {play} ({times:.2f} times)"
+    cells = [
+        game.name,
+        game.who,
+        f"{mean(s.late for s in scores):.2f}",
+        f"{mean(s.day for s in scores):.2f}",
+        spread([s.lost for s in scores]),
+        spread([s.gained for s in scores]),
+    ]
+    if game.beside:
+        honest, play = (
+            "/".join(f"{mean(column):.2f}" for column in zip(*waits))
+            for waits in ([row[1].waits for row in rows], [row[2].waits for row in rows])
+        )
+        times = mean(s.wait_ratio for s in scores)
+        cells.append(f"{honest} → {play} ({times:.2f} times)")
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -93,17 +93,14 @@ def test_many_sizes_that_no_slot_takes_hold_few_cores_idle(full: Box, tmp_path: 
     assert kept <= MOST_IDLE_CORES
 
 
-@pytest.mark.parametrize("requirements", [NEVER, CLOSED])
-def test_a_size_that_no_slot_takes_keeps_no_grace_on(
-    full: Box, tmp_path: Path, requirements: str
-) -> None:
+def test_jobs_to_which_every_node_is_closed_keep_no_grace_on(full: Box, tmp_path: Path) -> None:
     game = Game(full, tmp_path)
-    full.submit(jobs("cms", 8, 4, 600, requirements))
-    assert full.wait_until(lambda: game.plan().get("multicore_pending"), "jobs of cms wait")
+    full.submit(jobs("cms", 8, 4, 600, CLOSED))
     full.wait_until(
-        lambda: game.plan().get("multicore_pending") is False, "nobody takes the blocks of cms"
+        lambda: len(full.jobs("AutoClusterId >= 0 && JobStatus == 1 && RequestCpus == 8")) == 4,
+        "a negotiator has seen the jobs of cms",
     )
-    assert len(full.jobs('AcctGroup == "cms" && JobStatus == 1')) == 4
+    full.wait_until(lambda: game.plan().get("multicore_pending") is False, "no grace for them")
     # Jobs that a slot takes have their grace.
     full.submit(jobs("cms", 4, 4, 600))
     full.wait_until(lambda: game.plan().get("multicore_pending"), "other jobs of cms wait")

@@ -328,7 +328,9 @@ def _planned(
         helped=helped,
         limits=(*notes, *wanted.notes, *given_up),
         multicore_pending=multicore_pending(
-            situation.snapshot, _far_over(situation.groups), look.failing_kinds
+            situation.snapshot,
+            _far_over(situation.groups),
+            look.failing_kinds | situation.closed_kinds,
         ),
     )
     return plan, idle

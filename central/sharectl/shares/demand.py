@@ -82,7 +82,7 @@ def multicore_pending(
 
     Jobs of the groups ``far_over`` their share do not count: cores that were kept for them would be
     taken from groups to which they are due. Nor do kinds that are ``failing``: no job of them took
-    the cores that were kept free for it.
+    the cores that were kept free for it, or every node is closed to them.
     """
     waiting = [
         row

@@ -198,3 +198,9 @@ def test_a_size_to_which_all_nodes_are_closed_takes_no_turn_from_another() -> No
     state = State(blocks=BlockMemory(losses=(Loss("cms", NOW - 9000),)))
     targets = decide(law(), state, taken, NOW).plan.targets
     assert [target.kind for target in targets] == [("cms", 8)]
+
+
+@pytest.mark.parametrize("open_nodes", [0, 1])
+def test_jobs_to_which_every_node_is_closed_keep_no_grace_on(open_nodes: int) -> None:
+    seen = pool(TO_CMS, TO_CMS, open_nodes=open_nodes)
+    assert decide(law(), BLANK, seen, NOW).plan.multicore_pending is bool(open_nodes)
