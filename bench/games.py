@@ -126,11 +126,7 @@ GAMES = (
         others=ATLAS,
     ),
     Game("huge requests", (jobs(32, FORTY),), (jobs(SIZE, FORTY),), others=ATLAS),
-    Game(
-        "larger than any node",
-        tuple(jobs(33 * 2**power, FORTY) for power in range(10)),
-        others=ATLAS,
-    ),
+    Game("larger than any node", tuple(jobs(33 << n, FORTY) for n in range(10)), others=ATLAS),
     Game("crash loop", (jobs(SIZE, FORTY, "constant:5"),), (jobs(SIZE, FORTY),), others=ATLAS),
     Game(
         "crashes now and then",
@@ -238,11 +234,7 @@ class Watch:
         part, first = 100 / outcome.pool_cores, int(FIRST_HOURS * HOUR / self.run.step)
         return Figures(
             tuple(part * fsum(cores) for cores in zip(*outcome.idle_cores.values())),
-            {
-                cause: part * mean(cores[first:])
-                for cause, cores in outcome.idle_cores.items()
-                if any(cores)
-            },
+            {c: part * mean(n[first:]) for c, n in outcome.idle_cores.items() if any(n)},
             {role: part * seconds / outcome.seconds for role, seconds in self.used.items()},
             _summary(self.waits),
         )

@@ -42,6 +42,7 @@ LONGEST = (
     "test_cadence",
     "test_grace_and_failures",
     "test_cores_that_no_job_takes",
+    "test_games",
     "test_default_intervals",
     "test_consumption_examples",
 )
