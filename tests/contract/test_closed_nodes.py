@@ -14,7 +14,7 @@ from sharectl.condor.closed_nodes import Slots, WaitingJob
 from sharectl.condor.job_shapes import JobShape, Shapes
 from sharectl.condor.job_trials import Trial, _try_all, tried
 from sharectl.condor.schedd_jobs import Kind
-from sharectl.condor.user_budgets import Budgets
+from sharectl.condor.user_budgets import UserBudgets
 from sharectl.model import OTHER, ClosedTo
 from tests.contract.test_job_trials import (
     ADMITS,
@@ -154,8 +154,8 @@ def test_what_could_not_be_tried_in_time_closes_nothing() -> None:
 
 
 def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -> None:
-    class Noted(Budgets):
-        """Budgets that keep the numbers that are tried."""
+    class Noted(UserBudgets):
+        """UserBudgets that keep the numbers that are tried."""
 
         numbers: ClassVar[list[int]] = []
 
@@ -190,7 +190,7 @@ def test_kinds_for_which_the_time_is_not_enough_are_counted(
     for seconds, skipped in ((2.0, 0), (-1.0, 3)):
         monkeypatch.setattr("sharectl.condor.job_trials.CLOSED_SECONDS", seconds)
         users = ["a", "b", "c"]
-        result = _try_all(shut, TOLD, ads, users, kinds, Budgets(users))
+        result = _try_all(shut, TOLD, ads, users, kinds, UserBudgets(users))
         assert (bool(result.closed), result.skipped) == (not skipped, skipped)
 
 

@@ -55,6 +55,9 @@ RETRY_TIMES, NODE_SECONDS = 4, 3600
 DAY_SECONDS = 24 * 3600
 """Longest time between two tries; time for which losses and failures count."""
 
+OTHER_JOBS_SECONDS = 3600
+"""Time between two tries of a kind that failed, once other jobs of it wait; or a quarter of it."""
+
 GAP_SECONDS = 3600
 """Longest time between two looks that counts."""
 
@@ -174,7 +177,9 @@ class _Look:
             row = self.taken[block.kind]
             lost = row.lost_core_seconds + block.idle_core_seconds
             self.taken[block.kind] = replace(row, earned=earned - 1, lost_core_seconds=lost)
-        if block.idle_core_seconds > 0 and (earned < 1 or block.free_since is not None):
+        # Where jobs took others, and wait, the plan has dropped it for a reason that is not theirs.
+        is_theirs = block.free_since is not None or (earned < 1 and not self.proven(block.kind))
+        if block.idle_core_seconds > 0 and is_theirs:
             before = self.losses.get(block.group, Loss(block.group, self.now))
             self.losses[block.group] = replace(before, at=self.now)
 
@@ -483,10 +488,12 @@ def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
         return not proven, had_turn, look.failures(kind), not runs, kind[1]
 
     kind = min(kinds, key=rank)
-    cost = look.cost(kind)
-    pause_seconds = cost / allowed_cores(look.pool_cores)
-    # The first one after a loss does not wait, unless it costs more than all first blocks.
-    since = loss.tried_at or (loss.at if cost > look.first_core_seconds else 0)
+    pause_seconds = look.cost(kind) / allowed_cores(look.pool_cores)
+    if look.failures(kind) and look.demand(kind) > 0:
+        # Other jobs wait than those that failed.
+        pause_seconds = min(pause_seconds, max(OTHER_JOBS_SECONDS, pause_seconds / 4))
+    # The first one after a loss does not wait, unless a day does not make up for it.
+    since = loss.tried_at or (loss.at if pause_seconds > DAY_SECONDS else 0)
     until = since + int(min(DAY_SECONDS, pause_seconds))
     place = (*kind, ALL_NODES)
     if place in look.pauses:

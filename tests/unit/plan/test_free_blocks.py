@@ -84,14 +84,15 @@ def test_a_block_that_no_job_takes_is_given_back_at_its_time_whatever_dwells(
     two = pool(NOW + 600, waiting=("cms", "lhcb"))
     served = decide(replace(how, limits=PlanLimits()), waits.state, two, NOW + 600).plan.targets
     assert [target.helped for target in served] == ["lhcb"] * (strategy == "many")
-    # A core may idle for lost blocks here: eight for ten minutes are made up for in 80 minutes.
+    # A core may idle for lost blocks here: eight for ten minutes are made up for in 80 minutes, and
+    # nothing is known of how long jobs run.
     state, again = gone.state, NOW
     for again in range(NOW + 660, NOW + 9000, 60):
         decision = decide(how, state, pool(again), again)
         if decision.plan.targets:
             break
         state = decision.state
-    assert 0 <= again - (NOW + 600 + 8 * 600) <= 60
+    assert 0 <= again - (NOW + 600 + 8 * 600) <= 300
 
 
 @pytest.mark.parametrize("cores", [8, 12])
