@@ -65,7 +65,7 @@ class Condition:
 
     most_kept = 200_000
     """Answers that are kept, some 50 MB."""
-    trial_seconds = 5.0
+    trial_seconds = 20.0
     """Deadline of the first look at an expression, which takes some 10 ms in a child."""
 
     def __init__(
