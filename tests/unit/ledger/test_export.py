@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def test_no_text_of_others_is_a_formula_in_a_spreadsheet(begin: str) -> None:
 def test_the_page_has_every_column_with_its_kind(table: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text(encoding="utf-8")
     section = page.partition(f"### {table}\n")[2].partition("\n#")[0]
-    rows = [line.split()[:2] for line in section.splitlines() if line.startswith("    ")]
+    rows = re.findall(r"^ {4}(\S+) +(\S+)", section, re.MULTILINE)
     columns = {"cycle": "integer", "taken_at_seconds": "integer", **dict(rows)}
     assert list(columns.items()) == list(TABLES[table].columns.items())
 
