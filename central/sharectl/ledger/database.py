@@ -262,8 +262,10 @@ def schema_faults(connection: sqlite3.Connection) -> Iterator[tuple[str, bool]]:
     for name, kind, written in connection.execute(query):
         expected = own.pop(name, None)
         if expected is None:
-            text = shown(name)
-            remedy = f"remove it with sqlite3: DROP {kind.upper()} {text}"
+            text, in_sql = shown(name), name.replace('"', '""')
+            remedy = f'remove it with sqlite3: DROP {kind.upper()} "{in_sql}";'
+            if text != name:
+                remedy = f"its name has characters that are escaped here, or is long; {BEGIN_NEW}"
             yield f"has the {kind} {text}, which is not of sharectl; {remedy}", kind == "trigger"
         elif (written or "").split() != expected.split():
             yield f"its {kind} {name} was changed; {BEGIN_NEW}", True

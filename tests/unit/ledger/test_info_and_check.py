@@ -154,8 +154,9 @@ VIEW = f"DROP TABLE remaining_times; CREATE VIEW remaining_times AS {ENDLESS}"
 @pytest.mark.parametrize(
     ("script", "fault"),
     [
-        (TRIGGER.format("t"), "has the trigger t"),
-        (TRIGGER.format('"a\nb"'), r"has the trigger a\\nb"),
+        (TRIGGER.format("t"), 'has the trigger t, .*: DROP TRIGGER "t";'),
+        (TRIGGER.format('"a "" b; drop table cycles"'), ': DROP TRIGGER "a "" b; drop table'),
+        (TRIGGER.format('"a\nb"'), r"has the trigger a\\nb, .*; its name has .*; move the file"),
         (VIEW, "its view remaining_times was changed"),
         ("ALTER TABLE cycles ADD COLUMN extra", "its table cycles was changed"),
         ("DROP TABLE sums", "it lacks sums"),
@@ -184,7 +185,7 @@ def test_what_reads_alone_is_named_by_check_and_hinders_no_cycle(
     assert run("check") == 1
     (line,) = capsys.readouterr().err.splitlines()
     remedy = line.rpartition("with sqlite3: ")[2]
-    assert remedy == "DROP VIEW mine"
+    assert remedy == 'DROP VIEW "mine";'
     changed(recorded.path, remedy)
     assert run("check") == 0
 
