@@ -17,8 +17,9 @@ _Path = tuple[Union[str, int], ...]
 
 MOST_STEPS = 1e9
 """Steps of a run; a million take up to a minute."""
-_RECORD, _SLOT = 100, 500
-"""Steps that the memory of a waiting job or a figure counts for, and that of a slot."""
+_RECORD, _SLOT, _CHANGE = 100, 500, 100
+"""Steps that the memory of a waiting job or a figure counts for, that of a slot, and a begin or end
+of a phase: a run goes through each of them, though phases of milliseconds change nothing."""
 
 
 class Part(NamedTuple):
@@ -67,7 +68,8 @@ def _of_stream(stream: JobStream, cores: int, cycles: float, seconds: float) -> 
     yield Part(("users",), looks, "looks at kinds of jobs; lower users or access_points")
     for phase in stream.phases:
         changes = 2 * _times(phase, hours)
-        yield Part(("phases",), changes, "begins and ends of phases; write a longer every_hours")
+        words = "begins and ends of phases; write a longer every_hours"
+        yield Part(("phases",), changes, words, changes * _CHANGE)
     arriving = (stream.per_hour or 0.0) * hours
     if stream.phases and arriving:
         arriving *= _mean_factor(stream.phases, hours)

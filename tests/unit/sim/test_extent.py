@@ -26,6 +26,7 @@ ENDLESS = {
     "keep_pending: 10000000": r"jobs\[0\].keep_pending: comes to 1e\+07 jobs",
     "per_hour: 1, users: 10000, access_points: 1000": r"jobs\[0\].users: .* kinds of jobs",
     "per_hour: 9, phases: [{length_hours: 1.0e-13, every_hours: 1.0e-12}]": "ends of phases",
+    "per_hour: 9, phases: [{length_hours: 1.0e-7, every_hours: 2.0e-7}]": r"\].phases: comes to 2",
     f"per_hour: 9, phases: [{', '.join(BURSTS)}]": "inf jobs",
     "keep_pending: 100000, factory_seconds: 1, run_time: 1.0e-6": "keep_pending: comes to 9e",
     "keep_pending: 100000, factory_seconds: 1, run_time: 'log-normal:1,1000000'": "keep_pending: ",
@@ -74,3 +75,10 @@ def test_a_year_of_a_shipped_scenario_is_allowed(name: str, days: float) -> None
         for part in parts_of(scenario, scenario.end_seconds)
     )
     assert MOST_STEPS / 1000 < steps < MOST_STEPS
+
+
+def test_days_have_the_bound_of_the_option() -> None:
+    text = SCENARIO.replace("JOBS", "per_hour: 1")
+    assert file.parse(text.replace("days: 1", "days: 0.001"), "mine").days == 0.001
+    with pytest.raises(ConfigError, match=r"mine:5: days: .*0\.001 to 10000"):
+        file.parse(text.replace("days: 1", "days: 0.0009"), "mine")
