@@ -29,13 +29,14 @@ from sharectl.cycle.publication import (
     Proposal,
     Publication,
     Publishing,
+    in_force,
     load_state,
     refuse_newer,
 )
 from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
 from sharectl.files import files, packed
 from sharectl.files.documents import Content
-from sharectl.model import Source
+from sharectl.model import Disabled, Source
 from sharectl.plan.nodes import STALE
 from sharectl.plan.plan import FOREIGN, REASONS, State, obstacles, published
 from sharectl.plan.records import CycleRecord
@@ -371,18 +372,17 @@ def _publish(arguments: argparse.Namespace) -> int:
     problem = text.refusal(plan, config.pool.name, int(time.time()))
     if problem is not None:
         raise InputError([f"{name}: {problem}; plan again"])
-    if arguments.dry_run:
-        lines = text.render(plan, wiring.seal_of(config)).splitlines()
-        options.show(arguments, "plan", as_json.plan(plan), lines)
-        return 0
     if config.mode == OBSERVE:
         raise SharectlError(f"not published: {arguments.config} says mode: observe; write steer")
     refuse_clashes(config, arguments.config)
     outlets = wiring.outlets_of(config, "publish")
-    with wiring.lock_of(config):
+    with contextlib.nullcontext() if arguments.dry_run else wiring.lock_of(config):
         now = int(time.time())
         before, errors = load_state(outlets.state, now)
         refuse_newer(errors)
+        off = in_force(outlets.switch.disabled(), now)
+        if off is not None and (arguments.dry_run or plan.sequence <= before.sequence):
+            raise _not_published(off)
         if plan.sequence <= before.sequence:
             problem = f"{name}: a plan as new as this was published already; plan again"
             raise InputError([problem])
@@ -390,18 +390,26 @@ def _publish(arguments: argparse.Namespace) -> int:
         snapshot = wiring.look(arguments, config)
         if problems := obstacles(law, before, plan, snapshot, now):
             raise InputError([f"{name}: {problem}; plan again" for problem in problems])
+        if arguments.dry_run:
+            lines = text.render(plan, wiring.seal_of(config)).splitlines()
+            options.show(arguments, "plan", as_json.plan(plan), lines)
+            return 0
         proposal = Proposal(plan, published(before, plan, now))
         done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
     Failures([*errors, *done.errors]).raise_any()
     if done.disabled is not None:
-        words = disabled_words(done.disabled)
-        raise SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
+        raise _not_published(done.disabled)
     report = {"published": list(done.places), "sequence": plan.sequence}
     options.show(arguments, "published", report, done.places)
     options.say(
         f"no targets any more at {place}, which publish: names no more" for place in done.emptied
     )
     return 0
+
+
+def _not_published(off: Disabled) -> SharectlError:
+    words = disabled_words(off)
+    return SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
 
 
 VERBS = {

@@ -90,7 +90,10 @@ def test_publish_takes_no_plan_that_a_cycle_would_not_make(
     plan.write_text(json.dumps(content), encoding="utf-8")
     text = config.read_text(encoding="utf-8").replace('controlled: "cn-*"', configured)
     config.write_text(text, encoding="utf-8")
+    rehearsed = run("publish", "--plan", plan, "--jobs", jobs, "--dry-run")
+    assert not config.with_name("lock").exists()
     code, out, err = run("publish", "--plan", plan, "--jobs", jobs)
+    assert rehearsed == (code, out, err)
     assert (code, out, words in err, config.with_name("sharectl.txt").exists()) == (
         *(65, "", True),
         False,

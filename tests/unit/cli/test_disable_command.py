@@ -64,6 +64,10 @@ def test_targets_go_from_every_place_and_none_is_published_until_enable(
     assert [f"no targets at {path}" for path in places(tmp_path)] == out.splitlines()[1:]
     assert targets(tmp_path) == [0, 0]
     assert (text.read(places(tmp_path)[0]).sequence or 0) > before
+    for more in ((), ("--dry-run",)):  # of a plan that is older than the withdrawal
+        old = ("--plan", tmp_path / "plan.json", "--jobs", tmp_path / "jobs", *more)
+        code, _, err = run("publish", *old)
+        assert (code, "not published: disabled" in err) == (1, True)
     code, err = publish_targets(run, tmp_path)
     assert (code, "not published: disabled" in err, "cooling" in err) == (1, True, True)
     assert targets(tmp_path) == [0, 0]

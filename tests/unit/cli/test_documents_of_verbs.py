@@ -91,7 +91,7 @@ CASES = [
     Case("plan", "--jobs AcctGroup_hs06.txt", "plan"),
     Case("plan", "--diff --jobs AcctGroup_hs06.txt", "plan_diff"),
     Case("publish", "--plan plan.json --jobs AcctGroup_hs06.txt", "published"),
-    Case("publish", "--plan plan.json --dry-run", "plan"),
+    Case("publish", "--plan plan.json --jobs AcctGroup_hs06.txt --dry-run", "plan"),
     Case("cycle", "", "cycle", 75),
     Case("disable", "--reason cooling", "disabled"),
     Case("enable", "", "enabled"),
