@@ -274,7 +274,13 @@ def obstacles(
     present, never = nodes_of(snapshot), never_steered(snapshot, config.controlled)
     planned = {target.node: target for target in plan.targets}
     reasons = {name: never.get(name) if name in present else "absent" for name in planned}
-    words = [f"{name}: {NODE_REASONS[why]}" for name, why in reasons.items() if why]
+    known = {stood.target.node for stood in state.standing}
+    never_known = "it is not a node of the pool, or of the file of jobs"
+    words = [
+        f"{name}: {NODE_REASONS[why] if why != 'absent' or name in known else never_known}"
+        for name, why in reasons.items()
+        if why
+    ]
     stood = {stood.target.node: stood.target for stood in state.standing_at(now)}
     changed = [
         name
@@ -282,10 +288,12 @@ def obstacles(
         if planned.get(name) != stood.get(name)
     ]
     rooms = rooms_for_targets(config.limits, len(present))
-    over = [code for code, most in rooms.items() if len(planned) > most]
-    if len(changed) + state.uncertain_nodes > (config.limits.max_changed_nodes or inf):
-        over.append("max-changed-nodes")
-    return words + [LIMITS[code] for code in over]
+    numbers = [(code, len(planned), most) for code, most in rooms.items()]
+    if (most := config.limits.max_changed_nodes) is not None:
+        numbers.append(("max-changed-nodes", len(changed) + state.uncertain_nodes, most))
+    return words + [
+        f"{LIMITS[code]}: {nodes}, at most {most}" for code, nodes, most in numbers if nodes > most
+    ]
 
 
 def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:

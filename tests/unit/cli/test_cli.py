@@ -67,11 +67,11 @@ def test_a_plan_that_was_tampered_with_is_refused(
     [
         ('controlled: "cn-2"', {}, "cn-1: it is not under control"),
         ('controlled: "cn-*", reserved: "cn-2"', {}, "cn-2: it is reserved"),
-        ('controlled: "*"}\ncontrol: {max_nodes: 1', {}, "control.max_nodes allows no more"),
+        ('controlled: "*"}\ncontrol: {max_nodes: 1', {}, "under targets: 2, at most 1;"),
         ('controlled: "*"}\ncontrol: {max_target_share: 50%', {}, "control.max_target_share"),
         ('controlled: "*"}\ncontrol: {max_changed_nodes: 1', {}, "control.max_changed_nodes"),
         # Another name of a reserved node would be read by that node.
-        ('controlled: "*", reserved: "cn-1"', {"node": "CN-1"}, "CN-1: the collector does not"),
+        ('controlled: "*", reserved: "cn-1"', {"node": "CN-1"}, "CN-1: it is not a node of"),
         ('controlled: "*"', {"node": "cn-1", "cap_cores": 10**9}, "(at most 100000)"),
         ('controlled: "*"', {"years": 1}, "refuse it (future)"),
         ('controlled: "*"', {"hours": 2}, "refuse it (future)"),
