@@ -77,7 +77,10 @@ HELD = (
     "PartitionableSlot =!= True && BackfillSlot =!= True "
     '&& member(State, {"Claimed", "Preempting"})'
 )
-COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
+COLUMNS = (  # a user's text may have line ends, and megabytes
+    "ifThenElse(%s, Cpus ?: 0, 0)" % HELD,
+    'replaceAll("[^A-Za-z0-9_.@-]", substr(AccountingGroup, 0, 256), "?")',
+)
 TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # lines of target.py
 WHOLE, PENDING = ("ok", "no-line"), (("True",), ("False",), ("undefined",))
 NO_TARGET = ("none", "0", "none", "0", "undefined")
@@ -152,19 +155,25 @@ def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str
         raise JobError(
             "timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status
         )
+    faults: "list[Exception]" = []
     for line in lines:
         try:
             text, account = line.split(" ", 1)
             held = int(float(text))
         except (ValueError, OverflowError) as error:
-            raise JobError("startd-garbled", error) from None
+            faults.append(error)
+            continue
         name = account.partition('"')[2].rstrip('"').split("@", 1)[0].lower()
         name = (name.rpartition(".")[0] or name) + "."  # without the user
         names = groups or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
-        if held:
+        if held > 0:
             above = (group for group in names if name.startswith(group + "."))
             group = max(above, key=len, default="other")
             cores[group] = cores.get(group, 0) + held
+    if len(faults) == len(lines):
+        raise JobError("startd-garbled", faults[0])
+    if faults:
+        complain("startd-garbled", "lines left out: %d, %s" % (len(faults), faults[0]))
 
 
 def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":

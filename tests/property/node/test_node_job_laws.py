@@ -220,6 +220,36 @@ def test_nodes_count_as_the_cycle_does(jobs: list[tuple[str, int]], known: set[s
     assert counted([held(cores, f'"{group}.x@y"') for group, cores in jobs], known) == wanted
 
 
+ACCOUNTS = (
+    "cms.x\ngarbage@y", 'cms.x\n-100 "alice.y@y', "cms.x\n8 alice.y@y", "\n",
+    "cms.\r\x0b\x1c\x85x@y", "cms." + "x" * 3_000_000, "cms." + "x" * 300 + ".y@y",
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", codec="utf-8")) | st.sampled_from(ACCOUNTS),
+        min_size=1,
+        max_size=8,
+    )
+)
+@example(list(ACCOUNTS))
+def test_no_text_of_a_user_ends_its_line(accounts: list[str]) -> None:
+    """The startd's slots as condor_status -af:V prints them: a line each, of the job's group."""
+    rows = []
+    wanted: dict[str, int] = {}
+    for account in accounts:
+        slot = classad2.ClassAd({"Cpus": 2, "State": "Claimed", "AccountingGroup": account})
+        for name, column in zip("AB", job_ctl.COLUMNS):
+            slot[name] = classad2.ExprTree(column)
+        text = str(slot.eval("B")).replace('"', '\\"')
+        rows.append(f'{slot.eval("A")} "{text}"\n')
+        group = group_of(account, {"cms", "alice"})
+        wanted[group] = wanted.get(group, 0) + 2
+    assert max(map(len, rows)) < 300
+    assert counted(rows, {"cms", "alice"}) == wanted
+
+
 anything = texts | st.sampled_from(
     [
         b"# sharectl: 1\n# sequence: 1\n# generated: 1\n# valid_until: 2\n# targets: 0\n",
