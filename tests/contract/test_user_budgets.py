@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import classad2
@@ -10,8 +11,9 @@ import pytest
 
 from sharectl.condor.accounts import MOST_EXPRESSIONS, charged
 from sharectl.condor.daemons import within
+from sharectl.condor.deadline import Question
 from sharectl.condor.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import tried
+from sharectl.condor.job_trials import ask_both, tried
 from sharectl.condor.schedd_jobs import Kind
 from sharectl.condor.user_budgets import MOST_WORDS_OF_USER
 from tests.contract.test_job_trials import (
@@ -92,6 +94,23 @@ def test_ads_of_a_user_are_tried_up_to_so_many_characters() -> None:
     assert 50 < tried_ones.count("mallory") < 70
     assert tried_ones.count("bob") == 1
     assert sum(shape.over for shape in seen) == 100 - tried_ones.count("mallory")
+
+
+def test_requests_of_a_megabyte_hide_no_job_of_another() -> None:
+    long = ",".join("1" * 500_000)
+    large = [
+        job("mallory", n, RequestCpus=f"size({{{n},{long}}}) > TARGET.Nope ? 1 : 1")
+        for n in range(3)
+    ]
+    schedd = FakeSchedd(*large, job("bob", 9))
+    asked = Question(partial(shapes_of, schedd, "ap", 64, "counted"), 180)
+    counted, (seen,) = ask_both({"ap": asked}, {"ap": asked})
+    assert seen.source.problem is None
+    assert sum(counted["ap"].value.pending.values()) == 4
+    assert {shape.user: shape.over for shape in seen.value.shapes} == {
+        "mallory": True,
+        "bob": False,
+    }
 
 
 def test_a_constraint_of_ranges_is_true_within_them_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 from sharectl.condor.empty_slots import RESOURCES
@@ -41,10 +42,13 @@ def resources_of(row: Row) -> list[str]:
     return re.findall(r"\w+", row.get("machineresources", RESOURCES).lower())
 
 
-def seen_by(written: str, texts: Row) -> tuple[set[str], set[str], set[str]]:
+def seen_by(
+    written: str, texts: Row, most_characters: float = inf
+) -> tuple[set[str], set[str], set[str]]:
     """Attributes that an expression in the ad ``texts`` looks at, directly or not, and all words.
 
     First its own ones, then those of the other ad, where names without scope count that it lacks.
+    It ends before it reads more than ``most_characters``.
     """
     own: set[str] = set()
     others: set[str] = set()
@@ -52,6 +56,9 @@ def seen_by(written: str, texts: Row) -> tuple[set[str], set[str], set[str]]:
     waiting = [written]
     while waiting:
         text = waiting.pop()
+        most_characters -= len(text)
+        if most_characters < 0:
+            break
         words |= words_of_text(text)
         for reference in references(text):
             name = reference.name.lower()

@@ -83,13 +83,15 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
     """
     rows, more, complete = _rows(schedd)
     written = {id(row): row_of(row) for row in rows}
+    long = {id(row) for row in rows if _shortened(row, written[id(row)])}
     seen, trimmed = _most_of_each(
         row
         for row in charged(rows)
         if row.get("JobUniverse") == PARALLEL
         or (row.get(CLUSTER) is not None and row.get("JobUniverse") not in NO_SLOT)
     )
-    numbers = (row[CLUSTER] for row in seen if type(row.get(CLUSTER)) is int)
+    short = (row for row in seen if id(row) not in long)
+    numbers = (row[CLUSTER] for row in short if type(row.get(CLUSTER)) is int)
     clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, numbers)}
     named = (row[_ATTRIBUTES] for row in seen if _ATTRIBUTES in row)
     attributes = [frozenset(str(names).lower().split(",")) for names in named]
@@ -122,6 +124,15 @@ def _rows(schedd: Any) -> tuple[list[Any], set[str], bool]:
         most |= {user for user, _ in of_users.most_common(1)}
         rows += _most_of_each(row for row in page if user_of(row) in most)[0]
         more |= most
+
+
+def _shortened(row: Any, texts: dict[str, str]) -> bool:
+    """Take what is too long to be tried out of a row and its texts; tells if there was any."""
+    long = [name for name, text in texts.items() if len(text) > MOST_CHARACTERS]
+    for name in long:
+        del row[name]
+        texts[name] = texts[name][: MOST_CHARACTERS + 1]
+    return bool(long)
 
 
 def user_of(ad: Any) -> str:
@@ -195,7 +206,7 @@ def _shape(row: Any, texts: Row, cluster: Row, schedd: str, most_cores: int) -> 
         cluster.get(name, text) == text for name, text in texts.items() if name not in _OF_ROWS
     )
     ad = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
-    is_long = len(ad) > MOST_CHARACTERS
+    is_long = max(len(ad), *map(len, texts.values())) > MOST_CHARACTERS
     return JobShape(
         kind_of(row, most_cores),
         number_in(row),

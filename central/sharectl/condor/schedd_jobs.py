@@ -62,8 +62,8 @@ MOST_SAMPLED = 8 * ALL_TELL_JOBS
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
 _ALL = f"({IS_PENDING} || {_HOLDS_SLOT}) && {_IN_SLOTS}"
 _STARTED = f"{_HOLDS_SLOT} && time() - JobStartDate < {STARTED_SECONDS}"
-MOST_REQUEST_CHARACTERS = 20_000
-"""Of a request that is evaluated on slots."""
+MOST_REQUEST_CHARACTERS = 2000
+"""Of a request that is evaluated on slots, with all that it looks at."""
 MOST_REQUEST_NAMES = 100
 """Attributes that requests hang on, and that are fetched of a sample."""
 _OF_FACTORIES = (
@@ -337,7 +337,7 @@ def request_of(ad: Any) -> str:
     row = row_of(ad)
     reached, others = {name.lower() for name in _REQUESTS} & row.keys(), set[str]()
     for name in tuple(reached):
-        own, slots, _ = seen_by(row[name], row)
+        own, slots, _ = seen_by(row[name], row, MOST_REQUEST_CHARACTERS)
         reached |= own & row.keys()
         others |= slots
     text = "\n".join(f"{name} = {row[name]}" for name in sorted(reached))
