@@ -128,3 +128,16 @@ def test_expressions_of_one_user_take_no_place_of_those_of_many() -> None:
     mapped = [ad(f"user{number}", 'strcat(G, ".prod")') for number in range(3)]
     own = [ad("mallory", f'strcat(G, "{n % MOST_EXPRESSIONS}")') for n in range(80)]
     assert [ad["AccountingGroup"] for ad in charged([*own, *mapped])[80:]] == ["cms.prod"] * 3
+
+
+def test_attributes_of_one_user_cost_no_other_the_group() -> None:
+    def ad(user: str, group: str, **more: str) -> Any:
+        made = classad2.ClassAd({"User": user, "A0": "a" * 16})
+        made["AccountingGroup"] = classad2.ExprTree('strcat(G, ".prod")')
+        for name, text in {"G": group, **more}.items():
+            made[name] = classad2.ExprTree(text)
+        return made
+
+    slow = [ad("mallory", f'regexps("(a*)*b", A12, "{n}")', **LONG) for n in range(40)]
+    seen = charged([*slow, *(ad(f"user{number}", '"cms"') for number in range(3))])
+    assert [ad["AccountingGroup"] for ad in seen[40:]] == ["cms.prod"] * 3

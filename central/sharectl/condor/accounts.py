@@ -4,14 +4,12 @@ HTCondor charges a job by the value that the attribute has in the job's own ad. 
 attributes that it is asked for all those that they look at, also to the keys of rows that it
 groups: so an ad has what its expression needs.
 
-A user may write an expression that takes hours. They are evaluated in children that have
-`EXPRESSION_SECONDS` of processor time and `MOST_MEMORY_BYTES` each.
+A user may write an expression that takes hours. They are evaluated in a child, with a budget for
+each user (`sharectl.condor.user_budgets`).
 """
 
 from __future__ import annotations
 
-import os
-import signal
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -19,18 +17,17 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_rows import FUNCTIONS
 from sharectl.condor.ads import MAX_TEXT, evaluated
-from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
+from sharectl.condor.user_budgets import OVER, UNTRIED, UserBudgets, answer_within
 
 ACCOUNT = "AccountingGroup"
 MOST_EXPRESSIONS = 8
 """Expressions that are evaluated, those of the most users; a site's transform is one of them."""
 MOST_CHARACTERS = 2000
 """Of an expression that is evaluated."""
-MOST_MEMORY_BYTES = 2**26
-EXPRESSION_SECONDS = 1.0
-"""Processor time for one expression in all ads."""
 _DEADLINE_SECONDS = 5.0
+_USER_SECONDS = 0.4
+"""Processor time for expressions of a user."""
 _CHANGING = FUNCTIONS.union(("time", "currenttime", "daytime", "formattime", "abstime"))
 """Functions by which a value changes, or is another one on the access point."""
 
@@ -59,18 +56,21 @@ def charged(ads: Iterable[Any]) -> list[Any]:
         ads = [ad for alike in written[text].values() for ad in alike]
         return (-len({ad.get("User") for ad in ads}), -len(ads), text)
 
-    most = sorted(written, key=rank)
-    questions = {
-        text: Question(
-            partial(_values, [ads[0] for ads in written[text].values()]),
-            _DEADLINE_SECONDS,
-            more_bytes=MOST_MEMORY_BYTES,
+    alike = [
+        ads
+        for text in sorted(written, key=rank)[:MOST_EXPRESSIONS]
+        for ads in written[text].values()
+    ]
+    if alike:
+        # Without a user each has a budget.
+        users = [ads[0].get("User") or f"#{number}" for number, ads in enumerate(alike)]
+        evaluate = partial(_values, [ads[0] for ads in alike])
+        none = dict[int, str]()
+        values, _ = answer_within(
+            UserBudgets(users, _USER_SECONDS), evaluate, _DEADLINE_SECONDS, none
         )
-        for text in most[:MOST_EXPRESSIONS]
-    }
-    for text, answer in ask_all(questions).items():
-        for alike, value in zip(written[text].values(), answer.value or ()):
-            for ad in alike if value is not None else ():
+        for number, value in values.items():
+            for ad in alike[number]:
                 ad[ACCOUNT] = value
     return every
 
@@ -90,9 +90,14 @@ def _seen(written: str, ad: Any) -> Optional[_Seen]:
     return tuple(sorted(seen.items()))
 
 
-def _values(ads: Sequence[Any]) -> list[Optional[str]]:
-    """Value in each ad; for a child, which ends when it costs too much."""
-    signal.setitimer(signal.ITIMER_PROF, EXPRESSION_SECONDS)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library writes there when memory ends
-    values = (evaluated(ad, ACCOUNT) for ad in ads)
-    return [value[:MAX_TEXT] if isinstance(value, str) else None for value in values]
+def _values(ads: Sequence[Any], budgets: UserBudgets) -> dict[int, str]:
+    """Number of an ad -> its value; for a child, which ends with an ad that costs too much."""
+    values: dict[int, str] = {}
+    for number, ad in enumerate(ads):
+        if budgets.results[number] != OVER and budgets.rest(number) > 0:
+            with budgets.trying(number):
+                value = evaluated(ad, ACCOUNT)
+            budgets.results[number] = UNTRIED
+            if isinstance(value, str):
+                values[number] = value[:MAX_TEXT]
+    return values

@@ -63,13 +63,14 @@ def users_of(requests: Iterable[str], shapes: Iterable[JobShape]) -> dict[str, s
 def sizes_on_slots(look: Look, requests: Mapping[str, str], deadline_seconds: float) -> Sizes:
     """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child.
 
-    ``requests`` has the user of each.
+    ``requests`` has the user of each, empty if unknown.
     """
     of_user = Counter(requests.values())
     ordered = sorted(
         requests, key=lambda request: (of_user[requests[request]], len(request), request)
     )[:MOST_REQUESTS]
-    users = [requests[request] for request in ordered]
+    # Of unknown users each request has a budget.
+    users = [requests[request] or request for request in ordered]
     evaluate = partial(_evaluate_all, look, ordered, users)
     none = dict[str, Sequence[SizeOnSlots]]()
     return answer_within(UserBudgets(users), evaluate, deadline_seconds, none)[0]

@@ -35,8 +35,9 @@ UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, OVER, LATER = range(6)
 class UserBudgets:
     """Results by number, and what their users may still spend, in memory that children share."""
 
-    def __init__(self, users: Sequence[str]) -> None:
-        """``users`` are those of each number."""
+    def __init__(self, users: Sequence[str], seconds: float = USER_SECONDS) -> None:
+        """``users`` are those of each number; ``seconds`` is processor time of a user."""
+        self._seconds = seconds
         numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
         self._users = [numbers[user] for user in users]
         self._spent = memoryview(mmap.mmap(-1, 8 * len(numbers) + 8)).cast("d")
@@ -44,7 +45,7 @@ class UserBudgets:
 
     def rest(self, number: int) -> float:
         """Processor time that the user may still have, seconds."""
-        return USER_SECONDS - self._spent[self._users[number]]
+        return self._seconds - self._spent[self._users[number]]
 
     @contextmanager
     def trying(self, number: int) -> Iterator[None]:
@@ -65,7 +66,7 @@ class UserBudgets:
         if culprit < 0:
             return False
         self.results[culprit] = OVER
-        self._spent[self._users[culprit]] = USER_SECONDS
+        self._spent[self._users[culprit]] = self._seconds
         return True
 
 

@@ -101,3 +101,5 @@ def test_requests_of_a_user_that_take_too_long_hide_none_of_another() -> None:
     assert users[cheap.request] == "bob"
     every = Requests(sizes_on_slots(look, users, 60), NODES, 64, str)
     assert (every.cores_of(cheap), every.cores_of(slow[0])) == ([8, 16], [1])
+    unknown = {kind.request: "" for kind in (slow[0], cheap)}
+    assert [*sizes_on_slots(look, unknown, 60)] == [cheap.request]
