@@ -238,6 +238,10 @@ def nodes_program() -> Any:
 
 def refusal(plan: Plan, pool: Optional[str], now: int) -> Optional[str]:
     """Why nodes of ``pool`` would refuse the plan at Unix time ``now``; None if they accept it."""
+    nodes = Counter(target.node.lower() for target in plan.targets)
+    twice = [node for node, number in nodes.items() if number > 1]
+    if twice:
+        return f"node {twice[0][:_SHOWN]!r} has two targets"
     reader = nodes_program()
     content = render(plan, Seal(pool)).encode()
     try:

@@ -59,6 +59,8 @@ def test_a_plan_that_nodes_refuse_leaves_by_no_transport(
         assert f"nodes would refuse it ({code})" in str(raised.value)
     assert not file.exists()
     assert refusal(PLAN, "p", NOW) is None
+    twice = replace(PLAN, targets=(TARGET, replace(TARGET, node="WN-1")))
+    assert refusal(twice, "p", NOW) == "node 'wn-1' has two targets"
 
 
 @pytest.mark.parametrize("strategy", ["many", "pair"])
