@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import re
 import select
 import signal
 import threading
@@ -82,6 +83,8 @@ _PROCESS = ctypes.c_int()
 _OUTPUT: list[int] = []
 """Standard error while the library is loaded, and the file in its place."""
 _REMEDY = "correct it, or name another configuration of HTCondor in CONDOR_CONFIG"
+_READ = "give this user the right to read it"
+_UNREAD = re.compile(r"Can't read (?:\w+ )?config source (?P<file>.+)")
 _SILENT = "HTCondor's library has ended this process: see its message, and HTCondor's configuration"
 
 
@@ -97,12 +100,15 @@ def _ended(_argument: object) -> None:
     from sharectl.condor.library import refusal  # for a broken configuration alone
 
     why = refusal(_printed(), os.devnull)
-    problem = _SILENT
+    problem, remedy = _SILENT, _REMEDY
     if why is not None:
         reason = str(why).removeprefix("ERROR: ")
         problem = f"{why.place or _configuration()}: HTCondor cannot use it: {reason}"
+        unread = _UNREAD.match(reason)
+        if unread and os.path.exists(unread["file"]) and not os.access(unread["file"], os.R_OK):
+            remedy = f"{_READ}, or {_REMEDY.partition(', or ')[2]}"
     try:
-        LAST_WORDS.get().say(f"{problem}; {_REMEDY}")
+        LAST_WORDS.get().say(f"{problem}; {remedy}")
     finally:
         os._exit(LAST_WORDS.get().exit_code)
 

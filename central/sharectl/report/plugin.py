@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import NamedTuple, Optional
 
 from sharectl.words import printable
@@ -36,12 +37,15 @@ def plugin_lines(
     others
         Number of what else was found, empty if nothing was.
     details
-        Each finding, on a line.
+        Each finding, on a line. Where the first line is cut and none is ``first``, that is added.
     figures
         Name -> figure; a name that ends in ``_seconds`` is a time.
     """
     more = f" (and {others})" if others else ""
-    line = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS - len(more)) + more
+    head = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS - len(more))
+    if head.endswith(" …") and first not in details:
+        details = [*wrap(first, _DETAIL_CHARACTERS), *details]
+    line = head + more
     data = " ".join(_perfdata(name, figure) for name, figure in figures.items())
     shown = [_text(detail, _DETAIL_CHARACTERS) for detail in details[:_MOST_DETAILS]]
     return [f"{line} | {data}" if data else line, *shown]
