@@ -105,7 +105,8 @@ def _ended(_argument: object) -> None:
         reason = str(why).removeprefix("ERROR: ")
         problem = f"{why.place or _configuration()}: HTCondor cannot use it: {reason}"
         unread = _UNREAD.match(reason)
-        if unread and os.path.exists(unread["file"]) and not os.access(unread["file"], os.R_OK):
+        access = [os.access(unread["file"], kind) for kind in (os.F_OK, os.R_OK)] if unread else []
+        if access == [True, False]:
             remedy = f"{_READ}, or {_REMEDY.partition(', or ')[2]}"
     try:
         LAST_WORDS.get().say(f"{problem}; {remedy}")

@@ -120,16 +120,12 @@ def faulty(machine: Machine, fault: str) -> tuple[str, str]:
     if fault == "circle":
         snippet.write_text(f"include : {snippet}\n")
         return str(first), f"{snippet}:1: HTCondor cannot use it: includes nested too deep"
-    if fault == "unreadable-first":
-        first.chmod(0)
-        return str(
-            first
-        ), f"{first}: HTCondor cannot use it: Can't read global config source {first}"
     snippet.write_text("FOO BAR\n")
     if fault == "syntax":
         return str(first), f'{snippet}:1: HTCondor cannot use it: it cannot read "FOO BAR"'
-    snippet.chmod(0)
-    return str(first), f"{first}: HTCondor cannot use it: Can't read config source {snippet}"
+    kind, file = ("config", snippet) if fault == "unreadable" else ("global config", first)
+    file.chmod(0)
+    return str(first), f"{first}: HTCondor cannot use it: Can't read {kind} source {file}"
 
 
 FAULTS = ("missing", "empty", "folder", "circle", "syntax", "unreadable", "unreadable-first")
