@@ -70,4 +70,4 @@ def test_a_stranger_with_thousands_of_shapes_changes_no_verdict_on_another(
     }
     named = {(row["group"], row["cores"]): row["jobs"] for row in seen["unplaceable"]}
     assert named["atlas", 4] == 2
-    assert "of 1 user:" in seen["over_budget"]
+    assert "of 1 user (such as " in seen["over_budget"]

@@ -48,7 +48,8 @@ def _snapshot(arguments: argparse.Namespace) -> int:
 
     options.show(arguments, "snapshot", content, tables)
     options.say(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    options.say_warnings(power_doubts(snapshot))
+    over = (snapshot.over_budget,) if snapshot.over_budget is not None else ()
+    options.say_warnings((*power_doubts(snapshot), *over))
     return 0 if snapshot.complete else PoolUnavailableError.exit_code
 
 

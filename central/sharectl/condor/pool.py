@@ -46,6 +46,7 @@ from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 from sharectl.words import counted as number_of
+from sharectl.words import printable
 
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
@@ -412,8 +413,10 @@ def _over_budget(shapes: Sequence[JobShape]) -> Optional[str]:
     if not shapes:
         return None
     jobs = number_of(sum(shape.jobs for shape in shapes), "pending job")
+    named = next((shape for shape in shapes if shape.example), shapes[0])
     users = number_of(len({shape.user for shape in shapes}), "user")
-    example = next((f"; see `sharectl explain job {s.example}`" for s in shapes if s.example), "")
+    users += f" (such as {printable(named.user, 100)})" if named.user else ""
+    example = f"; see `sharectl explain job {named.example}`" if named.example else ""
     return f"{jobs} of {users}: it takes too long to try them on the nodes: no demand{example}"
 
 
