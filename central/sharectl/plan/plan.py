@@ -77,7 +77,7 @@ NODE_REASONS = {
     "switched-off": "sharectl is switched off there (SHARECTL_ENABLED, or the file `disabled`)",
     "no-partitionable-slot": "it has no partitionable slot",
     "stale": "job_ctl has not run there lately: START ignores targets",
-    "out-of-range": "it has more cores than nodes accept in a target: correct NUM_CPUS there",
+    "out-of-range": "it has more than 100,000 cores, and gets no target: correct NUM_CPUS there",
     "several-slots": "its partitionable slots would each compare their own cores with the cap",
     "draining": "it is being drained",
     "closed": "its START, or the jobs' Requirements, keep out all jobs that wait for help",
