@@ -71,8 +71,8 @@ FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.03, 32, 1 / 3
 """Part of the pool that a group without losses may have open; in small pools so many cores, or so
 large a part."""
 
-FIRST_CORE_SECONDS = 72.0
-"""Expected cost of these, core-seconds for each core of the pool."""
+FIRST_CORE_SECONDS, LEAST_FIRST_CORE_SECONDS = 72.0, 36_000.0
+"""Expected cost of these, core-seconds for each core of the pool; that of a small pool."""
 
 ALLOWED_RATIO, ALLOWED_CORES = 0.001, 1.0
 """Part of the pool, or cores of a small one, that may stand idle on average for lost blocks of a
@@ -164,7 +164,7 @@ class _Look:
     @property
     def first_core_seconds(self) -> float:
         """Cost of first blocks."""
-        return FIRST_CORE_SECONDS * self.pool_cores
+        return max(FIRST_CORE_SECONDS * self.pool_cores, LEAST_FIRST_CORE_SECONDS)
 
     def lost_much(self, row: TakenBlocks) -> bool:
         """True if a kind lost more than half of what first blocks may cost."""
