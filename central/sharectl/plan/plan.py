@@ -274,10 +274,10 @@ def obstacles(
     present, never = nodes_of(snapshot), never_steered(snapshot, config.controlled)
     planned = {target.node: target for target in plan.targets}
     reasons = {name: never.get(name) if name in present else "absent" for name in planned}
-    known = {stood.target.node for stood in state.standing}
+    standing_nodes = {stood.target.node for stood in state.standing}
     never_known = "it is not a node of the pool, or of the file of jobs"
     words = [
-        f"{name}: {NODE_REASONS[why] if why != 'absent' or name in known else never_known}"
+        f"{name}: {NODE_REASONS[why] if why != 'absent' or name in standing_nodes else never_known}"
         for name, why in reasons.items()
         if why
     ]
