@@ -130,7 +130,7 @@ class BlockLook:
     left_alone_kinds: frozenset[Kind] = frozenset()
     """Kinds for which none may be made on any node."""
     failing_kinds: frozenset[Kind] = frozenset()
-    """Kinds whose blocks no job took, several times in a row."""
+    """Kinds of which every job that waits left cores free: no demand."""
     most_new: Mapping[Kind, int] = field(default_factory=dict)
     """Kind of jobs that wait -> most targets that may be new; any number of others."""
     wait_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -10,7 +10,8 @@ dropped it. A target that ends because its node closed or left the pool is no lo
   forgotten in two hours, and a target that ends uses one up. A group that takes all it gets is
   soon bounded by its waiting jobs alone.
 - After a loss the sizes that have earned no block have one try between them, in turn. The next
-  waits until a thousandth of the pool's cores (`allowed_cores`) has made up for its expected cost.
+  waits until a thousandth of the pool's cores (`allowed_cores`) has made up for its expected cost,
+  at most a day; about an hour if a kind failed and other jobs of it wait.
 - Jobs that waited while a block stood free for too long are no demand until other jobs wait.
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from math import inf
@@ -41,6 +42,7 @@ from sharectl.plan.settings import IN_A_ROW, NEGOTIATION_SECONDS, GiveUp
 from sharectl.plan.waits import (
     NOTHING_KNOWN,
     START_TOLERANCE_SECONDS,
+    Leaving,
     NodeCores,
     RunTimes,
     wait_for_cores,
@@ -111,6 +113,8 @@ class _Look:
     losses: dict[str, Loss]
     jobs: Counter[Kind]
     """Jobs that wait and that some node could run."""
+    _leaving: dict[str, list[Leaving]] = field(default_factory=dict)
+    """Node -> its jobs, with the time that they still run."""
 
     @cached_property
     def pool_cores(self) -> int:
@@ -153,8 +157,11 @@ class _Look:
             idle = min(here.idle_cores, cores)
             # A core for a job of one core does not wait for another.
             needed = cores - idle if cores > 1 else 0
-            leaving = here.leaving(None, self.run_times) if needed else []
-            costs.append(wait_for_cores(leaving, needed, idle).idle_core_seconds)
+            name = here.node.name
+            if needed and name not in self._leaving:
+                self._leaving[name] = here.leaving(None, self.run_times)
+            wait = wait_for_cores(self._leaving.get(name, ()), needed, idle)
+            costs.append(wait.idle_core_seconds)
         free_seconds = max(self.patience_seconds(kind), self.between_seconds)
         # Jobs of which no end was seen yet may run for long.
         expected = median_high(costs or [inf]) * (1 if self.run_times else 2)
@@ -403,7 +410,7 @@ def _most_new(
     started = Counter(place[:2] for place in takes)
     for kind, row in look.taken.items():
         if look.lost_much(row):
-            most_open = max(1, open_blocks[kind] + 2 * started[kind])
+            most_open = max(1, open_blocks[kind] + EARNED_SLOWLY * started[kind])
             look.taken[kind] = replace(row, earned=min(row.earned, most_open))
     most_new = {
         kind: max(0, min(look.demand(kind), int(look.earned(kind))) - open_blocks[kind])
