@@ -303,14 +303,14 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--days", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--causes", action="store_true", help="idle cores of the game by cause")
-    asked = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     print(HEADER)
     for game in GAMES:
-        if asked.games and game.name not in asked.games:
+        if arguments.games and game.name not in arguments.games:
             continue
-        rows = [played(game, asked.days, seed) for seed in range(1, asked.seeds + 1)]
+        rows = [played(game, arguments.days, seed) for seed in range(1, arguments.seeds + 1)]
         print(line(game, rows), flush=True)
-        if asked.causes:
+        if arguments.causes:
             print("   ", {cause: round(part, 2) for cause, part in rows[0][2].causes.items()})
     return 0
 

@@ -103,8 +103,8 @@ def test_requests_of_a_megabyte_hide_no_job_of_another() -> None:
         for n in range(3)
     ]
     schedd = FakeSchedd(*large, job("bob", 9))
-    asked = Question(partial(shapes_of, schedd, "ap", 64, "counted"), 180)
-    counted, (seen,) = ask_both({"ap": asked}, {"ap": asked})
+    question = Question(partial(shapes_of, schedd, "ap", 64, "counted"), 180)
+    counted, (seen,) = ask_both({"ap": question}, {"ap": question})
     assert seen.source.problem is None
     assert sum(counted["ap"].value.pending.values()) == 4
     assert {shape.user: shape.over for shape in seen.value.shapes} == {

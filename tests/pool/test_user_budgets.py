@@ -47,9 +47,9 @@ def test_a_stranger_with_thousands_of_shapes_changes_no_verdict_on_another(
     box = sharectl.box
     box.submit(jobs("atlas", 8, 1, 900), ACCESS)
     still(box, 1)
-    asked = {"submit": [(MANY, SHAPES), (SLOW, SLOW_SHAPES)]}
+    submission = {"submit": [(MANY, SHAPES), (SLOW, SLOW_SHAPES)]}
     stranger = {**box.client_environment, "_CONDOR_SEC_CLAIMTOBE_USER": "mallory"}
-    done = with_bindings(CLIENT, asked, stranger)
+    done = with_bindings(CLIENT, submission, stranger)
     assert done.returncode == 0, done.stderr
     box.submit(jobs("atlas", 8, 3, 600), ACCESS)
     box.submit(jobs("atlas", 4, 2, 600, "requirements = TARGET.HasFoo"), ACCESS)
