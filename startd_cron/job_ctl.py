@@ -155,14 +155,12 @@ def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str
         raise JobError(
             "timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status
         )
-    faults: "list[Exception]" = []
     for line in lines:
         try:
             text, account = line.split(" ", 1)
             held = int(float(text))
         except (ValueError, OverflowError) as error:
-            faults.append(error)
-            continue
+            raise JobError("startd-garbled", error) from None
         name = account.partition('"')[2].rstrip('"').split("@", 1)[0].lower()
         name = (name.rpartition(".")[0] or name) + "."  # without the user
         names = groups or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
@@ -170,10 +168,6 @@ def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str
             above = (group for group in names if name.startswith(group + "."))
             group = max(above, key=len, default="other")
             cores[group] = cores.get(group, 0) + held
-    if len(faults) == len(lines):
-        raise JobError("startd-garbled", faults[0])
-    if faults:
-        complain("startd-garbled", "lines left out: %d, %s" % (len(faults), faults[0]))
 
 
 def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":

@@ -68,7 +68,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="print the scenario as YAML, with what options change, to keep and edit",
     )
     parser.add_argument(
-        "--days", type=options.number(0.001, _MOST), metavar="N", help="instead of the scenario's"
+        "--days", type=options.number(1e-4, _MOST), metavar="N", help="instead of the scenario's"
     )
     parser.add_argument(
         "--seed",

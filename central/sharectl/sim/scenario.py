@@ -138,7 +138,7 @@ class Scenario:
     live pool's."""
     warmup_hours: float = setting(24.0, least=0, most=1e5)
     """Time before anything counts."""
-    days: float = setting(30.0, least=0.001, most=1e4)
+    days: float = setting(30.0, least=1e-4, most=1e4)
     """Time that counts."""
     seed: int = setting(1, least=0, most=2**53)
     """Seed of everything random."""

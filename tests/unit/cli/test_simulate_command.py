@@ -103,7 +103,7 @@ def test_options_change_the_scenario(simulate: Callable[..., Ended]) -> None:
         (("--strategies", "lve"), 2, '"lve" is no strategy; did you mean live?'),
         (("--strategies", "live:law=pdi"), 2, 'control.law: "pdi" is invalid'),
         (("--set", "negotiator.intervl_seconds=3"), 2, "did you mean interval_seconds?"),
-        (("--days", "0"), 2, "write a number from 0.001 to 1000000"),
+        (("--days", "0"), 2, "write a number from 0.0001 to 1000000"),
         (("--seeds", "0"), 2, "write a whole number from 1"),
         (("--ledger",), 2, "--ledger goes with --from-config FILE"),
         (("--from-config", "/none.yaml"), 78, "/none.yaml: there is no such file"),

@@ -115,7 +115,6 @@ class TestGroups:
             (held(8) + held(2, "error") + job_of("cms.a", 1), "other:10:cms:1"),
             (held("1.5", '"cms.a@x"') + held("0.5", '"atlas.a@x"'), "cms:1"),
             ("".join(job_of(user, 4) for user in HOSTILE_USERS) + CMS_8, "other:52:cms:8"),
-            (CMS_8 + "garbage\n\nnan x\n" + held(-100, '"alice.y@x"'), "cms:8"),
         ):
             assert node.jobs(answer) == expected
 

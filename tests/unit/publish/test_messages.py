@@ -93,7 +93,8 @@ def of_texts(folder: Path) -> Iterator[str]:
     publisher = FilePublisher(folder / "sharectl.txt", Seal(key_problem="no key"))
     yield message(lambda: publisher.publish(PLAN))
     yield str(UnsignedError("/srv/sharectl.txt", "no key"))
-    many = replace(PLAN, targets=PLAN.targets * 100_000)
+    one = PLAN.targets[0]
+    many = replace(PLAN, targets=tuple(replace(one, node=f"wn-{n}") for n in range(100_000)))
     yield message(lambda: FilePublisher(folder / "sharectl.txt").publish(many))
 
 

@@ -79,6 +79,6 @@ def test_a_year_of_a_shipped_scenario_is_allowed(name: str, days: float) -> None
 
 def test_days_have_the_bound_of_the_option() -> None:
     text = SCENARIO.replace("JOBS", "per_hour: 1")
-    assert file.parse(text.replace("days: 1", "days: 0.001"), "mine").days == 0.001
-    with pytest.raises(ConfigError, match=r"mine:5: days: .*0\.001 to 10000"):
-        file.parse(text.replace("days: 1", "days: 0.0009"), "mine")
+    assert file.parse(text.replace("days: 1", "days: 0.0001"), "mine").days == 0.0001
+    with pytest.raises(ConfigError, match=r"mine:5: days: .*0\.0001 to 10000"):
+        file.parse(text.replace("days: 1", "days: 0.00009"), "mine")
