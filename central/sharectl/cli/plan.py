@@ -75,7 +75,8 @@ def _plan(arguments: argparse.Namespace) -> int:
         beside, targets = _published(config, case.now)
     decision = case.decided()
     plan = decision.plan
-    warnings = doubts(case.config, case.snapshot)
+    failed = (*decision.law_problems, *decision.shadow_problems)
+    warnings = (*failed, *doubts(case.config, case.snapshot))
     if arguments.diff:
         nodes = {node.node: node for node in decision.nodes}
         diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)

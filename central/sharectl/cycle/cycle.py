@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Callable, Optional
@@ -19,7 +18,7 @@ from sharectl.cycle.publication import (
     refuse_newer,
 )
 from sharectl.cycle.record import record_of
-from sharectl.model import GroupControl, GroupError, Plan, Snapshot
+from sharectl.model import GroupError, Plan, Snapshot
 from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
@@ -83,7 +82,7 @@ def run_cycle(
         decision = decide(config, before, snapshot, now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
-        warnings += _of_shadows(decision.groups)
+        warnings += decision.shadow_problems
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
@@ -91,7 +90,7 @@ def run_cycle(
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    silent += _of_laws(decision.groups) if decision else ()
+    silent += decision.law_problems if decision else ()
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None
@@ -130,21 +129,3 @@ def _without_free_blocks(state: State) -> State:
     """State after an incomplete look: no block of cores counts as free meanwhile."""
     blocks = tuple(replace(block, free_since=None) for block in state.blocks.open)
     return replace(state, blocks=replace(state.blocks, open=blocks))
-
-
-def _of_shadows(groups: Iterable[GroupControl]) -> tuple[str, ...]:
-    """Problems of shadow laws."""
-    return tuple(
-        f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
-        for control in groups
-        if control.shadow is not None and control.shadow.problem
-    )
-
-
-def _of_laws(groups: Iterable[GroupControl]) -> tuple[str, ...]:
-    """Problems of laws that steer."""
-    return tuple(
-        f"group {control.group}: {control.problem}; nothing is moved for it"
-        for control in groups
-        if control.problem
-    )

@@ -43,6 +43,7 @@ REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
     "no-group-under": "no group under its share has waiting jobs that a target could help",
+    "law-failed": "the law of a group failed, and the other groups call for no target",
     "no-node": "the group over its share holds no block of cores on a controlled node",
     "no-fit": "no controlled node could give any waiting job its cores and memory",
     "closed": "the nodes that could give cores are closed to the waiting jobs",
@@ -192,6 +193,24 @@ class Decision:
         """
         return self._node_records()
 
+    @property
+    def law_problems(self) -> tuple[str, ...]:
+        """Problems of laws that steer, a line each."""
+        return tuple(
+            f"group {control.group}: {control.problem}; nothing is moved for it"
+            for control in self.groups
+            if control.problem
+        )
+
+    @property
+    def shadow_problems(self) -> tuple[str, ...]:
+        """Problems of shadow laws, a line each."""
+        return tuple(
+            f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
+            for control in self.groups
+            if control.shadow is not None and control.shadow.problem
+        )
+
 
 def decide(
     config: PlanConfig,
@@ -328,6 +347,9 @@ def _planned(
     idle -= {target.node for target in targets}
     given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
     reason = "no-room" if wanted.targets and not targets else wanted.reason
+    failed = any(control.problem for control in situation.groups)
+    if failed and reason in ("no-group-over", "no-group-under"):
+        reason = "law-failed"
     held_back, helped = wanted.pair or (None, None)
     plan = replace(
         withdrawal(config, state, now, reason)[0],

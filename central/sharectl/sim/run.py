@@ -20,6 +20,7 @@ from sharectl.sim.scenario import Scenario
 from sharectl.sim.start import StartKnobs
 from sharectl.sim.steering import Steering
 from sharectl.sim.strategies import Strategy, multicore_ratio, with_static
+from sharectl.words import counted
 
 Progress = Callable[[float], None]
 """Is called with the part of the run that is done."""
@@ -107,7 +108,10 @@ class Run:
         """Outcome of the intervals that have ended."""
         twin = self.twin
         step = self.step
-        counts = twin.counts
+        counts, note = twin.counts, None
+        if self.steering is not None and (failed := int(counts["failed_laws"])):
+            note = f"{self.strategy.name}, seed {self.seed}: "
+            note += f"{counted(failed, 'cycle')} with a failed law: {self.steering.law_problem}"
         return Outcome(
             scenario=self.scenario.name,
             strategy=self.strategy.name,
@@ -127,6 +131,7 @@ class Run:
             plans=int(counts["plans"]),
             changed_targets=int(counts["changed_targets"]),
             complete=complete,
+            note=note,
         )
 
 

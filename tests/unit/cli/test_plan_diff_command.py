@@ -14,6 +14,7 @@ from sharectl.model import Standing, Target
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
+from tests.laws import install
 from tests.unit.cli.conftest import Run
 
 Plan = Callable[..., tuple[int, str, str]]
@@ -85,3 +86,22 @@ def test_settings_that_cannot_be_tried_are_wrong_usage(plan: Plan, setting: str)
     words = ("--set", setting, "--diff") if setting else ("--set", "control.max_nodes=2")
     code, out, err = plan(*words)
     assert (code, out, "--set" in err) == (2, "", True)
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_failed_law_is_a_warning(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shadow: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, odd="tests.laws:broken")
+    law = "{shadow: {law: odd}}" if shadow else "{law: odd}"
+    with (tmp_path / "sharectl.yaml").open("a") as file:
+        file.write(f"control: {law}\n")
+    warnings = json.loads(plan("--json")[1])["warnings"]
+    kinds = ("shadow law odd", "it steers nothing") if shadow else ("law odd", "nothing is moved")
+    failed = [line for line in warnings if all(words in line for words in kinds)]
+    assert len(failed) >= 2
+    for how in ((), ("--diff",)):
+        _, out, err = plan(*how)
+        assert [line for line in failed if line not in err] == []
+        assert ("the law of a group failed" in out + err) is not shadow

@@ -88,11 +88,13 @@ def test_a_law_that_fails_is_a_problem_and_a_shadow_a_warning() -> None:
     fails = laws.broken(None)
     around, words = world(), "law odd: ZeroDivisionError: "
     result = run_cycle(steered(Control("odd", loaded=fails)), around.ports(), NOW)
-    assert [plan.reason for plan in around.publishers[0].plans] == ["no-group-over"]
+    assert [plan.reason for plan in around.publishers[0].plans] == ["law-failed"]
     assert [problem.partition(words)[::2] for problem in result.problems] == [
         (f"group {group}: ", "0 6; nothing is moved for it") for group in ("alice", "cms")
     ]
-    assert around.history.records[0].problems == result.problems
+    (record,) = around.history.records
+    assert record.problems == result.problems
+    assert {why.code for why in record.group_reasons.values()} == {"law-failed"}
     beside = Control("latest", shadow=Shadow("odd", loaded=fails))
     shadowed, alone = (
         run_cycle(steered(control), world().ports(), NOW) for control in (beside, Control())

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import GROUP_REASONS, GroupReason, group_reasons
+from tests import laws
 from tests.fakes import NOW, running, snapshot
 
 FULL = [running(f"wn-{n}", "alice", 1, 64) for n in range(4)]
@@ -86,7 +89,12 @@ NOT_STEERED = snapshot(
     {("lhcb", 8): 9},
     uncontrolled=["wn-1"],
 )
+FAILED = Control("odd", loaded=laws.broken(None))
 NESTED = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
+ODD_GIVER, ODD_TAKER = (
+    replace(CONFIG, steering=SteeringConfig(by_group={group: FAILED})) for group in ("alice", "cms")
+)
+CMS_WAITS = snapshot(FULL, {("cms", 8): 9})
 CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
 
 
@@ -95,6 +103,8 @@ CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
     [
         (CONFIG, NOT_PLACEABLE, "plan", {"cms": "not-placeable"}),
         (CONFIG, NOT_STEERED, "plan", {"alice": "no-cores"}),
+        (ODD_GIVER, CMS_WAITS, "plan", {"alice": "law-failed", "cms": "law-failed"}),
+        (ODD_TAKER, CMS_WAITS, "plan", {"alice": "law-failed", "cms": "law-failed"}),
         (CONFIG, NOT_PLACEABLE, "withdrawal", dict.fromkeys(PLEDGES, "no-plan")),
         (CONFIG, NOT_STEERED, "nothing", dict.fromkeys(PLEDGES, "no-plan")),
         # Jobs of a group within count for it.

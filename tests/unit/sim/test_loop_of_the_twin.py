@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
 from sharectl.sim import file
 from sharectl.sim.run import Run
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.settings import Loop
 from sharectl.sim.strategy_file import read_strategies
+from tests import laws
 
 TEXT = """
 nodes: [{name: wn, count: 8, cores: 16}]
@@ -104,6 +107,18 @@ def test_cycles_that_fail_are_few_plans(scenario: Scenario) -> None:
         run.until(10 * 3600.0)
         counts.append(run.twin.counts["plans"])
     assert 0.25 * counts[0] < counts[1] < 0.55 * counts[0]
+
+
+def test_a_law_that_fails_is_in_the_note(scenario: Scenario) -> None:
+    """Without it the strategy looks as one that found nothing to do."""
+    run = Run(scenario, read_strategies("live")[0], 1)
+    assert run.steering is not None
+    failed = Control("odd", loaded=laws.broken(None))
+    run.steering.config = replace(run.steering.config, steering=SteeringConfig(failed))
+    run.until(run.begin + 2 * 3600.0)
+    outcome = run.outcome()
+    words = f"live, seed 1: {outcome.plans} cycles with a failed law: group "
+    assert (outcome.note or "").startswith(words)
 
 
 def test_a_node_of_several_slots_is_never_steered(scenario: Scenario) -> None:
