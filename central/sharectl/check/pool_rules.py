@@ -33,7 +33,7 @@ from sharectl.condor.pool_look import (
     missing_clauses,
 )
 from sharectl.condor.versions import NEEDED, TESTED, dotted
-from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.plan.nodes import MOST_CORES, NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
 from sharectl.words import counted
 
 EXECUTE_POINT = "execute point"
@@ -303,6 +303,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     if bare := [slot for slot in subject.expected if not slot.has_snippet]:
         remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
         yield of_slots("without snippet", bare, remedy=remedy)
+    if large := [slot for slot in subject.expected if slot.cores > MOST_CORES]:
+        yield of_slots("out-of-range", large, most=MOST_CORES)
     steered = subject.controlled if subject.observes else subject.expected
     if subject.slots and not steered and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)

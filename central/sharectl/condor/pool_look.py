@@ -96,6 +96,7 @@ class SlotLook(NamedTuple):
     """t1_JobCtlStaleSeconds; 0 if the slot has none."""
     has_policy: bool
     """True with a consumption policy."""
+    cores: int
 
     @property
     def has_snippet(self) -> bool:
@@ -153,6 +154,7 @@ def look_at_pool(
             grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
+            cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
         )
         for ad, (code, refuses) in zip(ads, codes)
     )

@@ -28,7 +28,7 @@ from sharectl.condor.pool_look import (
 )
 from sharectl.config.load import parse
 from sharectl.model import Source, Standing, Target
-from sharectl.plan.nodes import ControlledHosts, NodesConfig
+from sharectl.plan.nodes import MOST_CORES, ControlledHosts, NodesConfig
 from sharectl.plan.plan import State
 
 NODES = NodesConfig(job_ctl_stale_seconds=120)
@@ -292,6 +292,15 @@ FAULTS: dict[str, tuple[Change, list[str]]] = {
     "no snippet at all": (with_slots(BARE), ["nodes advice nodes.controlled matches no node"]),
     "faults of nodes that are not under control": (
         with_slots(slot(), *ODD, nodes=replace(NODES, controlled=ControlledHosts(("wn-1",)))),
+        [],
+    ),
+    "as many cores as a target may have": (with_slots(slot(TotalSlotCpus=MOST_CORES)), []),
+    "more cores than a target may have": (
+        with_slots(slot(), slot("wn-2", TotalSlotCpus=MOST_CORES + 1)),
+        ["nodes error 1 slot under control: more than 100,000 cores"],
+    ),
+    "many cores of a node that is not under control": (
+        with_slots(slot("bare"), slot("odd", TotalSlotCpus=MOST_CORES + 1), nodes=NAMED),
         [],
     ),
     "does not obey": (
