@@ -239,8 +239,7 @@ def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
     with CondorProcess() as process:
         for name, answer in answers.items():
             node = name.partition(" ")[2]
-            knobs = answer.value
-            if knobs is not None:
+            if (knobs := answer.value) is not None:
                 for result in cron_faults(knobs, stale_seconds.get(node, 0), process):
                     places[result].append(node.rpartition("@")[2])
     for result, names in places.items():
@@ -331,9 +330,8 @@ def defrag(subject: PoolSubject) -> Iterator[Finding]:
         yield of_slots("draining", drained, level=Level.ADVICE)
     yield from unknown("unknown defrag", answers)
     for name, answer in answers.items():
-        if answer.value is None:
+        if (knobs := answer.value) is None:
             continue
-        knobs = answer.value
         requirements = knobs.get("defrag_requirements", "PartitionableSlot")
         if "t1_target" not in requirements.lower() and not subject.observes:
             yield finding("may drain", name, level=Level.ADVICE, requirements=requirements)

@@ -19,7 +19,7 @@ from sharectl.cycle.publication import (
 )
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupError, Plan, Snapshot
-from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
@@ -71,8 +71,11 @@ def run_cycle(
     if not how.dry_run:
         refuse_newer(errors)
     before, failures = loaded, Failures(errors)
-    snapshot = _with_pledges(with_restart(ports.pool.snapshot(now), before), how.pledges)
-    warnings = how.pledges.warnings if how.pledges is not None else ()
+    snapshot = with_restart(ports.pool.snapshot(now), before)
+    warnings: tuple[str, ...] = ()
+    if how.pledges is not None:  # if their source is silent, that is as if a schedd were
+        snapshot = replace(snapshot, sources=(*snapshot.sources, how.pledges.source))
+        warnings = how.pledges.warnings
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
     if snapshot.complete:
@@ -86,7 +89,9 @@ def run_cycle(
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
-        before = _without_free_blocks(before)
+        # No block of cores counts as free meanwhile.
+        blocks = tuple(replace(block, free_since=None) for block in before.blocks.open)
+        before = replace(before, blocks=replace(before.blocks, open=blocks))
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
@@ -116,16 +121,3 @@ def run_cycle(
     problems = (*silent, *failures.messages)
     planned = decision.plan if decision else None
     return CycleResult(snapshot, group_errors, done, problems, warnings, record, planned)
-
-
-def _with_pledges(snapshot: Snapshot, pledges: Optional[Pledged]) -> Snapshot:
-    """Snapshot with the pledges' source: if it is silent, that is as if a schedd were."""
-    if pledges is None:
-        return snapshot
-    return replace(snapshot, sources=(*snapshot.sources, pledges.source))
-
-
-def _without_free_blocks(state: State) -> State:
-    """State after an incomplete look: no block of cores counts as free meanwhile."""
-    blocks = tuple(replace(block, free_since=None) for block in state.blocks.open)
-    return replace(state, blocks=replace(state.blocks, open=blocks))

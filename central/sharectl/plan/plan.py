@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -225,7 +225,9 @@ def decide(
     acting = state.standing_at(now)
     if config.observes:
         state = replace(state, observed=False, uncertain_nodes=0)
-    groups = _controls(config, state, snapshot, now)
+    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
+    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
+    groups = controls_with_subgroups(controls, config.own_hs06)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
     # The seed's method steers every node that it is told to.
     left_alone, unheeding = never_steered(snapshot, config.controlled), dict[str, int]()
@@ -241,8 +243,9 @@ def decide(
     free = {name: here for name, here in nodes.items() if name not in left_alone}
     may_stay = [
         stood
-        for stood in _of_groups(standing, config.pledge_hs06)
-        if stood.target.node in free
+        for stood in standing
+        if config.pledge_hs06.keys() >= {stood.target.held_back, stood.target.helped}
+        and stood.target.node in free
         and stood.target not in look.given_back
         and free[stood.target.node].node.admits(stood.target.kind)
     ]
@@ -313,24 +316,6 @@ def obstacles(
     return words + [
         f"{LIMITS[code]}: {nodes}, at most {most}" for code, nodes, most in numbers if nodes > most
     ]
-
-
-def _of_groups(standing: Iterable[Standing], groups: Collection[str]) -> list[Standing]:
-    """Targets of configured groups."""
-    return [
-        stood
-        for stood in standing
-        if stood.target.held_back in groups and stood.target.helped in groups
-    ]
-
-
-def _controls(
-    config: PlanConfig, state: State, snapshot: Snapshot, now: int
-) -> tuple[GroupControl, ...]:
-    """Controls of the groups of all levels."""
-    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
-    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
-    return controls_with_subgroups(controls, config.own_hs06)
 
 
 def _planned(

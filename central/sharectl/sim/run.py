@@ -107,7 +107,6 @@ class Run:
     def outcome(self, *, complete: bool = True) -> Outcome:
         """Outcome of the intervals that have ended."""
         twin = self.twin
-        step = self.step
         counts, note = twin.counts, None
         if self.steering is not None and (failed := int(counts["failed_laws"])):
             note = f"{self.strategy.name}, seed {self.seed}: "
@@ -116,7 +115,7 @@ class Run:
             scenario=self.scenario.name,
             strategy=self.strategy.name,
             seed=self.seed,
-            seconds=len(twin.times) * step,
+            seconds=len(twin.times) * self.step,
             times=tuple(time - self.begin for time in twin.times),
             pool_cores=sum(node.spec.cores for node in twin.nodes),
             pool_hs06=fsum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
