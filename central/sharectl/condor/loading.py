@@ -69,7 +69,7 @@ def _load() -> None:
         import htcondor2
 
         if "FULL_HOSTNAME" not in htcondor2.param:
-            _printed()  # seven lines
+            _printed()  # the advice of HTCondor, which this problem replaces
             problem = "HTCondor finds no such file, or it is a folder"
             raise ConfigError([f"{_configuration()}: {problem}; {_REMEDY}, or unset that"])
         for name in EXPANDED:
