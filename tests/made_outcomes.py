@@ -83,12 +83,11 @@ def _group(
     sign = {0: 1, 1: -1}.get(place, 0) if len(pledges) > 1 else 0
     cores = tuple(c * (part + sign * least * swing) for c, swing in zip(used, swings))
     power = tuple(HS06_PER_CORE * c for c in cores)
-    error = tuple(HS06_PER_CORE * (c - all_cores * part) for c, all_cores in zip(cores, used))
     waits = Waits(10, 3000.0, 1800.0, 7200.0, 90_000.0)
     return GroupOutcome(
         pledge_hs06=pledges[name],
         power_hs06=power,
-        error_hs06=error,
+        due_hs06=(HS06_PER_CORE * CORES * part,) * len(swings),
         cores=cores,
         pending_jobs=(5,) * len(swings),
         work_hs06_hours=sum(power) * hours,

@@ -27,7 +27,7 @@ def test_it_says_so(simulate: Simulate, tmp_path: Path) -> None:
         [SHORT, f"{NOTHING}; cores are idle because no job is pending"],
     )
     assert [is_shown(simulated, note) for note in simulated.notes] == [True, True]
-    assert "RMS error" not in simulated.screen
+    assert "shortfall" not in simulated.screen
 
 
 def test_jobs_that_run_on_after_the_warm_up_count(simulate: Simulate, tmp_path: Path) -> None:

@@ -73,16 +73,16 @@ def simulated_from_the_ledger(configuration: Path) -> None:
     )
     assert content["pool_cores"] == scenario.POOL_CORES
     assert content["pool_hs06"] == pytest.approx(sum(scenario.NODE_POWERS_HS06))
-    errors = {}
+    shortfalls = {}
     for strategy in content["strategies"]:
-        errors[strategy["strategy"]] = strategy["error_rms_hs06"]["mean"]
+        shortfalls[strategy["strategy"]] = strategy["shortfall_rms_hs06"]["mean"]
         groups = strategy["groups"]
         for name, cores in ((scenario.HELD_BACK, 1), (scenario.HELPED, scenario.MULTICORE_CORES)):
             assert groups[name]["pledge_hs06"]["mean"] == scenario.PLEDGE_HS06[name]
             sizes = {int(size) for size, jobs in groups[name]["starts_by_cores"].items() if jobs}
             assert sizes == {cores} or (strategy["strategy"], name) == ("nothing", scenario.HELPED)
-    print(f"simulated RMS errors: {errors}")
-    assert errors["live"] < errors["nothing"] * RATIO
+    print(f"simulated RMS shortfalls: {shortfalls}")
+    assert shortfalls["live"] < shortfalls["nothing"] * RATIO
 
 
 def helped_cores(moment: Moment) -> int:

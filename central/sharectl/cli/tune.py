@@ -72,7 +72,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--idle-price", type=options.number(0, 1e6), default=1.0, metavar="PRICE",
-        help="error, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
+        help="shortfall, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
     )  # fmt: skip
     for option, default, most, words in (
         ("--trials", _SIZE.trials, 1_000_000, "settings to try"),

@@ -26,15 +26,14 @@ from sharectl.report.tables import NONE, number, print_paragraph, print_table
 from sharectl.sim.answers import (
     HOUR_SECONDS,
     NOTHING,
-    TOLERANCE_RATIO,
     WASTE,
     Figures,
     Spread,
     cumulated,
-    due_hs06,
     figures_of,
     has_work,
     over_seeds,
+    shortfall_hs06,
 )
 from sharectl.sim.records import CAUSES, Outcome
 from sharectl.times import DAY_SECONDS
@@ -53,7 +52,6 @@ MOST_KINDS = 10
 """Groups with a job size that a table has."""
 MOST_POINTS = 296
 """Points of a line: one for each unit across the plot."""
-_OFF = f"{TOLERANCE_RATIO:.0%}".replace("%", " %")
 _TICKS = 5
 _WHOLE_FROM = 100
 
@@ -185,12 +183,20 @@ class _Column(NamedTuple):
     heading: str
     factor: float = 1.0
 
+    def cell(self, figures: Mapping[str, Any]) -> str:
+        """Figure of a strategy or group."""
+        value: Any = figures
+        for part in self.key.split("."):
+            value = value[part]
+        return _cell(value, self.factor)
 
-_ERRORS = (
-    _Column("error_rms_hs06", "RMS error HS06"),
-    _Column("error_rms_ratio", "% of power", 100),
-    _Column("worst_group_rms_hs06", "worst group"),
-    _Column("outside_ratio", f">{_OFF} off % of time", 100),
+
+_SHORTFALLS = (
+    _Column("shortfall_rms_hs06", "shortfall HS06"),
+    _Column("shortfall_rms_ratio", "% of power", 100),
+    _Column("shortfall_mean_ratio", "mean %", 100),
+    _Column("to_due.median_hours", "hours to 90 % of due"),
+    _Column("to_due.worst_hours", "longest"),
     _Column("idle_core_hours", "idle core-h"),
     _Column("used_ratio", "used %", 100),
 )
@@ -205,7 +211,7 @@ _PRICE = (
 
 
 def print_simulation(simulation: Simulation, to: TextIO) -> None:
-    """Print the tables: error and idle cores, prices, causes, groups, waits."""
+    """Print the tables: shortfall and idle cores, prices, causes, groups, waits."""
     if not simulation.outcomes:
         print_paragraph("interrupted before a run had a result", to)
         return
@@ -254,10 +260,10 @@ def _days(days: float) -> str:
 def _tables(rows: Sequence[_Row]) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, headings and rows of each table that has figures."""
     tables = {
-        "error against pledge, and idle cores while jobs waited": _figures(_ERRORS, rows),
+        "shortfall (RMS), and idle cores while jobs waited": _figures(_SHORTFALLS, rows),
         "what it costs besides": _figures(_PRICE, rows),
         "idle core-hours while jobs waited, by cause": _causes(rows),
-        "RMS error of groups, HS06": _groups(rows, _Column("error_rms_hs06", "")),
+        "shortfall of groups (RMS), HS06": _groups(rows, _Column("shortfall_rms_hs06", "")),
         "work of groups, % of what is due": _groups(rows, _Column("work_ratio", "", 100)),
         "waits by group and cores of a job, hours: median / 95 %": _waits(rows),
     }
@@ -271,10 +277,7 @@ _Cells = tuple[Sequence[str], list[list[str]]]
 
 
 def _figures(columns: Sequence[_Column], rows: Sequence[_Row]) -> _Cells:
-    cells = [
-        [row.name, *(_cell(row.figures[column.key], column.factor) for column in columns)]
-        for row in rows
-    ]
+    cells = [[row.name, *(column.cell(row.figures) for column in columns)] for row in rows]
     return ["strategy", *(column.heading for column in columns)], cells
 
 
@@ -300,10 +303,7 @@ def _names(rows: Sequence[_Row]) -> list[str]:
 
 def _groups(rows: Sequence[_Row], column: _Column) -> _Cells:
     names = [name for name in _names(rows) if name != OTHER][:MOST_COLUMNS]
-    cells = [
-        [row.name, *(_cell(row.figures["groups"][n][column.key], column.factor) for n in names)]
-        for row in rows
-    ]
+    cells = [[row.name, *(column.cell(row.figures["groups"][n]) for n in names)] for row in rows]
     return ["strategy", *names], cells
 
 
@@ -372,7 +372,6 @@ def page(simulation: Simulation) -> str:
             for title, columns, cells in _tables(rows)
         ],
         figures=list(_sections(simulation, rows)),
-        tolerance=_OFF,
         causes={cause: CAUSES[cause] for cause in WASTE},
         seeds=len(simulation.seeds),
     )
@@ -383,7 +382,7 @@ _Section = tuple[str, str, str, list[dict[str, str]]]
 
 
 def _sections(simulation: Simulation, rows: Sequence[_Row]) -> Iterator[_Section]:
-    """Errors and work of groups, idle cores by cause, each group's work: a figure a strategy."""
+    """Shortfall of groups, idle cores by cause, each group's work: a figure a strategy."""
     firsts = [outcomes[0] for outcomes in _by_strategy(simulation)]
     names = [name for name in _names(rows) if name != OTHER]
     days = max(max((o.times[-1] for o in firsts if o.times), default=1.0) / DAY_SECONDS, 1e-3)
@@ -394,16 +393,16 @@ def _sections(simulation: Simulation, rows: Sequence[_Row]) -> Iterator[_Section
 
     few = f", the {GROUPS} with the largest pledges" if len(names) > GROUPS else ""
     yield section(
-        "error",
-        "Error of groups",
-        f"Power used less what is due{few}.",
-        _Kind("HS06 (above 0: over)", lambda o: _errors(o, shown)),
+        "shortfall",
+        "Shortfall of groups",
+        f"Power that is due and not used{few}.",
+        _Kind("HS06", lambda o: _shortfalls(o, shown)),
     )
     yield section(
-        "work",
-        "Work against pledges",
-        f"Cumulative work less the pledge's part of all work{few}.",
-        _Kind("HS06-hours (above 0: over)", lambda o: _errors(o, shown, summed=True)),
+        "missing",
+        "Work that groups miss",
+        f"Cumulative shortfall{few}.",
+        _Kind("HS06-hours", lambda o: _shortfalls(o, shown, summed=True)),
     )
     causes = _shown_causes(firsts)
     yield section(
@@ -415,8 +414,8 @@ def _sections(simulation: Simulation, rows: Sequence[_Row]) -> Iterator[_Section
     for place, name in enumerate(names, start=1):
         yield section(
             f"g{place}",
-            f"{name}: work against pledge",
-            "Cumulative work, and the pledge's part of all work.",
+            f"{name}: work against due",
+            "Cumulative work, and the work that is due.",
             _Kind("HS06-hours", lambda o, name=name: _work(o, name)),  # type: ignore[misc]
         )
 
@@ -454,13 +453,13 @@ def _drawings(
     return drawings
 
 
-def _errors(outcome: Outcome, names: Sequence[str], *, summed: bool = False) -> list[Curve]:
-    """Error of each group, or its sum over time."""
+def _shortfalls(outcome: Outcome, names: Sequence[str], *, summed: bool = False) -> list[Curve]:
+    """Shortfall of each group, or its sum over time."""
     curves = []
     for place, group in enumerate(map(outcome.groups.get, names)):
-        errors = group.error_hs06 if group else ()
-        sums = _last(outcome, cumulated(errors, outcome)) if summed else None
-        curves.append(Curve(names[place], f"group{place}", sums or _means(outcome, errors)))
+        missing = shortfall_hs06(group) if group else ()
+        sums = _last(outcome, cumulated(missing, outcome)) if summed else None
+        curves.append(Curve(names[place], f"group{place}", sums or _means(outcome, missing)))
     return curves
 
 
@@ -492,7 +491,7 @@ def _work(outcome: Outcome, name: str) -> list[Curve]:
     group = outcome.groups.get(name)
     if group is None:
         return []
-    lines = {"work": group.power_hs06, "pledge": due_hs06(group)}
+    lines = {"work": group.power_hs06, "pledge": group.due_hs06}
     return [
         Curve(line, line, _last(outcome, cumulated(values, outcome)))
         for line, values in lines.items()

@@ -46,7 +46,15 @@ def print_tuning(tuning: Tuning, heading: Sequence[str], to: TextIO) -> None:
     to.writelines(f"{line}\n" for line in (*heading, _objective(tuning)))
     keys = [parameter.key for parameter in tuning.parameters]
     default = {parameter.key: parameter.default for parameter in tuning.parameters}
-    columns = [*keys, "confirmed %", "searched %", "error %", "idle %", "idle core-h", "better by"]
+    columns = [
+        *keys,
+        "confirmed %",
+        "searched %",
+        "shortfall %",
+        "idle %",
+        "idle core-h",
+        "better by",
+    ]
     rows = [
         [
             *(text_of(dict(candidate.settings or default.items())[key]) for key in keys),
@@ -76,7 +84,7 @@ def _numbers(candidate: Candidate) -> Iterator[str]:
     for spread in (
         candidate.confirmed,
         candidate.searched,
-        candidate.error_percent,
+        candidate.shortfall_percent,
         candidate.idle_percent,
     ):
         yield _spread(spread, 2)

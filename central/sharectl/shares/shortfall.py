@@ -4,12 +4,25 @@ Due is the max-min share, by pledge, of the power that is present: a group gets 
 jobs can use, and its rest is shared out among the groups that can use more (Bertsekas and Gallager,
 Data Networks, 6.5.2). The error of `sharectl.shares.errors` measures against power in use instead,
 and becomes smaller when cores stand idle.
+
+Present is the power of all nodes, under control or not, less what jobs of other groups use: nobody
+can have it before they end. Demand is the power that a group uses, and that of its pending jobs
+that some node could run, at the pool's mean power of a core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import fsum
+from typing import NamedTuple
+
+SERVED_RATIO = 0.9
+"""Part of its due from which a group counts as served."""
+LACKING_RATIO = 0.75
+"""Part of its due below which a group must fall for a time without it to count.
+
+Between the two a group loses and gains single jobs all day.
+"""
 
 
 def due_powers_hs06(
@@ -44,3 +57,32 @@ def shortfalls_hs06(
 ) -> dict[str, float]:
     """Group -> power that is due to it and that it does not use, HS06, >= 0."""
     return {group: max(0.0, due - power_hs06.get(group, 0.0)) for group, due in due_hs06.items()}
+
+
+class Lack(NamedTuple):
+    """Time during which a group had less than `SERVED_RATIO` of its due."""
+
+    seconds: float
+    ended: bool
+    """False if it had not ended with the last interval: it would have been longer."""
+
+
+def lacks(
+    due_hs06: Iterable[float], power_hs06: Iterable[float], interval_seconds: float
+) -> list[Lack]:
+    """Times from the begin of a group's shortfall until it has 90 % of its due, by their begin.
+
+    Due and power are those of consecutive intervals. A time in which the group never had less than
+    `LACKING_RATIO` of its due is left out.
+    """
+    times: list[Lack] = []
+    intervals, counts = 0, False
+    for due, power in zip(due_hs06, power_hs06):
+        if power < SERVED_RATIO * due:
+            intervals += 1
+            counts = counts or power < LACKING_RATIO * due
+            continue
+        if counts:
+            times.append(Lack(intervals * interval_seconds, ended=True))
+        intervals, counts = 0, False
+    return [*times, Lack(intervals * interval_seconds, ended=False)] if counts else times

@@ -12,14 +12,28 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple, Optional
 
 from sharectl.model import OTHER
+from sharectl.shares.shortfall import Lack, lacks
 from sharectl.sim.records import CAUSES, GroupOutcome, Outcome, Waits
 
 HOUR_SECONDS = 3600.0
 NOTHING = "nothing to compare: no job of a configured group ran in the time that counts"
-TOLERANCE_RATIO = 0.05
-"""Errors up to this part of the power that a group is due do not count as time outside."""
 WASTE = tuple(cause for cause in CAUSES if cause not in ("no-jobs", "unmatchable"))
 """Causes of idle cores while jobs wait that could run there."""
+
+
+@dataclass(frozen=True)
+class ToDue:
+    """Times from the begin of a shortfall until the group has 90 % of its due.
+
+    One that the end of the run cut off counts with its length until then.
+    """
+
+    times: int
+    unended: int
+    """Those of them that the end of the run cut off."""
+    median_hours: Optional[float]
+    """None without a time."""
+    worst_hours: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -27,16 +41,13 @@ class GroupFigures:
     """Figures of a group."""
 
     pledge_hs06: float
-    error_rms_hs06: float
-    error_rms_ratio: float
-    """Of the power of the pool."""
-    worst_error_hs06: float
-    """The error that is furthest from 0, with its sign."""
-    outside_ratio: Optional[float]
-    """Part of the time with an error above 5 % of the power that is due; None without a pledge."""
+    shortfall_rms_hs06: float
+    shortfall_rms_ratio: float
+    """This and the next: of the power present."""
+    shortfall_mean_ratio: float
+    to_due: ToDue
     work_hs06_hours: float
     due_hs06_hours: float
-    """The pledge's part of all work."""
     work_ratio: Optional[float]
     """Work by what is due; None where nothing is."""
     starts_by_cores: Mapping[int, int]
@@ -48,16 +59,15 @@ class GroupFigures:
 class Figures:
     """Figures of one outcome."""
 
-    error_rms_hs06: float
-    """Over all groups with a pledge, and over time."""
-    error_rms_ratio: float
-    """Of the power of the pool."""
-    worst_group_rms_hs06: float
-    """RMS error of the group whose is largest."""
-    outside_ratio: float
-    """Mean over these groups of the time outside 5 % of what is due."""
+    shortfall_rms_hs06: float
+    """RMS over time of the sum over groups."""
+    shortfall_rms_ratio: float
+    """This and the next: of the power present."""
+    shortfall_mean_ratio: float
+    to_due: ToDue
+    """Of all groups."""
     idle_core_hours: float
-    """While jobs were pending."""
+    """While jobs were pending that could run there."""
     idle_ratio: float
     """These, of all core-hours of the pool."""
     idle_core_hours_by_cause: Mapping[str, float]
@@ -86,22 +96,21 @@ class Spread(NamedTuple):
 
 def figures_of(outcome: Outcome) -> Figures:
     """Figures of an outcome, which may have been interrupted."""
-    hours = _interval_seconds(outcome) / HOUR_SECONDS
-    groups = {
-        name: _group(group, outcome.pool_hs06, hours) for name, group in outcome.groups.items()
-    }
-    pledged = [group for name, group in groups.items() if name != OTHER and group.pledge_hs06 > 0]
-    rms_hs06 = _root_mean_square(group.error_rms_hs06 for group in pledged)
+    present_hs06 = _present_hs06(outcome)
+    groups = {name: _group(group, outcome, present_hs06) for name, group in outcome.groups.items()}
+    missing = [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
+    rms_hs06 = _root_mean_square(missing)
     idle = {cause: outcome.idle_core_seconds.get(cause, 0.0) / HOUR_SECONDS for cause in CAUSES}
+    hours = _interval_hours(outcome)
     core_hours = outcome.pool_cores * outcome.seconds / HOUR_SECONDS
     held = fsum(cores * hours for group in outcome.groups.values() for cores in group.cores)
     wasted = fsum(idle[cause] for cause in WASTE)
     starts = [group.starts_by_cores for group in outcome.groups.values()]
     return Figures(
-        error_rms_hs06=rms_hs06,
-        error_rms_ratio=_part(rms_hs06, outcome.pool_hs06),
-        worst_group_rms_hs06=max((group.error_rms_hs06 for group in pledged), default=0.0),
-        outside_ratio=_mean([group.outside_ratio or 0.0 for group in pledged]),
+        shortfall_rms_hs06=rms_hs06,
+        shortfall_rms_ratio=_part(rms_hs06, present_hs06),
+        shortfall_mean_ratio=_part(_mean(missing), present_hs06),
+        to_due=_to_due(lack for group in outcome.groups.values() for lack in _lacks(group, hours)),
         idle_core_hours=wasted,
         idle_ratio=_part(wasted, core_hours),
         idle_core_hours_by_cause=idle,
@@ -123,14 +132,14 @@ def has_work(outcome: Outcome) -> bool:
     return any(g.work_hs06_hours > 0 for name, g in outcome.groups.items() if name != OTHER)
 
 
-def due_hs06(group: GroupOutcome) -> list[float]:
-    """The pledge's part of all power used, in each interval."""
-    return [power - error for power, error in zip(group.power_hs06, group.error_hs06)]
+def shortfall_hs06(group: GroupOutcome) -> list[float]:
+    """Power that is due and not used, in each interval."""
+    return [max(0.0, due - power) for due, power in zip(group.due_hs06, group.power_hs06)]
 
 
 def cumulated(values: Iterable[float], outcome: Outcome) -> list[float]:
     """Sums from the begin to the end of each interval, in hours of the values' unit."""
-    hours = _interval_seconds(outcome) / HOUR_SECONDS
+    hours = _interval_hours(outcome)
     return list(accumulate(value * hours for value in values))
 
 
@@ -161,17 +170,16 @@ def _merged(values: Sequence[Any]) -> Any:
     return spread(numbers) if numbers else None
 
 
-def _group(group: GroupOutcome, pool_hs06: float, hours: float) -> GroupFigures:
-    due = due_hs06(group)
-    rms_hs06 = _root_mean_square(group.error_hs06)
-    outside = [abs(error) > TOLERANCE_RATIO * part for error, part in zip(group.error_hs06, due)]
-    due_hours = fsum(part * hours for part in due)
+def _group(group: GroupOutcome, outcome: Outcome, present_hs06: float) -> GroupFigures:
+    missing, hours = shortfall_hs06(group), _interval_hours(outcome)
+    rms_hs06 = _root_mean_square(missing)
+    due_hours = fsum(due * hours for due in group.due_hs06)
     return GroupFigures(
         pledge_hs06=group.pledge_hs06,
-        error_rms_hs06=rms_hs06,
-        error_rms_ratio=_part(rms_hs06, pool_hs06),
-        worst_error_hs06=max(group.error_hs06, key=abs, default=0.0),
-        outside_ratio=_mean(outside) if group.pledge_hs06 > 0 else None,
+        shortfall_rms_hs06=rms_hs06,
+        shortfall_rms_ratio=_part(rms_hs06, present_hs06),
+        shortfall_mean_ratio=_part(_mean(missing), present_hs06),
+        to_due=_to_due(_lacks(group, hours)),
         work_hs06_hours=group.work_hs06_hours,
         due_hs06_hours=due_hours,
         work_ratio=group.work_hs06_hours / due_hours if due_hours > 0 else None,
@@ -181,10 +189,31 @@ def _group(group: GroupOutcome, pool_hs06: float, hours: float) -> GroupFigures:
     )
 
 
-def _interval_seconds(outcome: Outcome) -> float:
+def _lacks(group: GroupOutcome, interval_hours: float) -> list[Lack]:
+    return lacks(group.due_hs06, group.power_hs06, interval_hours * HOUR_SECONDS)
+
+
+def _to_due(several: Iterable[Lack]) -> ToDue:
+    ordered = sorted(several)
+    hours = [lack.seconds / HOUR_SECONDS for lack in ordered]
+    return ToDue(
+        times=len(hours),
+        unended=sum(not lack.ended for lack in ordered),
+        median_hours=hours[(len(hours) - 1) // 2] if hours else None,
+        worst_hours=hours[-1] if hours else None,
+    )
+
+
+def _present_hs06(outcome: Outcome) -> float:
+    """Mean power of the pool without that of groups that have no pledge."""
+    others = outcome.groups.get(OTHER)
+    return outcome.pool_hs06 - (_mean(others.power_hs06) if others else 0.0)
+
+
+def _interval_hours(outcome: Outcome) -> float:
     """Length of each interval."""
     times = outcome.times
-    return times[1] - times[0] if len(times) > 1 else outcome.seconds
+    return (times[1] - times[0] if len(times) > 1 else outcome.seconds) / HOUR_SECONDS
 
 
 def _root_mean_square(values: Iterable[float]) -> float:

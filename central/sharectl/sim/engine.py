@@ -526,8 +526,12 @@ class Twin:
 
     def sample(self, seconds: float) -> None:
         """End an interval of so many seconds."""
+        placeable: Counter[str] = Counter()
+        for kind in self.kinds:
+            if kind.pending and kind.placeable:
+                placeable[kind.group] += kind.wanted_cores * len(kind.pending)
         for name, measure in self.measures.items():
-            measure.sample(self.now, seconds, self.groups_pending[name])
+            measure.sample(self.now, seconds, self.groups_pending[name], placeable[name])
         self.idle.sample(self.now, seconds)
         self.times.append(self.now)
 
@@ -541,4 +545,5 @@ class Twin:
 
     def measured(self) -> Measured:
         """Figures of all groups."""
-        return Measured(self.setup.pledge_hs06, self.measures)
+        cores = sum(node.spec.cores for node in self.nodes)
+        return Measured(self.setup.pledge_hs06, self.measures, cores, self._mean_hs06 * cores)

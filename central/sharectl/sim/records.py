@@ -86,8 +86,8 @@ class GroupOutcome:
     """0 of `OTHER`."""
     power_hs06: tuple[float, ...]
     """Mean power used in each interval of `Outcome.times`."""
-    error_hs06: tuple[float, ...]
-    """DHS of each interval: power used less the pledge's part of all power used."""
+    due_hs06: tuple[float, ...]
+    """Power that is due in each interval, as of `sharectl.shares.shortfall`."""
     cores: tuple[float, ...]
     """Mean cores held in each interval."""
     pending_jobs: tuple[int, ...]

@@ -88,8 +88,8 @@ def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[R
         return None
     if not has_work(outcome):
         return NOTHING
-    figures = figures_of(outcome)
-    return Score(100 * figures.error_rms_ratio, 100 * figures.idle_ratio, figures.idle_core_hours)
+    seen = figures_of(outcome)
+    return Score(100 * seen.shortfall_rms_ratio, 100 * seen.idle_ratio, seen.idle_core_hours)
 
 
 def run_here(

@@ -37,8 +37,8 @@ class Task(NamedTuple):
 class Score(NamedTuple):
     """Measures of a simulation."""
 
-    error_percent: float
-    """RMS error of the groups, % of the pool's power."""
+    shortfall_percent: float
+    """RMS shortfall, % of the power present."""
     idle_percent: float
     """Core-hours idle while jobs were pending that could run there, % of the pool's."""
     idle_core_hours: float
@@ -60,9 +60,9 @@ Evaluate = Callable[[Sequence[Task], Take], None]
 """Hands over the results of tasks, in any order, as they come."""
 
 OBJECTIVES = {
-    "balanced": "RMS error, % of the pool's power, plus the idle price times idle core-hours, % of "
-    "the pool's",
-    "error": "RMS error, % of the pool's power",
+    "balanced": "RMS shortfall, % of the power present, plus the idle price times idle core-hours, "
+    "% of the pool's",
+    "shortfall": "RMS shortfall, % of the power present",
     "idle": "idle core-hours while jobs were pending that could run there, % of the pool's",
 }
 """Name of an objective -> the number that the search makes small."""
@@ -74,15 +74,15 @@ class Objective:
 
     name: str = "balanced"
     idle_price: float = 1.0
-    """Error, % of power, that is as bad as 1 % of the core-hours idle."""
+    """Shortfall, % of power, that is as bad as 1 % of the core-hours idle."""
 
     def value(self, score: Score) -> float:
         """Objective of a score, %."""
-        if self.name == "error":
-            return score.error_percent
+        if self.name == "shortfall":
+            return score.shortfall_percent
         if self.name == "idle":
             return score.idle_percent
-        return score.error_percent + self.idle_price * score.idle_percent
+        return score.shortfall_percent + self.idle_price * score.idle_percent
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class Candidate:
     """Objective, % over the seeds of the search; None if a seed failed."""
     confirmed: Optional[Spread] = None
     """Objective, % over seeds that the search did not use."""
-    error_percent: Optional[Spread] = None
-    """RMS error over the seeds of the confirmation, else of the search."""
+    shortfall_percent: Optional[Spread] = None
+    """RMS shortfall over the seeds of the confirmation, else of the search."""
     idle_percent: Optional[Spread] = None
     idle_core_hours: Optional[Spread] = None
     gain: Optional[Spread] = None
@@ -264,7 +264,7 @@ def candidate_of(
         settings=settings,
         searched=searched,
         confirmed=confirmed,
-        error_percent=_spread([score.error_percent for score in shown]),
+        shortfall_percent=_spread([score.shortfall_percent for score in shown]),
         idle_percent=_spread([score.idle_percent for score in shown]),
         idle_core_hours=_spread([score.idle_core_hours for score in shown]),
         gain=_spread(gains) if confirmed else None,

@@ -8,7 +8,7 @@ from math import fsum, isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.shares.shortfall import due_powers_hs06, shortfalls_hs06
+from sharectl.shares.shortfall import Lack, due_powers_hs06, lacks, shortfalls_hs06
 
 GROUPS = ("alice", "atlas", "cms", "lhcb")
 POWERS = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.floats(0, 1e6, allow_subnormal=False)))
@@ -52,3 +52,10 @@ def test_a_group_without_a_pledge_is_due_nothing() -> None:
 def test_shortfall_is_never_below_zero_and_counts_a_group_without_jobs() -> None:
     short = shortfalls_hs06({"alice": 100.0, "cms": 300.0}, {"alice": 500.0})
     assert short == {"alice": 0.0, "cms": 300.0}
+
+
+def test_a_group_lacks_power_from_the_begin_of_its_shortfall_until_it_has_90_percent() -> None:
+    due = [100.0, 100.0, 100.0, 100.0, 100.0, 0.0, 100.0, 100.0, 100.0]
+    power = [100.0, 85.0, 70.0, 89.0, 90.0, 0.0, 80.0, 95.0, 0.0]
+    begun_slowly, cut_off = Lack(180.0, ended=True), Lack(60.0, ended=False)
+    assert lacks(due, power, 60.0) == [begun_slowly, cut_off], "it never was far below at 80"

@@ -65,7 +65,7 @@ def test_the_words_of_the_page(golden: Callable[[str, str], None]) -> None:
 
 def test_a_strategy_has_a_figure_in_each_section_on_the_same_axes() -> None:
     made = page(compared())
-    sections = ("error", "work", "idle", "g1", "g2", "g3")
+    sections = ("shortfall", "missing", "idle", "g1", "g2", "g3")
     for section in sections:
         figures = re.findall(rf'<svg[^>]* id="{section}-\d".*?</svg>', made, re.DOTALL)
         assert len(figures) == 3
@@ -101,7 +101,7 @@ def test_json_has_all_figures_with_their_spread() -> None:
     assert nothing["groups"]["cms"]["waits_by_cores"]["8"]["p95_seconds"]["mean"] == 7200
     whole = json.loads(as_json.dumps("simulation", with_series(simulated)))
     assert len(whole["outcomes"]) == 9
-    assert len(whole["outcomes"][0]["groups"]["cms"]["error_hs06"]) == 48
+    assert len(whole["outcomes"][0]["groups"]["cms"]["due_hs06"]) == 48
 
 
 def test_an_interrupted_simulation_says_so() -> None:

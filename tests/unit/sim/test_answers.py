@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.sim.answers import Spread, figures_of, over_seeds, spread
+from sharectl.sim.answers import Spread, ToDue, figures_of, over_seeds, spread
 from sharectl.sim.records import CAUSES, GroupOutcome, Outcome, Waits
 
 WAITS = Waits(3, 20.0, 10.0, 40.0, 50.0)
@@ -19,8 +19,8 @@ HALVES = Outcome(
     groups={
         "a": GroupOutcome(
             75.0,
-            (76.0, 40.0),
-            (1.0, -20.0),
+            (66.0, 30.0),
+            (65.0, 70.0),
             (7.5, 4.0),
             (3, 9),
             116.0,
@@ -28,8 +28,8 @@ HALVES = Outcome(
             {1: 4},
             {8: WAITS},
         ),
-        "b": GroupOutcome(25.0, (24.0, 40.0), (-1.0, 20.0), (2.5, 4.0), (0, 0), 64.0, {8: 4}),
-        "other": GroupOutcome(0.0, (5.0, 5.0), (5.0, 5.0), (0.0, 1.0), (0, 0), 10.0, {2: 1}),
+        "b": GroupOutcome(25.0, (24.0, 40.0), (25.0, 20.0), (2.5, 4.0), (0, 0), 64.0, {8: 4}),
+        "other": GroupOutcome(0.0, (5.0, 5.0), (0.0, 0.0), (0.0, 1.0), (0, 0), 10.0, {2: 1}),
     },
     idle_core_seconds={**dict.fromkeys(CAUSES, 0.0), "grace": 3600.0, "no-jobs": 9000.0},
     idle_cores=dict.fromkeys(CAUSES, (0.0, 0.0)),
@@ -41,21 +41,21 @@ HALVES = Outcome(
 
 def test_figures_of_groups() -> None:
     group = figures_of(HALVES).groups["a"]
-    assert group.error_rms_hs06 == pytest.approx((401 / 2) ** 0.5)
-    assert group.error_rms_ratio == pytest.approx((401 / 2) ** 0.5 / 100)
-    assert group.worst_error_hs06 == -20
-    assert group.outside_ratio == 0.5, "1 of 75 HS06 is within 5 %"
+    assert group.shortfall_rms_hs06 == pytest.approx(800**0.5), "more than is due makes up nothing"
+    assert group.shortfall_rms_ratio == pytest.approx(800**0.5 / 95), "other uses 5 of 100 HS06"
+    assert group.shortfall_mean_ratio == pytest.approx(20 / 95)
+    assert group.to_due == ToDue(1, 1, 1.0, 1.0)
     assert (group.due_hs06_hours, group.work_ratio) == (135.0, 116 / 135)
     assert group.waits_by_cores == {8: WAITS}
     other = figures_of(HALVES).groups["other"]
-    assert (other.outside_ratio, other.work_ratio) == (None, None)
+    assert (other.to_due.worst_hours, other.work_ratio) == (None, None)
 
 
 def test_figures_of_the_pool() -> None:
     figures = figures_of(HALVES)
-    assert figures.error_rms_hs06 == pytest.approx((401 / 2) ** 0.5), "without other"
-    assert figures.worst_group_rms_hs06 == pytest.approx((401 / 2) ** 0.5)
-    assert figures.outside_ratio == 0.5
+    assert figures.shortfall_rms_hs06 == pytest.approx(((1 + 40**2) / 2) ** 0.5), "of the sums"
+    assert figures.shortfall_mean_ratio == pytest.approx(41 / 2 / 95)
+    assert figures.to_due == ToDue(1, 1, 1.0, 1.0)
     assert figures.idle_core_hours == 1, "no job pending is no waste"
     assert figures.idle_core_hours_by_cause["no-jobs"] == 2.5
     assert (figures.idle_ratio, figures.used_ratio) == (1 / 20, 19 / 20)
@@ -66,13 +66,14 @@ def test_figures_of_the_pool() -> None:
 def test_an_outcome_that_was_interrupted_at_once_has_figures() -> None:
     groups = {
         name: replace(
-            group, power_hs06=(), error_hs06=(), cores=(), pending_jobs=(), work_hs06_hours=0.0
+            group, power_hs06=(), due_hs06=(), cores=(), pending_jobs=(), work_hs06_hours=0.0
         )
         for name, group in HALVES.groups.items()
     }
     empty = replace(HALVES, seconds=0.0, times=(), groups=groups, complete=False)
     figures = figures_of(empty)
-    assert (figures.error_rms_hs06, figures.used_ratio, figures.outside_ratio) == (0, 0, 0)
+    assert (figures.shortfall_rms_hs06, figures.used_ratio) == (0, 0)
+    assert figures.to_due == ToDue(0, 0, None, None)
 
 
 def test_spread_over_seeds() -> None:

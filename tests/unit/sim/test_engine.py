@@ -224,7 +224,7 @@ def test_the_first_figures_are_of_the_time_after_the_warm_up() -> None:
     (alice,) = (twin.measured().outcomes()["alice"],)
     assert alice.cores == (4.0,)
     assert alice.power_hs06 == (40.0,)
-    assert alice.error_hs06 == (30.0,), "three quarters are due to cms"
+    assert alice.due_hs06 == (40.0,), "cms, to which three quarters are pledged, has no job"
     assert alice.starts_by_cores == {}
 
 

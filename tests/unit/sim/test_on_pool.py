@@ -26,7 +26,7 @@ def score(question: Mapping[str, object]) -> dict[str, object]:
     assert isinstance(settings, dict)
     assert isinstance(seed, int)
     error = seed + (0.5 if settings["control.law"] == "pid" else 0.0)
-    return {"score": {"error_percent": error, "idle_percent": 0.0, "idle_core_hours": 0.0}}
+    return {"score": {"shortfall_percent": error, "idle_percent": 0.0, "idle_core_hours": 0.0}}
 
 
 class FakeQueue:

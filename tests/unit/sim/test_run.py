@@ -104,5 +104,5 @@ def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_leas
     )
     for other in (static, defragged):
         assert other.multicore_starts > 1.5 * nothing.multicore_starts, "it makes room"
-        assert live.error_rms_ratio < other.error_rms_ratio
+        assert live.shortfall_rms_ratio < other.shortfall_rms_ratio
         assert live.idle_core_hours < other.idle_core_hours

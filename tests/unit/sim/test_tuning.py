@@ -55,8 +55,8 @@ def test_lines_are_yaml_of_the_settings() -> None:
 
 
 def test_an_objective_weighs_error_and_idle_cores() -> None:
-    score = Score(error_percent=3.0, idle_percent=2.0, idle_core_hours=40.0)
-    values = [Objective(name, 0.5).value(score) for name in ("balanced", "error", "idle")]
+    score = Score(shortfall_percent=3.0, idle_percent=2.0, idle_core_hours=40.0)
+    values = [Objective(name, 0.5).value(score) for name in ("balanced", "shortfall", "idle")]
     assert values == [4.0, 3.0, 2.0]
 
 
