@@ -53,8 +53,9 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
             covered = min(start + width - ended, max(width, 3600))
             ended = start + width
             swing = sin(2 * pi * day)
-            known = (900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0)
-            pool = PoolPoint(cycles, cycles, covered, *([None] * 5 if imported else known))
+            known = [900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0]
+            known += [sum(pledges.values()), 2000.0, 5e6]
+            pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if imported else known))
             groups = {
                 name: _group(number, pledge, day, pool, sizes)
                 for number, (name, pledge) in enumerate(pledges.items())
@@ -77,7 +78,6 @@ def _group(
         power_hs06=power,
         setpoint_hs06=setpoint,
         error_hs06=error,
-        error_rms_hs06=abs(error) * 1.1,
         output_hs06=None if imported else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
         work_hs06_seconds=power * pool.covered_seconds,
         pledge_hs06_seconds=pledge * pool.covered_seconds,
@@ -88,6 +88,9 @@ def _group(
         unplaceable_jobs=None if imported else 0.0,
         held_back_nodes=None if imported else 45 + 12 * swing,
         helped_nodes=None if imported else 20 + 6 * swing,
+        due_hs06=None if imported else setpoint,
+        shortfall_hs06=None if imported else max(0.0, -error),
+        shortfall_squares=None if imported else 1.2 * error**2,
     )
 
 
@@ -103,7 +106,6 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
             power_hs06=100 * ratio,
             setpoint_hs06=60.0,
             error_hs06=1.5,
-            error_rms_hs06=1.5,
             output_hs06=0.0,
             work_hs06_seconds=6000 * ratio,
             pledge_hs06_seconds=6000.0,
@@ -111,10 +113,13 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
             pending_by_size={1: 0.7},
             held_back_nodes=1.6,
             helped_nodes=0.5,
+            due_hs06=110.0,
+            shortfall_hs06=10.0,
+            shortfall_squares=400.0,
         )
         for name, ratio in ratios.items()
     }
-    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0)
+    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0, None, None, 300.0, 20.0, 900.0)
     buckets = tuple(Bucket(APRIL + 60 * minute, pool, groups) for minute in range(6))
     return Series(APRIL, APRIL + 600, 1, buckets)
 

@@ -312,6 +312,10 @@ class GroupControl:
     """Failure of its law; empty if it did not fail."""
     shadow: Optional[ShadowMove] = None
     """None without a shadow law, and of a group with groups within it."""
+    due_hs06: Optional[float] = None
+    """Power that is due to it, as of `sharectl.shares.shortfall`; None if unknown."""
+    shortfall_hs06: Optional[float] = None
+    """Power that is due and that it, or each group within it, does not use; None if unknown."""
 
     @property
     def group(self) -> str:

@@ -275,11 +275,15 @@ def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
                 "setpoint_hs06": control.setpoint_hs06,
                 "control_error_hs06": control.control_error_hs06,
                 "output_hs06": control.output_hs06,
+                "due_hs06": control.due_hs06,
+                "shortfall_hs06": control.shortfall_hs06,
                 "law": control.law,
                 "shadow": asdict(control.shadow) if control.shadow else None,
             }
             for control in (record.groups if record is not None else ())
         ],
+        "present_hs06": record.present_hs06 if record is not None else None,
+        "shortfall_hs06": record.shortfall_hs06 if record is not None else None,
         "waits": [asdict(waits) for waits in snapshot.waits],
         "groups": as_json.group_reasons(record) if record is not None else [],
         "plan": as_json.plan(done.plan) if done.plan else None,

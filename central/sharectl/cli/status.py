@@ -147,6 +147,10 @@ def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Perfd
         age, validity = status["now"] - status["last_cycle"]["taken_at"], config.validity_seconds
         # As the check `timer` has it.
         figures["last_cycle_age_seconds"] = plugin.Perfdata(age, 2 * validity // 3, validity)
+    cycle = status["last_cycle"] or {}
+    if cycle.get("shortfall_hs06") is not None and cycle["present_hs06"]:
+        percent = round(100 * cycle["shortfall_hs06"] / cycle["present_hs06"])
+        figures["shortfall_percent"] = plugin.Perfdata(percent)
     for name in ("slots", "with_target"):
         if name in status["nodes"]:
             figures[name] = plugin.Perfdata(status["nodes"][name])

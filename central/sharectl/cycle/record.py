@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import fsum
 from typing import Any, Optional
 
-from sharectl.model import Node, Plan, RunningJobs, Snapshot
+from sharectl.model import GroupControl, Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.nodes import DEAF, UNKNOWN_CODE
 from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import (
@@ -21,7 +22,8 @@ from sharectl.plan.records import (
 )
 from sharectl.plan.waits import RemainingTimes, RunTimes
 from sharectl.shares.demand import pending_alike
-from sharectl.shares.groups import levels_above
+from sharectl.shares.groups import is_within, levels_above
+from sharectl.shares.shortfall import Shortfalls, shortfalls_of
 
 UNWILLING = frozenset({"refused", "not-obeying"}).union(DEAF)
 """Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
@@ -72,11 +74,15 @@ def record_of(
     if plan is not decision.plan:
         nothing: Any = {"target": None, "wait_seconds": 0.0, "idle_core_seconds": 0.0}
         nodes = tuple(replace(node, **nothing) for node in nodes)
-    groups = [control.group for control in decision.groups]
+    lacking = shortfalls_of(snapshot, config.shared_hs06)
+    controls = tuple(_with_shortfall(control, lacking) for control in decision.groups)
+    groups = [control.group for control in controls]
     reasons = group_reasons(decision.groups, plan, config.strategy, nodes, snapshot.pending)
     return replace(
         record,
-        groups=decision.groups,
+        groups=controls,
+        present_hs06=lacking.present_hs06,
+        shortfall_hs06=fsum(lacking.shortfall_hs06.values()),
         pending=tuple(pending_alike(snapshot.pending, groups)),
         waits=tuple(waits for waits in snapshot.waits if waits.group in groups),
         cores_by_size=_cores_by_size(groups, decision),
@@ -91,6 +97,16 @@ def record_of(
         blocks=decision.state.blocks,
         target_nodes=target_nodes(groups, () if config.observes else nodes),
         group_reasons=reasons,
+    )
+
+
+def _with_shortfall(control: GroupControl, lacking: Shortfalls) -> GroupControl:
+    """Control with what is due to its group and all groups within it."""
+    names = [name for name in lacking.due_hs06 if is_within(name, control.group)]
+    return replace(
+        control,
+        due_hs06=fsum(lacking.due_hs06[name] for name in names),
+        shortfall_hs06=fsum(lacking.shortfall_hs06[name] for name in names),
     )
 
 

@@ -23,7 +23,7 @@ class Prospect(NamedTuple):
     """Unix seconds of the cycle."""
     power_hs06: Optional[float] = None
     """Power that its group uses; None for no configured group."""
-    due_hs06: Optional[float] = None
+    share_hs06: Optional[float] = None
     """Setpoint of its group."""
     over_hs06: float = 0.0
     """Power beyond the setpoint; 0 if it is at its share or below."""
@@ -41,7 +41,7 @@ class Prospect(NamedTuple):
         """By how much its group is over its share, in words; empty if it is not, or not known."""
         if not self.over_hs06:
             return ""
-        return f"{self.over_hs06:.0f} HS06 over its share of {self.due_hs06:.0f}"
+        return f"{self.over_hs06:.0f} HS06 over its share of {self.share_hs06:.0f}"
 
 
 def prospect(record: Optional[CycleRecord], group: str, cores: int, now: int) -> Prospect:

@@ -53,7 +53,8 @@ def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
     }
     query = (
         "INSERT INTO cycles VALUES (NULL, :taken_at, :seconds, :complete, :imported, 0, :groups, "
-        ":idle_cores, :idle_target_cores, :idle_grace_cores, :targets, :record)"
+        ":present_hs06, :shortfall_hs06, :idle_cores, :idle_target_cores, :idle_grace_cores, "
+        ":targets, :record)"
     )
     number = connection.execute(query, values).lastrowid or 0
     if record.nodes or record.basis is not None:

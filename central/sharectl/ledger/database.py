@@ -27,8 +27,8 @@ _TABLES = """
 CREATE TABLE cycles (
     number INTEGER PRIMARY KEY AUTOINCREMENT, taken_at INTEGER NOT NULL, seconds REAL,
     complete INTEGER NOT NULL, imported INTEGER NOT NULL, covered_seconds INTEGER NOT NULL,
-    groups INTEGER NOT NULL, idle_cores INTEGER, idle_target_cores INTEGER,
-    idle_grace_cores INTEGER, targets INTEGER, record BLOB NOT NULL
+    groups INTEGER NOT NULL, present_hs06 REAL, shortfall_hs06 REAL, idle_cores INTEGER,
+    idle_target_cores INTEGER, idle_grace_cores INTEGER, targets INTEGER, record BLOB NOT NULL
 );
 CREATE INDEX cycles_by_time ON cycles (taken_at);
 CREATE TABLE nodes (

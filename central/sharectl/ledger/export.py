@@ -33,8 +33,8 @@ _SURE = 4
 _KINDS = {
     "flag": "imported observed complete sampled controlled reserved draining multicore_only target",
     "number": "pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 setpoint_hs06 "
-    "control_error_hs06 output_hs06 shadow_output_hs06 duration_seconds hs06_per_core wait_seconds "
-    "idle_core_seconds",
+    "control_error_hs06 output_hs06 due_hs06 shortfall_hs06 present_hs06 shadow_output_hs06 "
+    "duration_seconds hs06_per_core wait_seconds idle_core_seconds",
     "text": "group cores_by_size pending_by_size unplaceable_by_size outcome law acted state "
     "shadow_law strategy setpoint configuration reason limits sources published problems node "
     "held_back helped",
@@ -166,9 +166,10 @@ TABLES = {
         "one row a group and complete cycle",
         "imported group pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 "
         "single_cores multi_cores pending_single_jobs pending_multi_jobs cores_by_size "
-        "pending_by_size unplaceable_by_size setpoint_hs06 control_error_hs06 output_hs06 "
-        "held_back_nodes helped_nodes outcome closed_nodes other_sizes_closed_nodes law acted "
-        "state shadow_law shadow_output_hs06 strategy setpoint configuration",
+        "pending_by_size unplaceable_by_size due_hs06 shortfall_hs06 setpoint_hs06 "
+        "control_error_hs06 output_hs06 held_back_nodes helped_nodes outcome closed_nodes "
+        "other_sizes_closed_nodes law acted state shadow_law shadow_output_hs06 strategy setpoint "
+        "configuration",
         _groups,
     ),
     "waits": Table(
@@ -179,8 +180,8 @@ TABLES = {
     "cycles": Table(
         "one row a cycle, complete or not",
         "imported observed complete duration_seconds sequence strategy setpoint reason "
-        "configuration idle_cores idle_target_cores idle_grace_cores limits sources published "
-        "problems",
+        "configuration present_hs06 shortfall_hs06 idle_cores idle_target_cores idle_grace_cores "
+        "limits sources published problems",
         _cycles,
     ),
     "nodes": Table(

@@ -35,8 +35,6 @@ class GroupPoint:
     setpoint_hs06: float
     error_hs06: float
     """Power less setpoint."""
-    error_rms_hs06: float
-    """Root of the mean square of it."""
     output_hs06: Optional[float]
     """Of the controller; None if all cycles are imported."""
     work_hs06_seconds: float
@@ -53,6 +51,12 @@ class GroupPoint:
     """Nodes whose target helped it; None if unknown."""
     unplaceable_jobs: Optional[float] = None
     """Pending jobs that no node could run if it were empty; None if unknown."""
+    due_hs06: Optional[float] = None
+    """Power that was due; None if unknown."""
+    shortfall_hs06: Optional[float] = None
+    """Power that was due and that it did not use; None if unknown."""
+    shortfall_squares: Optional[float] = None
+    """Mean square of it; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,12 @@ class PoolPoint:
     """Mean of idle cores that targets kept from jobs; None if unknown."""
     idle_grace_cores: Optional[float] = None
     """Mean of those that grace kept; None if unknown."""
+    present_hs06: Optional[float] = None
+    """Mean of the power that the groups could have; None if unknown."""
+    shortfall_hs06: Optional[float] = None
+    """Mean of the power that was due to groups and that they did not use; None if unknown."""
+    shortfall_squares: Optional[float] = None
+    """Mean square of it; None if unknown."""
 
 
 @dataclass(frozen=True)

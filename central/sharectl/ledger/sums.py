@@ -11,7 +11,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from math import sqrt
 
 from sharectl.ledger import cycles
 from sharectl.ledger.database import UNREADABLE, packed, unpacked
@@ -38,12 +37,14 @@ _MEANS = {
     **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
     **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "outputs"),
     **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
+    **dict.fromkeys(("due_hs06", "shortfall_hs06", "shortfall_squares"), "dues"),
 }
 """Mean of a `GroupPoint` -> number of the cycles that know it."""
 _POOL = """
 SELECT :begin + (taken_at - :begin) / :width * :width, count(*), sum(complete),
     sum(min(covered_seconds, taken_at - :since)), avg(idle_cores), avg(targets), avg(seconds),
-    avg(idle_target_cores), avg(idle_grace_cores)
+    avg(idle_target_cores), avg(idle_grace_cores), avg(present_hs06), avg(shortfall_hs06),
+    avg(shortfall_hs06 * shortfall_hs06)
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
@@ -153,7 +154,6 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
             "power_hs06": usage.power_hs06,
             "setpoint_hs06": control.setpoint_hs06,
             "error_hs06": control.control_error_hs06,
-            "error_squares": control.control_error_hs06**2,
             "work_hs06_seconds": usage.power_hs06 * covered_seconds,
             "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,
         }
@@ -165,6 +165,10 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
         if not record.imported:
             unplaceable = sum(usage.unplaceable_by_cores.values())
             sums.update(outputs=1, output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
+        if control.due_hs06 is not None and control.shortfall_hs06 is not None:
+            squares = control.shortfall_hs06**2
+            sums.update(dues=1, due_hs06=control.due_hs06, shortfall_squares=squares)
+            sums["shortfall_hs06"] = control.shortfall_hs06
         if group in record.target_nodes:
             held_back, helped = record.target_nodes[group]
             sums.update(targets=1, held_back_nodes=held_back, helped_nodes=helped)
@@ -181,7 +185,6 @@ def _point(sums: Mapping[str, float]) -> GroupPoint:
             by_size[f"{begin} "][int(size)] = amount / cycles
     return GroupPoint(
         cycles=cycles,
-        error_rms_hs06=sqrt(sums["error_squares"] / cycles),
         work_hs06_seconds=sums["work_hs06_seconds"],
         pledge_hs06_seconds=sums["pledge_hs06_seconds"],
         cores_by_size=dict(sorted(by_size[_CORES].items())),

@@ -174,6 +174,10 @@ class CycleRecord:
     """First 12 digits of the SHA-256 of all settings that decide."""
     number: int = 0
     """Number in the ledger; 0 if it has not been kept yet."""
+    present_hs06: Optional[float] = None
+    """Power that the groups could have, as of `sharectl.shares.shortfall`; None if unknown."""
+    shortfall_hs06: Optional[float] = None
+    """Power that is due to groups and that they do not use; None if unknown."""
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
     idle_target_cores: Optional[int] = None

@@ -169,6 +169,7 @@ def cycle_page(
             for code, nodes in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         ],
         "idle_cores": record.idle_cores if record.complete and is_full else None,
+        **fields(record, "present_hs06", "shortfall_hs06"),
         **fields(record, "idle_target_cores", "idle_grace_cores"),
         "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
         "changes": changes_data(diff) if diff else None,
@@ -200,7 +201,7 @@ def _control(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
-        **fields(control, "setpoint_hs06", "control_error_hs06"),
+        **fields(control, "setpoint_hs06", "control_error_hs06", "due_hs06", "shortfall_hs06"),
         **(outputs if with_outputs else dict.fromkeys(outputs)),
         "acted": [_coded("acted", code) for code in control.acted],
     }

@@ -200,11 +200,6 @@ def _answer_seconds(facts: CycleFacts) -> Iterator[Row]:
         yield name, fsum(seconds for seconds, _ in answers)
 
 
-def _error_ratio(control: GroupControl) -> Optional[float]:
-    setpoint = control.setpoint_hs06
-    return control.control_error_hs06 / setpoint if setpoint > 0 else None
-
-
 GROUP, OF_SIZE = ("group",), ("group", "size")
 
 METRICS: Sequence[Metric] = (
@@ -285,6 +280,18 @@ METRICS: Sequence[Metric] = (
         _answer_seconds,
     ),
     Metric(
+        "present_hs06",
+        "Power that the groups could have, HS06: of all nodes, less what others use.",
+        (),
+        _single(lambda facts: facts.record.present_hs06),
+    ),
+    Metric(
+        "shortfall_hs06",
+        "Power that is due to groups and that they do not use, HS06.",
+        (),
+        _single(lambda facts: facts.record.shortfall_hs06),
+    ),
+    Metric(
         "group_pledge_hs06",
         "Pledge of a group, HS06.",
         GROUP,
@@ -309,11 +316,16 @@ METRICS: Sequence[Metric] = (
         _by_group(lambda control: control.control_error_hs06),
     ),
     Metric(
-        "group_error_ratio",
-        "Error as part of the setpoint: above 0 the group has more than its share; absent without "
-        "a setpoint.",
+        "group_due_hs06",
+        "Power that is due to a group, at most what its jobs can use, HS06.",
         GROUP,
-        _by_group(_error_ratio),
+        _by_group(lambda control: control.due_hs06),
+    ),
+    Metric(
+        "group_shortfall_hs06",
+        "Power that is due to a group and that it does not use, HS06.",
+        GROUP,
+        _by_group(lambda control: control.shortfall_hs06),
     ),
     Metric(
         "group_output_hs06",

@@ -101,6 +101,6 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
-        "periods": [summary(series, subject.deadband_hs06) for series in periods],
+        "periods": [summary(series) for series in periods],
         "last_cycle": last_cycle.as_content(subject.last) if subject.last else None,
     }

@@ -14,7 +14,6 @@ from sharectl.report.series import (
     Values,
     curves,
     gaps,
-    ratio,
     sums,
 )
 from sharectl.report.svg import Curve, Figure, described, layers_in_use, limits_of, svg
@@ -109,18 +108,18 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
 
 
 def overview_kind(groups: Sequence[str]) -> FigureKind:
-    """Error of groups on one axis, in % of their shares."""
+    """Shortfall of groups on one axis, in % of the power that is present."""
 
-    def errors(bucket: Bucket) -> Values:
+    def shortfalls(bucket: Bucket) -> Values:
         values: dict[str, Optional[float]] = dict.fromkeys(groups) if bucket.groups else {}
         for group in bucket.groups.keys() & values.keys():
-            point = bucket.groups[group]
-            part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
-            values[group] = None if part is None else 100 * part
+            missing, present = bucket.groups[group].shortfall_hs06, bucket.pool.present_hs06
+            values[group] = 100 * missing / present if missing is not None and present else None
         return values
 
-    unit = "% of the share (above 0: over it)"
-    return FigureKind("error-share", "Error of groups, % of the share", unit, errors, style="group")
+    unit = "% of the power present"
+    title = "Shortfall of groups: power that is due and not used"
+    return FigureKind("shortfall", title, unit, shortfalls, style="group")
 
 
 def drawings(

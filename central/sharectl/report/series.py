@@ -116,11 +116,9 @@ def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
     return summed
 
 
-def summary(series: Series, deadband_hs06: float = 0.0) -> dict[str, Any]:
+def summary(series: Series) -> dict[str, Any]:
     """Numbers of a period, groups by falling pledge."""
-    groups = [
-        group_summary(group, points_of([series], group), deadband_hs06) for group in series.groups
-    ]
+    groups = [group_summary(group, points_of([series], group)) for group in series.groups]
     return {
         "since": series.since,
         "until": series.until,
@@ -130,9 +128,7 @@ def summary(series: Series, deadband_hs06: float = 0.0) -> dict[str, Any]:
     }
 
 
-def group_summary(
-    group: str, points: Sequence[GroupPoint], deadband_hs06: float = 0.0
-) -> dict[str, Any]:
+def group_summary(group: str, points: Sequence[GroupPoint]) -> dict[str, Any]:
     """Numbers of one group: sums, and means over complete cycles; None where no cycle knows."""
 
     def mean(value: Callable[[GroupPoint], Optional[float]]) -> Optional[float]:
@@ -143,17 +139,16 @@ def group_summary(
 
     work = fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS
     pledge = fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS
-    power, error = mean_or_0(attrgetter("power_hs06")), mean_or_0(attrgetter("error_hs06"))
     return {
         "group": group,
         "pledge_hs06": mean_or_0(attrgetter("pledge_hs06")),
-        "power_hs06": power,
+        "power_hs06": mean_or_0(attrgetter("power_hs06")),
         "work_hs06_hours": work,
         "pledge_hs06_hours": pledge,
-        "error_hs06": error,
-        "error_rms_hs06": mean_or_0(lambda point: point.error_rms_hs06**2) ** 0.5,
-        "over_ratio": mean_or_0(lambda point: point.error_hs06 > deadband_hs06),
-        "under_ratio": mean_or_0(lambda point: point.error_hs06 < -deadband_hs06),
+        "due_hs06": mean(attrgetter("due_hs06")),
+        "shortfall_hs06": mean(attrgetter("shortfall_hs06")),
+        "shortfall_rms_hs06": root(mean(attrgetter("shortfall_squares"))),
+        "error_hs06": mean_or_0(attrgetter("error_hs06")),
         "running_cores": mean_or_0(lambda point: fsum(point.cores_by_size.values())),
         "pending_jobs": mean_or_0(lambda point: fsum(point.pending_by_size.values())),
         "output_hs06": mean(attrgetter("output_hs06")),
@@ -161,7 +156,6 @@ def group_summary(
         "held_back_nodes": mean(attrgetter("held_back_nodes")),
         "helped_nodes": mean(attrgetter("helped_nodes")),
         "work_ratio": ratio(work, pledge),
-        "error_ratio": ratio(error, power - error),
     }
 
 
@@ -177,6 +171,9 @@ def _pool_summary(series: Series) -> dict[str, Any]:
         "cycles": sum(point.cycles for point in points),
         "complete_cycles": sum(point.complete_cycles for point in points),
         "covered_seconds": sum(point.covered_seconds for point in points),
+        "present_hs06": mean(attrgetter("present_hs06")),
+        "shortfall_hs06": mean(attrgetter("shortfall_hs06")),
+        "shortfall_rms_hs06": root(mean(attrgetter("shortfall_squares"))),
         "idle_cores": mean(attrgetter("idle_cores")),
         "idle_target_cores": mean(attrgetter("idle_target_cores")),
         "idle_grace_cores": mean(attrgetter("idle_grace_cores")),
@@ -191,6 +188,11 @@ def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[f
     values = [(value, weight) for value, weight in weighted if value is not None and weight]
     weights = sum(weight for _value, weight in values)
     return fsum(value * weight for value, weight in values) / weights if weights else None
+
+
+def root(square: Optional[float]) -> Optional[float]:
+    """Square root; None of None."""
+    return None if square is None else square**0.5
 
 
 def ratio(part: float, whole: float) -> Optional[float]:

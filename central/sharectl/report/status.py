@@ -21,25 +21,35 @@ from sharectl.words import counted, printable
 Row = Mapping[str, Any]
 
 TREND_SECONDS = 3 * 3600
-"""Time over which the trend of an error is told."""
+"""Time over which the trend of a shortfall is told."""
 MOST_HOT = 3
 """Hot nodes that are named."""
 _TITLE = "groups then: HS06, trend in 3 h, pending jobs and longest waits"
-_GROUPS = "group|pledge|used|error|trend|1-core|wait|multi|wait|is"
+_GROUPS = "group|pledge|used|due|short|trend|1-core|wait|multi|wait|is"
 
 
 def trends(before: Optional[CycleRecord], cycle: Row) -> dict[str, float]:
-    """Change of each group's error from a cycle to a later one, HS06; without unknown ones."""
+    """Change of each group's shortfall from a cycle to a later one, HS06; without unknown ones."""
     groups = before.groups if before else ()
-    then = {control.group: control.control_error_hs06 for control in groups}
-    return {group: now - then[group] for group, now in _errors(cycle).items() if group in then}
+    then = {control.group: control.shortfall_hs06 for control in groups}
+    return {
+        row["group"]: row["shortfall_hs06"] - earlier
+        for row in cycle.get("controllers", ())
+        if (earlier := then.get(row["group"])) is not None
+    }
 
 
-def _errors(cycle: Row) -> dict[str, float]:
-    """Errors that were acted on, else those beside the pledge's share, HS06."""
-    acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
-    rows = cycle.get("errors", ())
-    return {row["group"]: acted.get(row["group"], row["error_hs06"]) for row in rows}
+def shortfall_words(cycle: Row) -> str:
+    """Sentence on the group that lacks most, and on all; empty if that is unknown."""
+    missing_hs06, present_hs06 = cycle.get("shortfall_hs06"), cycle.get("present_hs06")
+    if missing_hs06 is None or not present_hs06:
+        return ""
+    if round(missing_hs06) == 0:
+        return "every group has its due"
+    worst = max(cycle["controllers"], key=lambda row: float(row["shortfall_hs06"]))
+    part = f"{100 * missing_hs06 / present_hs06:.0f} % of power"
+    words = f"{worst['group']}: {worst['shortfall_hs06']:,.0f} HS06 short of its due"
+    return f"{words} (all: {missing_hs06:,.0f}, {part})"
 
 
 def status_tables(status: Row, off: Optional[Disabled], to: TextIO) -> None:
@@ -82,6 +92,8 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
     limits = (f"{note['code']} {counted(note['nodes'], 'node')}" for note in plan.get("limits", ()))
     if words := ", ".join(limits):
         yield "limits", words
+    if words := shortfall_words(cycle):
+        yield "shortfall then", words
     if idle := cycle.get("idle_cores"):
         rest = idle["all"] - idle["target"] - idle["grace"]
         words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
@@ -132,7 +144,7 @@ def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
 
 
 def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[object, ...]]:
-    errors = _errors(cycle)
+    lacking = {row["group"]: row for row in cycle.get("controllers", ())}
     reasons = {row["group"]: row["code"] for row in cycle.get("groups", ())}
     for row in cycle["errors"]:
         group = row["group"]
@@ -141,7 +153,7 @@ def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[obje
             group,
             round(row["pledge_hs06"]),
             round(row["power_hs06"]),
-            f"{round(errors[group]):+}",
+            *_lack(lacking.get(group, {})),
             UNKNOWN if change is None else f"{round(change):+}",
             row["pending_single_jobs"],
             _longest(cycle, group, multicore=False),
@@ -149,6 +161,12 @@ def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[obje
             _longest(cycle, group, multicore=True),
             reasons.get(group, NONE),
         )
+
+
+def _lack(row: Row) -> Iterator[str]:
+    """Power that is due to a group, and its shortfall."""
+    for key in ("due_hs06", "shortfall_hs06"):
+        yield UNKNOWN if row.get(key) is None else f"{round(row[key])}"
 
 
 def _longest(cycle: Row, group: str, *, multicore: bool) -> str:

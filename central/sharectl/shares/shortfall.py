@@ -7,14 +7,18 @@ and becomes smaller when cores stand idle.
 
 Present is the power of all nodes, under control or not, less what jobs of other groups use: nobody
 can have it before they end. Demand is the power that a group uses, and that of its pending jobs
-that some node could run, at the pool's mean power of a core.
+that some node could run, at the pool's mean power of a core. Idle cores of a node that takes none
+of these jobs are not present.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import fsum
 from typing import NamedTuple
+
+from sharectl.model import Snapshot
 
 SERVED_RATIO = 0.9
 """Part of its due from which a group counts as served."""
@@ -86,3 +90,38 @@ def lacks(
             times.append(Lack(intervals * interval_seconds, ended=True))
         intervals, counts = 0, False
     return [*times, Lack(intervals * interval_seconds, ended=False)] if counts else times
+
+
+class Shortfalls(NamedTuple):
+    """Power that is due to each group, and that it lacks, at one look at the pool, HS06."""
+
+    present_hs06: float
+    due_hs06: Mapping[str, float]
+    shortfall_hs06: Mapping[str, float]
+
+
+def shortfalls_of(snapshot: Snapshot, pledge_hs06: Mapping[str, float]) -> Shortfalls:
+    """Shortfall of each group of ``pledge_hs06``, in a complete snapshot."""
+    powers: defaultdict[str, list[float]] = defaultdict(list)
+    held_cores: Counter[str] = Counter()
+    for node, group, cores, hs06_per_core, _, jobs, _ in snapshot.running:
+        powers[group if group in pledge_hs06 else ""].append(jobs * cores * hs06_per_core)
+        held_cores[node] += jobs * cores
+    power = {group: fsum(parts) for group, parts in powers.items()}
+    waiting = [
+        row for row in snapshot.pending if row.placeable and row.jobs and row.group in pledge_hs06
+    ]
+    kinds = {row.kind for row in waiting}
+    pool_hs06 = fsum(node.cores * node.hs06_per_core for node in snapshot.nodes)
+    core_hs06 = pool_hs06 / max(1, sum(node.cores for node in snapshot.nodes))
+    shut_hs06 = fsum(
+        max(0, node.cores - held_cores[node.name]) * node.hs06_per_core
+        for node in snapshot.nodes
+        if node.hot or (kinds and not any(map(node.admits, kinds)))
+    )
+    demand = {group: power.get(group, 0.0) for group in pledge_hs06}
+    for row in waiting:
+        demand[row.group] += row.jobs * row.cores * core_hs06
+    present_hs06 = max(0.0, pool_hs06 - power.get("", 0.0) - shut_hs06)
+    due = due_powers_hs06(pledge_hs06, demand, present_hs06)
+    return Shortfalls(present_hs06, due, shortfalls_hs06(due, power))

@@ -146,6 +146,13 @@ def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None
             if c.group == name
         ]
         assert point.unplaceable_jobs == pytest.approx(sum(unplaceable) / len(unplaceable))
+        short = [c.shortfall_hs06 for r in kept for c in r.groups if c.group == name]
+        known = [missing for missing in short if missing is not None]
+        assert (point.shortfall_hs06 is None) == (not known)
+        if known:
+            squares = [missing**2 for missing in known]
+            assert point.shortfall_hs06 == pytest.approx(sum(known) / len(known))
+            assert point.shortfall_squares == pytest.approx(sum(squares) / len(squares))
         counts = [record.target_nodes[name] for record in kept if name in record.target_nodes]
         means = [sum(column) / len(counts) for column in zip(*counts)] or [None, None]
         assert [point.held_back_nodes, point.helped_nodes] == pytest.approx(means)

@@ -116,20 +116,21 @@ ERRORS: Mapping[str, Any] = {
 }
 
 
-def test_a_group_has_use_error_trend_pending_and_waits_by_size_and_a_code(
+def test_a_group_has_use_due_shortfall_trend_pending_and_waits_by_size_and_a_code(
     folder: Path, shown: Shown
 ) -> None:
-    unknown = ["200", "161", "-40", "?", "3", "-", "9", "-", "-"]
+    unknown = ["200", "161", "?", "?", "?", "3", "-", "9", "-", "-"]
     assert shown(errors=[ERRORS]).row("cms") == unknown
     record, seen = made()
     Ledger(folder / PLACE).record(record, seen)
     (before,) = (row for row in record.groups if row.group == "cms")
+    assert before.shortfall_hs06 is not None
     times = {"jobs": 3, "median_seconds": 60, "longest_seconds": 7300, "sampled": False}
     cycle = {
         "taken_at": record.taken_at + TREND_SECONDS,
         "errors": [ERRORS],
         "controllers": [
-            {"group": "cms", "control_error_hs06": before.control_error_hs06 + 25.2},
+            {"group": "cms", "due_hs06": 190.2, "shortfall_hs06": before.shortfall_hs06 + 25.2},
         ],
         "groups": [{"group": "cms", "code": "helped"}],
         "waits": [
@@ -139,12 +140,26 @@ def test_a_group_has_use_error_trend_pending_and_waits_by_size_and_a_code(
         ],
     }
     cells = shown(**cycle).row("cms")
-    assert cells[:2] == ["200", "161"]
-    assert cells[2] == f"{before.control_error_hs06 + 25.2:+.0f}"
-    assert cells[3:] == ["+25", "3", "119s", "9", ">2h", "helped"]
+    assert cells[:4] == ["200", "161", "190", f"{before.shortfall_hs06 + 25.2:.0f}"]
+    assert cells[4:] == ["+25", "3", "119s", "9", ">2h", "helped"]
     # Older cycles tell no trend.
     cycle["taken_at"] = record.taken_at + TREND_SECONDS + 1
-    assert shown(**cycle).row("cms")[3] == "?"
+    assert shown(**cycle).row("cms")[4] == "?"
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        (1310.0, "cms: 1,240 HS06 short of its due (all: 1,310, 12 % of power)"),
+        (0.2, "every group"),
+    ],
+)
+def test_the_shortfall_of_the_group_that_lacks_most_is_told(
+    shown: Shown, missing: float, words: str
+) -> None:
+    rows = [{"group": "lhcb", "shortfall_hs06": 70}, {"group": "cms", "shortfall_hs06": 1240.0}]
+    status = shown(present_hs06=10_900.0, shortfall_hs06=missing, controllers=rows)
+    assert " ".join(status.row("shortfall", "then")).startswith(words)
 
 
 def test_the_nodes_that_did_not_obey_are_counted(shown: Shown) -> None:

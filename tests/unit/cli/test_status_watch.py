@@ -44,9 +44,15 @@ def status_of_a_pool() -> dict[str, Any]:
         "plan": {"reason": record.reason, "limits": ({"code": "dwell", "nodes": 3},)},
         "errors": as_json.errors(0, tuple(row.error for row in record.groups))["groups"],
         "controllers": [
-            {"group": row.group, "control_error_hs06": row.control_error_hs06}
+            {
+                "group": row.group,
+                "due_hs06": row.due_hs06,
+                "shortfall_hs06": row.shortfall_hs06,
+            }
             for row in record.groups
         ],
+        "present_hs06": record.present_hs06,
+        "shortfall_hs06": record.shortfall_hs06,
         "groups": as_json.group_reasons(record),
         "waits": [asdict(waits) for waits in record.waits],
         "idle_cores": {

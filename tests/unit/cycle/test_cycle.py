@@ -55,6 +55,22 @@ def test_a_cycle_publishes_its_plan_and_remembers() -> None:
     assert result.problems == ()
 
 
+def test_a_record_has_the_shortfall_of_groups_and_of_those_around_them() -> None:
+    """Groups within cms could use 24 of 64 cores, and have none."""
+    jobs = snapshot([running("wn-1", "alice", 1, 64)], {("cms.a", 8): 2, ("cms.b", 8): 1})
+    nested = replace(
+        CONFIG, pledge_hs06={"alice": 2.0, "cms.a": 1.0, "cms.b": 1.0}, own_hs06={"cms": 0.0}
+    )
+    around = world(jobs)
+    run_cycle(nested, around.ports(), NOW)
+    (record,) = around.history.records
+    core_hs06 = record.present_hs06 / 64 if record.present_hs06 else 0.0
+    short = {control.group: control.shortfall_hs06 for control in record.groups}
+    cores = {"alice": 0, "cms": 24, "cms.a": 16, "cms.b": 8}
+    assert short == {group: held * core_hs06 for group, held in cores.items()}
+    assert record.shortfall_hs06 == 24 * core_hs06, "each group once"
+
+
 def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
     around = world()
     result = cycle(around, dry_run=True)

@@ -222,7 +222,7 @@ RECORD = CycleRecord(
 def test_the_block_under_way_and_the_wait_of_its_like() -> None:
     known = prospect(RECORD, "cms", 8, NOW)
     assert (known.block_nodes, known.block_seconds) == (("wn-2", "wn-1"), 300.0)
-    assert (known.started, known.due_hs06, known.over) == (TIMES, None, "")
+    assert (known.started, known.share_hs06, known.over) == (TIMES, None, "")
     assert prospect(replace(RECORD, observed=True), "cms", 8, NOW).block_nodes == ()
     assert prospect(RECORD, "cms", 2, NOW).started is None
 

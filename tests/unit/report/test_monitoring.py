@@ -63,7 +63,7 @@ def test_every_alert_fires_in_its_time_and_no_other(rules: Sequence[Mapping[str,
         ("> 2400", "> 24000"),
         ("for: 6h", "for: 5h"),
         ("unless on (instance, pool)", "unless on (instance)"),
-        ("- on (instance, pool, group) sharectl_group_unplaceable_jobs", ""),
+        ("0.01 * sharectl_present_hs06", "0 * sharectl_present_hs06"),
     ],
 )
 def test_a_wrong_rule_is_noticed(tmp_path: Path, right: str, wrong: str) -> None:
@@ -242,7 +242,7 @@ def test_rules_are_silent_where_nothing_is_wrong(month: Prometheus) -> None:
         for rule in rules
         if month.asked("/api/v1/query", query=rule["expr"], time=month.end + 60)["result"]
     }
-    assert wrong <= {"SharectlGroupUnderShare"}, "a share may be missed for a moment"
+    assert wrong <= {"SharectlGroupShort"}, "a group may lack power for a moment"
 
 
 def test_panels_stand_beside_each_other(dashboard: Mapping[str, Any]) -> None:

@@ -127,18 +127,16 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     atlas, points = of_group(curves.summary(made), "atlas"), curves.points_of([made], "atlas")
     mean = sum(point.error_hs06 * point.cycles for point in points)
     assert atlas["error_hs06"] == pytest.approx(mean / sum(point.cycles for point in points))
-    assert atlas["over_ratio"] + atlas["under_ratio"] == pytest.approx(1.0)
-    share = atlas["power_hs06"] - atlas["error_hs06"]
-    assert atlas["error_ratio"] == pytest.approx(atlas["error_hs06"] / share)
-    atlas = of_group(curves.summary(made, 1e9), "atlas")
-    assert (atlas["over_ratio"], atlas["under_ratio"]) == (0, 0)
-    alone = curves.summary(changed(made, power_hs06=5.0, error_hs06=5.0))
-    assert of_group(alone, "atlas")["error_ratio"] is None
+    mean = sum((point.shortfall_squares or 0.0) * point.cycles for point in points)
+    rms = (mean / sum(point.cycles for point in points)) ** 0.5
+    assert atlas["shortfall_rms_hs06"] == pytest.approx(rms)
+    assert atlas["shortfall_hs06"] < rms
     period: Mapping[str, Any] = curves.summary(series(1, imported=True))
-    known = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds")
-    assert [period["pool"][key] for key in known] == [None] * 4
-    known = ("held_back_nodes", "helped_nodes", "output_hs06", "unplaceable_jobs")
-    assert [of_group(period, "cms")[key] for key in known] == [None] * 4
+    of_pool = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds", "shortfall_rms_hs06")
+    assert [period["pool"][key] for key in of_pool] == [None] * 5
+    lacks = ("due_hs06", "shortfall_hs06", "shortfall_rms_hs06")
+    known = ("held_back_nodes", "helped_nodes", "output_hs06", "unplaceable_jobs", *lacks)
+    assert [of_group(period, "cms")[key] for key in known] == [None] * 7
 
 
 @pytest.mark.parametrize("knows_group", [True, False])
@@ -228,12 +226,13 @@ def test_lines_end_where_the_numbers_say_and_are_open_in_a_gap() -> None:
         sum(getattr(point, f"{name}_hs06_seconds") for point in points) / 3600 / 1e6
         for name in ("work", "pledge")
     )
-    share = 100 * last.error_hs06 / (last.power_hs06 - last.error_hs06)
+    present = next(b.pool.present_hs06 for b in month.buckets[::-1] if b.groups)
+    short = 100 * (last.shortfall_hs06 or 0.0) / (present or 1.0)
     for figure, name, value, tolerance in (
         ("g1-work", "work", worked, 0.01 * worked),
         ("g1-work", "pledge", due, 0.01 * due),
         ("g1-error", "error", last.error_hs06 / 1000, 0.1),
-        ("all-error-share", "group0", share, 0.3),
+        ("all-shortfall", "group0", short, 0.3),
         ("g1-targets", "held-back", last.held_back_nodes, 0.5),
     ):
         assert drawn(page, figure, name)[-1][1] == pytest.approx(value, abs=tolerance), name
@@ -247,7 +246,7 @@ def test_lines_end_where_the_numbers_say_and_are_open_in_a_gap() -> None:
 def test_two_periods_have_the_same_axes_and_the_shorter_one_a_gap() -> None:
     larger = {group: 3 * pledge for group, pledge in TWO.items()}
     page = page_of([series(30, TWO), series(20, larger, since=APRIL + 275 * DAY)], SUBJECT)
-    for figure in ("all-error-share", "g1-work", "g1-pending", "g1-targets"):
+    for figure in ("all-shortfall", "g1-work", "g1-pending", "g1-targets"):
         (_, first), (later, second) = (axis_of(page, f"{figure}-{number}") for number in (1, 2))
         assert first == second
         assert len(first) >= 3
