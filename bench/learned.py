@@ -2,10 +2,10 @@
 
 Each law has the same jobs: shipped scenarios with several seeds, NAME@FACTOR with so many times the
 nodes, and the job log that LCG_SWF names in the environment. The log's pool has fewer cores than
-the jobs want, so that each group waits. Error: power that the wrong groups used, part of all. Idle:
-cores that stood idle while jobs were pending. Churn: targets that changed in a cycle, by nodes.
-Score: -(error + idle + 0.02 x churn), the mean of all cycles; 0 is the best. Gain: the score less
-that of latest on the same jobs, and its standard deviation over the seeds.
+the jobs want, so that each group waits. Shortfall: power that was due and not used, part of the
+power present. Idle: cores that stood idle while jobs were pending. Churn: targets that changed in a
+cycle, by nodes. Score: -(shortfall + idle + 0.02 x churn), the mean of all cycles; 0 is the best.
+Gain: the score less that of latest on the same jobs, and its standard deviation over the seeds.
 
     LCG_SWF=LCG.swf.gz .venv/bin/python bench/learned.py [--keep policy.json]
 
@@ -40,10 +40,10 @@ from sharectl.sim.strategy_file import read_strategies
 from sharectl.sim.training import REWARD, StepFigures
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
-SCENARIOS = ("small-site", "infn-t1@0.05", "gpu-mixed", "pilot-storm")
+SCENARIOS = ("bursts", "infn-t1@0.05", "mixed-sizes", "bench/scenarios/short.yaml")
 FIRST_SEED = 101
 """Trainings begin at 1."""
-TRAINED_ON = ("small-site", "infn-t1@0.02")
+TRAINED_ON = ("bursts", "infn-t1@0.02")
 TRAINING = ("--hours", "24", "--seeds", "2", "--generations", "6", "--population", "8")
 LOG = """
 nodes: [{{name: wn, count: 30, cores: 32, hs06_per_core: 10}}]
@@ -95,7 +95,7 @@ def measured(episode: Episode, control: Control, seed: int) -> list[StepFigures]
 def compare(episode: Episode, controls: dict[str, Control], seeds: range) -> None:
     """Print a row for each law."""
     print(
-        f"{'law':8} {'error %':>8} {'idle %':>8} {'churn %':>8} {'score':>9} {'gain':>9} {'sd':>8}"
+        f"{'law':8} {'short %':>8} {'idle %':>8} {'churn %':>8} {'score':>9} {'gain':>9} {'sd':>8}"
     )
     first: list[float] = []
     with ProcessPoolExecutor(cores()) as processes:

@@ -21,11 +21,13 @@ _SCENARIO_FILES = "shipped name, or a file; several are learned from together"
 _EPILOG = """\
 Trains the policy of the law `learned` on simulated pools, by a seeded evolution strategy that
 begins at the law latest. It tries population x generations policies, each on all seeds of all
-scenarios. The reward of a cycle is -(error + idle + 0.02 x churn): power that the wrong groups used
-as part of all that was used, cores idle while jobs were pending, and targets that changed by nodes.
+scenarios. The reward of a cycle is -(shortfall + idle + 0.02 x churn): power that was due and not
+used as part of the power present, cores idle while jobs were pending beyond those that are idle
+without sharectl, and targets that changed by nodes. Take scenarios in which `sharectl simulate
+--strategies nothing` has a shortfall: where it has none, there is nothing to learn.
 
-  sharectl learn small-site -o policy.json
-  sharectl learn small-site site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
+  sharectl learn bursts -o policy.json
+  sharectl learn bursts site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
 
 Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}, and
 sharectl replay --law learned. Compare it on jobs that it has not seen: bench/learned.py.

@@ -36,10 +36,10 @@ defrag or static, grace, steering, or recipe. A file such as ours.yaml is one to
   control: {law: pid, pid: {gain: 0.5}}
   defrag: {machines_per_hour: 10, max_concurrent: 2, max_whole: 5}
 
-  sharectl simulate small-site
-  sharectl simulate small-site --strategies nothing,defrag,live --seeds 5 -o out
-  sharectl simulate small-site --strategies defrag,defrag:recipe=quattor,static+defrag:ratio=0.4
-  sharectl simulate small-site --strategies live,live:law=pid:pid.gain=0.5,ours.yaml --days 3
+  sharectl simulate bursts
+  sharectl simulate bursts --strategies nothing,defrag,live --seeds 5 -o out
+  sharectl simulate bursts --strategies defrag,defrag:recipe=quattor,static+defrag:ratio=0.4
+  sharectl simulate bursts --strategies live,live:law=pid:pid.gain=0.5,ours.yaml --days 3
   sharectl simulate --from-config /etc/sharectl/sharectl.yaml --ledger --days 7
   sharectl simulate infn-t1 --strategies live --set negotiator.interval_seconds=300 --json
 

@@ -32,7 +32,7 @@ KEYS are {SYNTAX}, with commas between them. KEY is one of
 control of sharectl's configuration, or of negotiator, access, start, loop, defrag and static of
 scenarios and strategies. Without a domain a key has all values that it may have.
 
-  sharectl tune small-site --over control.law,control.give_up_seconds
+  sharectl tune bursts --over control.law,control.give_up_seconds
   sharectl tune site.yaml --over control.give_up_seconds='null|60..3600' --days 7 -o tuning
   sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --on-pool -o /shared/tuning \\
       --batch 32 --submit accounting_group=ops

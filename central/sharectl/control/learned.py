@@ -50,7 +50,7 @@ class Training:
     date: str
     """As the one who trained wrote it."""
     score: float
-    """Mean reward of an episode; 0 is the best."""
+    """Mean reward of an episode; 0: no power is short, and no core idle because of sharectl."""
     score_before: float
     """That of *latest* on the same episodes."""
     method: str

@@ -18,6 +18,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
+from sharectl.shares.shortfall import due_powers_hs06
 from sharectl.sim.accountant import Accountant
 from sharectl.sim.group_quotas import QuotaTree
 from sharectl.sim.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
@@ -102,9 +103,8 @@ class Twin:
             for spec in setup.nodes
         ]
         self._weights = PoolWeights(fsum(weights))
-        self._mean_hs06 = fsum(spec.cores * spec.hs06_per_core for spec in setup.nodes) / max(
-            1, self.idle.total
-        )
+        self._pool_hs06 = fsum(spec.cores * spec.hs06_per_core for spec in setup.nodes)
+        self._mean_hs06 = self._pool_hs06 / max(1, self.idle.total)
         self._by_cores = setup.negotiator.slot_weight == "cores"
         self._events: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._number = 0
@@ -526,14 +526,23 @@ class Twin:
 
     def sample(self, seconds: float) -> None:
         """End an interval of so many seconds."""
-        placeable: Counter[str] = Counter()
-        for kind in self.kinds:
-            if kind.pending and kind.placeable:
-                placeable[kind.group] += kind.wanted_cores * len(kind.pending)
         for name, measure in self.measures.items():
-            measure.sample(self.now, seconds, self.groups_pending[name], placeable[name])
+            measure.sample(self.now, seconds, self.groups_pending[name])
+        power = {name: measure.hs06_series[-1] for name, measure in self.measures.items()}
+        _, due = self.due_hs06(power)
+        for name, measure in self.measures.items():
+            measure.due_series.append(due.get(name, 0.0))
         self.idle.sample(self.now, seconds)
         self.times.append(self.now)
+
+    def due_hs06(self, power_hs06: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+        """Power present, and due to each group that used such power lately, HS06."""
+        demand = dict(power_hs06)
+        for kind in self.kinds:
+            if kind.pending and kind.placeable:
+                demand[kind.group] += kind.wanted_cores * len(kind.pending) * self._mean_hs06
+        present_hs06 = max(0.0, self._pool_hs06 - power_hs06[OTHER])
+        return present_hs06, due_powers_hs06(self.setup.pledge_hs06, demand, present_hs06)
 
     def forget(self) -> None:
         """Begin to measure: the warm-up is over."""
@@ -545,5 +554,4 @@ class Twin:
 
     def measured(self) -> Measured:
         """Figures of all groups."""
-        cores = sum(node.spec.cores for node in self.nodes)
-        return Measured(self.setup.pledge_hs06, self.measures, cores, self._mean_hs06 * cores)
+        return Measured(self.setup.pledge_hs06, self.measures)

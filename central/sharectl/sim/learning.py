@@ -1,6 +1,6 @@
 """Gymnasium environment over the twin, for learners of others (extra `learn`).
 
-    env = TwinEnv(SteppedRun(Episode(load("small-site"), strategy, 86_400.0)))
+    env = TwinEnv(SteppedRun(Episode(load("bursts"), strategy, 86_400.0)))
 
 A step is one cycle of sharectl. The observation has a row for each group, with the features of
 `OBSERVED`: columns of the ledger's export, made free of units. The action has a number for each

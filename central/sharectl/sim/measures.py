@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum
-from typing import Optional
 
-from sharectl.model import OTHER
-from sharectl.shares.shortfall import due_powers_hs06
 from sharectl.sim.records import CAUSES, GroupOutcome, Waits
 
 
@@ -24,10 +21,10 @@ class GroupMeasure:
         "core_series",
         "cores",
         "done",
+        "due_series",
         "hs06",
         "hs06_series",
         "pending_series",
-        "placeable_series",
         "since",
         "starts",
         "waits",
@@ -44,7 +41,7 @@ class GroupMeasure:
         self.begun_cores = self.begun_work = 0.0
         """Integrals at the begin of the interval."""
         self.core_series, self.hs06_series = array("d"), array("d")
-        self.pending_series, self.placeable_series = array("l"), array("l")
+        self.pending_series, self.due_series = array("l"), array("d")
         self.starts: Counter[int] = Counter()
         self.done: Counter[int] = Counter()
         self.waits: dict[int, array[float]] = {}
@@ -68,13 +65,12 @@ class GroupMeasure:
             waits = self.waits[cores] = array("f")
         waits.append(seconds)
 
-    def sample(self, now: float, seconds: float, pending_jobs: int, placeable_cores: int) -> None:
-        """End an interval of so many seconds; cores that pending jobs request which can run."""
+    def sample(self, now: float, seconds: float, pending_jobs: int) -> None:
+        """End an interval of so many seconds."""
         self.use(now, 0, 0.0)
         self.core_series.append((self.core_seconds - self.begun_cores) / seconds)
         self.hs06_series.append((self.work - self.begun_work) / seconds)
         self.pending_series.append(pending_jobs)
-        self.placeable_series.append(placeable_cores)
         self.begun_cores, self.begun_work = self.core_seconds, self.work
 
 
@@ -159,42 +155,20 @@ class Measured:
     pledge_hs06: Mapping[str, float]
     """Group -> its pledge."""
     groups: Mapping[str, GroupMeasure]
-    pool_cores: int
-    pool_hs06: float
 
     def outcomes(self) -> dict[str, GroupOutcome]:
         """Outcome of each group."""
-        due = self._due_hs06()
         return {
-            name: _outcome(measure, self.pledge_hs06.get(name, 0.0), due.get(name))
+            name: _outcome(measure, self.pledge_hs06.get(name, 0.0))
             for name, measure in self.groups.items()
         }
 
-    def _due_hs06(self) -> dict[str, list[float]]:
-        """Group with a pledge -> power that is due to it in each interval, HS06."""
-        due: dict[str, list[float]] = {name: [] for name in self.pledge_hs06}
-        core_hs06 = self.pool_hs06 / max(1, self.pool_cores)
-        shared = [self.groups[name] for name in due]
-        for place, other_hs06 in enumerate(self.groups[OTHER].hs06_series):
-            demand = {
-                name: group.hs06_series[place] + group.placeable_series[place] * core_hs06
-                for name, group in zip(due, shared)
-            }
-            present_hs06 = max(0.0, self.pool_hs06 - other_hs06)
-            parts = due_powers_hs06(self.pledge_hs06, demand, present_hs06)
-            for name, power in parts.items():
-                due[name].append(power)
-        return due
 
-
-def _outcome(
-    measure: GroupMeasure, pledge_hs06: float, due_hs06: Optional[Sequence[float]]
-) -> GroupOutcome:
-    powers = tuple(measure.hs06_series)
+def _outcome(measure: GroupMeasure, pledge_hs06: float) -> GroupOutcome:
     return GroupOutcome(
         pledge_hs06=pledge_hs06,
-        power_hs06=powers,
-        due_hs06=tuple(due_hs06 or (0.0,) * len(powers)),
+        power_hs06=tuple(measure.hs06_series),
+        due_hs06=tuple(measure.due_series),
         cores=tuple(measure.core_series),
         pending_jobs=tuple(measure.pending_series),
         work_hs06_hours=measure.work / 3600,

@@ -12,9 +12,11 @@ from sharectl.control.laws import Control, Move, Reading
 from sharectl.control.learned import FEATURES, Training, features, law_of
 from sharectl.control.steering import SteeringConfig, steer
 from sharectl.errors import InputError
-from sharectl.sim.answers import NOTHING, WASTE
+from sharectl.model import OTHER
+from sharectl.shares.shortfall import shortfalls_hs06
+from sharectl.sim.answers import NOTHING, WASTE, figures_of
 from sharectl.sim.look import Looks, unix
-from sharectl.sim.run import Run
+from sharectl.sim.run import Run, simulate
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategies import Strategy
 from sharectl.sim.training import (
@@ -67,7 +69,7 @@ class Halting:
     @property
     def has_work(self) -> bool:
         """True if a job of a group ran in the time that counts."""
-        return any(self._before[0].values())
+        return any(work for group, work in self._before[0].items() if group != OTHER)
 
     @property
     def is_over(self) -> bool:
@@ -80,12 +82,11 @@ class Halting:
         self.run.until(self._next - EARLY_SECONDS)
         before, after = self._before, self._sums()
         self._before = after
-        work = {group: hs06 - before[0][group] for group, hs06 in after[0].items()}
-        pledges = self.loop.config.shared_hs06
-        used, pledged = fsum(work.values()), fsum(pledges.values())
-        wrong = fsum(abs(hs06 - pledges[group] * used / pledged) for group, hs06 in work.items())
+        power = {name: (work - before[0][name]) / self.period for name, work in after[0].items()}
+        present_hs06, due = self.run.twin.due_hs06(power)
+        missing_hs06 = fsum(shortfalls_hs06(due, power).values())
         return StepFigures(
-            error_ratio=wrong / 2 / used if used > 0 else 0.0,
+            shortfall_ratio=missing_hs06 / present_hs06 if present_hs06 > 0 else 0.0,
             idle_ratio=(after[1] - before[1]) / (self._cores * self.period),
             churn_ratio=(after[2] - before[2]) / self._nodes,
         )
@@ -95,25 +96,34 @@ class Halting:
         twin = self.run.twin
         twin.idle.settle(twin.now)
         work = {}
-        for group in twin.groups:
-            measure = twin.measures[group]
+        for group, measure in twin.measures.items():
             measure.use(twin.now, 0, 0.0)
             work[group] = measure.work
         wasted = fsum(twin.idle.seconds[cause] for cause in WASTE)
         return work, wasted, twin.counts["changed_targets"]
 
 
+def idle_of_nothing(episode: Episode, seed: int) -> float:
+    """Part of the pool's core-seconds that is idle without sharectl on the same jobs."""
+    nothing = Strategy("nothing", "")
+    return figures_of(simulate(episode.scenario, nothing, seed, episode.seconds)).idle_ratio
+
+
 def score(
-    episode: Episode, seed: int, control: Optional[Control], weights: RewardWeights = REWARD
+    episode: Episode,
+    seed: int,
+    control: Optional[Control],
+    weights: RewardWeights = REWARD,
+    idle_ratio: float = 0.0,
 ) -> float:
-    """Score of a law for all groups; None for those of the scenario."""
+    """Score of a law for all groups, None for those of the scenario; idle beyond a part is bad."""
     run = Halting(episode, seed, lambda steering: _with_law(steering, control))
     rewards = []
     while not run.is_over:
         rewards.append(weights.reward(run.step()))
     if not run.has_work:
         raise InputError([f"{episode.scenario.name}: {NOTHING}"])
-    return score_of(rewards)
+    return score_of(rewards) + weights.idle * idle_ratio
 
 
 def _with_law(steering: SteeringConfig, control: Optional[Control]) -> SteeringConfig:
@@ -132,10 +142,14 @@ class PolicyTrial(NamedTuple):
 def scores(trials: Sequence[PolicyTrial], progress: Callable[[float], None]) -> list[float]:
     """Score of each trial."""
     done: list[float] = []
+    idle_ratios: dict[tuple[int, int], float] = {}
     for trial in trials:
         progress(len(done) / len(trials))
         control = control_of(trial.weights, trial.half_life_seconds)
-        done.append(score(trial.episode, trial.seed, control))
+        jobs = (id(trial.episode), trial.seed)
+        if jobs not in idle_ratios:
+            idle_ratios[jobs] = idle_of_nothing(trial.episode, trial.seed)
+        done.append(score(trial.episode, trial.seed, control, idle_ratio=idle_ratios[jobs]))
     return done
 
 

@@ -35,8 +35,8 @@ FIRST_STEP: Mapping[str, float] = {
 class StepFigures(NamedTuple):
     """Time between two cycles of sharectl, as parts of 1."""
 
-    error_ratio: float
-    """Power that the wrong groups used, by all that groups used."""
+    shortfall_ratio: float
+    """Power that was due to groups and that they did not use, by the power present."""
     idle_ratio: float
     """Core-seconds idle while jobs were pending that could run, by the pool's."""
     churn_ratio: float
@@ -47,14 +47,14 @@ class StepFigures(NamedTuple):
 class RewardWeights:
     """Price of each figure."""
 
-    error: float = 1.0
+    shortfall: float = 1.0
     idle: float = 1.0
     churn: float = 0.02
 
     def reward(self, figures: StepFigures) -> float:
         """Reward of a step, at most 0."""
         return -(
-            self.error * figures.error_ratio
+            self.shortfall * figures.shortfall_ratio
             + self.idle * figures.idle_ratio
             + self.churn * figures.churn_ratio
         )

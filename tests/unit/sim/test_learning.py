@@ -80,7 +80,7 @@ def test_an_observation_is_a_row_of_figures_for_each_group() -> None:
 
 def test_a_step_moves_power_between_groups_and_has_the_stated_reward() -> None:
     twin = ToyTwin()
-    env = TwinEnv(twin, RewardWeights(error=1.0, idle=2.0, churn=4.0))
+    env = TwinEnv(twin, RewardWeights(shortfall=1.0, idle=2.0, churn=4.0))
     env.reset(seed=1)
     _, reward, ended, cut, figures = env.step(np.asarray([0.5, 0.5, 0.2], np.float32))
     moved = twin.outputs[0]
@@ -88,7 +88,7 @@ def test_a_step_moves_power_between_groups_and_has_the_stated_reward() -> None:
     assert sum(moved.values()) == pytest.approx(0, abs=1e-7)
     assert moved["alice"] - moved["lhcb"] == pytest.approx(0.3)
     assert (figures["idle_ratio"], figures["churn_ratio"]) == (0.1, 0.25)
-    assert isclose(reward, -(figures["error_ratio"] + 2 * 0.1 + 4 * 0.25))
+    assert isclose(reward, -(figures["shortfall_ratio"] + 2 * 0.1 + 4 * 0.25))
     assert (ended, cut) == (False, False)
     for _ in range(19):
         _, _, ended, cut, _ = env.step(np.zeros(3, np.float32))

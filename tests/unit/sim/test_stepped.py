@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from sharectl.cli import learn, tune
 from sharectl.cli.main import main
 from sharectl.config.laws import with_laws
 from sharectl.control.laws import Control, Move
@@ -20,18 +24,22 @@ from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.ledger.export import TABLES
 from sharectl.plan.plan import decide
-from sharectl.sim.file import parse
+from sharectl.sim.answers import figures_of
+from sharectl.sim.file import load, parse
 from sharectl.sim.learning import OBSERVED, TwinEnv
 from sharectl.sim.look import Looks, unix
+from sharectl.sim.run import simulate
 from sharectl.sim.stepped import (
     Episode,
     Halting,
     PolicyTrial,
     SteppedRun,
     control_of,
+    idle_of_nothing,
     score,
     scores,
 )
+from sharectl.sim.strategies import Strategy
 from sharectl.sim.strategy_file import read_strategies
 from sharectl.sim.training import START, StepFigures
 
@@ -73,7 +81,7 @@ def test_an_agent_that_acts_as_a_policy_gets_its_figures(episode: Episode) -> No
     assert steps == figures(episode, control_of(START, 7200.0))
     assert len(steps) == int(HOURS * 3600 / PERIOD_SECONDS) - 1
     assert any(figure.churn_ratio > 0 for figure in steps)
-    assert any(figure.error_ratio > 0 for figure in steps)
+    assert any(figure.shortfall_ratio > 0 for figure in steps)
 
 
 def test_values_are_those_of_the_cycle_that_comes(episode: Episode) -> None:
@@ -181,8 +189,37 @@ def test_an_agent_steers(episode: Episode) -> None:
 def test_scores_do_not_know_the_processes(episode: Episode) -> None:
     trials = [PolicyTrial(episode, seed, START, 7200.0) for seed in (1, 2)]
     alone = scores(trials, lambda _part: None)
-    assert alone == [score(episode, seed, control_of(START, 7200.0)) for seed in (1, 2)]
+    idle = [idle_of_nothing(episode, seed) for seed in (1, 2)]
+    control = control_of(START, 7200.0)
+    assert alone == [score(episode, n, control, idle_ratio=part) for n, part in zip((1, 2), idle)]
     assert alone[0] != alone[1]
+
+
+def test_the_reward_is_the_shortfall_and_the_idle_cores_beyond_those_without_sharectl(
+    episode: Episode,
+) -> None:
+    """Without grace, a law that moves nothing leaves the shortfall of `nothing`, and its idle."""
+    bare = replace(episode, strategy=replace(episode.strategy, grace=False))
+    weights = (0.0,) * len(FEATURES)
+    nothing = figures_of(simulate(bare.scenario, Strategy("nothing", ""), 1, bare.seconds))
+    assert nothing.shortfall_mean_ratio > 0.1
+    mean = fmean(step.shortfall_ratio for step in figures(bare, control_of(weights, 7200.0)))
+    assert mean == pytest.approx(nothing.shortfall_mean_ratio, abs=0.01)
+    (reward,) = scores([PolicyTrial(bare, 1, weights, 7200.0)], lambda _part: None)
+    assert nothing.idle_ratio > 0.001
+    assert reward == pytest.approx(-mean, abs=0.0005)
+
+
+@pytest.mark.parametrize("verb", [learn, tune])
+def test_the_scenario_of_the_examples_has_something_to_gain(verb: ModuleType) -> None:
+    name = re.findall(r"sharectl (?:learn|tune) (\S+)", verb._EPILOG)[0]  # noqa: SLF001
+    scenario = load(name)
+    (nothing, live) = (
+        figures_of(simulate(scenario, read_strategies(how)[0], 1, 86_400.0))
+        for how in ("nothing", "live")
+    )
+    assert nothing.shortfall_rms_ratio > 0.1
+    assert live.shortfall_rms_ratio < nothing.shortfall_rms_ratio / 1.5
 
 
 def test_a_strategy_without_cycles_has_no_steps(episode: Episode) -> None:
