@@ -40,7 +40,7 @@ from sharectl.sim.strategy_file import read_strategies
 from sharectl.sim.training import REWARD, StepFigures
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
-SCENARIOS = ("bursts", "infn-t1@0.05", "mixed-sizes", "bench/scenarios/short.yaml")
+SCENARIOS = ("bursts", "infn-t1@0.05", "bench/scenarios/short.yaml")
 FIRST_SEED = 101
 """Trainings begin at 1."""
 TRAINED_ON = ("bursts", "infn-t1@0.02")

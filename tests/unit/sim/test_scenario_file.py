@@ -83,6 +83,11 @@ def test_a_name_that_is_not_shipped_is_refused() -> None:
         file.load("smallsite")
 
 
+@pytest.mark.parametrize("path", sorted(Path("bench/scenarios").glob("*.yaml")))
+def test_a_scenario_of_the_benches_is_read(path: Path) -> None:
+    assert file.load(str(path)).groups
+
+
 @pytest.mark.parametrize("name", file.shipped_names())
 def test_a_shipped_scenario_is_read(name: str) -> None:
     scenario = file.load(name)
