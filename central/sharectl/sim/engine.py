@@ -9,7 +9,7 @@ CLAIM_WORKLIFE.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import fsum, inf
@@ -466,6 +466,24 @@ class Twin:
         self.candidates.classify(self.idle, self.now, active, numbers)
 
     # ---- what acts on nodes
+
+    def wait(self, until: float, multicore_only: Sequence[int]) -> None:
+        """Have neither grace nor START of the multicore nodes of these numbers act until then."""
+        knobs = self.start_knobs
+        self.start_knobs = replace(knobs, enabled=False)
+
+        def admit_multicore_only(*, alone: bool) -> None:
+            for number in multicore_only:
+                for slot in self.nodes[number].slots:
+                    slot.multicore_only = alone
+
+        def act(_now: float) -> None:
+            self.start_knobs = knobs
+            admit_multicore_only(alone=True)
+            self._note_free_slots()
+
+        admit_multicore_only(alone=False)
+        self.at(until, act)
 
     def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
         """Put a target in force on a node, renew it, or take it off."""

@@ -30,10 +30,20 @@ MOST_UNSEARCHED = 200_000
 
 
 class Run:
-    """A run that can be halted at any moment."""
+    """A run that can be halted at any moment.
+
+    With ``equal_start`` the strategy begins with the time that counts, from the pool that `nothing`
+    has then; else with the warm-up.
+    """
 
     def __init__(
-        self, scenario: Scenario, strategy: Strategy, seed: int, seconds: Optional[float] = None
+        self,
+        scenario: Scenario,
+        strategy: Strategy,
+        seed: int,
+        seconds: Optional[float] = None,
+        *,
+        equal_start: bool = False,
     ) -> None:
         self.scenario, self.strategy, self.seed = scenario, strategy, seed
         self.config = scenario.plan_config(strategy.control)
@@ -68,14 +78,19 @@ class Run:
             seed=seed,
         )
         self.twin = Twin(setup, workload)
+        starts_at = self.begin if equal_start else 0.0
+        if starts_at:
+            before = [node.multicore_only for node in scenario.nodes_of()]
+            static = [n for n, node in enumerate(nodes) if node.multicore_only > before[n]]
+            self.twin.wait(starts_at, static)
         self.steering: Optional[Steering] = None
         if strategy.steering is not None:
             loop = strategy.loop_of(scenario.loop)
             self.steering = Steering(
-                self.twin, self.config, loop, strategy.steering, seed, meets=self.meets
+                self.twin, self.config, loop, strategy.steering, seed, starts_at, self.meets
             )
         if strategy.defrag is not None:
-            Defragmenter(self.twin, strategy.defrag, seed)
+            Defragmenter(self.twin, strategy.defrag, seed, starts_at)
         self._measured_from: Optional[float] = None
 
     def until(self, time: float, progress: Optional[Progress] = None) -> None:
@@ -155,9 +170,11 @@ def simulate(
     seed: int,
     seconds: Optional[float] = None,
     progress: Optional[Progress] = None,
+    *,
+    equal_start: bool = False,
 ) -> Outcome:
     """Outcome of a strategy; interrupted by Ctrl-C, of the time until then."""
-    run = Run(scenario, strategy, seed, seconds)
+    run = Run(scenario, strategy, seed, seconds, equal_start=equal_start)
     try:
         run.until(run.end, progress)
     except KeyboardInterrupt:
