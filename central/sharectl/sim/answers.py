@@ -99,7 +99,7 @@ def figures_of(outcome: Outcome) -> Figures:
     present_hs06 = _present_hs06(outcome)
     groups = {name: _group(group, outcome, present_hs06) for name, group in outcome.groups.items()}
     missing = [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
-    rms_hs06 = _root_mean_square(missing)
+    rms_hs06 = root_mean_square(missing)
     idle = {cause: outcome.idle_core_seconds.get(cause, 0.0) / HOUR_SECONDS for cause in CAUSES}
     hours = _interval_hours(outcome)
     core_hours = outcome.pool_cores * outcome.seconds / HOUR_SECONDS
@@ -172,7 +172,7 @@ def _merged(values: Sequence[Any]) -> Any:
 
 def _group(group: GroupOutcome, outcome: Outcome, present_hs06: float) -> GroupFigures:
     missing, hours = shortfall_hs06(group), _interval_hours(outcome)
-    rms_hs06 = _root_mean_square(missing)
+    rms_hs06 = root_mean_square(missing)
     due_hours = fsum(due * hours for due in group.due_hs06)
     return GroupFigures(
         pledge_hs06=group.pledge_hs06,
@@ -216,7 +216,8 @@ def _interval_hours(outcome: Outcome) -> float:
     return (times[1] - times[0] if len(times) > 1 else outcome.seconds) / HOUR_SECONDS
 
 
-def _root_mean_square(values: Iterable[float]) -> float:
+def root_mean_square(values: Iterable[float]) -> float:
+    """Root mean square; 0 of no value."""
     return sqrt(_mean([value * value for value in values]))
 
 

@@ -6,17 +6,23 @@ The pool is that of the strategy `nothing`: under `--bound` all strategies begin
 from __future__ import annotations
 
 from collections import defaultdict
-from math import floor
+from collections.abc import Sequence
+from math import floor, fsum, inf
+from typing import Optional
 
 from sharectl.errors import ConfigError
-from sharectl.sim.bound import Begin, Demand, Held, Job, Slot
-from sharectl.sim.run import Run
+from sharectl.sim.answers import HOUR_SECONDS, WASTE, root_mean_square
+from sharectl.sim.bound import Begin, Bound, Demand, Held, Job, Slot, least_shortfalls_hs06
+from sharectl.sim.records import Outcome
+from sharectl.sim.run import Progress, Run
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategies import Strategy
 from sharectl.times import DAY_SECONDS
 
-MOST_LOOKS = 3_000_000
-"""Looks at slots, one of each slot in each interval: a million take some seconds."""
+MOST_LOOKS = 500_000
+"""Looks at slots, one of each slot in each interval: half a million take up to a minute."""
+
+_STEPS = 12
 
 
 def refuse_large(scenario: Scenario) -> None:
@@ -24,9 +30,42 @@ def refuse_large(scenario: Scenario) -> None:
     slots = sum(group.count * group.slots for group in scenario.nodes)
     looks = slots * scenario.days * DAY_SECONDS / scenario.sample_seconds
     if looks > MOST_LOOKS:
-        fact = f"--bound looks at most {MOST_LOOKS / 1e6:g} million times at a slot, here"
+        fact = f"--bound looks at slots at most {MOST_LOOKS} times, here"
         remedy = "write fewer days or nodes, or a longer sample_seconds"
-        raise ConfigError([f"{scenario.name}: {fact} {looks / 1e6:.3g} million times; {remedy}"])
+        raise ConfigError([f"{scenario.name}: {fact} {looks:.0f} times; {remedy}"])
+
+
+def idle_of(outcomes: Sequence[Outcome]) -> tuple[tuple[float, ...], float]:
+    """Idle core-hours for bounds, to the most that a strategy had, and the most useless ones."""
+    wasted = [fsum(outcome.idle_core_seconds[cause] for cause in WASTE) for outcome in outcomes]
+    useless = [
+        fsum(outcome.idle_core_seconds.values()) - idle for outcome, idle in zip(outcomes, wasted)
+    ]
+    step = max(wasted) / HOUR_SECONDS / _STEPS
+    return tuple(step * number for number in range(_STEPS + 1)), max(useless) / HOUR_SECONDS
+
+
+def bound_of(
+    scenario: Scenario,
+    seed: int,
+    idle_core_hours: Sequence[float],
+    useless_core_hours: float,
+    progress: Progress,
+) -> Optional[Bound]:
+    """Bound of a seed at each of the idle core-hours; None if it was interrupted.
+
+    ``useless_core_hours`` come on top: those that any strategy had while no job wanted them.
+    """
+    rms_hs06 = []
+    try:
+        begin = begin_of(scenario, seed)
+        for number, hours in enumerate((*idle_core_hours, inf)):
+            idle_core_seconds = (hours + useless_core_hours) * HOUR_SECONDS
+            rms_hs06.append(root_mean_square(least_shortfalls_hs06(begin, idle_core_seconds)))
+            progress((number + 1) / (len(idle_core_hours) + 1))
+    except KeyboardInterrupt:
+        return None
+    return Bound(idle_core_hours, rms_hs06[:-1], rms_hs06[-1])
 
 
 def begin_of(scenario: Scenario, seed: int, later_seconds: float = 0.0) -> Begin:
@@ -39,7 +78,7 @@ def begin_of(scenario: Scenario, seed: int, later_seconds: float = 0.0) -> Begin
     begin = run.begin + later_seconds
     twin, workload = run.twin, scenario.workload(seed)
     twin.run(begin, before=True)
-    intervals = round((run.end - begin) / run.step)
+    intervals = floor((run.end - begin) / run.step + 1e-9)
     factories = {factory.kind: factory for factory in workload.factories}
     waiting = [
         (kind.number, 0.0, seconds)

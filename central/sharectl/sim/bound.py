@@ -9,7 +9,8 @@ and arrivals known, and whatever the moments before and the other groups would n
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import accumulate
 from math import fsum, inf
@@ -35,7 +36,7 @@ class Slot(NamedTuple):
     cores: int
     hs06_per_core: float
     held: Sequence[Held]
-    sizes: Mapping[str, Set[int]]
+    sizes: Mapping[str, AbstractSet[int]]
     """Group -> cores of its jobs that the slot could run, whenever they come."""
 
 
@@ -76,6 +77,16 @@ class Begin:
         return fsum(slot.cores * slot.hs06_per_core for slot in self.slots)
 
 
+class Bound(NamedTuple):
+    """Least shortfall of any strategy that kills no job, by idle cores."""
+
+    idle_core_hours: Sequence[float]
+    shortfall_rms_hs06: Sequence[float]
+    """RMS over time of the sum over groups, with at most so many idle core-hours."""
+    any_idle_rms_hs06: float
+    """This, with any idle core-hours."""
+
+
 def least_shortfalls_hs06(begin: Begin, idle_core_seconds: float = inf) -> list[float]:
     """Least shortfall of all groups in each interval, with at most so many idle core-seconds."""
     pool_hs06, pledges = begin.pool_hs06, fsum(begin.pledge_hs06.values())
@@ -84,16 +95,23 @@ def least_shortfalls_hs06(begin: Begin, idle_core_seconds: float = inf) -> list[
     if OTHER in begin.demand or any(
         held.group == OTHER for slot in begin.slots for held in slot.held
     ):
-        taken = [most.hs06 for most in _most(begin, OTHER, inf)]
+        taken = [most.own_hs06 + most.new_hs06 for most in _most(begin, OTHER, inf)]
     least = [0.0] * begin.intervals
     for group, pledge_hs06 in begin.pledge_hs06.items():
         if pledge_hs06 <= 0 or group not in begin.demand:
             continue
-        share, reached = pledge_hs06 / pledges, list(_most(begin, group, idle_core_seconds))
+        share = pledge_hs06 / pledges
+        reached = []
+        for most in _most(begin, group, idle_core_seconds):
+            # What new jobs can have only grows.
+            if most.new_hs06 >= share * pool_hs06:
+                break
+            reached.append(most)
         pending = _least_pending_cores(begin, group, reached)
         for place, (most, cores) in enumerate(zip(reached, pending)):
             # Whatever other groups can use, that much is due to a group with jobs for it.
-            lack_hs06 = share * max(0.0, pool_hs06 - taken[place]) - most.hs06
+            present_hs06 = max(0.0, pool_hs06 - taken[place])
+            lack_hs06 = share * present_hs06 - most.own_hs06 - most.new_hs06
             least[place] += max(0.0, min(lack_hs06, cores * mean_hs06))
     return least
 
@@ -101,9 +119,11 @@ def least_shortfalls_hs06(begin: Begin, idle_core_seconds: float = inf) -> list[
 class _Most(NamedTuple):
     """Most that a group can have at any time of an interval."""
 
-    hs06: float
+    own_hs06: float
+    """Power of its jobs that ran at the begin."""
+    new_hs06: float
+    """Power of jobs that start later, and their cores."""
     new_cores: float
-    """Cores of its jobs that start after the begin."""
 
 
 def _most(begin: Begin, group: str, idle_core_seconds: float) -> Iterator[_Most]:
@@ -123,9 +143,9 @@ def _most(begin: Begin, group: str, idle_core_seconds: float) -> Iterator[_Most]
             ended += 1
         for slot in slots:
             slot.pass_until((number + 1) * begin.interval_seconds)
-        hs06 = _within(slots, idle_core_seconds, lambda slot: slot.hs06_per_core)
-        cores = _within(slots, idle_core_seconds, lambda _slot: 1.0)
-        yield _Most(max(0.0, own_hs06) + hs06, cores)
+        new_hs06 = _within(slots, idle_core_seconds, lambda slot: slot.hs06_per_core)
+        new_cores = _within(slots, idle_core_seconds, lambda _slot: 1.0)
+        yield _Most(max(0.0, own_hs06), new_hs06, new_cores)
 
 
 def _within(
