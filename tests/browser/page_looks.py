@@ -17,7 +17,7 @@ _WHOLE = 0.97
 """Part of a figure's width that lines and gaps must fill."""
 
 _FIGURES = """
-[...document.querySelectorAll('svg.figure')].map(svg => {
+[...document.querySelectorAll('svg.figure')].filter(svg => svg.checkVisibility()).map(svg => {
   const last = list => list[list.length - 1], find = wanted => [...svg.querySelectorAll(wanted)];
   const seen = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true});
   const drawn = [
@@ -52,7 +52,7 @@ _TEXTS = """
 })"""
 
 _LABELS = """
-[...document.querySelectorAll('svg.figure')].map(svg => {
+[...document.querySelectorAll('svg.figure')].filter(svg => svg.checkVisibility()).map(svg => {
   const part = e => (b => [b.left, b.top, b.right, b.bottom])(e.getBoundingClientRect());
   const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, part(t)]);
   return {figure: svg.id, box: part(svg), texts};

@@ -164,7 +164,8 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
         for node in devtools.send("Accessibility.getFullAXTree")["nodes"]
         if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
     ]
-    assert len(images) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 25
+    shown = "[...document.querySelectorAll('svg.figure')].filter(e => e.checkVisibility()).length"
+    assert len(images) == browser.evaluate(shown) == 25
     assert not [
         node for node in images if not (node["name"]["value"] and node["description"]["value"])
     ]

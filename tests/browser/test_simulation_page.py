@@ -19,12 +19,8 @@ LABELS = "[...document.querySelectorAll('svg.figure text')].map(text => text.tex
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulated")
-    assert (
-        main(
-            ["simulate", "small-site", "--strategies", STRATEGIES, "--days", "1", "-o", str(folder)]
-        )
-        == 0
-    )
+    words = f"small-site --strategies {STRATEGIES} --days 1 --bound".split()
+    assert main(["simulate", *words, "-o", str(folder)]) == 0
     return folder / INDEX
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ defrag or static, grace, steering, or recipe. A file such as ours.yaml is one to
   sharectl simulate bursts --strategies defrag,defrag:recipe=quattor,static+defrag:ratio=0.4
   sharectl simulate bursts --strategies live,live:law=pid:pid.gain=0.5,ours.yaml --days 3
   sharectl simulate --from-config /etc/sharectl/sharectl.yaml --ledger --days 7
+  sharectl simulate small-site --bound --days 1 -o out
   sharectl simulate infn-t1 --strategies live --set negotiator.interval_seconds=300 --json
 
 The same seed gives the same output, on any machine and Python. Ctrl-C ends the runs; the table, the
@@ -109,6 +110,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "run times that it knows; SCENARIO has all else, or is left out",
     )
     parser.add_argument(
+        "--bound",
+        action="store_true",
+        help="print the least shortfall that a strategy can have which kills no job and knows all "
+        "run times; all strategies then begin with the same pool, that of `nothing` after the "
+        "warm-up; for small scenarios",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         type=options.path,
@@ -127,7 +135,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("name a scenario: --list shows those that are shipped")
     if arguments.show:
         return _print_scenario(arguments)
-    from sharectl.report import as_json, simulation
+    from sharectl.report import as_json, simulation, simulation_page
     from sharectl.sim.answers import NOTHING
     from sharectl.sim.strategy_file import USUAL, read_strategies
 
@@ -140,7 +148,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         content = as_json.dumps("simulation", simulation.with_series(simulated))
         files.replace(arguments.output / OUTCOME, [content, "\n"])
-        files.replace(arguments.output / INDEX, [simulation.page(simulated)])
+        files.replace(arguments.output / INDEX, [simulation_page.page(simulated)])
     text = partial(simulation.print_simulation, simulated)
     options.show(arguments, "simulation", simulation.as_content(simulated), text)
     if not simulated.comparable:
@@ -220,7 +228,7 @@ def _prepare(folder: Optional[Path]) -> None:
     if folder is None:
         return
     from sharectl.files import files
-    from sharectl.report import simulation
+    from sharectl.report import simulation_page
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -228,13 +236,13 @@ def _prepare(folder: Optional[Path]) -> None:
         raise StateError(
             f"{folder}: not written: a file is in the place of a folder; name a folder with -o"
         ) from error
-    files.refuse_foreign(folder / INDEX, simulation.BEGIN, "page of `sharectl simulate`")
+    files.refuse_foreign(folder / INDEX, simulation_page.BEGIN, "page of `sharectl simulate`")
     files.refuse_foreign(folder / OUTCOME, _JSON_BEGIN, "output of `sharectl simulate`")
 
 
 def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: Any) -> Simulation:
     from sharectl.report.simulation import Simulation
-    from sharectl.sim import many
+    from sharectl.sim import begin, many
     from sharectl.sim.extent import refuse_endless
     from sharectl.sim.omissions import notes_of
     from sharectl.sim.run import simulate
@@ -244,30 +252,41 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
         # A wrong setting is refused before anything runs.
         scenario.plan_config(strategy.control)
         refuse_endless(scenario, strategy, scenario.end_seconds)
+    if arguments.bound:
+        begin.refuse_large(scenario)
     omissions = notes_of(scenario)
     seconds = scenario.days * DAY_SECONDS
     tasks = [
-        partial(_task, simulate, scenario, strategy, seed, seconds)
+        partial(_task, simulate, arguments.bound, scenario, strategy, seed, seconds)
         for strategy in strategies
         for seed in seeds
     ]
     line = options.Line()
     bar = progress(f"{len(tasks)} runs", line)
-    results = many.run_many(tasks, arguments.jobs or many.cores(), bar)
+    jobs = arguments.jobs or many.cores()
+    results = many.run_many(tasks, jobs, bar)
+    outcomes = [outcome for outcome in results if outcome is not None and outcome.seconds > 0]
+    bounds: Sequence[Any] = ()
+    if arguments.bound and len(outcomes) == len(tasks) and all(o.complete for o in outcomes):
+        hours = begin.idle_of(outcomes)
+        bar = progress("the bound", line)
+        tasks = [partial(begin.bound_of, scenario, seed, *hours) for seed in seeds]
+        bounds = many.run_many(tasks, jobs, bar)
     line.end()
     return Simulation(
         scenario=scenario.name,
         strategies={strategy.name: strategy.summary for strategy in strategies},
         seeds=seeds,
         days=scenario.days,
-        outcomes=[outcome for outcome in results if outcome is not None and outcome.seconds > 0],
+        outcomes=outcomes,
+        bounds=tuple(bound for bound in bounds if bound is not None),
         omissions=tuple(omissions),
     )
 
 
-def _task(simulate: Any, scenario: Scenario, *run: Any) -> Any:
+def _task(simulate: Any, equal_start: bool, scenario: Scenario, *run: Any) -> Any:  # noqa: FBT001
     *task, progress = run
-    return simulate(scenario, *task, progress=progress)
+    return simulate(scenario, *task, progress=progress, equal_start=equal_start)
 
 
 def progress(

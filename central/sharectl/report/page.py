@@ -75,6 +75,7 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
         verb="report",
         content=content,
         subject=subject,
+        notes=subject.problems,
         waited=last_cycle.waited,
         titles=[_title(period) for period in content["periods"]],
         names=names,

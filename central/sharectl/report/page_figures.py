@@ -7,6 +7,7 @@ from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl.ledger.series import Bucket, Series
+from sharectl.report import svg
 from sharectl.report.scale import minute, time_ticks
 from sharectl.report.series import (
     Layers,
@@ -16,7 +17,7 @@ from sharectl.report.series import (
     gaps,
     sums,
 )
-from sharectl.report.svg import Curve, Figure, described, layers_in_use, limits_of, svg
+from sharectl.report.svg import Curve, Figure, described
 from sharectl.times import span
 
 _TIME_TICKS = 5
@@ -36,6 +37,7 @@ class FigureKind(NamedTuple):
     crosses: bool = False
     """True for a cross at each incomplete cycle."""
     between: Optional[tuple[float, float]] = None
+    broad: bool = False
 
 
 def _of(lines: Mapping[str, str], group: Optional[str] = None) -> OfBucket:
@@ -119,13 +121,13 @@ def overview_kind(groups: Sequence[str]) -> FigureKind:
 
     unit = "% of the power present"
     title = "Shortfall of groups: power that is due and not used"
-    return FigureKind("shortfall", title, unit, shortfalls, style="group")
+    return FigureKind("shortfall", title, unit, shortfalls, "group", broad=True)
 
 
 def drawings(
     kind: FigureKind, periods: Sequence[Series], key: str, subject: str, names: Sequence[str]
 ) -> list[dict[str, str]]:
-    """The figure of each period: key, title, svg, and missing, in the place of an empty svg.
+    """The figure of each period, on the same axes.
 
     Parameters
     ----------
@@ -136,42 +138,38 @@ def drawings(
     names
         Of the periods; one empty string if there is only one.
     """
-    shown, stacked = [_curves(kind, series) for series in periods], kind.style == "layer"
-    limits = limits_of(shown, stacked=stacked, also=kind.between or ())
     seconds = max(series.until - series.since for series in periods)
-    drawn = []
-    for number, (series, lines, name) in enumerate(zip(periods, shown, names), start=1):
-        title, end = f"{kind.title}{f', {name}' if name else ''}", series.since + seconds
-        figure = Figure(
-            key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
-            title=f"{subject}: {title}",
-            description=_description(kind, series, lines),
-            across=(series.since, end),
-            ticks=time_ticks(series.since, end, _TIME_TICKS),
-            up=limits,
-            unit=kind.unit,
-            curves=layers_in_use(lines) if stacked else lines,
-            stacked=stacked,
-            # Only a longer period fills the rest of the axis.
-            gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
-            crosses=[
-                bucket.start + series.bucket_seconds / 2
-                for bucket in series.buckets
-                if kind.crosses and bucket.pool.complete_cycles < bucket.pool.cycles
-            ],
-            between=kind.between,
-        )
+    figures = []
+    for number, (series, name) in enumerate(zip(periods, names), start=1):
+        caption, end = f"{kind.title}{f', {name}' if name else ''}", series.since + seconds
+        lines = _curves(kind, series)
         drawable = any(value is not None for line in lines for _place, value in line.readings)
         unknown = "Not known: no complete cycle of this period recorded it."
-        drawn.append(
-            {
-                "key": kind.key,
-                "title": title,
-                "svg": svg(figure) if drawable else "",
-                "missing": unknown if series.buckets else "No cycle in this period.",
-            }
+        missing = unknown if series.buckets else "No cycle in this period."
+        figures.append(
+            Figure(
+                key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
+                title=f"{subject}: {caption}",
+                caption=caption,
+                description=_description(kind, series, lines),
+                across=(series.since, end),
+                ticks=time_ticks(series.since, end, _TIME_TICKS * (1 + kind.broad)),
+                unit=kind.unit,
+                curves=lines,
+                stacked=kind.style == "layer",
+                # Only a longer period fills the rest of the axis.
+                gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
+                crosses=[
+                    bucket.start + series.bucket_seconds / 2
+                    for bucket in series.buckets
+                    if kind.crosses and bucket.pool.complete_cycles < bucket.pool.cycles
+                ],
+                between=kind.between,
+                broad=kind.broad,
+                missing="" if drawable else missing,
+            )
         )
-    return drawn
+    return svg.drawings(figures)
 
 
 def _curves(kind: FigureKind, series: Series) -> list[Curve]:

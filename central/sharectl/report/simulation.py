@@ -1,27 +1,14 @@
-"""Outcomes of the twin: tables, JSON and the page, with the strategies side by side."""
+"""Outcomes of the twin: verdict, tables and JSON, with the strategies side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from math import ceil, fsum
-from typing import Any, Callable, NamedTuple, Optional, TextIO
+from math import fsum
+from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.model import OTHER
-from sharectl.report.scale import short, ticks_up_to
-from sharectl.report.svg import (
-    GROUPS,
-    LAYERS,
-    Curve,
-    Figure,
-    Reading,
-    described,
-    layers_in_use,
-    limits_of,
-    svg,
-)
-from sharectl.report.svg import page as html
 from sharectl.report.tables import NONE, number, print_paragraph, print_table
 from sharectl.sim.answers import (
     HOUR_SECONDS,
@@ -29,30 +16,23 @@ from sharectl.sim.answers import (
     WASTE,
     Figures,
     Spread,
-    cumulated,
     figures_of,
     has_work,
     over_seeds,
-    shortfall_hs06,
+    spread,
 )
+from sharectl.sim.bound import Bound
 from sharectl.sim.records import CAUSES, Outcome
 from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
 
-BEGIN = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="sharectl simulate">
-"""
-"""Begin of every page: `sharectl simulate` replaces no other file."""
 MOST_COLUMNS = 8
 """Groups that a table has."""
 MOST_KINDS = 10
 """Groups with a job size that a table has."""
-MOST_POINTS = 296
-"""Points of a line: one for each unit across the plot."""
-_TICKS = 5
+LEAST_COMPARED = 2
+BOUND = "(bound)"
+"""Row of the least shortfall that is possible."""
 _WHOLE_FROM = 100
 
 
@@ -68,8 +48,23 @@ class Simulation:
     """Time that was to be simulated of each, after the warm-up."""
     outcomes: Sequence[Outcome]
     """By strategy, then by seed; those that were not begun are absent."""
+    bounds: tuple[Bound, ...] = ()
+    """Least shortfall of each seed, if `--bound` asked for it."""
     omissions: tuple[str, ...] = ()
     """Notes on jobs that are left out, and on attributes that nobody has."""
+
+    @property
+    def bound(self) -> Optional[dict[str, Any]]:
+        """The fields of `Bound`, those of shortfalls as a `Spread` over seeds."""
+        if not self.bounds:
+            return None
+        return {
+            "idle_core_hours": list(self.bounds[0].idle_core_hours),
+            "shortfall_rms_hs06": [
+                spread(of_seeds) for of_seeds in zip(*(b.shortfall_rms_hs06 for b in self.bounds))
+            ],
+            "any_idle_rms_hs06": spread([bound.any_idle_rms_hs06 for bound in self.bounds]),
+        }
 
     @property
     def comparable(self) -> bool:
@@ -97,12 +92,17 @@ class Simulation:
         return len(self.outcomes) == runs and all(o.complete for o in self.outcomes)
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A strategy, and its figures over seeds."""
 
     name: str
     answers: Sequence[Figures]
     figures: Mapping[str, Any]
+
+    def mean(self, key: str) -> float:
+        """Mean of a figure over seeds."""
+        mean: float = self.figures[key].mean
+        return mean
 
 
 # ---- JSON
@@ -111,11 +111,12 @@ class _Row(NamedTuple):
 def as_content(simulation: Simulation) -> dict[str, Any]:
     """Figures of each strategy: mean, sd, least and most over its seeds.
 
-    Keys: scenario, days, seeds, complete, notes, pool_cores, pool_hs06, strategies; of a strategy:
-    strategy, summary, complete, runs, and the figures of `sharectl.sim.answers.Figures`.
+    Keys: scenario, days, seeds, complete, notes, pool_cores, pool_hs06, bound (least shortfall by
+    idle core-hours, null without ``--bound``), strategies; of a strategy: strategy, summary,
+    complete, runs, and the figures of `sharectl.sim.answers.Figures`.
     """
     strategies = []
-    for row, outcomes in zip(_rows(simulation), _by_strategy(simulation)):
+    for row, outcomes in zip(rows_of(simulation), by_strategy(simulation)):
         runs = [
             {"seed": o.seed, "seconds": o.seconds, "complete": o.complete, "note": o.note}
             for o in outcomes
@@ -138,6 +139,7 @@ def as_content(simulation: Simulation) -> dict[str, Any]:
         "notes": simulation.notes,
         "pool_cores": pool.pool_cores if pool else None,
         "pool_hs06": pool.pool_hs06 if pool else None,
+        "bound": _plain(simulation.bound),
         "strategies": strategies,
     }
 
@@ -152,10 +154,13 @@ def _plain(value: Any) -> Any:
         return value._asdict()
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
     return value
 
 
-def _by_strategy(simulation: Simulation) -> Iterator[list[Outcome]]:
+def by_strategy(simulation: Simulation) -> Iterator[list[Outcome]]:
+    """Outcomes of each strategy, by seed."""
     for _name, outcomes in groupby(simulation.outcomes, key=lambda outcome: outcome.strategy):
         yield list(outcomes)
 
@@ -165,12 +170,97 @@ def _are_complete(simulation: Simulation, outcomes: Sequence[Outcome]) -> bool:
     return len(outcomes) == len(simulation.seeds) and all(o.complete for o in outcomes)
 
 
-def _rows(simulation: Simulation) -> list[_Row]:
+def rows_of(simulation: Simulation) -> list[Row]:
+    """Figures of each strategy."""
     rows = []
-    for outcomes in _by_strategy(simulation):
+    for outcomes in by_strategy(simulation):
         answers = [figures_of(outcome) for outcome in outcomes]
-        rows.append(_Row(outcomes[0].strategy, answers, over_seeds(answers)))
+        rows.append(Row(outcomes[0].strategy, answers, over_seeds(answers)))
     return rows
+
+
+def complete_rows(simulation: Simulation) -> list[Row]:
+    """Strategies that have an outcome of each seed."""
+    of_strategy = zip(rows_of(simulation), by_strategy(simulation))
+    return [row for row, outcomes in of_strategy if _are_complete(simulation, outcomes)]
+
+
+# ---- verdict
+
+
+def verdict(simulation: Simulation) -> list[str]:
+    """Sentences on the best strategy: what it gains against the usual one, and what it costs.
+
+    Differences are those of the same seeds; one within its standard deviation is no difference. Of
+    strategies whose shortfalls do not differ the best is the usual one, or kills the fewest jobs
+    and idles least.
+    """
+    rows = complete_rows(simulation)
+    if len(rows) < LEAST_COMPARED or not simulation.comparable:
+        return []
+    usual = next((row for row in rows if row.name == "nothing"), rows[0])
+    least = min(rows, key=lambda row: row.mean("shortfall_rms_hs06"))
+    equal = [row for row in rows if not _differ(row, least, "shortfall_rms_hs06")]
+    cheapest = min(equal, key=lambda row: (row.mean("evicted_jobs"), row.mean("idle_core_hours")))
+    best = usual if usual in equal else cheapest
+    sentences = list(_gains(best, usual, equal))
+    if best is not usual:
+        core_hours = simulation.outcomes[0].pool_cores * simulation.outcomes[0].seconds / 3600
+        sentences.append(_costs(best, usual, core_hours))
+    if simulation.bound and simulation.bound["any_idle_rms_hs06"].most > 0:
+        hs06 = cell(simulation.bound["any_idle_rms_hs06"])
+        sentences.append(f"No strategy that kills no job gets below {hs06} HS06 from this start.")
+    if len(simulation.seeds) == 1:
+        sentences.append("One seed shows no spread: --seeds 3 tells differences from chance.")
+    return sentences
+
+
+def _gains(best: Row, usual: Row, equal: Sequence[Row]) -> Iterator[str]:
+    shortfall, part = _SHORTFALLS[:2]
+    amount = f"{shortfall.cell(best.figures)} HS06, {part.cell(best.figures)} % of the power"
+    if best is usual:
+        yield f"No strategy has a smaller shortfall than {usual.name}: {amount}."
+    else:
+        rest = shortfall.cell(usual.figures)
+        yield f"Best is {best.name}: its shortfall is {amount}, where {usual.name} has {rest}."
+        after, usually = (row.figures["to_due"] for row in (best, usual))
+        if after["median_hours"] and usually["median_hours"]:
+            never = usually["unended"].mean == usually["times"].mean
+            rest = "never" if never else f"after {cell(usually['median_hours'])}"
+            yield (
+                "A group that lacks more than a quarter of its due has 90 % of it after "
+                f"{cell(after['median_hours'])} hours (median), with {usual.name} {rest}."
+            )
+    others = [row.name for row in equal if row is not best]
+    if others:
+        yield f"No difference in shortfall beyond the spread: {', '.join(others)}."
+
+
+def _costs(best: Row, usual: Row, core_hours: float) -> str:
+    idle = _difference(best, usual, "idle_core_hours")
+    words = f"It idles as many core-hours as {usual.name}"
+    if abs(idle.mean) > idle.sd:
+        less = Spread(-idle.mean, idle.sd, -idle.most, -idle.least)
+        amount = cell(idle if idle.mean > 0 else less)
+        ratio = abs(idle.mean) / core_hours
+        more = "more" if idle.mean > 0 else "less"
+        words = f"It idles {amount} core-hours {more} than {usual.name}"
+        words += f", {ratio:.2%} of the pool's".replace("%", " %")
+    if not best.mean("evicted_jobs"):
+        return f"{words}, and kills no job."
+    killed, lost = (cell(best.figures[key]) for key in ("evicted_jobs", "lost_core_hours"))
+    return f"{words}, and kills {killed} jobs, which lose {lost} core-hours."
+
+
+def _difference(row: Row, other: Row, key: str) -> Spread:
+    """Difference of a figure, seed by seed."""
+    pairs = zip(row.answers, other.answers)
+    return spread([getattr(figures, key) - getattr(beside, key) for figures, beside in pairs])
+
+
+def _differ(row: Row, other: Row, key: str) -> bool:
+    difference = _difference(row, other, key)
+    return abs(difference.mean) > difference.sd
 
 
 # ---- tables
@@ -188,7 +278,7 @@ class _Column(NamedTuple):
         value: Any = figures
         for part in self.key.split("."):
             value = value[part]
-        return _cell(value, self.factor)
+        return cell(value, self.factor)
 
 
 _SHORTFALLS = (
@@ -215,17 +305,20 @@ def print_simulation(simulation: Simulation, to: TextIO) -> None:
     if not simulation.outcomes:
         print_paragraph("interrupted before a run had a result", to)
         return
-    rows = _rows(simulation)
-    marks = {name: _mark(simulation, name) for name in simulation.strategies}
+    rows = rows_of(simulation)
+    marks = {name: mark_of(simulation, name) for name in simulation.strategies}
     print_paragraph(_title(simulation), to)
     for note in simulation.notes:
         print_paragraph(note, to)
+    for sentence in verdict(simulation):
+        print_paragraph(sentence, to)
     if not simulation.comparable:
         return
-    for title, columns, cells in _tables(rows):
+    for title, columns, cells in tables_of(simulation, rows):
         to.write("" if to.isatty() else "\n")
-        print_table(title, columns, [[marks[row[0]], *row[1:]] for row in cells], to)
-    groups = len([name for name in _names(rows) if name != OTHER]) - MOST_COLUMNS
+        named = [[marks.get(row[0], row[0]), *row[1:]] for row in cells]
+        print_table(title, columns, named, to)
+    groups = len([name for name in names_of(rows) if name != OTHER]) - MOST_COLUMNS
     kinds = len(_kinds(rows)) - MOST_KINDS
     if groups > 0 or kinds > 0:
         hidden = [(groups, "group"), (kinds, "wait")]
@@ -239,25 +332,28 @@ def _title(simulation: Simulation) -> str:
     words = f"seeds {seeds[0]} to {seeds[-1]}{means}" if means else f"seed {seeds[0]}"
     state = "" if simulation.complete else "INTERRUPTED, "
     return (
-        f"{simulation.scenario}: {state}{_days(simulation.days)}, {words}; "
+        f"{simulation.scenario}: {state}{days_of(simulation.days)}, {words}; "
         f"{counted(first.pool_cores, 'core')}, {first.pool_hs06:.0f} HS06"
     )
 
 
-def _mark(simulation: Simulation, name: str) -> str:
+def mark_of(simulation: Simulation, name: str) -> str:
     """Name of a strategy, with the days that an interrupted run has."""
     outcomes = [outcome for outcome in simulation.outcomes if outcome.strategy == name]
     if _are_complete(simulation, outcomes):
         return name
     days = fsum(outcome.seconds for outcome in outcomes) / DAY_SECONDS
-    return f"{name} ({number(days)} of {_days(simulation.days * len(simulation.seeds))})"
+    return f"{name} ({number(days)} of {days_of(simulation.days * len(simulation.seeds))})"
 
 
-def _days(days: float) -> str:
+def days_of(days: float) -> str:
+    """Number of days in words."""
     return f"{days:g} day" if days == 1 else f"{days:g} days"
 
 
-def _tables(rows: Sequence[_Row]) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
+def tables_of(
+    simulation: Simulation, rows: Sequence[Row]
+) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, headings and rows of each table that has figures."""
     tables = {
         "shortfall (RMS), and idle cores while jobs waited": _figures(_SHORTFALLS, rows),
@@ -267,6 +363,13 @@ def _tables(rows: Sequence[_Row]) -> Iterator[tuple[str, Sequence[str], list[lis
         "work of groups, % of what is due": _groups(rows, _Column("work_ratio", "", 100)),
         "waits by group and cores of a job, hours: median / 95 %": _waits(rows),
     }
+    if simulation.bound:
+        hs06 = simulation.bound["any_idle_rms_hs06"]
+        ratio = cell(hs06, 100 / simulation.outcomes[0].pool_hs06)
+        unknown = [NONE] * (len(_SHORTFALLS) - 2)
+        tables["shortfall (RMS), and idle cores while jobs waited"][1].append(
+            [BOUND, cell(hs06), ratio, *unknown]
+        )
     for title, (columns, cells) in tables.items():
         if len(columns) > 1:
             yield title, columns, cells
@@ -276,19 +379,19 @@ _Cells = tuple[Sequence[str], list[list[str]]]
 """Headings of a table, and its rows, which begin with the strategy."""
 
 
-def _figures(columns: Sequence[_Column], rows: Sequence[_Row]) -> _Cells:
+def _figures(columns: Sequence[_Column], rows: Sequence[Row]) -> _Cells:
     cells = [[row.name, *(column.cell(row.figures) for column in columns)] for row in rows]
     return ["strategy", *(column.heading for column in columns)], cells
 
 
-def _causes(rows: Sequence[_Row]) -> _Cells:
+def _causes(rows: Sequence[Row]) -> _Cells:
     key = "idle_core_hours_by_cause"
     causes = [cause for cause in WASTE if any(row.figures[key][cause].most > 0 for row in rows)]
-    cells = [[row.name, *(_cell(row.figures[key][cause]) for cause in causes)] for row in rows]
+    cells = [[row.name, *(cell(row.figures[key][cause]) for cause in causes)] for row in rows]
     return ["strategy", *causes], cells
 
 
-def _names(rows: Sequence[_Row]) -> list[str]:
+def names_of(rows: Sequence[Row]) -> list[str]:
     """Groups, largest pledges first; `OTHER` only if it worked."""
     groups = {name: group for row in rows for name, group in row.answers[0].groups.items()}
     active = {
@@ -301,22 +404,22 @@ def _names(rows: Sequence[_Row]) -> list[str]:
     return sorted(active, key=lambda name: (name == OTHER, -groups[name].pledge_hs06, name))
 
 
-def _groups(rows: Sequence[_Row], column: _Column) -> _Cells:
-    names = [name for name in _names(rows) if name != OTHER][:MOST_COLUMNS]
+def _groups(rows: Sequence[Row], column: _Column) -> _Cells:
+    names = [name for name in names_of(rows) if name != OTHER][:MOST_COLUMNS]
     cells = [[row.name, *(column.cell(row.figures["groups"][n]) for n in names)] for row in rows]
     return ["strategy", *names], cells
 
 
-def _kinds(rows: Sequence[_Row]) -> list[tuple[str, int]]:
+def _kinds(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Groups with the sizes of their jobs that started."""
-    kinds: dict[str, set[int]] = {name: set() for name in _names(rows)}
+    kinds: dict[str, set[int]] = {name: set() for name in names_of(rows)}
     for row in rows:
         for name, group in row.figures["groups"].items():
             kinds.get(name, set()).update(group["waits_by_cores"])
     return [(name, cores) for name, sizes in kinds.items() for cores in sorted(sizes)]
 
 
-def _waits(rows: Sequence[_Row]) -> _Cells:
+def _waits(rows: Sequence[Row]) -> _Cells:
     kinds = _kinds(rows)[:MOST_KINDS]
     cells = []
     for row in rows:
@@ -332,7 +435,7 @@ def _wait(waits: Optional[Mapping[str, Spread]]) -> str:
     return " / ".join(number(waits[key].mean / HOUR_SECONDS) for key in keys)
 
 
-def _cell(figure: Optional[Spread], factor: float = 1.0) -> str:
+def cell(figure: Optional[Spread], factor: float = 1.0) -> str:
     """Mean, and the deviation if there is one, with as many digits as the mean has."""
     if figure is None:
         return NONE
@@ -342,174 +445,3 @@ def _cell(figure: Optional[Spread], factor: float = 1.0) -> str:
     digits = 0 if factor == 1 and abs(mean) >= _WHOLE_FROM else 1
     deviation = f"±{number(figure.sd * factor, digits)}" if figure.most > figure.least else ""
     return f"{number(mean, digits)}{deviation}"
-
-
-# ---- page
-
-
-def page(simulation: Simulation) -> str:
-    """One HTML document that stands alone; it runs no script and loads nothing."""
-    rows, first = _rows(simulation), simulation.outcomes[0]
-    facts = {
-        "Simulated": _days(simulation.days),
-        "Seeds": ", ".join(map(str, simulation.seeds)),
-        "Cores": short(first.pool_cores),
-        "Power": f"{short(first.pool_hs06)} HS06",
-        "Groups": short(len([name for name in _names(rows) if name != OTHER])),
-    }
-    marks = {name: _mark(simulation, name) for name in simulation.strategies}
-    notes = [] if simulation.complete else ["Interrupted: figures are of what was simulated."]
-    return html(
-        "simulation.html",
-        verb="simulate",
-        title=f"Strategies on {simulation.scenario}",
-        lead="Simulated: the same jobs on the same pool, each strategy by itself.",
-        facts=list(facts.items()),
-        notes=[*notes, *simulation.notes],
-        summaries=simulation.strategies,
-        tables=[
-            (title, [(heading, "") for heading in columns], [[marks[c[0]], *c[1:]] for c in cells])
-            for title, columns, cells in _tables(rows)
-        ],
-        figures=list(_sections(simulation, rows)),
-        causes={cause: CAUSES[cause] for cause in WASTE},
-        seeds=len(simulation.seeds),
-    )
-
-
-_Section = tuple[str, str, str, list[dict[str, str]]]
-"""Anchor, heading, words, and drawings."""
-
-
-def _sections(simulation: Simulation, rows: Sequence[_Row]) -> Iterator[_Section]:
-    """Shortfall of groups, idle cores by cause, each group's work: a figure a strategy."""
-    firsts = [outcomes[0] for outcomes in _by_strategy(simulation)]
-    names = [name for name in _names(rows) if name != OTHER]
-    days = max(max((o.times[-1] for o in firsts if o.times), default=1.0) / DAY_SECONDS, 1e-3)
-    shown = names[:GROUPS]
-
-    def section(anchor: str, heading: str, words: str, kind: _Kind) -> _Section:
-        return anchor, heading, words, _drawings(kind, anchor, heading, firsts, days)
-
-    few = f", the {GROUPS} with the largest pledges" if len(names) > GROUPS else ""
-    yield section(
-        "shortfall",
-        "Shortfall of groups",
-        f"Power that is due and not used{few}.",
-        _Kind("HS06", lambda o: _shortfalls(o, shown)),
-    )
-    yield section(
-        "missing",
-        "Work that groups miss",
-        f"Cumulative shortfall{few}.",
-        _Kind("HS06-hours", lambda o: _shortfalls(o, shown, summed=True)),
-    )
-    causes = _shown_causes(firsts)
-    yield section(
-        "idle",
-        "Idle cores while jobs waited",
-        "By cause; causes without a core are left out.",
-        _Kind("cores", lambda o: _idle(o, causes), stacked=True),
-    )
-    for place, name in enumerate(names, start=1):
-        yield section(
-            f"g{place}",
-            f"{name}: work against due",
-            "Cumulative work, and the work that is due.",
-            _Kind("HS06-hours", lambda o, name=name: _work(o, name)),  # type: ignore[misc]
-        )
-
-
-class _Kind(NamedTuple):
-    """Figure that each strategy has on the same axes."""
-
-    unit: str
-    curves: Callable[[Outcome], Sequence[Curve]]
-    stacked: bool = False
-
-
-def _drawings(
-    kind: _Kind, key: str, heading: str, outcomes: Sequence[Outcome], days: float
-) -> list[dict[str, str]]:
-    drawn = [kind.curves(outcome) for outcome in outcomes]
-    limits = limits_of(drawn, stacked=kind.stacked)
-    drawings = []
-    for place, (outcome, curves) in enumerate(zip(outcomes, drawn), start=1):
-        figure = Figure(
-            key=f"{key}-{place}",
-            title=f"{outcome.strategy}: {heading}",
-            description=described(f"In {kind.unit.partition(' (')[0]}.", curves),
-            across=(0.0, days),
-            ticks=ticks_up_to(days, _TICKS),
-            up=limits,
-            unit=kind.unit,
-            curves=curves,
-            stacked=kind.stacked,
-            across_words="days",
-        )
-        missing = "" if outcome.times else "Interrupted before the first interval ended."
-        drawing = {"key": key, "title": outcome.strategy, "missing": missing}
-        drawings.append({**drawing, "svg": "" if missing else svg(figure)})
-    return drawings
-
-
-def _shortfalls(outcome: Outcome, names: Sequence[str], *, summed: bool = False) -> list[Curve]:
-    """Shortfall of each group, or its sum over time."""
-    curves = []
-    for place, group in enumerate(map(outcome.groups.get, names)):
-        missing = shortfall_hs06(group) if group else ()
-        sums = _last(outcome, cumulated(missing, outcome)) if summed else None
-        curves.append(Curve(names[place], f"group{place}", sums or _means(outcome, missing)))
-    return curves
-
-
-def _shown_causes(outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[str]]:
-    """Layer -> its causes: those of most idle time, and all others as one."""
-    seconds = {
-        cause: fsum(outcome.idle_core_seconds.get(cause, 0.0) for outcome in outcomes)
-        for cause in WASTE
-    }
-    used = [cause for cause in WASTE if seconds[cause] > 0]
-    largest = sorted(used, key=lambda cause: -seconds[cause])
-    alone = largest if len(largest) <= LAYERS else largest[: LAYERS - 1]
-    layers: dict[str, Sequence[str]] = {cause: [cause] for cause in used if cause in alone}
-    others = [cause for cause in used if cause not in alone]
-    return {**layers, "others": others} if others else layers
-
-
-def _idle(outcome: Outcome, layers: Mapping[str, Sequence[str]]) -> Sequence[Curve]:
-    zeros = (0.0,) * len(outcome.times)
-    curves = []
-    for place, (name, causes) in enumerate((layers or {"idle": ()}).items()):
-        rows = [outcome.idle_cores.get(cause, zeros) for cause in causes] or [zeros]
-        cores = [fsum(values) for values in zip(*rows)]
-        curves.append(Curve(name, f"layer{place}", _means(outcome, cores)))
-    return layers_in_use(curves)
-
-
-def _work(outcome: Outcome, name: str) -> list[Curve]:
-    group = outcome.groups.get(name)
-    if group is None:
-        return []
-    lines = {"work": group.power_hs06, "pledge": group.due_hs06}
-    return [
-        Curve(line, line, _last(outcome, cumulated(values, outcome)))
-        for line, values in lines.items()
-    ]
-
-
-def _means(outcome: Outcome, values: Sequence[float]) -> list[Reading]:
-    """Means of at most `MOST_POINTS` stretches, each at its end in days."""
-    step = max(1, ceil(len(values) / MOST_POINTS))
-    stretches = [values[begin : begin + step] for begin in range(0, len(values), step)]
-    ends = outcome.times[step - 1 :: step]
-    return [
-        (end / DAY_SECONDS, fsum(stretch) / len(stretch)) for end, stretch in zip(ends, stretches)
-    ]
-
-
-def _last(outcome: Outcome, sums: Sequence[float]) -> list[Reading]:
-    """At most `MOST_POINTS` of the sums, in days, from 0 at the begin."""
-    step = max(1, ceil(len(sums) / MOST_POINTS))
-    ends = zip(outcome.times[step - 1 :: step], sums[step - 1 :: step])
-    return [(0.0, 0.0), *((end / DAY_SECONDS, value) for end, value in ends)]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -25,13 +26,15 @@ from sharectl.words import counted, printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-WIDTH, HEIGHT = 472.0, 230.0
+WIDTH, BROAD_WIDTH, HEIGHT = 472.0, 976.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 128.0, 26.0, 26.0
 FLOOR = HEIGHT - BOTTOM
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot."""
 GROUPS = LAYERS = 6
 """Lines of groups, and layers of a stack, that have a dash or a pattern."""
+LINES = 8
+"""Lines of strategies that have a dash."""
 SPACING = 16.0
 """Least distance of two labels, from base line to base line."""
 _NUMBER_TICKS = 4
@@ -43,6 +46,9 @@ _CHARACTER = 7.8
 """Width of a digit on paper, where texts are largest."""
 _TICK_SPACE = 4.0
 _LONGEST_LABEL = 13
+_DOT = 6.0
+
+_UNIT = Limits(0.0, 1.0, 1.0)
 
 Point = tuple[float, float]
 Reading = tuple[float, Optional[float]]
@@ -69,10 +75,10 @@ class Figure:
     across: tuple[float, float]
     """Places of the left and the right end."""
     ticks: Sequence[Tick]
-    up: Limits
     unit: str
     """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
+    up: Limits = _UNIT
     stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
     """Places without records: lines are open and the ground is shaded."""
@@ -84,11 +90,32 @@ class Figure:
     """Places with a vertical line and a text."""
     across_words: str = ""
     """Unit of the horizontal axis."""
+    points: bool = False
+    """True if curves of one reading are points with a line to their names."""
+    spreads: Sequence[tuple[Point, Point]] = ()
+    """Ends of lines about points, places and values."""
+    broad: bool = False
+    """True for the width of a page, where that is wide."""
+    caption: str = ""
+    """Heading; empty for none."""
+    missing: str = ""
+    """Words in the place of a figure that shows nothing; empty if it is drawn."""
+
+    @property
+    def width(self) -> float:
+        """Units of the whole figure."""
+        return BROAD_WIDTH if self.broad else WIDTH
+
+    @property
+    def right(self) -> float:
+        """Right end of the plot."""
+        return self.width - RIGHT
 
     def x(self, place: float) -> float:
         """Horizontal coordinate."""
         least, most = self.across
-        return LEFT + PLOT_WIDTH * (min(max(place, least), most) - least) / (most - least)
+        part = (min(max(place, least), most) - least) / (most - least)
+        return LEFT + (self.right - LEFT) * part
 
     def y(self, value: float) -> float:
         """Vertical coordinate."""
@@ -129,8 +156,34 @@ def svg(figure: Figure) -> str:
         drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
         crosses=sorted({round(figure.x(place)) for place in figure.crosses}),
         labels=list(_labels(figure)),
+        spreads="".join(
+            f"M{figure.x(begin[0]):.1f} {figure.y(begin[1]):.1f}"
+            f"L{figure.x(end[0]):.1f} {figure.y(end[1]):.1f}"
+            for begin, end in figure.spreads
+        ),
     )
     return text
+
+
+def drawings(figures: Sequence[Figure]) -> list[dict[str, str]]:
+    """Figures on the same vertical axis, as templates take them: broad ones in two widths."""
+    stacked = any(figure.stacked for figure in figures)
+    bands = [value for figure in figures for value in figure.between or ()]
+    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked, also=bands), []
+    for figure in figures:
+        curves = layers_in_use(figure.curves) if stacked else figure.curves
+        made = replace(figure, up=limits, curves=curves)
+        slim = replace(made, key=f"{made.key}-slim", broad=False) if made.broad else None
+        drawn.append(
+            {
+                "key": figure.key,
+                "title": figure.caption,
+                "svg": "" if figure.missing else svg(made),
+                "slim": svg(slim) if slim and not figure.missing else "",
+                "missing": figure.missing,
+            }
+        )
+    return drawn
 
 
 def document(figures: Sequence[Figure]) -> str:
@@ -184,9 +237,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(
-        width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
-    )
+    environment.globals.update(width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, floor=FLOOR)
     environment.globals["style"] = Markup(_style_sheet())  # noqa: S704 - of this package
     numbers = (scale.short, scale.signed, scale.grouped, scale.percent)
     for words in (*numbers, scale.brief, scale.minute, number, plain, shown, span, counted, listed):
@@ -208,7 +259,7 @@ def _columns(figure: Figure) -> Iterator[tuple[float, str]]:
     taken = 0.0
     for place, label in figure.ticks:
         x, half = figure.x(place), len(label) * _CHARACTER / 2
-        fits = _TICK_ROOM <= x <= WIDTH - _TICK_ROOM and x - half >= taken
+        fits = _TICK_ROOM <= x <= figure.width - _TICK_ROOM and x - half >= taken
         yield x, label if fits else ""
         taken = x + half + _TICK_SPACE if fits else taken
 
@@ -221,7 +272,8 @@ def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
         lines = "".join(line(points) for points in stretches if len(points) > 1)
         for style, path in (("line", lines), ("line dot", dots)):
             if path:
-                yield f"{style} {curve.style}", path, curve.name
+                point = " point" if figure.points and path is dots else ""
+                yield f"{style}{point} {curve.style}", path, curve.name
 
 
 def _areas(figure: Figure) -> Iterator[tuple[str, str, str]]:
@@ -245,8 +297,8 @@ def _sums(curves: Sequence[Curve]) -> list[Curve]:
     return sums
 
 
-def _labels(figure: Figure) -> Iterator[tuple[str, str, float, float]]:
-    """Name, style, height of the curve's end and of the label; none over another."""
+def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, Point]]:
+    """Name, style, end of the curve, and begin of the label; none over another."""
     ends = []
     below = 0.0
     for curve in _sums(figure.curves) if figure.stacked else figure.curves:
@@ -257,10 +309,42 @@ def _labels(figure: Figure) -> Iterator[tuple[str, str, float, float]]:
     if figure.stacked:
         ends.reverse()  # layers without height keep their order, the uppermost first
     ends.sort(key=lambda label: label[0])
-    for (end_y, curve), y in zip(ends, apart([end_y for end_y, _curve in ends])):
+    beside = [curve for _, curve in ends if not figure.points or len(curve.readings) > 1]
+    heights = iter(apart([y for y, curve in ends if curve in beside]))
+    places = [(figure.x(curve.readings[0][0]), y) for y, curve in ends if curve not in beside]
+    # Half a height of each thing that a label is to stay off.
+    taken = [(x - _DOT, x + _DOT, y, _DOT) for x, y in places]
+    for end_y, curve in ends:
         long = len(curve.name) > _LONGEST_LABEL
         name = f"{curve.name[: _LONGEST_LABEL - 2]}…" if long else curve.name
-        yield name, curve.style, end_y, y
+        if curve in beside:
+            label = (figure.right + 22, next(heights))
+            yield name, curve.style, (figure.right + 2, end_y), label
+        else:
+            x = figure.x(curve.readings[0][0])
+            yield name, curve.style, (x, end_y), _free_place((x + 8, end_y - 10), len(name), taken)
+
+
+def _free_place(
+    wanted: Point, characters: int, taken: list[tuple[float, float, float, float]]
+) -> Point:
+    """Place of a label near the wanted one, and not on another thing; ``taken`` gets it."""
+    x, wanted_y = wanted
+    right = x + characters * _CHARACTER
+    steps = [SPACING / 2 * number for number in range(ceil(2 * (FLOOR - TOP) / SPACING))]
+    heights = [wanted_y + sign * step for step in steps for sign in (1, -1)]
+    free = (
+        y
+        for y in heights
+        if TOP <= y <= FLOOR - 4
+        and not any(
+            x < end and begin < right and abs(y - at) < SPACING / 2 + half
+            for begin, end, at, half in taken
+        )
+    )
+    y = next(free, wanted_y)
+    taken.append((x, right, y, SPACING / 2))
+    return x, y
 
 
 def apart(places: Sequence[float]) -> list[float]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from math import fsum, sqrt
 from typing import Any, NamedTuple, Optional
 
@@ -135,12 +134,6 @@ def has_work(outcome: Outcome) -> bool:
 def shortfall_hs06(group: GroupOutcome) -> list[float]:
     """Power that is due and not used, in each interval."""
     return [max(0.0, due - power) for due, power in zip(group.due_hs06, group.power_hs06)]
-
-
-def cumulated(values: Iterable[float], outcome: Outcome) -> list[float]:
-    """Sums from the begin to the end of each interval, in hours of the values' unit."""
-    hours = _interval_hours(outcome)
-    return list(accumulate(value * hours for value in values))
 
 
 def over_seeds(answers: Sequence[Figures]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Optional
 
 from sharectl.errors import ConfigError
 from sharectl.sim.answers import HOUR_SECONDS, WASTE, root_mean_square
-from sharectl.sim.bound import Begin, Bound, Demand, Held, Job, Slot, least_shortfalls_hs06
+from sharectl.sim.bound import Begin, Bound, ComingJob, Demand, Held, Slot, least_shortfalls_hs06
 from sharectl.sim.records import Outcome
 from sharectl.sim.run import Progress, Run
 from sharectl.sim.scenario import Scenario
@@ -91,11 +91,11 @@ def begin_of(scenario: Scenario, seed: int, later_seconds: float = 0.0) -> Begin
         for job in workload.arrivals()
         if job.at >= begin
     ]
-    coming: defaultdict[str, list[Job]] = defaultdict(list)
+    coming: defaultdict[str, list[ComingJob]] = defaultdict(list)
     for number, at, seconds in later if later_seconds else [*waiting, *later]:
         kind = twin.kinds[number]
         if kind.placeable:
-            coming[kind.group].append(Job(at, kind.wanted_cores, seconds))
+            coming[kind.group].append(ComingJob(at, kind.wanted_cores, seconds))
     kept: defaultdict[str, list[int]] = defaultdict(lambda: [0] * intervals)
     for number, factory in factories.items():
         kind, period = twin.kinds[number], factory.period_seconds

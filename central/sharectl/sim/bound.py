@@ -40,7 +40,7 @@ class Slot(NamedTuple):
     """Group -> cores of its jobs that the slot could run, whenever they come."""
 
 
-class Job(NamedTuple):
+class ComingJob(NamedTuple):
     """Job that waits at the begin or comes later, and that a slot could run."""
 
     at: float
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 class Demand(NamedTuple):
     """Jobs of a group."""
 
-    jobs: Sequence[Job]
+    jobs: Sequence[ComingJob]
     kept_cores: Sequence[int]
     """Cores of the jobs that pilot factories keep pending, at the end of each interval. No core is
     taken to start two of these between two looks of their factory."""
@@ -155,12 +155,12 @@ def _within(
 
     It counts parts of blocks: no choice of whole ones comes to more.
     """
-    most, left = 0.0, idle_core_seconds
+    most, rest = 0.0, idle_core_seconds
     for slot in sorted(slots, key=lambda slot: slot.idle_by_core / worth(slot)):
         idle = slot.new_cores * slot.idle_by_core if slot.new_cores else 0.0
-        part = min(1.0, left / idle) if idle else 1.0
+        part = min(1.0, rest / idle) if idle else 1.0
         most += part * slot.new_cores * worth(slot)
-        left = max(0.0, left - idle)
+        rest = max(0.0, rest - idle)
     return most
 
 

@@ -81,6 +81,25 @@ def test_a_table_json_and_a_page(simulate: Callable[..., Ended], tmp_path: Path)
     assert content["strategies"][0]["used_ratio"]["mean"] > 0.5
 
 
+def test_the_bound_is_below_all_strategies_from_one_start(
+    simulate: Callable[..., Ended], tmp_path: Path
+) -> None:
+    outage = tmp_path / "outage.yaml"
+    phases = "keep_pending: 2, phases: [{length_hours: 1, factor: 0}]}"
+    outage.write_text(SCENARIO.replace("keep_pending: 2}", phases))
+    words = (str(outage), "--strategies", "nothing,static", "--bound", "--seeds", "2")
+    code, printed, _ = simulate(*words, "--json", alone=True)
+    content = json.loads(printed)
+    nothing, static = (row["shortfall_rms_hs06"]["least"] for row in content["strategies"])
+    least = [spread["mean"] for spread in content["bound"]["shortfall_rms_hs06"]]
+    assert code == 0
+    assert len(least) == len(content["bound"]["idle_core_hours"])
+    assert 0 < content["bound"]["any_idle_rms_hs06"]["mean"] <= min(least) <= static < nothing
+    prepared = json.loads(simulate(*words[:3], "--json", alone=True)[1])["strategies"][1]
+    assert prepared["shortfall_rms_hs06"]["mean"] < static, "the static node was empty before"
+    assert "(bound) " in simulate(*words, alone=True)[1]
+
+
 def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
     words = ("--strategies", "grace,static:ratio=0.5", "--seeds", "2", "--seed", "5", "--json")
     code, printed, _ = simulate(*words)
@@ -105,6 +124,7 @@ def test_options_change_the_scenario(simulate: Callable[..., Ended]) -> None:
         (("--set", "negotiator.intervl_seconds=3"), 2, "did you mean interval_seconds?"),
         (("--days", "0"), 2, "write a number from 0.0001 to 1000000"),
         (("--seeds", "0"), 2, "write a whole number from 1"),
+        (("--bound", "--days", "900"), 78, "two: --bound looks at slots at most 500000 times"),
         (("--ledger",), 2, "--ledger goes with --from-config FILE"),
         (("--from-config", "/none.yaml"), 78, "/none.yaml: there is no such file"),
     ],
@@ -172,7 +192,7 @@ def test_a_site_of_a_configuration_and_its_ledger(
     assert (content["scenario"], content["pool_cores"]) == ("from-config", 5 * 64)
 
 
-FIGURES_SHA256 = "59e2805442aab513a0edbcb2503d4e15b18f3dc9b6f892501d42ac870c8c5cd6"
+FIGURES_SHA256 = "b337cf1f8fd57dd3a14ad802f415f121ed5283089991414fd8bb7ac8ebe8efd5"
 """Of the figures below, on every version of Python: to be written anew where the twin changes."""
 
 

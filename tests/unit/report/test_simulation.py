@@ -8,14 +8,15 @@ from dataclasses import replace
 
 from sharectl.report import as_json
 from sharectl.report.simulation import (
-    BEGIN,
     MOST_COLUMNS,
     Simulation,
     as_content,
-    page,
     print_simulation,
+    verdict,
     with_series,
 )
+from sharectl.report.simulation_page import BEGIN, page
+from sharectl.sim.bound import Bound
 from tests.made_outcomes import compared, outcome, simulation
 from tests.unit.report.test_report_page import Words
 
@@ -42,6 +43,7 @@ def test_the_tables(golden: Callable[[str, str], None]) -> None:
         "interrupted": interrupted(),
         "many groups": simulation([outcome(pledges=groups)]),
         "nobody waits": simulation([outcome(idle=())]),
+        "with a bound": with_bound(),
         "nothing begun": replace(compared(), outcomes=[]),
     }
     text = "".join(f"==== {name}\n{tables(case)}\n" for name, case in cases.items())
@@ -50,7 +52,7 @@ def test_the_tables(golden: Callable[[str, str], None]) -> None:
 
 def test_the_words_of_the_page(golden: Callable[[str, str], None]) -> None:
     lines: dict[str, None] = {}
-    for case in (compared(), interrupted(), simulation([outcome(idle=())])):
+    for case in (with_bound(), interrupted(), simulation([outcome(idle=())])):
         made = page(case)
         assert made.startswith(BEGIN)
         identifiers = re.findall(r' id="([^"]*)"', made)
@@ -63,15 +65,54 @@ def test_the_words_of_the_page(golden: Callable[[str, str], None]) -> None:
     golden("report/simulation_page.txt", "\n".join([*lines, ""]))
 
 
-def test_a_strategy_has_a_figure_in_each_section_on_the_same_axes() -> None:
-    made = page(compared())
-    sections = ("shortfall", "missing", "idle", "g1", "g2", "g3")
-    for section in sections:
-        figures = re.findall(rf'<svg[^>]* id="{section}-\d".*?</svg>', made, re.DOTALL)
-        assert len(figures) == 3
-        ticks = {tuple(re.findall(r'class="tick"[^>]*>([^<]*)', figure)) for figure in figures}
-        assert len(ticks) == 1, section
-    assert made.count('class="figure"') == 3 * len(sections)
+def with_bound() -> Simulation:
+    bounds = tuple(Bound((0.0, 600.0), (30.0 + n, 20.0 + n), 10.0 + n) for n in range(3))
+    return replace(compared(), bounds=bounds)
+
+
+def test_figures_have_a_line_a_strategy_and_idle_cores_a_figure_each() -> None:
+    made = page(with_bound())
+    figures = dict(re.findall(r'<svg[^>]* id="([^"]*)"(.*?)</svg>', made, re.DOTALL))
+    broad = [f"{key}{size}" for key in ("price", "shortfall") for size in ("", "-slim")]
+    assert list(figures) == [*broad, "g1", "g2", "g3", "idle-1", "idle-2", "idle-3"]
+    names = ["nothing", "defrag", "live:law=pid"]
+    for key, figure in figures.items():
+        drawn = re.findall(r'<path class="line (?!sample)[^>]*><title>([^<]*)', figure)
+        expected = [*names, "bound"] if key.startswith("price") else names
+        assert drawn == ([] if key.startswith("idle") else expected), key
+    ticks = {tuple(re.findall(r'class="tick"[^>]*>([^<]*)', figures[f"idle-{n}"])) for n in (1, 2)}
+    assert len(ticks) == 1, "the same axes"
+
+
+def better(strategy: str, swing: float, idle: tuple[str, ...] = ("cadence",)) -> Simulation:
+    """It beside `nothing`, with three seeds."""
+    runs = [outcome("nothing", seed, swing=0.4) for seed in (1, 2, 3)]
+    return simulation([*runs, *(outcome(strategy, s, swing=swing, idle=idle) for s in (1, 2, 3))])
+
+
+def test_the_verdict_has_gain_cost_and_bound() -> None:
+    words = " ".join(verdict(with_bound()))
+    assert "Best is live:law=pid: its shortfall is " in words
+    assert "and kills no job." in words
+    assert "gets below 11.0±1.0 HS06 from this start" in words
+    (killing,) = (line for line in verdict(better("x", 0.0, ("drain",))) if "kills" in line)
+    assert killing.endswith("and kills 2.0±1.0 jobs, which lose 4.0±2.0 core-hours.")
+
+
+def test_a_difference_within_the_spread_is_none() -> None:
+    alike = verdict(better("live", 0.4, ("cadence", "fragmentation")))
+    assert alike[0].startswith("No strategy has a smaller shortfall than nothing: ")
+    assert alike[1:] == ["No difference in shortfall beyond the spread: live."]
+    noisy = [
+        outcome("live", seed, swing=0.4 + 0.1 * sign) for seed, sign in ((1, -3), (2, 1), (3, 1))
+    ]
+    runs = [outcome("nothing", seed, swing=0.4) for seed in (1, 2, 3)]
+    assert verdict(simulation([*runs, *noisy]))[0].startswith("No strategy has a smaller")
+
+
+def test_one_seed_and_one_strategy_are_no_comparison() -> None:
+    assert verdict(compared((7,)))[-1].startswith("One seed shows no spread")
+    assert verdict(simulation([outcome("nothing")])) == []
 
 
 def test_more_causes_than_patterns_share_the_last_layer() -> None:

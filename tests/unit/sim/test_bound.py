@@ -8,10 +8,10 @@ import pytest
 from poolbox.comparison.scenario import two_groups
 from poolbox.comparison.twin import twin_scenario
 from sharectl.sim.begin import bound_of
-from sharectl.sim.bound import Begin, Demand, Held, Job, Slot, least_shortfalls_hs06
+from sharectl.sim.bound import Begin, ComingJob, Demand, Held, Slot, least_shortfalls_hs06
 from sharectl.sim.strategies import Strategy
 
-WAITING = Demand([Job(0.0, 8, 1000.0)] * 3, [0] * 20)
+WAITING = Demand([ComingJob(0.0, 8, 1000.0)] * 3, [0] * 20)
 """Jobs of the group whose share, 80 HS06, is one of them."""
 ENDS = [Held(1, "alice", 10.0 * number) for number in range(1, 17)]
 POOL = Begin(
@@ -38,7 +38,7 @@ def at_once(begin: Begin, **fields: object) -> Begin:
         pytest.param(at_once(POOL, sizes={"cms": {1}}), 0.0, [70, 60, 50, 40, 30, 20, 10], id="1"),
         pytest.param(replace(POOL, demand={}), 0.0, [], id="nobody waits"),
         pytest.param(
-            replace(POOL, demand={"cms": Demand([Job(35.0, 8, 1000.0)], [0] * 20)}),
+            replace(POOL, demand={"cms": Demand([ComingJob(35.0, 8, 1000.0)], [0] * 20)}),
             float("inf"),
             [0, 0, 0, 80.0, 80.0, 80.0, 80.0],
             id="jobs that come later",
@@ -64,7 +64,8 @@ def test_idle_cores_buy_an_earlier_block() -> None:
 
 def test_six_nodes_whose_half_is_due_to_a_group_that_comes() -> None:
     """The best plans found by descent have 201 and, with half a core idle, 232 of 1,200 HS06."""
-    least, with_half_a_core = [], []
+    least: list[float] = []
+    with_half_a_core: list[float] = []
     for seed in (1001, 1002, 1003):
         scenario = twin_scenario(two_groups(seed), Strategy("nothing", ""), 1.0)
         bound = bound_of(scenario, seed, [0.5 * 540 / 3600], 0.0, lambda _part: None)
