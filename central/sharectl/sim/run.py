@@ -6,7 +6,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import fsum
+from math import ceil, fsum
 from typing import Callable, Optional
 
 from sharectl.sim.ads import SiteExpressions
@@ -86,8 +86,10 @@ class Run:
         self.steering: Optional[Steering] = None
         if strategy.steering is not None:
             loop = strategy.loop_of(scenario.loop)
+            # Cycles come when they would have: no timer waits for a group's jobs.
+            cycle = ceil(starts_at / loop.period_seconds) * loop.period_seconds
             self.steering = Steering(
-                self.twin, self.config, loop, strategy.steering, seed, starts_at, self.meets
+                self.twin, self.config, loop, strategy.steering, seed, cycle, self.meets
             )
         if strategy.defrag is not None:
             Defragmenter(self.twin, strategy.defrag, seed, starts_at)

@@ -11,7 +11,7 @@ from sharectl.sim import file
 from sharectl.sim.answers import figures_of
 from sharectl.sim.run import Run, simulate
 from sharectl.sim.scenario import Scenario
-from sharectl.sim.strategy_file import read_strategies
+from sharectl.sim.strategy_file import USUAL, read_strategies
 from sharectl.workload.draw import Phase
 
 TEXT = """
@@ -106,3 +106,14 @@ def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_leas
         assert other.multicore_starts > 1.5 * nothing.multicore_starts, "it makes room"
         assert live.shortfall_rms_ratio < other.shortfall_rms_ratio
         assert live.idle_core_hours < other.idle_core_hours
+
+
+def test_with_an_equal_start_strategies_act_from_one_pool_on(scenario: Scenario) -> None:
+    pools, later = set(), set()
+    for strategy in read_strategies(",".join(USUAL)):
+        run = Run(scenario, strategy, 1, equal_start=True)
+        for time, seen in ((run.begin, pools), (run.end, later)):
+            run.twin.run(time, before=True)
+            claims = [claim for slot in run.twin.slots for claim in slot.claims]
+            seen.add(tuple((claim.kind.account, claim.run_until) for claim in claims))
+    assert len(pools) == 1 < len(later)
