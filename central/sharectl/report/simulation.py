@@ -301,23 +301,18 @@ _PRICE = (
 
 
 def print_simulation(simulation: Simulation, to: TextIO) -> None:
-    """Print the tables: shortfall and idle cores, prices, causes, groups, waits."""
+    """Print verdict and tables: shortfall and idle cores, prices, causes, groups, waits."""
     if not simulation.outcomes:
         print_paragraph("interrupted before a run had a result", to)
         return
-    rows = rows_of(simulation)
-    marks = {name: mark_of(simulation, name) for name in simulation.strategies}
-    print_paragraph(_title(simulation), to)
-    for note in simulation.notes:
-        print_paragraph(note, to)
-    for sentence in verdict(simulation):
-        print_paragraph(sentence, to)
+    for paragraph in (_title(simulation), *simulation.notes, *verdict(simulation)):
+        print_paragraph(paragraph, to)
     if not simulation.comparable:
         return
-    for title, columns, cells in tables_of(simulation, rows):
+    for title, columns, cells in tables_of(simulation):
         to.write("" if to.isatty() else "\n")
-        named = [[marks.get(row[0], row[0]), *row[1:]] for row in cells]
-        print_table(title, columns, named, to)
+        print_table(title, columns, cells, to)
+    rows = rows_of(simulation)
     groups = len([name for name in names_of(rows) if name != OTHER]) - MOST_COLUMNS
     kinds = len(_kinds(rows)) - MOST_KINDS
     if groups > 0 or kinds > 0:
@@ -337,9 +332,9 @@ def _title(simulation: Simulation) -> str:
     )
 
 
-def mark_of(simulation: Simulation, name: str) -> str:
+def _mark(simulation: Simulation, outcomes: Sequence[Outcome]) -> str:
     """Name of a strategy, with the days that an interrupted run has."""
-    outcomes = [outcome for outcome in simulation.outcomes if outcome.strategy == name]
+    name = outcomes[0].strategy
     if _are_complete(simulation, outcomes):
         return name
     days = fsum(outcome.seconds for outcome in outcomes) / DAY_SECONDS
@@ -351,25 +346,25 @@ def days_of(days: float) -> str:
     return f"{days:g} day" if days == 1 else f"{days:g} days"
 
 
-def tables_of(
-    simulation: Simulation, rows: Sequence[Row]
-) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
+def tables_of(simulation: Simulation) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, headings and rows of each table that has figures."""
+    rows = [
+        row._replace(name=_mark(simulation, outcomes))
+        for row, outcomes in zip(rows_of(simulation), by_strategy(simulation))
+    ]
+    headings, shortfalls = _figures(_SHORTFALLS, rows)
+    if simulation.bound:
+        hs06 = simulation.bound["any_idle_rms_hs06"]
+        ratio = cell(hs06, 100 / simulation.outcomes[0].pool_hs06)
+        shortfalls.append([BOUND, cell(hs06), ratio, *[NONE] * (len(_SHORTFALLS) - 2)])
     tables = {
-        "shortfall (RMS), and idle cores while jobs waited": _figures(_SHORTFALLS, rows),
+        "shortfall (RMS), and idle cores while jobs waited": (headings, shortfalls),
         "what it costs besides": _figures(_PRICE, rows),
         "idle core-hours while jobs waited, by cause": _causes(rows),
         "shortfall of groups (RMS), HS06": _groups(rows, _Column("shortfall_rms_hs06", "")),
         "work of groups, % of what is due": _groups(rows, _Column("work_ratio", "", 100)),
         "waits by group and cores of a job, hours: median / 95 %": _waits(rows),
     }
-    if simulation.bound:
-        hs06 = simulation.bound["any_idle_rms_hs06"]
-        ratio = cell(hs06, 100 / simulation.outcomes[0].pool_hs06)
-        unknown = [NONE] * (len(_SHORTFALLS) - 2)
-        tables["shortfall (RMS), and idle cores while jobs waited"][1].append(
-            [BOUND, cell(hs06), ratio, *unknown]
-        )
     for title, (columns, cells) in tables.items():
         if len(columns) > 1:
             yield title, columns, cells

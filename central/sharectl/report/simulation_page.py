@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, fsum
 from typing import Callable, Optional
 
@@ -15,7 +16,6 @@ from sharectl.report.simulation import (
     by_strategy,
     complete_rows,
     days_of,
-    mark_of,
     names_of,
     rows_of,
     tables_of,
@@ -61,7 +61,6 @@ def page(simulation: Simulation) -> str:
         "Power": f"{short(first.pool_hs06)} HS06",
         "Groups": short(len([name for name in names_of(rows) if name != OTHER])),
     }
-    marks = {name: mark_of(simulation, name) for name in simulation.strategies}
     notes = [] if simulation.complete else ["Interrupted: figures are of what was simulated."]
     return html(
         "simulation.html",
@@ -72,12 +71,8 @@ def page(simulation: Simulation) -> str:
         notes=[*notes, *simulation.notes],
         summaries=simulation.strategies,
         tables=[
-            (
-                title,
-                [(heading, "") for heading in columns],
-                [[marks.get(row[0], row[0]), *row[1:]] for row in cells],
-            )
-            for title, columns, cells in tables_of(simulation, rows)
+            (title, [(heading, "") for heading in columns], cells)
+            for title, columns, cells in tables_of(simulation)
         ],
         figures=list(_sections(simulation, rows)),
         causes={cause: CAUSES[cause] for cause in WASTE},
@@ -94,35 +89,46 @@ def _sections(simulation: Simulation, rows: Sequence[Row]) -> Iterator[_Section]
         words += "the lines through it are the standard deviation."
         yield "price", "Shortfall against idle cores", words, drawings([price])
     firsts = [outcomes[0] for outcomes in by_strategy(simulation) if outcomes[0].times]
+    if not firsts:
+        return
     few = f" The first {LINES} strategies." if len(firsts) > LINES else ""
     seed = f"Seed {simulation.seeds[0]}." if len(simulation.seeds) > 1 else ""
-    over_time = replace(_over_time("shortfall", "Shortfall", firsts, _missing), caption="")
+
+    def lines(values: Callable[[Outcome], Sequence[float]]) -> list[Curve]:
+        return [
+            Curve(outcome.strategy, f"group{place}", _means(outcome, values(outcome)))
+            for place, outcome in enumerate(firsts[:LINES])
+        ]
+
+    days = max(outcome.times[-1] / DAY_SECONDS for outcome in firsts)
+    total = _figure("shortfall", "", "HS06", lines(_missing), days)
     yield (
         "shortfall",
         "Shortfall over time",
         f"Power that is due and not used. {seed}{few}",
-        drawings([over_time]) if firsts else [],
+        drawings([replace(total, title="Shortfall, HS06 over days", broad=True)]),
     )
     names = [name for name in names_of(rows) if name != OTHER]
     groups = [
-        _over_time(f"g{place}", name, firsts, lambda outcome, name=name: _power(outcome, name))  # type: ignore[misc]
+        _figure(f"g{place}", name, "HS06", lines(partial(_power, name)), days)
         for place, name in enumerate(names, start=1)
     ]
     yield (
         "groups",
         "Groups over time",
         f"Power that each group uses. {seed}{few}",
-        [drawing for figure in groups if firsts for drawing in drawings([figure])],
+        [drawing for figure in groups for drawing in drawings([figure])],
     )
-    causes, days = _shown_causes(firsts), _days(firsts)
+    causes = _shown_causes(firsts)
     idle = [
-        _figure(
-            f"idle-{place}", outcome.strategy, "cores", _idle(outcome, causes), days, stacked=True
+        replace(
+            _figure(f"idle-{place}", outcome.strategy, "cores", _idle(outcome, causes), days),
+            stacked=True,
         )
         for place, outcome in enumerate(firsts, start=1)
     ]
     words = f"By cause; causes without a core are left out. {seed}"
-    yield "idle", "Idle cores while jobs waited", words, drawings(idle) if idle else []
+    yield "idle", "Idle cores while jobs waited", words, drawings(idle)
 
 
 def _price(simulation: Simulation, rows: Sequence[Row]) -> Optional[Figure]:
@@ -163,54 +169,26 @@ def _price(simulation: Simulation, rows: Sequence[Row]) -> Optional[Figure]:
     )
 
 
-def _over_time(
-    key: str,
-    caption: str,
-    outcomes: Sequence[Outcome],
-    values: Callable[[Outcome], Sequence[float]],
-) -> Figure:
-    """One line a strategy."""
-    curves = [
-        Curve(outcome.strategy, f"group{place}", _means(outcome, values(outcome)))
-        for place, outcome in enumerate(outcomes[:LINES])
-    ]
-    return _figure(key, caption, "HS06", curves, _days(outcomes), broad=key == "shortfall")
-
-
-def _figure(
-    key: str,
-    caption: str,
-    unit: str,
-    curves: Sequence[Curve],
-    days: float,
-    *,
-    stacked: bool = False,
-    broad: bool = False,
-) -> Figure:
+def _figure(key: str, caption: str, unit: str, curves: Sequence[Curve], days: float) -> Figure:
+    """Lines over time."""
     return Figure(
         key=key,
         title=f"{caption}, {unit} over days",
         caption=caption,
-        description=described(f"In {unit}.", layers_in_use(curves) if stacked else curves),
+        description=described(f"In {unit}.", curves),
         across=(0.0, days),
-        ticks=ticks_up_to(days, _TICKS * (1 + broad)),
+        ticks=ticks_up_to(days, _TICKS),
         unit=unit,
         curves=curves,
-        stacked=stacked,
         across_words="days",
-        broad=broad,
     )
-
-
-def _days(outcomes: Sequence[Outcome]) -> float:
-    return max([outcome.times[-1] / DAY_SECONDS for outcome in outcomes], default=1.0)
 
 
 def _missing(outcome: Outcome) -> list[float]:
     return [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
 
 
-def _power(outcome: Outcome, name: str) -> Sequence[float]:
+def _power(name: str, outcome: Outcome) -> Sequence[float]:
     return outcome.groups[name].power_hs06
 
 
@@ -235,7 +213,7 @@ def _idle(outcome: Outcome, layers: Mapping[str, Sequence[str]]) -> Sequence[Cur
         rows = [outcome.idle_cores.get(cause, zeros) for cause in causes] or [zeros]
         cores = [fsum(values) for values in zip(*rows)]
         curves.append(Curve(name, f"layer{place}", _means(outcome, cores)))
-    return curves
+    return layers_in_use(curves)
 
 
 def _means(outcome: Outcome, values: Sequence[float]) -> list[Reading]:
