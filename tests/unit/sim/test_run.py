@@ -109,7 +109,8 @@ def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_leas
 
 
 def test_with_an_equal_start_strategies_act_from_one_pool_on(scenario: Scenario) -> None:
-    pools, later = set(), set()
+    pools: set[tuple[tuple[str, float], ...]] = set()
+    later: set[tuple[tuple[str, float], ...]] = set()
     for strategy in read_strategies(",".join(USUAL)):
         run = Run(scenario, strategy, 1, equal_start=True)
         for time, seen in ((run.begin, pools), (run.end, later)):
