@@ -54,9 +54,13 @@ def start(box: Box, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def submit(command: str) -> tuple[str, str]:
+    return "--submit", command
+
+
 def on_pool(box: Box, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     access = ("--on-pool", "--access-point", SPEC.access_points[0], "-o", str(folder))
-    return start(box, *access, "--memory", "256", *arguments)
+    return start(box, *access, *submit("request_memory=256"), *arguments)
 
 
 def end(process: subprocess.Popen[str], expect: int) -> tuple[str, str]:
@@ -81,13 +85,13 @@ def folder(box: Box, request: pytest.FixtureRequest) -> Path:
 
 
 def failing_at_first(folder: Path) -> Path:
-    """An interpreter with which one job fails, one ends without an answer, and others run."""
+    """An interpreter with which two jobs fail, one of them with an answer, and others run."""
     folder.mkdir()
     script = folder / "python3"
     script.write_text(
         f"""#!/bin/sh
-        mkdir "{folder}/failed" 2>/dev/null && {{ echo '{{"problem": "no disk"}}' >"$4"; exit 1; }}
-        mkdir "{folder}/lost" 2>/dev/null && exit 0
+        mkdir "{folder}/failed" 2>/dev/null && {{ echo '{{"problem": "no disk"}}'; exit 1; }}
+        mkdir "{folder}/lost" 2>/dev/null && kill -9 $$
         exec /usr/bin/python3 "$@"
         """
     )
@@ -104,7 +108,7 @@ def history(box: Box, *attributes: str) -> list[str]:
 def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first(
     box: Box, folder: Path
 ) -> None:
-    there = on_pool(box, folder, "--python", str(failing_at_first(folder)))
+    there = on_pool(box, folder, *submit(f"executable={failing_at_first(folder)}"))
     with start(box) as here:
         assert outcome(there) == outcome(here)
     # The default, one batch of settings, and the confirmation of both; each is one cluster.
@@ -117,7 +121,7 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
 
 
 def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> None:
-    _, err = end(on_pool(box, folder, "--python", "/nowhere/python3"), 65)
+    _, err = end(on_pool(box, folder, *submit("executable=/nowhere/python3")), 65)
     assert "is held: " in err
     assert "cannot be simulated as it is: the job was held: " in err
     assert "/nowhere/python3" in err
@@ -125,7 +129,7 @@ def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> Non
 
 
 def test_interrupted_jobs_are_removed_and_a_killed_search_goes_on(box: Box, folder: Path) -> None:
-    waits = ("--submit", "requirements=TARGET.Tunes =?= False")
+    waits = submit("requirements=TARGET.Tunes =?= False")
     process = on_pool(box, folder, *waits)
     box.wait_until(lambda: len(box.jobs()) == 2, "the jobs are queued")
     process.send_signal(signal.SIGINT)

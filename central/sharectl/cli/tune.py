@@ -40,7 +40,7 @@ scenarios and strategies. Without a domain a key has all values that it may have
 With -o every score is kept: the same command goes on where it ended, also after Ctrl-C. With
 --on-pool each batch is one cluster, and Ctrl-C removes it. A job brings sharectl with it: nodes
 need Python 3.9 only, and for a scenario with START expressions of a site or requirements of jobs
-HTCondor's bindings (pip install htcondor) in the interpreter that --python names.
+HTCondor's bindings (pip install htcondor) in the interpreter that --submit executable= names.
 
 exit codes: 0 ok, 2 usage, 65 bad input file, or no job of a group ran, 69 Optuna is not installed
 (pip install 'sharectl[tune]'), 74 a file cannot be written, 75 the access point did not answer, 78
@@ -93,16 +93,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
     pool.add_argument("--on-pool", action="store_true", help="simulate in jobs; needs -o")
     pool.add_argument("--access-point", metavar="NAME", help="default: that of this machine")
     pool.add_argument(
-        "--python", metavar="PATH", default="/usr/bin/python3",
-        help="interpreter on the nodes (default: %(default)s)",
-    )  # fmt: skip
-    pool.add_argument(
-        "--memory", type=whole(64, 2**20), default=2048, metavar="MIB",
-        help="request_memory (default: %(default)s)",
-    )  # fmt: skip
-    pool.add_argument(
         "--submit", type=_submit_command, action="append", default=[], metavar="COMMAND=VALUE",
-        help="a further command of the submit language; may be given several times",
+        help="a command of the submit language, such as executable=/opt/python3 (default: "
+        "/usr/bin/python3) or request_memory=4096 (2048); may be given several times",
     )  # fmt: skip
 
 
@@ -162,13 +155,8 @@ def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Prog
     from sharectl.condor.jobs import Queue
     from sharectl.sim.on_pool import OnPool
 
-    submit = {
-        "executable": arguments.python,
-        "request_memory": f"{arguments.memory} MB",
-        **dict(arguments.submit),
-    }
-    queue = Queue(arguments.access_point)
-    return OnPool(queue, arguments.folder, trial.cargo_of(work), submit, progress.note)
+    queue, files = Queue(arguments.access_point), trial.cargo_of(work)
+    return OnPool(queue, arguments.folder, files, dict(arguments.submit), progress.note)
 
 
 class _Progress:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.condor.ads import evaluated, text, whole
 from sharectl.condor.daemons import bindings, param, why_silent
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.errors import PoolUnavailableError
+from sharectl.words import printable
 
-SUBMIT_SECONDS, LOOK_SECONDS = 120.0, 30.0
-"""Deadlines of a submission, and of all other questions."""
-RUNNING, REMOVED, COMPLETED, HELD = 2, 3, 4, 5
-"""JobStatus."""
-
-
-class QueuedJob(NamedTuple):
-    """Job in the queue of its access point."""
-
-    status: int
-    hold_reason: str = ""
-    holds: int = 0
-    """Times that it was held."""
+DEADLINE_SECONDS = 120.0
+MOST_CHARACTERS = 300
+"""Of a reason in a message."""
 
 
 @dataclass(frozen=True)
@@ -35,39 +26,42 @@ class Queue:
 
     access_point: Optional[str] = None
 
-    def submit(self, description: Mapping[str, str], names: Iterable[str]) -> int:
-        """Submit a job for each name, `$(task)` of the description, as one cluster: its number."""
-        tasks = [{"task": name} for name in names]
-
-        def ask(schedd: Any) -> int:
-            submit = bindings().Submit(dict(description))
-            return int(schedd.submit(submit, itemdata=iter(tasks)).cluster())
-
-        cluster: int = self._ask(ask, SUBMIT_SECONDS)
+    def submit(self, description: Mapping[str, str], jobs: int) -> int:
+        """Submit so many jobs as one cluster; returns its number."""
+        submit = bindings().Submit(dict(description))
+        cluster: int = self._ask(lambda schedd: schedd.submit(submit, count=jobs).cluster())
         return cluster
 
-    def jobs(self, constraint: str) -> dict[int, QueuedJob]:
-        """Jobs that have not ended, by their number in the cluster."""
-        projection = ["ProcId", "JobStatus", "HoldReason", "NumHolds"]
+    def jobs(self, cluster: int) -> dict[int, str]:
+        """Job of a cluster that has not left the queue -> reason of its last hold, or nothing."""
 
-        def ask(schedd: Any) -> dict[int, QueuedJob]:
-            return dict(map(_job_of, schedd.query(constraint=constraint, projection=projection)))
+        def ask(schedd: Any) -> dict[int, str]:
+            ads = schedd.query(
+                f"ClusterId == {cluster}", ["ProcId", "HoldReason", "LastHoldReason"]
+            )
+            return {whole(evaluated(ad, "ProcId"), 0): _hold_reason(ad) for ad in ads}
 
-        every: dict[int, QueuedJob] = self._ask(ask)
-        return {n: job for n, job in every.items() if job.status not in (REMOVED, COMPLETED)}
+        every: dict[int, str] = self._ask(ask)
+        return every
 
     def remove(self, constraint: str) -> None:
         """Remove jobs."""
-        self._ask(lambda schedd: _remove(schedd, constraint))
+        action = bindings().JobAction.Remove
+        self._ask(lambda schedd: bool(schedd.act(action, constraint, "sharectl tune")))
 
-    def _ask(self, ask: Callable[[Any], Any], deadline_seconds: float = LOOK_SECONDS) -> Any:
+    def _ask(self, ask: Callable[[Any], Any]) -> Any:
         """Answer of the schedd, asked in a child."""
-        bindings()
+
+        def schedd() -> Any:
+            if self.access_point is None:
+                return bindings().Schedd()
+            kind = bindings().DaemonType.Schedd
+            return bindings().Schedd(bindings().Collector().locate(kind, self.access_point))
 
         def why(error: Exception) -> str:
             return why_silent(self.access_point or param("SCHEDD_HOST"), "SCHEDD", error)
 
-        question = Question(lambda: ask(self._schedd()), deadline_seconds, why)
+        question = Question(lambda: ask(schedd()), DEADLINE_SECONDS, why)
         answer = ask_all({"schedd": question})["schedd"]
         if answer.source.problem is not None:
             name = self.access_point or "of this machine"
@@ -77,19 +71,7 @@ class Queue:
             )
         return answer.value
 
-    def _schedd(self) -> Any:
-        """Schedd of the bindings; for the child."""
-        if self.access_point is None:
-            return bindings().Schedd()
-        kind = bindings().DaemonType.Schedd
-        return bindings().Schedd(bindings().Collector().locate(kind, self.access_point))
 
-
-def _remove(schedd: Any, constraint: str) -> None:
-    schedd.act(bindings().JobAction.Remove, constraint, "sharectl tune")
-
-
-def _job_of(ad: Any) -> tuple[int, QueuedJob]:
-    names = ("ProcId", "JobStatus", "NumHolds")
-    number, status, holds = (whole(evaluated(ad, name), 0) for name in names)
-    return number, QueuedJob(status, text(evaluated(ad, "HoldReason")) or "", holds)
+def _hold_reason(ad: Any) -> str:
+    reasons = (text(evaluated(ad, name)) for name in ("HoldReason", "LastHoldReason"))
+    return printable(next(filter(None, reasons), ""), MOST_CHARACTERS)

@@ -1,9 +1,14 @@
-"""Trial: the twin run with settings and a seed, on a core of this machine or on a node: an edge."""
+"""Trial: the twin run with settings and a seed, on a core of this machine or on a node: an edge.
+
+As a program, ``-m sharectl.sim.trial NUMBER``, it is a job of ``tune --on-pool``.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +25,6 @@ from sharectl.sim.answers import NOTHING, figures_of, has_work
 from sharectl.sim.extent import refuse_endless
 from sharectl.sim.file import LEAST, load, render
 from sharectl.sim.many import cores, run_many
-from sharectl.sim.on_pool import Cargo
 from sharectl.sim.run import simulate
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategies import Strategy
@@ -29,7 +33,7 @@ from sharectl.sim.tuning import Result, Score, Settings, Take, Task, text_of
 from sharectl.times import DAY_SECONDS
 from sharectl.workload.logged import LogSource
 
-SCENARIO, STRATEGY = "scenario.yaml", "strategy.yaml"
+TASKS, WORK, SCENARIO, STRATEGY = "tasks.json", "work.json", "scenario.yaml", "strategy.yaml"
 """Names of the files on a node."""
 _OF_SCENARIO = ("negotiator", "access", "start")
 """Sections of a scenario that settings vary; those of other sections are the strategy's."""
@@ -117,70 +121,67 @@ def run_here(
         raise KeyboardInterrupt
 
 
-def answer_of(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer of a node to a question, as JSON has it."""
-    try:
-        work = Work(load(SCENARIO), question["strategy"], question["seconds"])
-    except SharectlError as error:
-        return {"problem": "; ".join(error.problems)}
-    task = Task(tuple(question["settings"].items()), question["seed"])
-    result = run(work, task, lambda _part: None)
+def answer_of(number: int) -> dict[str, Any]:
+    """Answer to a task of `TASKS`, as JSON has it; all files are in this folder."""
+    settings, seed = json.loads(Path(TASKS).read_text(encoding="utf-8"))[number]
+    work = Work(load(SCENARIO), **json.loads(Path(WORK).read_text(encoding="utf-8")))
+    result = run(work, Task(tuple(settings.items()), seed), lambda _part: None)
     return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
 
 
-def cargo_of(work: Work) -> Cargo:
-    """Files and question for nodes.
+def cargo_of(work: Work) -> dict[str, bytes]:
+    """Name of a file on a node -> its content.
 
     Raises ConfigError if the scenario asks the live pool, or a law is not there on nodes.
     """
     if absent := _laws(_steering(work)) - LAWS.keys():
         fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
         raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
-    return _cargo(work)
+    return _files(work)
 
 
 def _steering(work: Work) -> SteeringConfig:
     return steering_of(overridden(work.scenario.config, _strategy(work.strategy).control))
 
 
-def _cargo(work: Work) -> Cargo:
+def _files(work: Work) -> dict[str, bytes]:
     scenario, strategy = work.scenario, work.strategy
     if scenario.history is not None and scenario.history.file is None:
         remedy = "write what `condor_history -json` prints to a file, and name it there"
         raise ConfigError([f"history: jobs on nodes cannot ask the pool for it; {remedy}"])
-    files = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
-    start = replace(scenario.start, files=tuple(map(Path, files)))
-    logs = [_beside(source, files) for source in (scenario.swf, scenario.history)]
+    paths = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
+    start = replace(scenario.start, files=tuple(map(Path, paths)))
+    logs = [_beside(source, paths) for source in (scenario.swf, scenario.history)]
     there = replace(scenario, start=start, swf=logs[0], history=logs[1])
-    texts = {SCENARIO: render(there)}
+    files = {SCENARIO: render(there).encode()}
     name, colon, options = strategy.partition(":")
     if "/" in name or name.endswith((".yaml", ".yml")):
-        texts[STRATEGY] = text_of_file(Path(name), LEAST)
+        files[STRATEGY] = text_of_file(Path(name), LEAST).encode()
         strategy = f"{STRATEGY}{colon}{options}"
-    return Cargo({"strategy": strategy, "seconds": work.seconds}, texts, files)
+    files[WORK] = json.dumps({"strategy": strategy, "seconds": work.seconds}).encode()
+    return files | {name: path.read_bytes() for name, path in paths.items()}
 
 
-def _beside(source: Optional[LogSource], files: dict[str, Path]) -> Optional[LogSource]:
-    """Source of a log that lies beside the scenario; its file goes to ``files``."""
+def _beside(source: Optional[LogSource], paths: dict[str, Path]) -> Optional[LogSource]:
+    """Source of a log that lies beside the scenario; its file goes to ``paths``."""
     if source is None or source.file is None:
         return source
     name = f"log-{source.file.name}"
-    files[name] = source.file
+    paths[name] = source.file
     return replace(source, file=Path(name))
 
 
 def subject_of(work: Work) -> dict[str, Any]:
     """Facts on which scores depend, for a journal."""
-    cargo, policies = _cargo(work), policy_digests(_steering(work))
-    digest = hashlib.sha256(
-        "\0".join((*cargo.texts.values(), *map(str, policies.values()))).encode()
-    )
-    for file in cargo.files.values():
-        digest.update(file.read_bytes())
+    digest = hashlib.sha256("\0".join(map(str, policy_digests(_steering(work)).values())).encode())
+    files = _files(work)
+    common = json.loads(files.pop(WORK))
+    for content in files.values():
+        digest.update(content)
     return {
         "scenario": work.scenario.name,
         "content": digest.hexdigest(),
-        **cargo.common,
+        **common,
         "version": __version__,
     }
 
@@ -207,3 +208,7 @@ def _strategy(text: str) -> Strategy:
     if len(strategies) > 1:
         raise SettingError([f"--strategy {text}: is several; tune them one by one"])
     return strategies[0]
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer_of(int(sys.argv[1]))))

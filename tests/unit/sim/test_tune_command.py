@@ -88,11 +88,12 @@ def test_nodes_get_the_scenario_with_its_files(scenario: str, tmp_path: Path) ->
     mine = tmp_path / "mine.yaml"
     mine.write_text("summary: mine\nsteering: live\n")
     work = trial.work_of(scenario, f"{mine}:law=pid", 2)
-    cargo = trial.cargo_of(work)
-    assert cargo.common == {"strategy": "strategy.yaml:law=pid", "seconds": 2 * 86_400}
-    assert "start-0-site.conf" in cargo.texts["scenario.yaml"]
-    assert str(tmp_path) not in cargo.texts["scenario.yaml"]
-    assert cargo.files == {"start-0-site.conf": tmp_path / "site.conf"}
+    files = trial.cargo_of(work)
+    common = {"strategy": "strategy.yaml:law=pid", "seconds": 2 * 86_400}
+    assert json.loads(files["work.json"]) == common
+    assert b"start-0-site.conf" in files["scenario.yaml"]
+    assert str(tmp_path).encode() not in files["scenario.yaml"]
+    assert {"start-0-site.conf", "strategy.yaml"} < files.keys()
     before = trial.subject_of(work)
     (tmp_path / "site.conf").write_text("START = False\n")
     assert trial.subject_of(work) != before
