@@ -1,26 +1,31 @@
-"""Figures of a run: cores and errors of groups over time, idle cores, starts and ends by size."""
+"""Record of a run: power that is due and missing, cores and idle cores over time."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from poolbox import event_log
 from poolbox.comparison.scenario import Comparison
+from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
+from sharectl.shares.shortfall import due_powers_hs06, shortfalls_hs06
 
 STEP_SECONDS = 5.0
+REACHED_RATIO = 0.9
 ABORTED, HELD, DISCONNECTED = "009", "012", "022"
 ENDS = (EVICTED, TERMINATED, ABORTED, DISCONNECTED, HELD)
+TWIN = "twin"
+Key = tuple[str, str, str, int]
+"""Source, scenario, strategy and seed of a run."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One start of a job; times are seconds since the end of the warm-up."""
+    """One start of a job; times are seconds since the demand came."""
 
     job: int
     """Place in `Comparison.jobs`."""
@@ -32,69 +37,119 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
-class Figures:
-    """Figures of the time that counts; the twin's outcome is brought into this form too."""
+class Usage:
+    """Use of a pool in intervals of `STEP_SECONDS` from the demand on, by group."""
 
-    times: tuple[float, ...]
-    """End of each interval."""
-    cores: Mapping[str, tuple[float, ...]]
-    """Group -> mean cores of running jobs in each interval."""
-    power_hs06: Mapping[str, tuple[float, ...]]
-    idle_cores: tuple[float, ...]
-    """Cores without a running job."""
-    rms_hs06: Mapping[str, float]
-    """Group -> root mean square of its error."""
-    starts_by_cores: Mapping[int, int]
-    done_by_cores: Mapping[int, int]
-    evicted_jobs: int
+    cores: Mapping[str, Sequence[float]]
+    """Cores that jobs hold, on average."""
+    power_hs06: Mapping[str, Sequence[float]]
+    """Power of these cores."""
+    pending_cores: Mapping[str, Sequence[float]]
+    """Cores that waiting jobs request, at the end of the interval."""
+    killed_jobs: int
     lost_core_seconds: float
-
-    @property
-    def worst_rms_hs06(self) -> float:
-        """RMS error of the group that has the largest."""
-        return max(self.rms_hs06.values())
-
-    @property
-    def mean_idle_cores(self) -> float:
-        """Idle cores, on average."""
-        return sum(self.idle_cores) / len(self.idle_cores)
-
-    @property
-    def idle_core_seconds(self) -> float:
-        """Idle cores over the whole time."""
-        return self.mean_idle_cores * self.times[-1]
-
-    def mean_cores(self, group: str) -> float:
-        """Cores of a group, on average."""
-        return sum(self.cores[group]) / len(self.cores[group])
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """A strategy on a real pool."""
+    """A strategy on a pool: a line of the results. Series are as in `Usage`."""
 
-    comparison: str
+    source: str
+    """Version of HTCondor, or `TWIN`."""
+    scenario: str
     strategy: str
     seed: int
+    seconds: float
     scale: float
-    htcondor: str
-    warm_up_seconds: float
-    """Measured: until all cores were taken, and at least what was asked for."""
+    pool_cores: int
+    pool_hs06: float
     cycles: int
     """Cycles of sharectl."""
     failed_cycles: int
-    runs: tuple[Run, ...]
-    figures: Figures
+    killed_jobs: int
+    lost_core_seconds: float
+    reached_seconds: Optional[float]
+    """Time until the group that comes back has `REACHED_RATIO` of its due; None: never."""
+    mean_hs06: Mapping[str, float]
+    """Group -> power that it uses, on average."""
+    idle_cores: float
+    """Cores that no job holds, on average."""
+    missing_hs06: Sequence[float]
+    """Power that is due and not delivered, of all groups."""
+    returning_cores: Sequence[float]
+    """Cores of the group that comes back."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Data for a file, with the sums."""
-        figures = self.figures
-        sums = {
-            "worst_rms_hs06": figures.worst_rms_hs06,
-            "mean_idle_cores": figures.mean_idle_cores,
-            "idle_core_seconds": figures.idle_core_seconds,
+    @property
+    def key(self) -> Key:
+        """Run that it is of."""
+        return self.source, self.scenario, self.strategy, self.seed
+
+    @property
+    def reached_hours(self) -> Optional[float]:
+        """`reached_seconds` in hours of a site."""
+        reached = self.reached_seconds
+        return None if reached is None else reached * self.scale / 3600
+
+    @property
+    def rms_percent(self) -> float:
+        """Root mean square of the power that is missing, % of the pool's."""
+        return 100 * root_mean_square(self.missing_hs06) / self.pool_hs06
+
+    @property
+    def late_rms_percent(self) -> float:
+        """`rms_percent` of the second half."""
+        late = self.missing_hs06[len(self.missing_hs06) // 2 :]
+        return 100 * root_mean_square(late) / self.pool_hs06
+
+
+def record(
+    comparison: Comparison,
+    strategy: str,
+    source: str,
+    usage: Usage,
+    cycles: int = 0,
+    failed_cycles: int = 0,
+) -> Record:
+    """Record of what a pool's groups used."""
+    hs06_per_core = comparison.pool_hs06 / comparison.cores
+    missing, reached = [], None
+    for place in range(len(usage.cores[HELPED])):
+        power = {group: series[place] for group, series in usage.power_hs06.items()}
+        demand = {
+            group: hs06 + usage.pending_cores[group][place] * hs06_per_core
+            for group, hs06 in power.items()
         }
-        return {**dataclasses.asdict(self), **sums}
+        due = due_powers_hs06(comparison.pledge_hs06, demand, comparison.pool_hs06)
+        missing.append(round(sum(shortfalls_hs06(due, power).values())))
+        if reached is None and power[HELPED] >= REACHED_RATIO * due[HELPED]:
+            reached = (place + 1) * STEP_SECONDS
+    held = sum(sum(series) / len(series) for series in usage.cores.values())
+    return Record(
+        source=source,
+        scenario=comparison.name,
+        strategy=strategy,
+        seed=comparison.seed,
+        seconds=comparison.seconds,
+        scale=comparison.scale,
+        pool_cores=comparison.cores,
+        pool_hs06=comparison.pool_hs06,
+        cycles=cycles,
+        failed_cycles=failed_cycles,
+        killed_jobs=usage.killed_jobs,
+        lost_core_seconds=round(usage.lost_core_seconds, 1),
+        reached_seconds=reached,
+        mean_hs06={
+            group: round(sum(series) / len(series), 1) for group, series in usage.power_hs06.items()
+        },
+        idle_cores=round(comparison.cores - held, 2),
+        missing_hs06=missing,
+        returning_cores=[round(cores, 1) for cores in usage.cores[HELPED]],
+    )
+
+
+def root_mean_square(values: Sequence[float]) -> float:
+    """Root of the mean of the squares."""
+    return math.sqrt(sum(value * value for value in values) / len(values))
 
 
 def runs_of(log: Path, first_proc: Mapping[int, int], began: float) -> list[Run]:
@@ -105,7 +160,7 @@ def runs_of(log: Path, first_proc: Mapping[int, int], began: float) -> list[Run]
     first_proc
         Cluster -> place in `Comparison.jobs` of its first job.
     began
-        Unix seconds of the end of the warm-up.
+        Unix seconds at which the demand came.
     """
     running: dict[str, tuple[float, str]] = {}
     runs: list[Run] = []
@@ -125,64 +180,41 @@ def runs_of(log: Path, first_proc: Mapping[int, int], began: float) -> list[Run]
     return sorted(runs, key=lambda run: (run.start, run.job))
 
 
-def figures(runs: Iterable[Run], comparison: Comparison, step: float = STEP_SECONDS) -> Figures:
-    """Figures of runs, in intervals of `step` seconds."""
-    runs = list(runs)
-    count = max(1, round(comparison.seconds / step))
-    end = count * step
-    cores = {group: [0.0] * count for group in comparison.pledge_hs06}
-    power = {group: [0.0] * count for group in comparison.pledge_hs06}
+def usage_of(runs: Iterable[Run], comparison: Comparison) -> Usage:
+    """Use of a pool by the starts and ends of its jobs."""
+    count = max(1, round(comparison.seconds / STEP_SECONDS))
+    end = count * STEP_SECONDS
+    cores, power, pending = (
+        {group: [0.0] * count for group in comparison.pledge_hs06} for _ in range(3)
+    )
     hs06_per_core = {node.name: node.hs06 / node.cores for node in comparison.nodes}
-    starts: Counter[int] = Counter()
-    done: Counter[int] = Counter()
-    lost = 0.0
+    killed, lost = 0, 0.0
+    for job in comparison.jobs:
+        _wait(pending[job.group], job.at, job.cores)
     for run in runs:
         job = comparison.jobs[run.job]
-        stop = end if run.end is None else run.end
-        for place, part in _overlaps(run.start, stop, step, count):
+        for place, part in _overlaps(run.start, end if run.end is None else run.end, count):
             cores[job.group][place] += part * job.cores
             power[job.group][place] += part * job.cores * hs06_per_core[run.node]
-        starts[job.cores] += 0 <= run.start < end
-        if run.end is not None and 0 <= run.end < end:
-            done[job.cores] += not run.evicted
-            lost += (run.end - run.start) * job.cores * run.evicted
-    errors = errors_hs06(power, comparison.pledge_hs06)
-    return Figures(
-        times=tuple(step * (place + 1) for place in range(count)),
-        cores={group: tuple(series) for group, series in cores.items()},
-        power_hs06={group: tuple(series) for group, series in power.items()},
-        idle_cores=tuple(comparison.cores - sum(held) for held in zip(*cores.values())),
-        rms_hs06={group: root_mean_square(series) for group, series in errors.items()},
-        starts_by_cores=dict(sorted(starts.items())),
-        done_by_cores=dict(sorted(done.items())),
-        evicted_jobs=sum(run.evicted and 0 <= (run.end or 0.0) < end for run in runs),
-        lost_core_seconds=lost,
-    )
+        _wait(pending[job.group], run.start, -job.cores)
+        if run.evicted and run.end is not None:
+            _wait(pending[job.group], run.end, job.cores)
+            if 0 <= run.end < end:
+                killed += 1
+                lost += (run.end - run.start) * job.cores
+    return Usage(cores, power, pending, killed, lost)
 
 
-def errors_hs06(
-    power_hs06: Mapping[str, Sequence[float]], pledge_hs06: Mapping[str, float]
-) -> dict[str, list[float]]:
-    """Group -> DHS of each interval: power used less the pledge's part of all power used."""
-    whole = sum(pledge_hs06.values())
-    used = [sum(powers) for powers in zip(*power_hs06.values())]
-    return {
-        group: [
-            power - pledge_hs06[group] * everybody / whole for power, everybody in zip(series, used)
-        ]
-        for group, series in power_hs06.items()
-    }
+def _wait(pending_cores: list[float], since: float, cores: int) -> None:
+    """Add the cores of a job that waits from then on, or take them off."""
+    for place in range(max(0, math.ceil(since / STEP_SECONDS) - 1), len(pending_cores)):
+        pending_cores[place] += cores
 
 
-def root_mean_square(values: Sequence[float]) -> float:
-    """Root of the mean of the squares."""
-    return math.sqrt(sum(value * value for value in values) / len(values))
-
-
-def _overlaps(start: float, end: float, step: float, count: int) -> Iterable[tuple[int, float]]:
+def _overlaps(start: float, end: float, count: int) -> Iterable[tuple[int, float]]:
     """Interval -> the part of it that lies between start and end."""
-    first = max(0, math.floor(start / step))
-    for place in range(first, min(count, math.ceil(end / step))):
-        part = min(end, (place + 1) * step) - max(start, place * step)
+    first = max(0, math.floor(start / STEP_SECONDS))
+    for place in range(first, min(count, math.ceil(end / STEP_SECONDS))):
+        part = min(end, (place + 1) * STEP_SECONDS) - max(start, place * STEP_SECONDS)
         if part > 0:
-            yield place, part / step
+            yield place, part / STEP_SECONDS

@@ -9,17 +9,18 @@ import dataclasses
 import math
 import random
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable
+from typing import Callable
 
 from poolbox.demo import scenario as demo
 
 SCALE = 60.0
-SECONDS = 540.0
-WARM_UP_SECONDS = 45.0
+SECONDS = 1080.0
+FILL_SECONDS = 45.0
+"""Least time from the submission of the one-core jobs to that of the multicore jobs."""
 MULTICORE_CORES = demo.MULTICORE_CORES
 LEAST_RUN_SECONDS, MOST_RUN_SECONDS = 3600.0, 10_800.0
 """Run times at a site, between which every job's is drawn evenly."""
-JOB_MEMORY_MIB, UNMATCHABLE_MEMORY_MIB = 32, 1_000_000
+JOB_MEMORY_MIB = 32
 BURST_RATIO, SECOND_BURST_RATIO = 0.25, 0.55
 """Work of a burst in the group's due power over the whole time, and begin of the second burst."""
 MULTICORE_JOBS_FACTOR = 1.5
@@ -41,56 +42,25 @@ class Job:
     """A job; its place in the list is its number."""
 
     at: float
-    """Submission, seconds since the end of the warm-up; negative within it."""
+    """Submission, seconds since the demand for multicore cores came; negative before."""
     group: str
     cores: int
-    memory_mib: int
     run_seconds: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Times:
-    """Intervals of daemons, nodes and the loop, seconds: defaults at a site, divided by the scale.
-
-    None is below what daemons keep up with when several pools share a machine.
-    """
-
-    negotiator_interval: int
-    cycle_delay: int
-    claim_worklife: int
-    grace: int
-    mc_grace_cron: int
-    validity: int
-    give_up: int
-    horizon: int
-    obey: int
-    gap: int
-    ewma_half_life: int
-    pid_integral: int
-    pid_filter: int
-
-    @classmethod
-    def scaled(cls, scale: float) -> Times:
-        """Intervals at that scale."""
-
-        def scaled(seconds: float, least: int) -> int:
-            return max(least, round(seconds / scale))
-
-        return cls(
-            negotiator_interval=scaled(60, 2),
-            cycle_delay=scaled(20, 1),
-            claim_worklife=scaled(1200, 1),
-            grace=scaled(480, 5),
-            mc_grace_cron=scaled(60, 3),
-            validity=scaled(3060, 60),
-            give_up=scaled(120, 10),
-            horizon=scaled(86_400, 60),
-            obey=scaled(2340, 40),
-            gap=scaled(3060, 30),
-            ewma_half_life=scaled(3600, 1),
-            pid_integral=scaled(28_800, 1),
-            pid_filter=scaled(2040, 1),
-        )
+TIMES: Mapping[str, tuple[int, int]] = {
+    "negotiator_interval": (60, 2),
+    "cycle_delay": (20, 1),
+    "claim_worklife": (1200, 1),
+    "grace": (480, 5),
+    "mc_grace_cron": (60, 3),
+    "validity": (3060, 60),
+    "give_up": (120, 10),
+    "horizon": (86_400, 60),
+    "obey": (2340, 40),
+}
+"""Interval of daemons, nodes or the loop -> seconds at a site, divided by the scale, and the least
+that daemons keep up with when several pools share a machine."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +71,7 @@ class Comparison:
     seed: int
     scale: float
     seconds: float
-    """Time that counts, after the warm-up."""
-    warm_up_seconds: float
+    """Time that counts: from the demand for multicore cores on."""
     nodes: tuple[Node, ...]
     pledge_hs06: Mapping[str, float]
     jobs: tuple[Job, ...]
@@ -114,9 +83,17 @@ class Comparison:
         return sum(node.cores for node in self.nodes)
 
     @property
-    def times(self) -> Times:
-        """Intervals that pools and twins are given."""
-        return Times.scaled(self.scale)
+    def pool_hs06(self) -> float:
+        """Power of the pool."""
+        return sum(node.hs06 for node in self.nodes)
+
+    @property
+    def times(self) -> dict[str, int]:
+        """Intervals of `TIMES` that pools and twins are given, seconds."""
+        return {
+            name: max(least, round(seconds / self.scale))
+            for name, (seconds, least) in TIMES.items()
+        }
 
     @property
     def multicore_share(self) -> float:
@@ -125,32 +102,27 @@ class Comparison:
         pledges = self.pledge_hs06
         return sum(pledges[group] for group in multicore) / sum(pledges.values())
 
-    def as_json(self) -> dict[str, Any]:
-        """Data for a file."""
-        return dataclasses.asdict(self)
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Comparison:
-        """Comparison of `as_json`."""
-        nodes = tuple(Node(**node) for node in data["nodes"])
-        jobs = tuple(Job(**job) for job in data["jobs"])
-        return cls(**{**data, "nodes": nodes, "jobs": jobs})
-
-
-def two_groups(seed: int, seconds: float = SECONDS, scale: float = SCALE) -> Comparison:
-    """One-core jobs of alice hold all cores, 8-core jobs of cms wait."""
-    return _comparison("two-groups", demo.PLEDGE_HS06, seed, seconds, scale)
-
-
-def three_groups(seed: int, seconds: float = SECONDS, scale: float = SCALE) -> Comparison:
-    """Beside alice's, one-core jobs of lhcb; cms has as many jobs again that no node can run."""
-    pledges = {"alice": 400.0, "cms": 480.0, "lhcb": 320.0}
-    return _comparison("three-groups", pledges, seed, seconds, scale, unmatchable=True)
+def steady(seed: int, seconds: float = SECONDS, scale: float = SCALE) -> Comparison:
+    """One-core jobs of alice hold all cores, 8-core jobs of cms come and never end."""
+    nodes = tuple(
+        Node(node.name, node.cores, node.memory_mib, node.power_hs06 or 0.0)
+        for node in demo.nodes()
+    )
+    draw = random.Random(seed)
+    bounds = LEAST_RUN_SECONDS / scale, MOST_RUN_SECONDS / scale
+    generations = (FILL_SECONDS + seconds) / (sum(bounds) / 2)
+    waiting = math.ceil(demo.POOL_CORES * generations)
+    blocks = math.ceil(MULTICORE_JOBS_FACTOR * waiting / MULTICORE_CORES)
+    lives = (*_residual_lives(draw, bounds, demo.POOL_CORES), *_lives(draw, bounds, waiting))
+    jobs = [Job(-FILL_SECONDS, demo.HELD_BACK, 1, life) for life in lives]
+    jobs += [Job(0.0, demo.HELPED, MULTICORE_CORES, life) for life in _lives(draw, bounds, blocks)]
+    return Comparison("steady", seed, scale, seconds, nodes, demo.PLEDGE_HS06, tuple(jobs))
 
 
 def bursts(seed: int, seconds: float = SECONDS, scale: float = SCALE) -> Comparison:
-    """As two_groups, but cms has work for a quarter of the time only, twice."""
-    whole = two_groups(seed, seconds, scale)
+    """As steady, but cms has work for a quarter of the time only, twice."""
+    whole = steady(seed, seconds, scale)
     fillers = [job for job in whole.jobs if job.cores == 1]
     multicore = [job for job in whole.jobs if job.cores > 1]
     mean = sum(job.run_seconds for job in multicore) / len(multicore)
@@ -164,46 +136,8 @@ def bursts(seed: int, seconds: float = SECONDS, scale: float = SCALE) -> Compari
     return dataclasses.replace(whole, name="bursts", jobs=(*fillers, *first, *second))
 
 
-SCENARIOS: dict[str, Callable[..., Comparison]] = {
-    "two-groups": two_groups,
-    "three-groups": three_groups,
-    "bursts": bursts,
-}
+SCENARIOS: dict[str, Callable[..., Comparison]] = {"steady": steady, "bursts": bursts}
 """Name -> scenario for a seed, a duration and a scale."""
-
-
-def _comparison(
-    name: str,
-    pledge_hs06: Mapping[str, float],
-    seed: int,
-    seconds: float,
-    scale: float,
-    *,
-    unmatchable: bool = False,
-) -> Comparison:
-    nodes = tuple(
-        Node(node.name, node.cores, node.memory_mib, node.power_hs06 or 0.0)
-        for node in demo.nodes()
-    )
-    draw = random.Random(seed)
-    bounds = LEAST_RUN_SECONDS / scale, MOST_RUN_SECONDS / scale
-    jobs: list[Job] = []
-    fillers = {group: pledge for group, pledge in pledge_hs06.items() if group != demo.HELPED}
-    generations = (WARM_UP_SECONDS + seconds) / (sum(bounds) / 2)
-    for group, pledge in fillers.items():
-        running = math.ceil(demo.POOL_CORES * pledge / sum(fillers.values()))
-        waiting = math.ceil(demo.POOL_CORES * generations)
-        residual, whole = _residual_lives(draw, bounds, running), _lives(draw, bounds, waiting)
-        jobs += [
-            Job(-WARM_UP_SECONDS, group, 1, JOB_MEMORY_MIB, life) for life in (*residual, *whole)
-        ]
-    blocks = demo.POOL_CORES / MULTICORE_CORES
-    for memory in [UNMATCHABLE_MEMORY_MIB] * unmatchable + [JOB_MEMORY_MIB]:
-        lives = _lives(draw, bounds, math.ceil(MULTICORE_JOBS_FACTOR * blocks * generations))
-        jobs += [Job(0.0, demo.HELPED, MULTICORE_CORES, memory, life) for life in lives]
-    return Comparison(
-        name, seed, scale, seconds, WARM_UP_SECONDS, nodes, dict(pledge_hs06), tuple(jobs)
-    )
 
 
 def _lives(draw: random.Random, bounds: tuple[float, float], count: int) -> Iterator[float]:

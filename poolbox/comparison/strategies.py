@@ -10,9 +10,8 @@ from typing import Any, Optional
 import yaml
 
 from poolbox import BoxSpec, ExecutePoint, event_log
-from poolbox.comparison.scenario import MULTICORE_CORES, Comparison, Times
+from poolbox.comparison.scenario import MULTICORE_CORES, Comparison
 from poolbox.demo import scenario as demo
-from poolbox.errors import PoolboxError
 from sharectl.sim.records import NodeSpec, SlotSpec
 from sharectl.sim.settings import Defrag, Loop
 from sharectl.sim.strategies import Strategy, with_static
@@ -21,17 +20,19 @@ ACCESS_POINT = "ap-1.example.org"
 MULTICORE_ONLY = demo.CHECKOUT / "config.d" / "examples" / "70-multicore-only.conf"
 RETIREMENT_SECONDS = 100_000
 """MAXJOBRETIREMENTTIME: drains wait for all jobs, as sites have it."""
+LEAST_PERIOD_SECONDS = 5.0
+"""Cycles take half a second or more beside three pools on two cores."""
 LATE_SECONDS = 120
 """Several pools share a machine: a run of a node's job may be so late."""
 
 CENTRAL = """\
-NEGOTIATOR_INTERVAL = {times.negotiator_interval}
+NEGOTIATOR_INTERVAL = {times[negotiator_interval]}
 NEGOTIATOR_MIN_INTERVAL = 1
-NEGOTIATOR_CYCLE_DELAY = {times.cycle_delay}
+NEGOTIATOR_CYCLE_DELAY = {times[cycle_delay]}
 """
 # Latches are looked at by POLLING_INTERVAL: scaled as grace is.
 EXECUTE = f"""\
-CLAIM_WORKLIFE = {{times.claim_worklife}}
+CLAIM_WORKLIFE = {{times[claim_worklife]}}
 POLLING_INTERVAL = 1
 MAXJOBRETIREMENTTIME = {RETIREMENT_SECONDS}
 """
@@ -41,7 +42,7 @@ SHARECTL_ACTUATION = {{actuation}}
 SHARECTL_SOURCE = file:{demo.TARGETS_FILE_ON_NODE}
 SHARECTL_GRACE_SECONDS = {{grace}}
 SHARECTL_JOB_CTL_PERIOD_SECONDS = {{job_ctl}}
-SHARECTL_MC_GRACE_PERIOD_SECONDS = {{times.mc_grace_cron}}
+SHARECTL_MC_GRACE_PERIOD_SECONDS = {{times[mc_grace_cron]}}
 SHARECTL_JOB_CTL_STALE_SECONDS = {LATE_SECONDS}
 SHARECTL_MC_GRACE_STALE_SECONDS = {LATE_SECONDS}
 STARTD_CRON_JOB_CTL_EXECUTABLE = {demo.CHECKOUT}/startd_cron/job_ctl.py
@@ -50,7 +51,7 @@ STARTD_CRON_MC_GRACE_EXECUTABLE = {demo.CHECKOUT}/startd_cron/mc_grace.py
 DEFRAG = """\
 DAEMON_LIST = $(DAEMON_LIST) DEFRAG
 DEFRAG_INTERVAL = {defrag.interval_seconds:g}
-DEFRAG_DRAINING_MACHINES_PER_HOUR = {defrag.machines_per_hour:g}
+DEFRAG_DRAINING_MACHINES_PER_HOUR = 0
 DEFRAG_MAX_CONCURRENT_DRAINING = {defrag.max_concurrent}
 DEFRAG_MAX_WHOLE_MACHINES = {defrag.max_whole}
 DEFRAG_DRAINING_SCHEDULE = {defrag.schedule}
@@ -62,15 +63,15 @@ RANKS = {
     "badput": "-ExpectedMachineGracefulDrainingBadput",
     "cores-to-free": "ifThenElse(Cpus >= 8, -10, (TotalCpus - Cpus) / (8.0 - Cpus))",
 }
-UNREAL = ("transport_seconds", "failing_ratio", "deaf_ratio")
-"""Fields of `Loop` that the twin alone has."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-    """A strategy on the hosts of a pool."""
+    """A strategy on the hosts of a pool, which does nothing before it is switched on."""
 
     spec: BoxSpec
+    switched_on: Mapping[str, str]
+    """Host -> configuration that switches the strategy on."""
     loop: Optional[Loop]
     """Times of sharectl's loop; None if it does not run."""
 
@@ -78,7 +79,7 @@ class Deployment:
 def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]:
     """Nodes as the twin has them, some of them for multicore jobs alone."""
     nodes = tuple(
-        NodeSpec(node.name, (SlotSpec(node.cores, node.memory_mib, 10**9),), node.hs06 / node.cores)
+        NodeSpec(node.name, (SlotSpec(node.cores, node.memory_mib),), node.hs06 / node.cores)
         for node in comparison.nodes
     )
     if strategy.static is None:
@@ -88,15 +89,12 @@ def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]
 
 
 def scaled_loop(strategy: Strategy, scale: float) -> Loop:
-    """Loop of a strategy with its times scaled. Raises PoolboxError if no pool can have it."""
+    """Loop of a strategy with its times scaled."""
     loop = strategy.loop_of(Loop())
-    unreal = [name for name in UNREAL if getattr(loop, name)]
-    if unreal:
-        raise PoolboxError(f"{strategy.name}: {', '.join(unreal)} can be tried in the twin alone")
     job_ctl = loop.job_ctl_seconds or (780.0 if strategy.steering == "cron" else 30.0)
     return dataclasses.replace(
         loop,
-        period_seconds=max(10.0, loop.period_seconds / scale),
+        period_seconds=max(LEAST_PERIOD_SECONDS, loop.period_seconds / scale),
         job_ctl_seconds=max(3.0, job_ctl / scale),
     )
 
@@ -122,26 +120,28 @@ def scaled_defrag(defrag: Defrag, comparison: Comparison) -> Defrag:
 
 
 def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deployment:
-    """Pool with a strategy. Raises PoolboxError if no pool can have it."""
+    """Pool with a strategy."""
     times = comparison.times
     loop = scaled_loop(strategy, comparison.scale) if strategy.steering else None
     central = demo.QUOTAS_WITHOUT_IDLE_CORES + CENTRAL.format(times=times)
+    switched_on = {
+        node.name: f"include : {MULTICORE_ONLY}\n"
+        for node in nodes_of(comparison, strategy)
+        if node.multicore_only
+    }
     if strategy.defrag:
-        central += _defrag(scaled_defrag(strategy.defrag, comparison))
+        defrag = scaled_defrag(strategy.defrag, comparison)
+        central += _defrag(defrag)
+        rate = f"DEFRAG_DRAINING_MACHINES_PER_HOUR = {defrag.machines_per_hour:g}\n"
+        switched_on[BoxSpec.central_point] = rate
     execute = EXECUTE.format(times=times)
     if loop or strategy.grace:
         execute += _sharectl_node(times, strategy, loop)
     whole = sum(comparison.pledge_hs06.values())
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(
-                node.name,
-                node.cores,
-                node.slots[0].memory_mib,
-                node.cores * node.hs06_per_core,
-                f"include : {MULTICORE_ONLY}\n" if node.multicore_only else "",
-            )
-            for node in nodes_of(comparison, strategy)
+            ExecutePoint(node.name, node.cores, node.memory_mib, node.hs06)
+            for node in comparison.nodes
         ),
         access_points=(ACCESS_POINT,),
         suite=suite,
@@ -150,7 +150,7 @@ def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deploy
         access_config=event_log.EVENT_TIMES,
         execute_config=execute,
     )
-    return Deployment(spec, loop)
+    return Deployment(spec, switched_on, loop)
 
 
 def control_section(comparison: Comparison, strategy: Strategy) -> dict[str, Any]:
@@ -159,18 +159,10 @@ def control_section(comparison: Comparison, strategy: Strategy) -> dict[str, Any
     section: dict[str, Any] = {
         "multicore_cores": MULTICORE_CORES,
         "deadband_hs06": demo.DEADBAND_HS06,
-        "horizon_seconds": times.horizon,
-        "obey_seconds": times.obey,
-        "give_up_seconds": times.give_up,
-        "gap_seconds": times.gap,
+        "horizon_seconds": times["horizon"],
+        "obey_seconds": times["obey"],
+        "give_up_seconds": times["give_up"],
     }
-    if "control.law=ewma" in strategy.control:
-        section["ewma"] = {"half_life_seconds": times.ewma_half_life}
-    if "control.law=pid" in strategy.control:
-        section["pid"] = {
-            "integral_seconds": times.pid_integral,
-            "filter_seconds": times.pid_filter,
-        }
     for text in strategy.control:
         key, _, value = text.partition("=")
         *parents, name = key.split(".")[1:]
@@ -191,7 +183,7 @@ def sharectl_configuration(
         },
         "control": control_section(comparison, strategy),
         "publish": [{"file": str(targets)}],
-        "validity_seconds": comparison.times.validity,
+        "validity_seconds": comparison.times["validity"],
         "history": {
             "jobs_file": str(directory / "AcctGroup_hs06.txt"),
             "errors_log": str(directory / "shares_Error.log"),
@@ -200,11 +192,11 @@ def sharectl_configuration(
     }
 
 
-def _sharectl_node(times: Times, strategy: Strategy, loop: Optional[Loop]) -> str:
+def _sharectl_node(times: Mapping[str, int], strategy: Strategy, loop: Optional[Loop]) -> str:
     return SHARECTL_NODE.format(
         times=times,
         actuation=strategy.steering or "live",
-        grace=times.grace if strategy.grace else 0,
+        grace=times["grace"] if strategy.grace else 0,
         job_ctl=round((loop.job_ctl_seconds if loop else None) or LATE_SECONDS),
     )
 

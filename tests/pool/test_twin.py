@@ -1,4 +1,4 @@
-"""The twin beside real pools with the same jobs: usage of groups within 5 % of the capacity.
+"""The twin beside real pools with the same jobs: within 5 % of the pool's power.
 
 A pool shows one course of many: jobs start where a core happens to be free, and a block of 8 cores
 that starts half a minute later is 1 % of this pool's usage. So the pool is held against the mean of
@@ -9,33 +9,64 @@ as an error of the twin if it is larger than that and than 5 %.
 from __future__ import annotations
 
 import os
-import statistics
 from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple
 
 import pytest
 
 from poolbox import CannotBuildError
 from poolbox.comparison import real, twin
-from poolbox.comparison.deviation import MOST_RATIO, contradictions, deviations
-from poolbox.comparison.recording import STEP_SECONDS, Figures
-from poolbox.comparison.scenario import two_groups
+from poolbox.comparison.recording import Record
+from poolbox.comparison.scenario import steady
 from sharectl.sim.strategy_file import read_strategies
 
 SECONDS, SEED, SEEDS = 180.0, 1, 20
 STRATEGIES = {strategy.name: strategy for strategy in read_strategies("nothing,defrag,live")}
 """Pools side by side: more than three are slow on a machine of two cores."""
+MOST_RATIO = 0.05
 MOST_CHANCE_RATIO = 0.12
 """Chance must leave the strategies apart: cms has none of the pool, or some 30 %."""
 
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture(scope="module")
-def pools(pool_suite: str) -> dict[str, Figures]:
-    comparison = two_groups(SEED, SECONDS)
+class Deviation(NamedTuple):
+    """A pool's figure less the mean of the twins', as parts of the pool."""
 
-    def run(name: str) -> Figures:
-        return real.run(comparison, STRATEGIES[name], pool_suite).figures
+    ratio: float
+    chance: float
+    """Difference that chance alone may make between a course and the mean of the twins."""
+
+    @property
+    def counts(self) -> bool:
+        """True for an error of the twin."""
+        return abs(self.ratio) > max(self.chance, MOST_RATIO)
+
+
+def figures(record: Record) -> dict[str, float]:
+    """Power of each group and power that is missing, as parts of the pool's power."""
+    means = {group: hs06 / record.pool_hs06 for group, hs06 in record.mean_hs06.items()}
+    return {**means, "missing": record.rms_percent / 100}
+
+
+def deviations(pool: Record, twins: list[Record]) -> dict[str, Deviation]:
+    """Deviation of each figure."""
+    seen = {}
+    for name, ratio in figures(pool).items():
+        ratios = [figures(record)[name] for record in twins]
+        chance = 2 * stdev(ratios) * sqrt(1 + 1 / len(ratios))
+        seen[name] = Deviation(ratio - fmean(ratios), chance)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def pools(pool_suite: str) -> dict[str, Record]:
+    comparison = steady(SEED, SECONDS)
+
+    def run(name: str) -> Record:
+        return real.run(comparison, STRATEGIES[name], pool_suite)
 
     try:
         with ThreadPoolExecutor(len(STRATEGIES)) as side_by_side:
@@ -45,55 +76,39 @@ def pools(pool_suite: str) -> dict[str, Figures]:
 
 
 @pytest.fixture(scope="module")
-def twins() -> dict[str, list[Figures]]:
-    """Twins of every strategy: the first with the pool's own jobs."""
+def twins() -> dict[str, list[Record]]:
     return {
-        name: [
-            twin.run(two_groups(seed, SECONDS), strategy, STEP_SECONDS, seed)
-            for seed in (SEED, *range(1001, 1001 + SEEDS))
-        ]
+        name: [twin.run(steady(seed, SECONDS), strategy) for seed in range(1001, 1001 + SEEDS)]
         for name, strategy in STRATEGIES.items()
     }
 
 
-def test_groups_use_what_the_twin_says(
-    pools: dict[str, Figures], twins: dict[str, list[Figures]]
+def test_groups_use_and_lack_what_the_twin_says(
+    pools: dict[str, Record], twins: dict[str, list[Record]]
 ) -> None:
-    cores = two_groups(SEED, SECONDS).cores
     seen = {
-        (name, deviation.group): deviation
+        (name, figure): deviation
         for name, pool in pools.items()
-        for deviation in deviations(pool, twins[name][0], twins[name][1:], cores)
+        for figure, deviation in deviations(pool, twins[name]).items()
     }
     print({key: (f"{d.ratio:+.3f}", f"{d.chance:.3f}") for key, d in seen.items()})
 
     assert max(deviation.chance for deviation in seen.values()) < MOST_CHANCE_RATIO
-    assert {
-        key: (deviation.ratio, deviation.chance)
-        for key, deviation in seen.items()
-        if abs(deviation.ratio) > MOST_RATIO and deviation.error
-    } == {}
+    assert {key: deviation for key, deviation in seen.items() if deviation.counts} == {}
 
 
 def test_a_twin_of_another_strategy_is_told_apart(
-    pools: dict[str, Figures], twins: dict[str, list[Figures]]
+    pools: dict[str, Record], twins: dict[str, list[Record]]
 ) -> None:
-    cores = two_groups(SEED, SECONDS).cores
-
     for other in ("defrag", "live"):
-        for deviation in deviations(pools["nothing"], twins[other][0], twins[other][1:], cores):
-            assert deviation.error > MOST_RATIO, other
+        seen = deviations(pools["nothing"], twins[other])
+        assert len(seen) == 3
+        for figure, deviation in seen.items():
+            assert deviation.counts, (other, figure)
 
 
-def test_strategies_have_one_order_and_idle_cores_are_alike(
-    pools: dict[str, Figures], twins: dict[str, list[Figures]]
-) -> None:
-    errors = {name: [f.worst_rms_hs06 for f in others[1:]] for name, others in twins.items()}
-    pool_hs06 = {name: figures.worst_rms_hs06 for name, figures in pools.items()}
-
-    assert contradictions(pool_hs06, errors) == []
-    cores = two_groups(SEED, SECONDS).cores
+def test_idle_cores_are_alike(pools: dict[str, Record], twins: dict[str, list[Record]]) -> None:
     for name, pool in pools.items():
-        idle = statistics.fmean(figures.mean_idle_cores for figures in twins[name][1:])
+        idle = fmean(record.idle_cores for record in twins[name])
         # Daemons of three pools on two cores take seconds between two jobs, those of the twin none.
-        assert abs(pool.mean_idle_cores - idle) <= 2 * MOST_RATIO * cores, name
+        assert abs(pool.idle_cores - idle) <= 2 * MOST_RATIO * pool.pool_cores, name

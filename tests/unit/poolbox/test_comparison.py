@@ -8,45 +8,58 @@ from pathlib import Path
 import pytest
 
 from poolbox import PoolboxError, event_log
-from poolbox.comparison import deviation, recording, strategies
-from poolbox.comparison.recording import Figures, Run, figures
+from poolbox.comparison import __main__ as command
+from poolbox.comparison import recording, results, strategies
+from poolbox.comparison.recording import Record, Run
 from poolbox.comparison.scenario import SCENARIOS, Comparison, Job, Node
+from poolbox.demo.scenario import CHECKOUT
 from sharectl.config.load import load
 from sharectl.sim.strategies import Strategy
 from sharectl.sim.strategy_file import USUAL, read_strategies
 
 SEED = 3
+RESULTS = CHECKOUT / "bench/results"
 
 
 def small() -> Comparison:
     """Two nodes of 8 cores, of 80 and 160 HS06, looked at for 20 s."""
     nodes = (Node("weak", 8, 1000, 80.0), Node("strong", 8, 1000, 160.0))
-    jobs = (Job(-5.0, "alice", 4, 10, 15.0), Job(0.0, "cms", 8, 10, 12.0))
-    return Comparison("small", 0, 60.0, 20.0, 5.0, nodes, {"alice": 100.0, "cms": 100.0}, jobs)
+    jobs = (Job(-5.0, "alice", 4, 15.0), Job(-5.0, "alice", 4, 9.0), Job(0.0, "cms", 8, 12.0))
+    return Comparison("steady", 0, 60.0, 20.0, nodes, {"alice": 100.0, "cms": 100.0}, jobs)
 
 
-def test_figures_count_cores_and_power_while_jobs_run_and_only_in_the_time_that_counts() -> None:
-    runs = [Run(0, "weak", -5.0, 10.0), Run(1, "strong", 5.0, None)]
-
-    seen = figures(runs, small(), step=10.0)
-
-    assert seen.times == (10.0, 20.0)
-    assert seen.cores == {"alice": (4.0, 0.0), "cms": (4.0, 8.0)}
-    assert seen.power_hs06 == {"alice": (40.0, 0.0), "cms": (80.0, 160.0)}
-    assert seen.idle_cores == (8.0, 8.0)
-    assert seen.idle_core_seconds == 160.0
-    # Errors of cms: 80 - 120 / 2 = 20, and 160 - 160 / 2 = 80.
-    assert isclose(seen.rms_hs06["cms"], ((20**2 + 80**2) / 2) ** 0.5)
-    assert seen.worst_rms_hs06 == seen.rms_hs06["cms"]
-    assert seen.starts_by_cores == {4: 0, 8: 1}
-    assert seen.done_by_cores == {4: 1}
+def recorded(*runs: Run) -> Record:
+    return recording.record(small(), "live", "25.0", recording.usage_of(runs, small()))
 
 
-def test_work_of_an_evicted_job_is_lost_and_the_job_is_not_done() -> None:
-    seen = figures([Run(1, "weak", 2.0, 7.0, evicted=True)], small())
+def test_power_is_missing_that_is_due_to_a_group_with_jobs() -> None:
+    seen = recorded(
+        Run(0, "weak", -5.0, 10.0), Run(1, "strong", -5.0, 5.0), Run(2, "strong", 12.5, 18.0)
+    )
 
-    assert (seen.evicted_jobs, seen.lost_core_seconds) == (1, 40.0)
-    assert seen.done_by_cores == {8: 0}
+    # For 10 s a job of cms waits: 8 cores of 15 HS06 are due to it, and alice's jobs hold more.
+    assert seen.missing_hs06 == [120, 120, 0, 0]
+    assert seen.returning_cores == [0, 0, 4, 4.8]
+    assert (seen.reached_seconds, seen.reached_hours) == (15.0, 0.25)
+    assert seen.mean_hs06 == {"alice": 40.0, "cms": 44.0}
+    assert seen.idle_cores == 16 - 5.2
+    assert isclose(seen.rms_percent, 100 * 120 / 2**0.5 / 240)
+    assert seen.late_rms_percent == 0
+
+
+def test_a_group_without_jobs_lacks_nothing_whatever_its_pledge() -> None:
+    seen = recorded(Run(2, "strong", 0.0, 1.0))
+
+    assert seen.missing_hs06 == [120] * 4  # of alice, whose jobs wait
+    assert seen.reached_seconds == 5.0
+
+
+def test_work_of_a_killed_job_is_lost_and_the_job_waits_again() -> None:
+    alice = Run(0, "weak", -5.0, None), Run(1, "weak", -5.0, None)
+    seen = recorded(*alice, Run(2, "strong", 2.0, 7.0, evicted=True))
+
+    assert (seen.killed_jobs, seen.lost_core_seconds) == (1, 40.0)
+    assert seen.missing_hs06[2:] == [120, 120]
 
 
 def event(number: str, job: str, second: int, text: str = "") -> str:
@@ -74,21 +87,14 @@ def test_runs_of_an_event_log_have_the_jobs_place_in_the_list(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_is_made_from_its_seed_alone_and_survives_a_file(name: str) -> None:
-    made = SCENARIOS[name](SEED)
-
-    assert SCENARIOS[name](SEED) == made
-    assert SCENARIOS[name](SEED + 1).jobs != made.jobs
-    assert Comparison.from_json(json.loads(json.dumps(made.as_json()))) == made
-    assert list(made.jobs) == sorted(made.jobs, key=lambda job: job.at)
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
 def test_one_core_jobs_can_hold_the_pool_to_the_end(name: str) -> None:
     made = SCENARIOS[name](SEED)
     work = sum(job.run_seconds for job in made.jobs if job.cores == 1)
 
-    assert work > made.cores * (made.seconds + made.warm_up_seconds)
+    assert SCENARIOS[name](SEED) == made
+    assert SCENARIOS[name](SEED + 1).jobs != made.jobs
+    assert list(made.jobs) == sorted(made.jobs, key=lambda job: job.at)
+    assert work > made.cores * made.seconds
 
 
 STRATEGIES = read_strategies(",".join([*USUAL, "live:law=pid"]))
@@ -96,7 +102,7 @@ STRATEGIES = read_strategies(",".join([*USUAL, "live:law=pid"]))
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
 def test_sharectl_takes_the_configuration_of_a_strategy(strategy: Strategy, tmp_path: Path) -> None:
-    made = SCENARIOS["two-groups"](SEED)
+    made = SCENARIOS["steady"](SEED)
     path = tmp_path / "sharectl.yaml"
     content = strategies.sharectl_configuration(made, strategy, tmp_path, tmp_path / "t.txt")
     path.write_text(json.dumps(content))
@@ -106,30 +112,22 @@ def test_sharectl_takes_the_configuration_of_a_strategy(strategy: Strategy, tmp_
     assert set(config.groups) == set(made.pledge_hs06)
 
 
-def test_a_strategy_configures_its_own_hosts_alone() -> None:
-    made = SCENARIOS["two-groups"](SEED)
-    text = {
-        strategy.name: dataclasses.asdict(strategies.deployment(made, strategy, "trixie").spec)
-        for strategy in STRATEGIES
+def test_a_strategy_does_nothing_before_it_is_switched_on() -> None:
+    made = SCENARIOS["steady"](SEED)
+    deployed = {
+        strategy.name: strategies.deployment(made, strategy, "trixie") for strategy in STRATEGIES
     }
-    marks = {"defrag": "DEFRAG_INTERVAL = 10", "static": "70-multicore-only", "grace": "SHARECTL_"}
-    having = {
-        mark: {name for name, spec in text.items() if word in repr(spec)}
-        for mark, word in marks.items()
+    before = {name: repr(dataclasses.asdict(it.spec)) for name, it in deployed.items()}
+    after = {name: "".join(it.switched_on.values()) for name, it in deployed.items()}
+
+    defrag = {"defrag", "static+defrag"}
+    assert {name for name, text in before.items() if "MACHINES_PER_HOUR = 0\\n" in text} == defrag
+    assert {name for name, text in after.items() if "MACHINES_PER_HOUR = 3600\n" in text} == defrag
+    assert {name for name, text in after.items() if "70-multicore-only" in text} == {
+        "static",
+        "static+defrag",
     }
-
-    assert having == {
-        "defrag": {"defrag", "static+defrag"},
-        "static": {"static", "static+defrag"},
-        "grace": {"grace", "cron", "live", "live:law=pid"},
-    }
-
-
-def test_what_no_pool_can_do_is_refused() -> None:
-    (strategy,) = read_strategies("live:failing_ratio=0.5")
-
-    with pytest.raises(PoolboxError, match="failing_ratio can be tried in the twin alone"):
-        strategies.deployment(SCENARIOS["two-groups"](SEED), strategy, "trixie")
+    assert [name for name, text in before.items() if "multicore-only" in text] == []
 
 
 @pytest.mark.parametrize(("recipe", "concurrent"), [("defrag", 2), ("defrag:recipe=quattor", 1)])
@@ -139,43 +137,49 @@ def test_a_recipe_keeps_its_proportion_of_draining_to_whole_nodes(
     (strategy,) = read_strategies(recipe)
     assert strategy.defrag
 
-    scaled = strategies.scaled_defrag(strategy.defrag, SCENARIOS["two-groups"](SEED))
+    scaled = strategies.scaled_defrag(strategy.defrag, SCENARIOS["steady"](SEED))
 
     assert (scaled.max_whole, scaled.max_concurrent) == (5, concurrent)
     assert scaled.machines_per_hour == 60 * strategy.defrag.machines_per_hour
 
 
-def figures_of_cores(cores: float, rms_hs06: float = 0.0) -> Figures:
-    return Figures(
-        times=(5.0,),
-        cores={"alice": (cores,)},
-        power_hs06={"alice": (cores,)},
-        idle_cores=(0.0,),
-        rms_hs06={"alice": rms_hs06},
-        starts_by_cores={},
-        done_by_cores={},
-        evicted_jobs=0,
-        lost_core_seconds=0.0,
-    )
+def test_a_table_has_means_and_spreads_of_the_runs_of_a_folder(tmp_path: Path) -> None:
+    for seed, idle in ((1, 10.0), (2, 14.0)):
+        run = dataclasses.replace(recorded(), seed=seed, idle_cores=idle)
+        results.append(tmp_path, run)
+        results.append(tmp_path, dataclasses.replace(run, strategy="nothing", idle_cores=2.0))
+    (tmp_path / results.BOUND).write_text('{"steady": {"missing": 3.25}}')
+
+    rows = results.Results.of(tmp_path).readme().splitlines()
+
+    assert rows[5] == "| sharectl | 100.0 / - | 100.0 / - | never / - | 10.0±2.8 / - | 0 / - |"
+    assert rows[6].startswith("| least possible | 3.2 / - | - / - |")
+    results.append(tmp_path, dataclasses.replace(recorded(), seconds=60.0))
+    with pytest.raises(PoolboxError, match="several lengths or scales"):
+        results.Results.of(tmp_path)
 
 
-def test_a_deviation_is_an_error_as_far_as_it_is_beyond_chance() -> None:
-    twins = [figures_of_cores(cores) for cores in (40, 50, 60)]
-    (seen,) = deviation.deviations(figures_of_cores(90), figures_of_cores(50), twins, 100)
+def test_a_run_that_is_there_is_not_run_again(tmp_path: Path) -> None:
+    asked = ["run", str(tmp_path), "--twin", "--strategies", "nothing", "--minutes", "1"]
+    assert command.main([*asked, "--seeds", "1"]) == 0
+    first = (tmp_path / results.RUNS).read_text()
 
-    assert isclose(seen.ratio, 0.4)
-    assert isclose(seen.chance, 2 * 0.1 * (4 / 3) ** 0.5)
-    assert isclose(seen.error, seen.ratio - seen.chance)
-    assert seen.same_jobs == 0.5
-    (within,) = deviation.deviations(figures_of_cores(60), figures_of_cores(50), twins, 100)
-    assert within.error == 0
+    assert command.main([*asked, "--seeds", "1-2"]) == 0
 
-
-def test_an_order_is_contradicted_by_pools_that_differ_more_than_chance_alone() -> None:
-    twins = {"live": (100.0, 110.0), "defrag": (80.0, 90.0)}
-
-    assert deviation.contradictions({"live": 95.0, "defrag": 100.0}, twins) == []
-    assert deviation.contradictions({"live": 95.0, "defrag": 200.0}, twins) == [
-        "live is 105 HS06 better than defrag on pools, and 20 HS06 worse in the twin"
+    assert (tmp_path / results.RUNS).read_text().startswith(first)
+    assert [(run.scenario, run.seed) for run in results.Results.of(tmp_path).runs] == [
+        ("steady", 1),
+        ("bursts", 1),
+        ("steady", 2),
+        ("bursts", 2),
     ]
-    assert deviation.contradictions({"live": 200.0, "defrag": 95.0}, twins) == []
+
+
+def test_pages_and_picture_are_what_the_results_give() -> None:
+    written = results.written(results.Results.of(RESULTS))
+
+    assert len(written) == 3
+    for path, content in written.items():
+        assert path.read_text(encoding="utf-8") == content, (
+            "python -m poolbox.comparison show bench/results --write"
+        )

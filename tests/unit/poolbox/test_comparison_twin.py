@@ -6,17 +6,20 @@ from math import isclose
 import pytest
 
 from poolbox.comparison import twin
-from poolbox.comparison.scenario import SCENARIOS, UNMATCHABLE_MEMORY_MIB
+from poolbox.comparison.scenario import FILL_SECONDS, SCENARIOS
+from sharectl.sim.run import Run
+from sharectl.sim.strategies import Strategy
 from sharectl.sim.strategy_file import USUAL, read_strategies
 
-SECONDS, SEED, STEP = 60.0, 5, 5.0
+SECONDS, SEED = 60.0, 5
+STRATEGIES = read_strategies(",".join(USUAL))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_twin_has_the_jobs_of_the_pool_in_their_order(name: str) -> None:
     made = SCENARIOS[name](SEED, SECONDS)
     (nothing,) = read_strategies("nothing")
-    workload = twin.twin_scenario(made, nothing, STEP).workload()
+    workload = twin.twin_scenario(made, nothing).workload()
     arrivals = [(arrival, workload.kinds[arrival.kind]) for arrival in workload.arrivals()]
     due = [job for job in made.jobs if job.at < SECONDS]
 
@@ -24,27 +27,37 @@ def test_the_twin_has_the_jobs_of_the_pool_in_their_order(name: str) -> None:
     assert [(kind.account, kind.cores) for _, kind in arrivals] == [
         (job.group, job.cores) for job in due
     ]
-    for (arrival, kind), job in zip(arrivals, due):
-        assert isclose(arrival.at, made.warm_up_seconds + job.at, abs_tol=0.1)
-        assert (kind.memory_mib > 16_384) == (job.memory_mib == UNMATCHABLE_MEMORY_MIB)
+    for (arrival, _), job in zip(arrivals, due):
+        assert isclose(arrival.at, FILL_SECONDS + job.at, abs_tol=0.1)
 
 
-@pytest.mark.parametrize("strategy", read_strategies(",".join(USUAL)), ids=lambda item: item.name)
-def test_figures_of_a_twin_are_of_the_whole_pool_and_the_time_that_counts(strategy: object) -> None:
-    (chosen,) = [item for item in read_strategies(",".join(USUAL)) if item == strategy]
-    made = SCENARIOS["three-groups"](SEED, SECONDS)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
+def test_no_strategy_does_anything_before_the_demand_comes(strategy: Strategy) -> None:
+    made = SCENARIOS["steady"](SEED, SECONDS)
+    run = Run(
+        twin.twin_scenario(made, strategy),
+        twin.twin_strategy(made, strategy),
+        SEED,
+        SECONDS,
+        switched_on=False,
+    )
+    run.until(FILL_SECONDS - 0.01)
+    held = sum(len(slot.claims) for slot in run.twin.slots)
 
-    seen = twin.run(made, chosen, STEP, SEED)
-
-    assert seen.times == tuple(STEP * place for place in range(1, 13))
-    assert set(seen.cores) == set(made.pledge_hs06)
-    for idle, *held in zip(seen.idle_cores, *seen.cores.values()):
-        assert idle >= -1e-6
-        assert isclose(idle + sum(held), made.cores)
+    assert held > 0.95 * made.cores
+    assert run.twin.counts["plans"] == run.twin.counts["drained_nodes"] == 0
+    run.until(FILL_SECONDS + twin.LATE_SECONDS)
+    run.switch_on()
+    run.until(run.end)
+    seen = run.twin.counts
+    acted = seen["plans"] > 0, seen["drained_nodes"] > 0
+    assert acted == (strategy.steering is not None, strategy.defrag is not None)
+    static = {slot.multicore_only for slot in run.twin.slots}
+    assert static == ({True, False} if strategy.static else {False})
 
 
 def test_intervals_of_the_strategy_are_scaled_once() -> None:
-    made = SCENARIOS["two-groups"](SEED, SECONDS)
+    made = SCENARIOS["steady"](SEED, SECONDS)
     live, defrag = read_strategies("live:period_seconds=1200,defrag")
 
     assert dict(twin.twin_strategy(made, live).loop)["period_seconds"] == 20.0

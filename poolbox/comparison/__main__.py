@@ -1,0 +1,110 @@
+"""``python -m poolbox.comparison``: strategies side by side on real pools or in the twin.
+
+Six nodes of 16 cores, half of them half as strong again, times of a site divided by a scale.
+One-core jobs of alice hold all cores; 8-core jobs of cms come (`bursts`: for half of the time), and
+the strategy is switched on in that second. Each run adds a line to the folder of results; runs that
+are there are left out, so that an interrupted command goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Optional
+
+from poolbox.comparison import real, results, twin
+from poolbox.comparison.recording import TWIN, Record
+from poolbox.comparison.results import NAMES, Results
+from poolbox.comparison.scenario import SCALE, SCENARIOS, SECONDS, Comparison
+from poolbox.errors import PoolboxError
+from poolbox.root import htcondor_version
+from poolbox.spec import SUITES
+from sharectl.sim.strategies import Strategy
+from sharectl.sim.strategy_file import read_strategies
+
+POOLS = 3
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Exit code: 0, or 1 if a pool failed."""
+    asked = _parser().parse_args(argv)
+    try:
+        return _run(asked) if asked.verb == "run" else _show(asked)
+    except PoolboxError as problem:
+        print(f"comparison: {problem}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m poolbox.comparison", description=(__doc__ or "").split("\n", 1)[1]
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    show = verbs.add_parser("show")
+    for verb in (run, show):
+        verb.add_argument("folder", type=Path, help="folder of the results")
+    run.add_argument("--scenarios", default=",".join(SCENARIOS))
+    run.add_argument("--strategies", default=",".join(NAMES), help="as in sharectl simulate")
+    run.add_argument("--seeds", type=_seeds, default="1-3", metavar="FIRST-LAST")
+    run.add_argument("--minutes", type=float, default=SECONDS / 60)
+    run.add_argument("--scale", type=float, default=SCALE, help="times of a site are divided by")
+    run.add_argument("--twin", action="store_true", help="in the twin instead of on pools")
+    run.add_argument("--suite", choices=SUITES, default=SUITES[0], help="of the pools")
+    run.add_argument("--pools", type=int, default=POOLS, help="pools side by side")
+    show.add_argument(
+        "--write", action="store_true", help="write README.md, docs/simulate.md and the picture"
+    )
+    return parser
+
+
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def _run(asked: argparse.Namespace) -> int:
+    done = {run.key for run in Results.of(asked.folder).runs}
+    source = TWIN if asked.twin else htcondor_version(asked.suite)
+    tasks: list[tuple[Comparison, Strategy]] = [
+        (SCENARIOS[name](seed, asked.minutes * 60, asked.scale), strategy)
+        for seed in asked.seeds
+        for name in asked.scenarios.split(",")
+        for strategy in read_strategies(asked.strategies)
+        if (source, name, strategy.name, seed) not in done
+    ]
+
+    def record(comparison: Comparison, strategy: Strategy) -> Record:
+        if asked.twin:
+            return twin.run(comparison, strategy)
+        return real.run(comparison, strategy, asked.suite)
+
+    failed = 0
+    with ThreadPoolExecutor(1 if asked.twin else asked.pools) as side_by_side:
+        futures = {side_by_side.submit(record, *task): task for task in tasks}
+        for future in as_completed(futures):
+            comparison, strategy = futures[future]
+            name = f"{comparison.name}, {strategy.name}, seed {comparison.seed}"
+            try:
+                results.append(asked.folder, future.result())
+                print(f"{name}: done", file=sys.stderr)
+            except PoolboxError as problem:
+                failed += 1
+                print(f"{name}: {problem}", file=sys.stderr)
+    return int(failed > 0)
+
+
+def _show(asked: argparse.Namespace) -> int:
+    found = Results.of(asked.folder)
+    print(found.readme(), found.simulate(), sep="\n\n")
+    if asked.write:
+        for path, content in results.written(found).items():
+            path.write_text(content, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
