@@ -1,6 +1,6 @@
 """``python -m poolbox.comparison``: strategies side by side on real pools or in the twin.
 
-Six nodes of 16 cores, half of them half as strong again, times of a site divided by a scale.
+Six nodes of 16 cores, half of them half as strong again, times of a site divided by 60.
 One-core jobs of alice hold all cores; 8-core jobs of cms come (`bursts`: for half of the time), and
 the strategy is switched on in that second. Each run adds a line to the folder of results; runs that
 are there are left out, so that an interrupted command goes on where it ended.
@@ -18,7 +18,7 @@ from typing import Optional
 from poolbox.comparison import real, results, twin
 from poolbox.comparison.recording import TWIN, Record
 from poolbox.comparison.results import NAMES, Results
-from poolbox.comparison.scenario import SCALE, SCENARIOS, SECONDS, Comparison
+from poolbox.comparison.scenario import SCENARIOS, SECONDS, Comparison
 from poolbox.errors import PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
@@ -51,7 +51,6 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--strategies", default=",".join(NAMES), help="as in sharectl simulate")
     run.add_argument("--seeds", type=_seeds, default="1-3", metavar="FIRST-LAST")
     run.add_argument("--minutes", type=float, default=SECONDS / 60)
-    run.add_argument("--scale", type=float, default=SCALE, help="times of a site are divided by")
     run.add_argument("--twin", action="store_true", help="in the twin instead of on pools")
     run.add_argument("--suite", choices=SUITES, default=SUITES[0], help="of the pools")
     run.add_argument("--pools", type=int, default=POOLS, help="pools side by side")
@@ -70,7 +69,7 @@ def _run(asked: argparse.Namespace) -> int:
     done = {run.key for run in Results.of(asked.folder).runs}
     source = TWIN if asked.twin else htcondor_version(asked.suite)
     tasks: list[tuple[Comparison, Strategy]] = [
-        (SCENARIOS[name](seed, asked.minutes * 60, asked.scale), strategy)
+        (SCENARIOS[name](seed, asked.minutes * 60), strategy)
         for seed in asked.seeds
         for name in asked.scenarios.split(",")
         for strategy in read_strategies(asked.strategies)

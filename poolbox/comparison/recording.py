@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Optional
 
 from poolbox import event_log
-from poolbox.comparison.scenario import Comparison
+from poolbox.comparison.scenario import SCALE, Comparison
 from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
 from sharectl.shares.shortfall import due_powers_hs06, shortfalls_hs06
@@ -60,7 +60,6 @@ class Record:
     strategy: str
     seed: int
     seconds: float
-    scale: float
     pool_cores: int
     pool_hs06: float
     cycles: int
@@ -88,7 +87,7 @@ class Record:
     def reached_hours(self) -> Optional[float]:
         """`reached_seconds` in hours of a site."""
         reached = self.reached_seconds
-        return None if reached is None else reached * self.scale / 3600
+        return None if reached is None else reached * SCALE / 3600
 
     @property
     def rms_percent(self) -> float:
@@ -130,7 +129,6 @@ def record(
         strategy=strategy,
         seed=comparison.seed,
         seconds=comparison.seconds,
-        scale=comparison.scale,
         pool_cores=comparison.cores,
         pool_hs06=comparison.pool_hs06,
         cycles=cycles,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Callable, NamedTuple, Optional
 
 from poolbox.comparison.recording import STEP_SECONDS, TWIN, Record
-from poolbox.comparison.scenario import SCENARIOS
+from poolbox.comparison.scenario import SCALE, SCENARIOS
 from poolbox.demo.scenario import CHECKOUT, HELPED, PLEDGE_HS06
 from poolbox.errors import PoolboxError
 from sharectl.report.scale import ticks_up_to
@@ -27,6 +27,7 @@ NAMES = {
 """Strategy -> its name in the table and the picture, in their order."""
 LEAST = {"bound": "least possible"}
 UNKNOWN = "-"
+KINDS = "pool", TWIN
 
 
 class Measure(NamedTuple):
@@ -48,7 +49,7 @@ MEASURES = {
 
 
 class Results(NamedTuple):
-    """Runs of one length and scale."""
+    """Runs of one length."""
 
     runs: Sequence[Record]
     bound: Mapping[str, Mapping[str, float]]
@@ -56,69 +57,46 @@ class Results(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path) -> Results:
-        """Results of a folder. Raises PoolboxError if lengths or scales differ."""
+        """Results of a folder. Raises PoolboxError if lengths differ."""
         path, bound = folder / RUNS, folder / BOUND
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         runs = [Record(**json.loads(line)) for line in lines]
-        if len({(run.seconds, run.scale) for run in runs}) > 1:
-            raise PoolboxError(f"{path}: several lengths or scales; write a folder for each")
+        if len({run.seconds for run in runs}) > 1:
+            raise PoolboxError(f"{path}: runs of several lengths; write a folder for each")
         return cls(runs, json.loads(bound.read_text("utf-8")) if bound.exists() else {})
 
     def readme(self) -> str:
         """Markdown of the pools, or of twins alone: each cell has all scenarios."""
-        rows = [
-            [
-                name,
-                *(
-                    " / ".join(
-                        self._cell(key, strategy, scenario, twin=self.twins_alone)
-                        for scenario in SCENARIOS
-                    )
-                    for key in MEASURES
-                ),
-            ]
-            for strategy, name in {**NAMES, **LEAST}.items()
-        ]
-        titles = [" / ".join(SCENARIOS), *(measure.title for measure in MEASURES.values())]
-        return f"{table(titles, rows)}\n\nOn {self._terms(twin=self.twins_alone)}."
-
-    @property
-    def twins_alone(self) -> bool:
-        """True if no run was on a pool."""
-        return all(run.source == TWIN for run in self.runs)
+        columns = {
+            measure.title: [(key, scenario, self.kind) for scenario in SCENARIOS]
+            for key, measure in MEASURES.items()
+        }
+        rows = self._table(" / ".join(SCENARIOS), {**NAMES, **LEAST}, columns)
+        return f"{rows}\n\nOn {self._terms(self.kind)}."
 
     def simulate(self) -> str:
         """Markdown of pools beside twins, a column for each scenario and measure."""
-        columns = [(scenario, key) for scenario in SCENARIOS for key in ("missing", "idle")]
-        rows = [
-            [
-                f"`{strategy}`",
-                *(
-                    " / ".join(
-                        self._cell(key, strategy, scenario, twin=twin) for twin in (False, True)
-                    )
-                    for scenario, key in columns
-                ),
-            ]
-            for strategy in NAMES
-        ]
-        titles = ["", *(MEASURES[key].title for _, key in columns)]
-        titles[1::2] = [f"{scenario}: {title}" for scenario, title in zip(SCENARIOS, titles[1::2])]
-        pools, twins = self._terms(twin=False), self._terms(twin=True)
-        return f"{table(titles, rows)}\n\nPools / twins: {pools};\n{twins}."
+        columns = {
+            f"{scenario}: {MEASURES[key].title}": [(key, scenario, kind) for kind in KINDS]
+            for scenario in SCENARIOS
+            for key in ("missing", "idle")
+        }
+        rows = self._table("", {name: f"`{name}`" for name in NAMES}, columns)
+        pools, twins = map(self._terms, KINDS)
+        return f"{rows}\n\nPools / twins: {pools};\n{twins}."
 
     def picture(self) -> str:
         """SVG file: cores of the group that comes back, on pools, one line a strategy."""
         curves = []
         for number, (strategy, name) in enumerate(reversed(NAMES.items())):
-            chosen = self._chosen("steady", strategy, twin=self.twins_alone)
+            chosen = self._chosen("steady", strategy, self.kind)
             series = [fmean(cores) for cores in zip(*(run.returning_cores for run in chosen))]
-            hours = STEP_SECONDS * chosen[0].scale / 3600 if chosen else 0.0
+            hours = STEP_SECONDS * SCALE / 3600
             readings = [(hours * (place + 0.5), cores) for place, cores in enumerate(series)]
             curves.append(Curve(name, f"group{number}", readings))
         first = self.runs[0]
         due = first.pool_cores * PLEDGE_HS06[HELPED] / sum(PLEDGE_HS06.values())
-        most = first.seconds * first.scale / 3600
+        most = first.seconds * SCALE / 3600
         curves.append(Curve("its due", "group5", [(0.0, due), (most, due)]))
         unit = f"cores of {HELPED}, of {first.pool_cores}"
         figure = Figure(
@@ -134,24 +112,46 @@ class Results(NamedTuple):
         )
         return document([figure])
 
-    def _chosen(self, scenario: str, strategy: str, *, twin: bool) -> list[Record]:
+    @property
+    def kind(self) -> str:
+        """Pools; twins if no run was on a pool."""
+        return KINDS[all(run.source == TWIN for run in self.runs)]
+
+    def _table(
+        self,
+        corner: str,
+        names: Mapping[str, str],
+        columns: Mapping[str, list[tuple[str, str, str]]],
+    ) -> str:
+        """Markdown table: title -> measure, scenario and kind of each figure of its cells."""
+        rows = [[corner, *columns], ["---"] * (len(columns) + 1)]
+        for strategy, name in names.items():
+            cells = (
+                " / ".join(self._cell(strategy, *figure) for figure in figures)
+                for figures in columns.values()
+            )
+            rows.append([name, *cells])
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+    def _chosen(self, scenario: str, strategy: str, kind: str) -> list[Record]:
         return [
             run
             for run in self.runs
-            if (run.scenario, run.strategy) == (scenario, strategy) and (run.source == TWIN) == twin
+            if (run.scenario, run.strategy) == (scenario, strategy)
+            and (run.source == TWIN) == (kind == TWIN)
         ]
 
-    def _cell(self, key: str, strategy: str, scenario: str, *, twin: bool) -> str:
+    def _cell(self, strategy: str, key: str, scenario: str, kind: str) -> str:
         """Mean and standard deviation of a measure."""
         measure = MEASURES[key]
         if strategy in LEAST:
             least = self.bound.get(scenario, {}).get(key)
             return UNKNOWN if least is None else f"{least:.{measure.decimals}f}"
-        values = [measure.value(run) for run in self._chosen(scenario, strategy, twin=twin)]
+        values = [measure.value(run) for run in self._chosen(scenario, strategy, kind)]
         numbers = [value for value in values if value is not None]
         if not numbers:
             return "never" if values else UNKNOWN
-        alone = self._chosen(scenario, "nothing", twin=twin) if key == "idle" else []
+        alone = self._chosen(scenario, "nothing", kind) if key == "idle" else []
         mean = fmean(numbers) - (fmean(run.idle_cores for run in alone) if alone else 0.0)
         spread = stdev(numbers) if len(numbers) > 1 else 0.0
         text = f"{mean:.{measure.decimals}f}"
@@ -160,16 +160,16 @@ class Results(NamedTuple):
         never = len(values) - len(numbers)
         return f"{text}, never in {never} of {len(values)}" if never else text
 
-    def _terms(self, *, twin: bool) -> str:
+    def _terms(self, kind: str) -> str:
         """Versions, time, seeds."""
-        runs = [run for run in self.runs if (run.source == TWIN) == twin]
+        runs = [run for run in self.runs if (run.source == TWIN) == (kind == TWIN)]
         if not runs:
             return "no runs"
         sources = sorted({run.source for run in runs})
         seeds = len({run.seed for run in runs})
         return (
-            f"{'the digital twin' if twin else 'HTCondor ' + ', '.join(sources)}, "
-            f"{runs[0].seconds / 60:g} minutes at 1/{runs[0].scale:g} of a site's times, "
+            f"{'the digital twin' if kind == TWIN else 'HTCondor ' + ', '.join(sources)}, "
+            f"{runs[0].seconds / 60:g} minutes at 1/{SCALE} of a site's times, "
             f"means ± standard deviations of {seeds} seeds"
         )
 
@@ -194,9 +194,3 @@ def written(results: Results) -> dict[Path, str]:
             raise PoolboxError(f"{page}: no {begin.strip()} … {end.strip()}")
         contents[page] = before + begin + block + rest[rest.index(end) :]
     return contents
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown table."""
-    ruler = ["---"] * len(header)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ruler, *rows))

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import yaml
 
 from poolbox import BoxSpec, ExecutePoint, event_log
-from poolbox.comparison.scenario import MULTICORE_CORES, Comparison
+from poolbox.comparison.scenario import MULTICORE_CORES, SCALE, TIMES, Comparison
 from poolbox.demo import scenario as demo
 from sharectl.sim.records import NodeSpec, SlotSpec
 from sharectl.sim.settings import Defrag, Loop
@@ -88,14 +88,14 @@ def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]
     return with_static(nodes, comparison.multicore_share if ratio is None else ratio)
 
 
-def scaled_loop(strategy: Strategy, scale: float) -> Loop:
+def scaled_loop(strategy: Strategy) -> Loop:
     """Loop of a strategy with its times scaled."""
     loop = strategy.loop_of(Loop())
     job_ctl = loop.job_ctl_seconds or (780.0 if strategy.steering == "cron" else 30.0)
     return dataclasses.replace(
         loop,
-        period_seconds=max(LEAST_PERIOD_SECONDS, loop.period_seconds / scale),
-        job_ctl_seconds=max(3.0, job_ctl / scale),
+        period_seconds=max(LEAST_PERIOD_SECONDS, loop.period_seconds / SCALE),
+        job_ctl_seconds=max(3.0, job_ctl / SCALE),
     )
 
 
@@ -111,8 +111,8 @@ def scaled_defrag(defrag: Defrag, comparison: Comparison) -> Defrag:
         whole, concurrent = few, max(1, round(few * concurrent / whole))
     return dataclasses.replace(
         defrag,
-        interval_seconds=max(5.0, defrag.interval_seconds / comparison.scale),
-        machines_per_hour=defrag.machines_per_hour * comparison.scale,
+        interval_seconds=max(5.0, defrag.interval_seconds / SCALE),
+        machines_per_hour=defrag.machines_per_hour * SCALE,
         max_whole=whole,
         max_concurrent=concurrent,
         retirement_seconds=RETIREMENT_SECONDS,
@@ -121,9 +121,8 @@ def scaled_defrag(defrag: Defrag, comparison: Comparison) -> Defrag:
 
 def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deployment:
     """Pool with a strategy."""
-    times = comparison.times
-    loop = scaled_loop(strategy, comparison.scale) if strategy.steering else None
-    central = demo.QUOTAS_WITHOUT_IDLE_CORES + CENTRAL.format(times=times)
+    loop = scaled_loop(strategy) if strategy.steering else None
+    central = demo.QUOTAS_WITHOUT_IDLE_CORES + CENTRAL.format(times=TIMES)
     switched_on = {
         node.name: f"include : {MULTICORE_ONLY}\n"
         for node in nodes_of(comparison, strategy)
@@ -134,9 +133,9 @@ def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deploy
         central += _defrag(defrag)
         rate = f"DEFRAG_DRAINING_MACHINES_PER_HOUR = {defrag.machines_per_hour:g}\n"
         switched_on[BoxSpec.central_point] = rate
-    execute = EXECUTE.format(times=times)
+    execute = EXECUTE.format(times=TIMES)
     if loop or strategy.grace:
-        execute += _sharectl_node(times, strategy, loop)
+        execute += _sharectl_node(strategy, loop)
     whole = sum(comparison.pledge_hs06.values())
     spec = BoxSpec(
         execute_points=tuple(
@@ -153,15 +152,14 @@ def deployment(comparison: Comparison, strategy: Strategy, suite: str) -> Deploy
     return Deployment(spec, switched_on, loop)
 
 
-def control_section(comparison: Comparison, strategy: Strategy) -> dict[str, Any]:
+def control_section(strategy: Strategy) -> dict[str, Any]:
     """Section `control` of sharectl's configuration: its defaults with times scaled."""
-    times = comparison.times
     section: dict[str, Any] = {
         "multicore_cores": MULTICORE_CORES,
         "deadband_hs06": demo.DEADBAND_HS06,
-        "horizon_seconds": times["horizon"],
-        "obey_seconds": times["obey"],
-        "give_up_seconds": times["give_up"],
+        "horizon_seconds": TIMES["horizon"],
+        "obey_seconds": TIMES["obey"],
+        "give_up_seconds": TIMES["give_up"],
     }
     for text in strategy.control:
         key, _, value = text.partition("=")
@@ -181,9 +179,9 @@ def sharectl_configuration(
         "groups": {
             group: {"pledge_hs06": pledge} for group, pledge in comparison.pledge_hs06.items()
         },
-        "control": control_section(comparison, strategy),
+        "control": control_section(strategy),
         "publish": [{"file": str(targets)}],
-        "validity_seconds": comparison.times["validity"],
+        "validity_seconds": TIMES["validity"],
         "history": {
             "jobs_file": str(directory / "AcctGroup_hs06.txt"),
             "errors_log": str(directory / "shares_Error.log"),
@@ -192,11 +190,11 @@ def sharectl_configuration(
     }
 
 
-def _sharectl_node(times: Mapping[str, int], strategy: Strategy, loop: Optional[Loop]) -> str:
+def _sharectl_node(strategy: Strategy, loop: Optional[Loop]) -> str:
     return SHARECTL_NODE.format(
-        times=times,
+        times=TIMES,
         actuation=strategy.steering or "live",
-        grace=times["grace"] if strategy.grace else 0,
+        grace=TIMES["grace"] if strategy.grace else 0,
         job_ctl=round((loop.job_ctl_seconds if loop else None) or LATE_SECONDS),
     )
 

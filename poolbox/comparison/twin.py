@@ -11,6 +11,7 @@ from poolbox.comparison.scenario import (
     FILL_SECONDS,
     JOB_MEMORY_MIB,
     MULTICORE_CORES,
+    TIMES,
     Comparison,
 )
 from poolbox.comparison.strategies import (
@@ -63,7 +64,7 @@ def run(comparison: Comparison, strategy: Strategy) -> Record:
 def twin_strategy(comparison: Comparison, strategy: Strategy) -> Strategy:
     """Strategy with the intervals and the recipe that the real pool is given."""
     if strategy.steering:
-        loop = scaled_loop(strategy, comparison.scale)
+        loop = scaled_loop(strategy)
         strategy = dataclasses.replace(
             strategy,
             loop=(
@@ -79,7 +80,6 @@ def twin_strategy(comparison: Comparison, strategy: Strategy) -> Strategy:
 
 def twin_scenario(comparison: Comparison, strategy: Strategy) -> Scenario:
     """Scenario with the pool and the jobs of a comparison."""
-    times = comparison.times
     data: dict[str, Any] = {
         "nodes": [
             {
@@ -93,22 +93,22 @@ def twin_scenario(comparison: Comparison, strategy: Strategy) -> Scenario:
         "groups": {
             group: {"pledge_hs06": pledge} for group, pledge in comparison.pledge_hs06.items()
         },
-        "control": control_section(comparison, strategy),
-        "validity_seconds": times["validity"],
+        "control": control_section(strategy),
+        "validity_seconds": TIMES["validity"],
         "negotiator": {
-            "interval_seconds": times["negotiator_interval"],
-            "cycle_delay_seconds": times["cycle_delay"],
+            "interval_seconds": TIMES["negotiator_interval"],
+            "cycle_delay_seconds": TIMES["cycle_delay"],
             "base_seconds": BASE_SECONDS,
             "match_seconds": MATCH_SECONDS,
             "quotas": "static",
             "accept_surplus": False,
             "autoregroup": True,
         },
-        "access": {"claim_worklife_seconds": times["claim_worklife"]},
+        "access": {"claim_worklife_seconds": TIMES["claim_worklife"]},
         "start": {
-            "grace_seconds": times["grace"],
+            "grace_seconds": TIMES["grace"],
             "multicore_cores": MULTICORE_CORES,
-            "mc_grace_period_seconds": times["mc_grace_cron"],
+            "mc_grace_period_seconds": TIMES["mc_grace_cron"],
         },
         "jobs": [{"group": "any", "cores": 1, "run_time": "constant:1", "keep_pending": 1}],
         "warmup_hours": FILL_SECONDS / 3600,

@@ -25,7 +25,7 @@ def small() -> Comparison:
     """Two nodes of 8 cores, of 80 and 160 HS06, looked at for 20 s."""
     nodes = (Node("weak", 8, 1000, 80.0), Node("strong", 8, 1000, 160.0))
     jobs = (Job(-5.0, "alice", 4, 15.0), Job(-5.0, "alice", 4, 9.0), Job(0.0, "cms", 8, 12.0))
-    return Comparison("steady", 0, 60.0, 20.0, nodes, {"alice": 100.0, "cms": 100.0}, jobs)
+    return Comparison("steady", 0, 20.0, nodes, {"alice": 100.0, "cms": 100.0}, jobs)
 
 
 def recorded(*runs: Run) -> Record:
@@ -155,7 +155,7 @@ def test_a_table_has_means_and_spreads_of_the_runs_of_a_folder(tmp_path: Path) -
     assert rows[5] == "| sharectl | 100.0 / - | 100.0 / - | never / - | 10.0±2.8 / - | 0 / - |"
     assert rows[6].startswith("| least possible | 3.2 / - | - / - |")
     results.append(tmp_path, dataclasses.replace(recorded(), seconds=60.0))
-    with pytest.raises(PoolboxError, match="several lengths or scales"):
+    with pytest.raises(PoolboxError, match="runs of several lengths"):
         results.Results.of(tmp_path)
 
 
