@@ -1,65 +1,58 @@
-"""The demo's picture: error and cores of each group over time."""
+"""The demo's picture: each group's part of the power over time, beside the part that is due."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 
 from sharectl.model import GroupError
-from sharectl.report.scale import ticks_up_to
-from sharectl.report.svg import GROUPS, Curve, Figure, document, limits_of
+from sharectl.report.scale import Limits, ticks_up_to
+from sharectl.report.svg import Curve, Figure, document
 
 MINUTE_SECONDS = 60
-_PANELS: tuple[tuple[str, str, str, Callable[[GroupError], float]], ...] = (
-    ("error", "HS06", " of error (above 0: over its share)", lambda error: error.error_hs06),
-    ("cores", "cores", " held", lambda error: error.usage.cores),
-)
-"""Identifier, unit, note and value of each panel."""
+UNIT = "% of the power in use"
 
 
-def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int, str]) -> str:
-    """SVG file of two panels over the same minutes.
+def shares(rows: Iterable[tuple[int, GroupError]], switched_on: int) -> str:
+    """SVG file of the groups' parts of the power.
 
     Parameters
     ----------
     rows
         Unix seconds of a look and one group's row of it, at least one, in any order.
-    marks
-        Unix seconds -> event then: a vertical line with that text.
+    switched_on
+        Unix seconds at which sharectl began to steer.
     """
-    ordered = sorted(rows, key=lambda row: row[0])
-    origin = ordered[0][0]
-    minutes = max(1.0, (ordered[-1][0] - origin) / MINUTE_SECONDS)
-    groups = list(dict.fromkeys(error.group for _moment, error in ordered))
-    figures: list[Figure] = []
-    for key, words, note, value in _PANELS:
-        curves = [
-            Curve(
-                group,
-                f"group{number % GROUPS}",
-                [
-                    ((moment - origin) / MINUTE_SECONDS, value(error))
-                    for moment, error in ordered
-                    if error.group == group
-                ],
-            )
-            for number, group in enumerate(groups)
-        ]
-        limits = limits_of([curves])
-        figures.append(
-            Figure(
-                key=key,
-                title=f"{words}{note}",
-                description=f"Of {', '.join(groups)}, over {minutes:.0f} minutes.",
-                across=(0.0, minutes),
-                ticks=ticks_up_to(minutes, 5),
-                up=limits,
-                unit=f"{words}{note}",
-                curves=curves,
-                marks=[
-                    ((moment - origin) / MINUTE_SECONDS, "" if figures else text)
-                    for moment, text in marks.items()
-                ],
-                across_words="minutes",
-            )
-        )
-    return document(figures)
+    looks: defaultdict[int, dict[str, GroupError]] = defaultdict(dict)
+    for moment, error in rows:
+        looks[moment][error.group] = error
+    origin = min(looks)
+    minutes = max(1.0, (max(looks) - origin) / MINUTE_SECONDS)
+    pledges = {group: error.pledge_hs06 for group, error in looks[origin].items()}
+    curves = []
+    for number, (group, pledge_hs06) in enumerate(pledges.items()):
+        readings = []
+        for moment, errors in sorted(looks.items()):
+            power = {
+                name: error.power_minus_pledge_hs06 + error.pledge_hs06
+                for name, error in errors.items()
+            }
+            whole = sum(power.values())
+            part = 100 * power[group] / whole if whole else None
+            readings.append(((moment - origin) / MINUTE_SECONDS, part))
+        curves.append(Curve(group, f"group{number}", readings))
+        due = 100 * pledge_hs06 / sum(pledges.values())
+        curves.append(Curve(f"{group}, due", f"group{number + 4}", [(0.0, due), (minutes, due)]))
+    figure = Figure(
+        key="shares",
+        title=UNIT,
+        description=f"Of {', '.join(pledges)}, over {minutes:.0f} minutes.",
+        across=(0.0, minutes),
+        ticks=ticks_up_to(minutes, 5),
+        up=Limits(0.0, 120.0, 20.0),
+        unit=UNIT,
+        curves=curves,
+        marks=[((switched_on - origin) / MINUTE_SECONDS, "sharectl on")],
+        across_words="minutes",
+    )
+    return document([figure])

@@ -22,8 +22,9 @@ MULTICORE_CORES = 8
 NODE_CORES = 16
 NODE_POWERS_HS06 = (160.0, 240.0) * 3
 POOL_CORES = NODE_CORES * len(NODE_POWERS_HS06)
-# One block of cores on a node of the weaker kind: a smaller error cannot be mended by whole jobs.
-DEADBAND_HS06 = 80.0
+# Half of a block on a node of the weaker kind: a smaller error cannot be mended by whole jobs.
+DEADBAND_HS06 = 40.0
+HALF_BLOCK_HS06 = MULTICORE_CORES * sum(NODE_POWERS_HS06) / POOL_CORES / 2
 
 CYCLE_SECONDS = 10.0
 VALIDITY_SECONDS = 60
@@ -59,8 +60,7 @@ SHARECTL_YAML = """\
 groups:
 {groups}
 nodes: {{controlled: "{controlled}"}}
-# The story is of one pair of groups and of blocks of one size.
-control: {{strategy: pair, multicore_cores: {multicore_cores}, deadband_hs06: {deadband_hs06}}}
+control: {{multicore_cores: {multicore_cores}, deadband_hs06: {deadband_hs06}}}
 publish:
   - file: {file}
 validity_seconds: {validity_seconds}

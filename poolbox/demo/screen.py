@@ -187,8 +187,8 @@ def _plan(moment: Moment) -> str:
         if nodes_then and not nodes_then["controlled"]:
             return "sharectl only measures: no node is under its control"
         return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")
-    nodes = counted(len(plan["targets"]), "node")
-    return f"{nodes} told to hold {plan['held_back']} back for {plan['helped']}"
+    nodes, target = counted(len(plan["targets"]), "node"), plan["targets"][0]
+    return f"{nodes} told to hold {target['held_back']} back for {target['helped']}"
 
 
 def _error(moment: Moment, group: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from poolbox.demo import scenario
@@ -12,6 +12,8 @@ from poolbox.demo.pictures import NodePicture, look
 from poolbox.demo.steering import Cycle, Sharectl
 
 LOOK_SECONDS = 1.0
+SETTLED_CYCLES = 3
+"""Cycles in a row that find every group near its due when the pool counts as settled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +49,8 @@ class Phase:
     """Result of one phase, from its looks."""
 
     name: str
-    moments: tuple[Moment, ...]
-    large_jobs_started: int
+    moments: Sequence[Moment]
+    large_jobs_started: int = 0
 
     @property
     def last_nodes(self) -> tuple[NodePicture, ...]:
@@ -67,3 +69,15 @@ class Phase:
         """Cores that no job held, on all nodes together, on average over the looks."""
         idle = [sum(node.idle_cores for node in moment.nodes) for moment in self.moments]
         return sum(idle) / len(idle)
+
+    @property
+    def furthest_hs06(self) -> list[float]:
+        """Error of the group that is furthest from its due, at each cycle of `measured`."""
+        groups = scenario.PLEDGE_HS06
+        return [max(abs(cycle.error_hs06(group)) for group in groups) for cycle in self.measured]
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the last cycles found every group within half a block of its due."""
+        last = self.furthest_hs06[-SETTLED_CYCLES:]
+        return len(last) == SETTLED_CYCLES and max(last) <= scenario.HALF_BLOCK_HS06

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import classad2
 import htcondor2  # noqa: F401  # names fall through to the other ad as in the daemons only with it
 import pytest
 
 from poolbox.demo import scenario
+from poolbox.demo.figure import shares
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
 from poolbox.demo.screen import moment_line
 from poolbox.demo.steering import Cycle
-from poolbox.demo.story import Moment
-from sharectl.config.load import parse
+from poolbox.demo.story import Moment, Phase
+from sharectl.model import GroupError, GroupUsage
 
 NOW = 1_800_000_000
 AD = """
@@ -78,8 +77,39 @@ def test_a_line_tells_why_no_node_has_a_target(controlled: int, words: str) -> N
     assert words in moment_line(Moment(NOW, (_node("wn-001", 9, None),), cycle, fresh=True))
 
 
-def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
-    """The screen names the one pair of a plan, which plans for many pairs have not."""
-    config = parse(scenario.sharectl_yaml(tmp_path, tmp_path / "sharectl.txt", "*"), "F")
-    assert config.control.strategy == "pair"
-    assert config.control.limits.multicore_cores == scenario.MULTICORE_CORES
+def _phase(*errors_hs06: float) -> Phase:
+    """Cycles that find alice over her due and cms under it by so much."""
+    cycles = [
+        Cycle(
+            0,
+            "",
+            {
+                "errors": [
+                    {"group": "alice", "error_hs06": error},
+                    {"group": "cms", "error_hs06": -error},
+                ]
+            },
+        )
+        for error in errors_hs06
+    ]
+    return Phase("with sharectl", [Moment(NOW, (), cycle, fresh=True) for cycle in cycles])
+
+
+def test_the_demo_ends_when_the_last_cycles_find_both_groups_within_half_a_block() -> None:
+    assert scenario.HALF_BLOCK_HS06 == 50
+
+    assert _phase(640, 49, -50, 40).is_settled
+    for errors in ((50, 50), (640, 51, 40, 40), (40, 40, 40, -51)):
+        assert not _phase(*errors).is_settled
+
+
+def test_the_picture_has_each_groups_part_of_the_power_beside_its_due() -> None:
+    rows = [
+        (NOW + 60 * minute, GroupError(group, pledge, 0.0, 0.0, power - pledge, GroupUsage()))
+        for minute, powers in enumerate([(1200, 0), (600, 600)])
+        for group, pledge, power in zip(("alice", "cms"), (560.0, 640.0), powers)
+    ]
+    picture = shares(rows, NOW + 30)
+
+    for text in (">alice<", ">alice, due<", ">cms<", ">cms, due<", ">sharectl on<"):
+        assert text in picture
