@@ -30,9 +30,9 @@ POOLS = 3
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Exit code: 0, or 1 if a pool failed."""
-    asked = _parser().parse_args(argv)
+    options = _parser().parse_args(argv)
     try:
-        return _run(asked) if asked.verb == "run" else _show(asked)
+        return _run(options) if options.verb == "run" else _show(options)
     except PoolboxError as problem:
         print(f"comparison: {problem}", file=sys.stderr)
         return 1
@@ -65,30 +65,30 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _run(asked: argparse.Namespace) -> int:
-    done = {run.key for run in Results.of(asked.folder).runs}
-    source = TWIN if asked.twin else htcondor_version(asked.suite)
+def _run(options: argparse.Namespace) -> int:
+    done = {run.key for run in Results.of(options.folder).runs}
+    source = TWIN if options.twin else htcondor_version(options.suite)
     tasks: list[tuple[Comparison, Strategy]] = [
-        (SCENARIOS[name](seed, asked.minutes * 60), strategy)
-        for seed in asked.seeds
-        for name in asked.scenarios.split(",")
-        for strategy in read_strategies(asked.strategies)
+        (SCENARIOS[name](seed, options.minutes * 60), strategy)
+        for seed in options.seeds
+        for name in options.scenarios.split(",")
+        for strategy in read_strategies(options.strategies)
         if (source, name, strategy.name, seed) not in done
     ]
 
     def record(comparison: Comparison, strategy: Strategy) -> Record:
-        if asked.twin:
+        if options.twin:
             return twin.run(comparison, strategy)
-        return real.run(comparison, strategy, asked.suite)
+        return real.run(comparison, strategy, options.suite)
 
     failed = 0
-    with ThreadPoolExecutor(1 if asked.twin else asked.pools) as side_by_side:
+    with ThreadPoolExecutor(1 if options.twin else options.pools) as side_by_side:
         futures = {side_by_side.submit(record, *task): task for task in tasks}
         for future in as_completed(futures):
             comparison, strategy = futures[future]
             name = f"{comparison.name}, {strategy.name}, seed {comparison.seed}"
             try:
-                results.append(asked.folder, future.result())
+                results.append(options.folder, future.result())
                 print(f"{name}: done", file=sys.stderr)
             except PoolboxError as problem:
                 failed += 1
@@ -96,11 +96,11 @@ def _run(asked: argparse.Namespace) -> int:
     return int(failed > 0)
 
 
-def _show(asked: argparse.Namespace) -> int:
-    found = Results.of(asked.folder)
-    print(found.readme(), found.simulate(), sep="\n\n")
-    if asked.write:
-        for path, content in results.written(found).items():
+def _show(options: argparse.Namespace) -> int:
+    kept = Results.of(options.folder)
+    print(kept.readme(), kept.simulate(), sep="\n\n")
+    if options.write:
+        for path, content in results.written(kept).items():
             path.write_text(content, encoding="utf-8")
     return 0
 

@@ -12,10 +12,9 @@ from poolbox import event_log
 from poolbox.comparison.scenario import SCALE, Comparison
 from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
-from sharectl.shares.shortfall import due_powers_hs06, shortfalls_hs06
+from sharectl.shares.shortfall import Lack, due_powers_hs06, lacks, shortfalls_hs06
 
 STEP_SECONDS = 5.0
-REACHED_RATIO = 0.9
 ABORTED, HELD, DISCONNECTED = "009", "012", "022"
 ENDS = (EVICTED, TERMINATED, ABORTED, DISCONNECTED, HELD)
 TWIN = "twin"
@@ -68,7 +67,7 @@ class Record:
     killed_jobs: int
     lost_core_seconds: float
     reached_seconds: Optional[float]
-    """Time until the group that comes back has `REACHED_RATIO` of its due; None: never."""
+    """Time until the group that comes back has 90 % of its due; None: never."""
     mean_hs06: Mapping[str, float]
     """Group -> power that it uses, on average."""
     idle_cores: float
@@ -111,7 +110,7 @@ def record(
 ) -> Record:
     """Record of what a pool's groups used."""
     hs06_per_core = comparison.pool_hs06 / comparison.cores
-    missing, reached = [], None
+    missing, due_hs06 = [], []
     for place in range(len(usage.cores[HELPED])):
         power = {group: series[place] for group, series in usage.power_hs06.items()}
         demand = {
@@ -120,8 +119,10 @@ def record(
         }
         due = due_powers_hs06(comparison.pledge_hs06, demand, comparison.pool_hs06)
         missing.append(round(sum(shortfalls_hs06(due, power).values())))
-        if reached is None and power[HELPED] >= REACHED_RATIO * due[HELPED]:
-            reached = (place + 1) * STEP_SECONDS
+        due_hs06.append(due[HELPED])
+    first = next(
+        iter(lacks(due_hs06, usage.power_hs06[HELPED], STEP_SECONDS)), Lack(0.0, ended=True)
+    )
     held = sum(sum(series) / len(series) for series in usage.cores.values())
     return Record(
         source=source,
@@ -135,7 +136,7 @@ def record(
         failed_cycles=failed_cycles,
         killed_jobs=usage.killed_jobs,
         lost_core_seconds=round(usage.lost_core_seconds, 1),
-        reached_seconds=reached,
+        reached_seconds=first.seconds if first.ended else None,
         mean_hs06={
             group: round(sum(series) / len(series), 1) for group, series in usage.power_hs06.items()
         },

@@ -188,9 +188,9 @@ def written(results: Results) -> dict[Path, str]:
         (CHECKOUT / "README.md", "comparison", results.readme()),
         (CHECKOUT / "docs/simulate.md", "twins", results.simulate()),
     ):
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        before, found, rest = page.read_text(encoding="utf-8").partition(begin)
-        if not found or end not in rest:
+        begin, end = f"<!-- {name} -->\n\n", f"\n\n<!-- end of {name} -->"
+        before, mark, rest = page.read_text(encoding="utf-8").partition(begin)
+        if not mark or end not in rest:
             raise PoolboxError(f"{page}: no {begin.strip()} … {end.strip()}")
         contents[page] = before + begin + block + rest[rest.index(end) :]
     return contents
