@@ -28,9 +28,7 @@ from sharectl.workload.logged import LoggedJob, LogSource
 BASE_SECONDS, MATCH_SECONDS = 0.1, 0.002
 """Duration of a negotiation cycle of such a small pool, and what a match adds."""
 ORDER_SECONDS = 1e-6
-"""Jobs that are submitted together keep their order by so much."""
-LATE_SECONDS = 0.1
-"""Time from the demand until the strategy is switched on: all jobs are in the queue then."""
+"""Jobs that are submitted together keep their order by so much; the first cycle sees them all."""
 
 
 def run(comparison: Comparison, strategy: Strategy) -> Record:
@@ -40,10 +38,8 @@ def run(comparison: Comparison, strategy: Strategy) -> Record:
         twin_strategy(comparison, strategy),
         comparison.seed,
         comparison.seconds,
-        switched_on=False,
+        equal_start=True,
     )
-    run.until(run.begin + LATE_SECONDS)
-    run.switch_on()
     run.until(run.end)
     outcome = run.outcome()
     groups = {group: outcome.groups[group] for group in comparison.pledge_hs06}
@@ -119,7 +115,9 @@ def twin_scenario(comparison: Comparison, strategy: Strategy) -> Scenario:
     scenario = scenario_of(json.dumps(data), comparison.name)
     logged = tuple(
         LoggedJob(
-            submitted_at=FILL_SECONDS + job.at + place * ORDER_SECONDS,
+            submitted_at=FILL_SECONDS
+            + job.at
+            + (place - len(comparison.jobs) * (job.at >= 0)) * ORDER_SECONDS,
             run_seconds=job.run_seconds,
             cores=job.cores,
             memory_mib=JOB_MEMORY_MIB,

@@ -39,15 +39,13 @@ def test_no_strategy_does_anything_before_the_demand_comes(strategy: Strategy) -
         twin.twin_strategy(made, strategy),
         SEED,
         SECONDS,
-        switched_on=False,
+        equal_start=True,
     )
     run.until(FILL_SECONDS - 0.01)
     held = sum(len(slot.claims) for slot in run.twin.slots)
 
     assert held > 0.95 * made.cores
     assert run.twin.counts["plans"] == run.twin.counts["drained_nodes"] == 0
-    run.until(FILL_SECONDS + twin.LATE_SECONDS)
-    run.switch_on()
     run.until(run.end)
     seen = run.twin.counts
     acted = seen["plans"] > 0, seen["drained_nodes"] > 0
