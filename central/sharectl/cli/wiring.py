@@ -30,6 +30,7 @@ from sharectl.ledger.ledger import PLACE, Histories, Ledger
 from sharectl.model import CollectorWay, Snapshot, Source, Way
 from sharectl.plan.nodes import ControlledConstraint
 from sharectl.plan.plan import PlanConfig, State
+from sharectl.plan.records import as_kept
 from sharectl.plan.waits import RunTimes
 from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
@@ -140,7 +141,8 @@ def case_of(arguments: argparse.Namespace, config: Config) -> Case:
     now = snapshot.taken_at
     state = State() if offline else state_to_read(config, now)
     run_times: RunTimes = {} if offline else known_of(config)
-    return Case(plan_config(config, offline=offline), state, snapshot, now, run_times)
+    kept = as_kept(snapshot, state.standing)
+    return Case(plan_config(config, offline=offline), state, kept, now, run_times)
 
 
 def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:

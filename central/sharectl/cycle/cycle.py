@@ -20,7 +20,7 @@ from sharectl.cycle.publication import (
 from sharectl.cycle.record import record_of
 from sharectl.model import GroupError, Plan, Snapshot
 from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, decide, withdrawal
-from sharectl.plan.records import CycleRecord
+from sharectl.plan.records import CycleRecord, as_kept
 from sharectl.plan.waits import RunTimes
 from sharectl.shares.pledges import Pledged
 
@@ -82,7 +82,7 @@ def run_cycle(
         run_times: RunTimes = {}
         with failures:
             run_times = ports.history.run_times(tuple(config.pledge_hs06))
-        decision = decide(config, before, snapshot, now, run_times)
+        decision = decide(config, before, as_kept(snapshot, before.standing), now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
         warnings += decision.shadow_problems

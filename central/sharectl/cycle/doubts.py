@@ -19,6 +19,7 @@ from sharectl.plan.nodes import (
     ControlledShare,
     never_steered,
 )
+from sharectl.plan.waits import nodes_of
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
@@ -123,7 +124,7 @@ def _several_slots(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _oversized(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
-    never = never_steered(snapshot, controlled)
+    never = never_steered(nodes_of(snapshot), controlled)
     names = [name for name, reason in never.items() if reason == OUT_OF_RANGE]
     if names:
         yield (

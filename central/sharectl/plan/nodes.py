@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ from math import floor
 from typing import Optional, Union
 
 from sharectl.model import Node, Snapshot, Standing
+from sharectl.plan.waits import NodeCores
 from sharectl.settings import setting
 from sharectl.words import counted
 
@@ -277,16 +277,16 @@ RETRY_TIMES = 4
 """A node that has not obeyed is tried again after so many times what it had to obey."""
 
 
-def never_steered(snapshot: Snapshot, controlled: Controlled = ALL_NODES) -> dict[str, str]:
+def never_steered(
+    nodes: Mapping[str, NodeCores], controlled: Controlled = ALL_NODES
+) -> dict[str, str]:
     """Node that no strategy steers -> one of `sharectl.plan.plan.NODE_REASONS`."""
-    named, held_cores = names_nodes(controlled), Counter[str]()
-    for node_name, _, cores, _, _, jobs, _ in snapshot.running:
-        held_cores[node_name] += cores * jobs
+    named = names_nodes(controlled)
     return {
         node.name: reason
-        for node in snapshot.nodes
+        for node, used_cores in [(here.node, here.used_cores) for here in nodes.values()]
         for reason, is_so in (
-            (OUT_OF_RANGE, max(node.cores, held_cores[node.name]) > MOST_CORES),
+            (OUT_OF_RANGE, max(node.cores, used_cores) > MOST_CORES),
             (STALE, node.deaf == STALE),
             ("several-slots", node.several_slots),
             ("reserved", node.reserved),

@@ -27,7 +27,7 @@ from sharectl.plan.limits import (
     standing_after,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
-from sharectl.plan.records import NodeRecord, as_kept, node_records
+from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
 from sharectl.plan.strategies import Situation, Wanted, many_pairs, one_pair
 from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
@@ -219,8 +219,8 @@ def decide(
     now: int,
     run_times: RunTimes = NOTHING_KNOWN,
 ) -> Decision:
-    """Decision on a complete snapshot at Unix time ``now``."""
-    before, snapshot = state, as_kept(snapshot, state.standing)
+    """Decision at Unix time ``now`` on a complete snapshot with rows of `as_kept`."""
+    before = state
     # No node has a target that was only planned: none disobeys it, or keeps cores free for it.
     acting = state.standing_at(now)
     if config.observes:
@@ -230,7 +230,7 @@ def decide(
     groups = controls_with_subgroups(controls, config.own_hs06)
     nodes, standing = nodes_of(snapshot), state.standing_at(now)
     # The seed's method steers every node that it is told to.
-    left_alone, unheeding = never_steered(snapshot, config.controlled), dict[str, int]()
+    left_alone, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
     if config.strategy != "pair":
         obey_seconds = config.assigning.obey_seconds
         left_alone, unheeding = left_out(
@@ -293,7 +293,8 @@ def obstacles(
     config: PlanConfig, state: State, plan: Plan, snapshot: Snapshot, now: int
 ) -> list[str]:
     """Reasons why no cycle publishes the targets of ``plan`` at Unix time ``now``, in words."""
-    present, never = nodes_of(snapshot), never_steered(snapshot, config.controlled)
+    present = nodes_of(snapshot)
+    never = never_steered(present, config.controlled)
     planned = {target.node: target for target in plan.targets}
     reasons = {name: never.get(name) if name in present else "absent" for name in planned}
     standing_nodes = {stood.target.node for stood in state.standing}

@@ -218,7 +218,7 @@ OF_NODE = (
 
 
 def as_kept(snapshot: Snapshot, standing: Iterable[Standing]) -> Snapshot:
-    """Snapshot whose rows of jobs are those that records keep: cycle and replay decide on these.
+    """Snapshot whose rows of jobs are those that records keep: decisions are made on these.
 
     Jobs alike in node, group, cores, power and bin of age are one row. Jobs of a group that a
     target helps there keep their starts, which tell if a block was taken.
@@ -235,10 +235,16 @@ def as_kept(snapshot: Snapshot, standing: Iterable[Standing]) -> Snapshot:
         sums[2] += jobs * memory_mib
     rows = []
     for (node, group, cores, power, age, _, start), (jobs, seconds, mib) in alike.items():
-        mean = rounded(seconds // max(1, jobs)) if start < 0 else start
-        mean = mean if age_bin(mean) == age else EDGES_SECONDS[age]
+        mean = kept_age(seconds // max(1, jobs), age) if start < 0 else start
         rows.append(RunningJobs(node, group, cores, power, mean, jobs, -(-mib // max(1, jobs))))
     return replace(snapshot, running=tuple(rows))
+
+
+@lru_cache(maxsize=65_536)
+def kept_age(seconds: int, number: int) -> int:
+    """Age to two digits, or the begin of the bin of that number if that is another bin's."""
+    mean = rounded(seconds)
+    return mean if age_bin(mean) == number else EDGES_SECONDS[number]
 
 
 def node_records(

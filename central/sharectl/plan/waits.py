@@ -260,7 +260,8 @@ class NodeCores:
     def __init__(self, node: Node, running: Sequence[RunningJobs] = ()) -> None:
         self.node = node
         self.running = running
-        self.idle_cores = max(0, node.cores - sum([jobs.cores * jobs.jobs for jobs in running]))
+        self.used_cores = sum([cores * jobs for _, _, cores, _, _, jobs, _ in running])
+        self.idle_cores = max(0, node.cores - self.used_cores)
         """Cores that no job holds."""
 
     @cached_property

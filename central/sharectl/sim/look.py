@@ -1,19 +1,18 @@
 """Snapshots of the twin, as a cycle takes them of a real pool.
 
-Jobs of one node, group, size and memory whose ages are in one bin are one row: plans know the ages
-of jobs by these bins. On a node with a target the jobs of the helped group stay apart, because
-their starts tell whether they took its cores.
+Their rows of jobs are those that `sharectl.plan.records.as_kept` makes of a real pool's.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.plan.waits import EDGES_SECONDS, age_bin
+from sharectl.plan.records import kept_age
+from sharectl.plan.waits import EDGES_SECONDS
 from sharectl.shares.demand import Request, pending_rows, shared_out
 from sharectl.sim.pool import ShapedKind, SimNode, SimSlot
 from sharectl.sim.run_times import Ages
@@ -82,21 +81,20 @@ class Looks:
         last_at
             Unix seconds of the last look.
         """
-        taken_at, edges = unix(now), list(EDGES_SECONDS)
-        between = 0 if last_at is None else taken_at - last_at
-        if between not in edges:
-            insort(edges, between)
+        taken_at = unix(now)
+        # No job is younger than 0 s: none is new at the first look.
+        newest_seconds = 0 if last_at is None else taken_at - last_at
         sums: _Sums = {}
+        new: _Sums = {}
         running: list[RunningJobs] = []
         for node in self._nodes:
-            running += _rows(node, int(now), edges, helped.get(node.spec.name), sums)
+            group = helped.get(node.spec.name)
+            running += _rows(node, int(now), group, sums, newest_seconds, new)
         nodes = (
             self._record(node, now, knobs, sequence) for node, sequence in zip(self._nodes, obeyed)
         )
         snapshot = Snapshot(taken_at, tuple(nodes), tuple(running), self._pending())
-        newest = edges.index(between) + 1
-        new = {key: row for key, row in sums.items() if key[1] < newest}
-        return TwinLook(snapshot, _ages(sums, edges), _ages(new, edges))
+        return TwinLook(snapshot, _ages(sums), _ages(new))
 
     def _record(self, node: SimNode, now: float, knobs: StartKnobs, obeyed: Optional[int]) -> Node:
         grace = 0
@@ -158,33 +156,41 @@ class Looks:
 
 
 def _rows(
-    node: SimNode, now: int, edges: Sequence[int], helped: Optional[str], sums: _Sums
+    node: SimNode, now: int, helped: Optional[str], sums: _Sums, newest_seconds: int, new: _Sums
 ) -> list[RunningJobs]:
-    """Rows of a node's jobs; adds them to ``sums``, by the bins that begin at ``edges``."""
+    """Rows of a node's jobs, as `as_kept` joins them.
+
+    Adds all jobs to ``sums``, and to ``new`` those that are younger than ``newest_seconds``.
+    """
     # Plain loops: a month of a large pool has fifty million jobs at its looks.
-    alike: dict[tuple[str, int, int, int], list[int]] = {}
+    alike: dict[tuple[str, int, bool, int], list[int]] = {}
     for slot in node.slots:
         for claim in slot.claims:
             seconds = now - int(claim.started_at)
             if seconds < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
                 seconds = 0
-            group = claim.group
-            number = bisect_right(edges, seconds) if group != helped else -seconds
-            key = (group, claim.cores, claim.memory_mib, number)
+            group, memory_mib = claim.group, claim.memory_mib
+            number = bisect_right(EDGES_SECONDS, seconds)
+            if seconds < newest_seconds:
+                youngest = new.setdefault((group, number), [0, 0])
+                youngest[0] += 1
+                youngest[1] += seconds
+            key = (group, claim.cores, memory_mib > 0, number if group != helped else -seconds)
             row = alike.get(key)
             if row is None:
-                alike[key] = [1, seconds]
+                alike[key] = [1, seconds, memory_mib]
             else:
                 row[0] += 1
                 row[1] += seconds
+                row[2] += memory_mib
     name, power = node.spec.name, node.spec.hs06_per_core
     rows = []
-    for (group, cores, memory_mib, number), (jobs, seconds) in alike.items():
-        age = seconds // jobs
+    for (group, cores, _, number), (jobs, seconds, memory_mib) in alike.items():
+        age = kept_age(seconds // jobs, number - 1) if number > 0 else -number
         # In half the time of `RunningJobs(*fields)`.
-        fields = (name, group, cores, power, age, jobs, memory_mib)
+        fields = (name, group, cores, power, age, jobs, -(-memory_mib // jobs))
         rows.append(tuple.__new__(RunningJobs, fields))
-        kind = (group, number if number > 0 else bisect_right(edges, age))
+        kind = (group, number if number > 0 else bisect_right(EDGES_SECONDS, age))
         total = sums.get(kind)
         if total is not None:
             total[0] += jobs
@@ -194,8 +200,8 @@ def _rows(
     return rows
 
 
-def _ages(sums: _Sums, edges: Sequence[int]) -> dict[str, Ages]:
+def _ages(sums: _Sums) -> dict[str, Ages]:
     ages: dict[str, Ages] = {}
     for (group, number), (jobs, seconds) in sums.items():
-        ages.setdefault(group, Ages()).add(age_bin(edges[number - 1]), jobs, seconds)
+        ages.setdefault(group, Ages()).add(number - 1, jobs, seconds)
     return ages

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sharectl.model import PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.records import as_kept
 from sharectl.plan.settings import GiveUp
 from sharectl.plan.waits import RemainingTimes, observed
 from sharectl.sim.look import Looks, unix
@@ -89,10 +90,8 @@ def start_helped(twin: FakeTwin, decision: Decision, draw: Random, seconds: floa
 
 @settings(max_examples=12, deadline=None)
 @given(SEEDS, st.sampled_from(["many", "pair"]), st.sampled_from([300, 1020]))
-def test_a_decision_is_the_one_on_rows_of_single_jobs(
-    seed: int, strategy: str, period: int
-) -> None:
-    """Decisions on joined rows are those on a row for each job, cycle after cycle."""
+def test_a_look_joins_single_jobs_as_records_do(seed: int, strategy: str, period: int) -> None:
+    """Rows of a look, and decisions on them, are those of a row for each job, cycle after cycle."""
     twin, draw = pool(12, seed), Random(seed + 1)
     config, state = replace(CONFIG, strategy=strategy), State()
     looks, learnt = Looks(twin.nodes, twin.kinds, lambda *_: True), LearntRunTimes(("alice",))
@@ -103,9 +102,10 @@ def test_a_decision_is_the_one_on_rows_of_single_jobs(
         helped = {stood.target.node: stood.target.helped for stood in state.standing}
         sequences = [state.sequence if one.spec.name in helped else 0 for one in twin.nodes]
         look = looks.take(twin.now, twin.start_knobs, sequences, helped, learnt.last_at)
-        rows = single_rows(twin, look.snapshot)
-        assert sum(row.jobs for row in look.snapshot.running) == len(rows.running)
-        joined_rows += len(rows.running) - len(look.snapshot.running)
+        jobs = single_rows(twin, look.snapshot)
+        rows = as_kept(jobs, state.standing)
+        assert sorted(look.snapshot.running) == sorted(rows.running)
+        joined_rows += len(jobs.running) - len(rows.running)
         now, run_times = unix(twin.now), learnt.run_times()
         joined = decide(config, state, look.snapshot, now, run_times)
         assert essence(joined) == essence(decide(config, state, rows, now, run_times))

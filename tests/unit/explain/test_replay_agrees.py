@@ -16,7 +16,7 @@ from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
-from sharectl.plan.records import Basis, CycleRecord, NodeRecord
+from sharectl.plan.records import Basis, CycleRecord, NodeRecord, as_kept
 from sharectl.plan.settings import Assigning, GiveUp
 from tests.fakes import NOW
 from tests.ledgers import law
@@ -93,7 +93,8 @@ def cycles(folder: Path, config: PlanConfig, dice: Random) -> Iterator[State]:
     for number in range(CYCLES):
         now = NOW + number * PERIOD_SECONDS + dice.randrange(60)
         seen = pool.look(now, state)
-        decision = decide(config, state, seen, now, ledger.run_times(tuple(config.pledge_hs06)))
+        kept, run_times = as_kept(seen, state.standing), ledger.run_times(tuple(config.pledge_hs06))
+        decision = decide(config, state, kept, now, run_times)
         record = record_of(config, seen, decision, decision.plan, ())
         ledger.record(replace(record, configuration="now"), seen)
         yield state
