@@ -126,7 +126,7 @@ class OnPool:
             return f"the job ended without an answer: {printable(reason, MOST_CHARACTERS)}"
 
     def _last_line(self, name: str) -> str:
-        """Last line of a file that has a character; empty if there is none."""
+        """Last line of a file that has a character; empty without one."""
         try:
             text = (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
