@@ -80,7 +80,8 @@ def scaled(scenario: Scenario, factor: float) -> Scenario:
         return max(1, round(number * factor))
 
     limits = scenario.control.limits
-    limits = replace(limits, deadband_hs06=limits.deadband_hs06 * factor)
+    if limits.deadband_hs06 is not None:
+        limits = replace(limits, deadband_hs06=limits.deadband_hs06 * factor)
     return replace(
         scenario,
         control=replace(scenario.control, limits=limits),

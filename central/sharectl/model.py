@@ -330,8 +330,9 @@ class PlanLimits:
     multicore_cores: int = setting(8, least=2, most=1024)
     """Cores taken on a node: with `pair` always, for jobs up to this size; with `many` at most, for
     single-core jobs."""
-    deadband_hs06: float = setting(0.0, least=0, most=MAX_HS06)
-    """Errors and controllers' outputs up to this size are left alone."""
+    deadband_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """Errors and controllers' outputs up to this size are left alone. null: half a block of
+    `multicore_cores`, in a pool of more than 64 blocks a sixteenth of the root of their number."""
     max_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
     """Most nodes with targets at once."""
     max_target_ratio: Optional[float] = setting(None, key="max_target_share", kind="share")
@@ -432,6 +433,9 @@ class Standing:
 
     target: Target
     since: int
+    jobs: Optional[int] = None
+    """Jobs that it is for, or larger ones of their group, on the node when it began; None if they
+    were not counted."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sharectl.config.files import refuse_output
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
+from sharectl.plan.limits import deadband_hs06
 from sharectl.report import page
 from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
@@ -108,12 +109,13 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dic
     note = (
         f"The ledger begins at {shown(first)}, and the page with it: {shown(begin)} was asked for."
     )
+    last = ledger.last_complete(*spans[-1])
     subject = page.Subject(
         config.pool.name or "",
         int(time.time()),
-        config.control.limits.deadband_hs06,
+        deadband_hs06(config.control.limits, last.nodes if last else ()),
         [note] if begin < first else [],
-        ledger.last_complete(*spans[-1]),
+        last,
     )
     periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
     try:

@@ -46,6 +46,7 @@ ACTED = {
     "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
     "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
     "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
+    "foreseen": "power that groups will soon give up, and others take, counts already",
     "no-demand": "under its setpoint without waiting jobs: nothing is remembered to collect later",
     "no-claimant": "over its setpoint while no group under its own waits: nothing is remembered to "
     "pay back",

@@ -31,6 +31,7 @@ class SteeringConfig:
 
 
 SEED = SteeringConfig()
+NOTHING_FORESEEN: Mapping[str, float] = {}
 
 
 def steer(
@@ -40,11 +41,12 @@ def steer(
     before: Mapping[str, Mapping[str, float]],
     snapshot: Snapshot,
     now: int,
+    foreseen_hs06: Mapping[str, float] = NOTHING_FORESEEN,
 ) -> tuple[GroupControl, ...]:
     """Controls of all groups at Unix time ``now``, in the order of the pledges.
 
     ``before`` has each group's state after the last complete cycle; without one its controller is
-    fresh.
+    fresh. Laws act on errors with the change of power that is foreseen for the group.
     """
     usage = usage_by_group(snapshot, pledge_hs06)
     states = {group: before.get(group, {}) for group in pledge_hs06}
@@ -69,7 +71,9 @@ def steer(
         control = config.by_group.get(group, config.control)
         error_hs06 = power_hs06 - setpoint_hs06
         due = (deadband_hs06, most_hs06, setpoint_hs06, error.usage.demand_by_cores)
-        reading = Reading(error_hs06, power_hs06, *due, pool_cores, idle_cores)
+        change_hs06 = foreseen_hs06.get(group, 0.0)
+        acted = (*acted, *(("foreseen",) if change_hs06 else ()))
+        reading = Reading(error_hs06 + change_hs06, power_hs06, *due, pool_cores, idle_cores)
         move = _moved(control, states[group], reading, dt_seconds[group], contested=contested)
         beside, shadow = _shadowed(
             control, states[group], reading, dt_seconds[group], contested=contested

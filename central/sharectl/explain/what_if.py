@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Optional, TypeVar
 
 from sharectl.cycle.record import UNWILLING
 from sharectl.model import GroupControl, Kind, Node, PendingJobs, RunningJobs, Snapshot, Target
+from sharectl.plan.limits import deadband_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.waits import RunTimes
 from sharectl.words import counted
@@ -366,7 +367,7 @@ def _with_power(group: str, used_hs06: float, case: Case, hs06: float) -> Case:
 
 def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Lever]:
     """Another deadband; it can only be narrowed where it is above 0."""
-    now_hs06 = case.config.limits.deadband_hs06
+    now_hs06 = deadband_hs06(case.config.limits, case.snapshot.nodes)
     if widened or now_hs06 > 0:
         sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)
         extreme = FACTOR * max(sizes) if widened else 0.0

@@ -80,20 +80,23 @@ class TakenBlocks:
     failed_jobs: int = 0
     """Jobs that waited while a block stood free for too long, and wait still."""
     lost_core_seconds: float = 0.0
-    """Cost of earned blocks that were lost, less the allowance of the time since."""
+    """Cost of earned blocks that were lost, less the allowance of the time since and half the cost
+    of those that jobs took; below 0 if that is more."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Last loss of a group."""
+    """Losses of a group."""
 
     group: str
     at: int
-    """Unix seconds."""
+    """Unix seconds of the last one."""
     tried: tuple[int, ...] = ()
     """Sizes that had their turn since, with a target or without."""
     tried_at: int = 0
     """Unix seconds of the last turn; 0 before the first."""
+    core_seconds: float = 0.0
+    """Cost of all, less the allowance of the time since."""
 
 
 @dataclass(frozen=True)

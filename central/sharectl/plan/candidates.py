@@ -11,7 +11,7 @@ from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
-from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option
+from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option, least_hs06
 from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
@@ -152,7 +152,8 @@ def freed_cores(
     for size, jobs in sizes.items():
         lacks_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
         if size > 1:
-            pays = size * power <= lacks_hs06 and min(size, held) * power <= gives_hs06
+            pays = least_hs06(size * power, size) <= lacks_hs06
+            pays = pays and least_hs06(min(size, held) * power, size) <= gives_hs06
             if pays and size <= held + idle:
                 freed[size] = max(0, size - idle)
         elif not here.node.multicore_only:

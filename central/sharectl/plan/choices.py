@@ -23,6 +23,14 @@ TRIED_OPTIONS = 10_000
 """Options that are looked at again to better a choice: few choices of a large pool are tried."""
 
 
+def least_hs06(moved_hs06: float, size: int) -> float:
+    """Power that a group must have over, or lack, for a target that moves so much.
+
+    Half of it for a block, which cannot be split: the error is smaller with it than without.
+    """
+    return moved_hs06 * (0.5 if size > 1 else 1.0) - ROUNDING_HS06
+
+
 class Option(NamedTuple):
     """A target that a node could have."""
 
@@ -168,10 +176,12 @@ class Budgets:
         if (
             option.node in self.nodes
             or self.room < 1
-            or self.excess_hs06.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06
+            or self.excess_hs06.get(option.held_back, 0.0)
+            < least_hs06(option.takes_hs06, option.request_cores)
         ):
             return None
-        gives_hs06, size = option.gives_hs06 - ROUNDING_HS06, option.request_cores
+        size = option.request_cores
+        gives_hs06 = least_hs06(option.gives_hs06, size)
         for group in self._most_lacking(option):
             if self.deficit_hs06.get(group, 0.0) < gives_hs06:
                 return None
@@ -268,13 +278,10 @@ def _in_order(options: Iterable[Option], order: Order, rest: Optional[Budgets] =
 
 
 def _demand(option: Option, parts: int) -> _Demand:
-    takes_hs06, gives_hs06 = option.takes_hs06 / parts, option.gives_hs06 / parts
-    return (
-        option.held_back,
-        takes_hs06 - ROUNDING_HS06,
-        option.request_cores,
-        gives_hs06 - ROUNDING_HS06,
-    )
+    size = option.request_cores
+    takes_hs06 = least_hs06(option.takes_hs06 / parts, size)
+    gives_hs06 = least_hs06(option.gives_hs06 / parts, size)
+    return option.held_back, takes_hs06, size, gives_hs06
 
 
 def _rows(

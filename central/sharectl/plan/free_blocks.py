@@ -4,14 +4,16 @@ A block costs the cores of its node that stand idle from the first one on. It is
 ends before a job took it: it stood free for too long, or nobody waits any more, or the plan has
 dropped it. A target that ends because its node closed or left the pool is no loss.
 
-- A group without a loss of a day may have some blocks open at once (`first_cores`, of an expected
-  cost of `FIRST_CORE_SECONDS`), its sizes in turn.
+- First blocks: as long as its losses of a day leave some of `FIRST_CORE_SECONDS`, a group may have
+  blocks open of such an expected cost (`first_cores` at once), its sizes in turn. A thousandth of
+  the pool's cores (`allowed_cores`) makes up for losses.
 - Each job that takes a block lets `EARNED_BLOCKS` more of its kind be open; half of them are
-  forgotten in two hours, and a target that ends uses one up. A group that takes all it gets is
-  soon bounded by its waiting jobs alone.
-- After a loss the sizes that have earned no block have one try between them, in turn. The next
-  waits until a thousandth of the pool's cores (`allowed_cores`) has made up for its expected cost,
-  at most a day; about an hour if a kind failed and other jobs of it wait.
+  forgotten in a day, and a target that ends uses one up. Lost ones come out of half of what the
+  taken ones cost, or fewer are earned. A group that takes all it gets is soon bounded by its
+  waiting jobs alone.
+- Where losses leave nothing, the sizes of a group that have earned no block have one try between
+  them, in turn. The next waits until the allowance has made up for its expected cost, at most a
+  day; about an hour if a kind failed and other jobs of it wait.
 - Jobs that waited while a block stood free for too long are no demand until other jobs wait.
 """
 
@@ -66,8 +68,13 @@ GAP_SECONDS = 3600
 EARNED_BLOCKS, EARNED_SLOWLY = 3, 2
 """Blocks of a kind that may be open for each that a job took; fewer while it has lost much."""
 
-EARNED_HALF_SECONDS = 7200
-"""Time in which half of the earned blocks are forgotten."""
+CREDIT_RATIO, MOST_CREDITS = 0.5, 2
+"""Part of the cost of taken blocks that earned ones may lose; at most so many times what first
+blocks may cost."""
+
+EARNED_HALF_SECONDS = 86_400
+"""Time in which half of the earned blocks, and of the credit, are forgotten: groups come back each
+day."""
 
 FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.03, 32, 1 / 3
 """Part of the pool that a group without losses may have open; in small pools so many cores, or so
@@ -177,18 +184,26 @@ class _Look:
         """True if a kind lost more than half of what first blocks may cost."""
         return row.lost_core_seconds > self.first_core_seconds / 2
 
-    def lose(self, block: OpenBlock) -> None:
+    def credited(self, kind: Kind, core_seconds: float) -> TakenBlocks:
+        """Memory of a kind of which a job took a block that cost so much."""
+        row = self.taken.get(kind, TakenBlocks(*kind, 0.0))
+        lost = row.lost_core_seconds - CREDIT_RATIO * max(0.0, core_seconds)
+        least = -MOST_CREDITS * self.first_core_seconds
+        return replace(row, lost_core_seconds=max(lost, least))
+
+    def lose(self, block: OpenBlock, *, given_back: bool = False) -> None:
         """Remember a block whose target ended; no loss without idle cores since its last job."""
         earned = self.earned(block.kind)
         if earned >= 1:
             row = self.taken[block.kind]
             lost = row.lost_core_seconds + block.idle_core_seconds
             self.taken[block.kind] = replace(row, earned=earned - 1, lost_core_seconds=lost)
-        # Where jobs took others, and wait, the plan has dropped it for a reason that is not theirs.
-        is_theirs = block.free_since is not None or (earned < 1 and not self.proven(block.kind))
+        # Where jobs earned blocks, the plan has dropped this one for a reason that is not theirs.
+        is_theirs = given_back or (earned < 1 and not self.proven(block.kind))
         if block.idle_core_seconds > 0 and is_theirs:
             before = self.losses.get(block.group, Loss(block.group, self.now))
-            self.losses[block.group] = replace(before, at=self.now)
+            lost = before.core_seconds + block.idle_core_seconds
+            self.losses[block.group] = replace(before, at=self.now, core_seconds=lost)
 
 
 def look_at_blocks(
@@ -229,7 +244,7 @@ def look_at_blocks(
     given_back = blocks.keys() - staying.keys()
     for target, block in blocks.items():
         if target in given_back:
-            look.lose(block)
+            look.lose(block, given_back=True)
     # A kind that fails now rests for a cycle, or its next try would be on the cores that it leaves.
     most_new = _most_new(look, staying, waiting - failed_kinds, takes)
     most_new.update(dict.fromkeys(failed_kinds, 0))
@@ -271,30 +286,43 @@ def _remembered(
     for pending in snapshot.pending:
         if pending.placeable:
             jobs[pending.kind] += pending.jobs
-    losses = {
-        row.group: replace(row, at=min(row.at, now), tried_at=min(row.tried_at, now))
-        for row in memory.losses
-        if now < row.at + DAY_SECONDS
-    }
     pauses = {}
     for row in memory.back_offs:
         longest = DAY_SECONDS if row.node == ALL_NODES else NODE_SECONDS
         until = min(row.until, now + longest)
         if now < until + DAY_SECONDS:
             pauses[row.group, row.cores, row.node] = replace(row, until=until)
-    look = _Look(snapshot, nodes, now, give_up, run_times, between, {}, pauses, losses, jobs)
+    look = _Look(snapshot, nodes, now, give_up, run_times, between, {}, pauses, {}, jobs)
     made_up = between * allowed_cores(look.pool_cores)
+    for loss in memory.losses:
+        if now < loss.at + DAY_SECONDS:
+            at, tried_at = min(loss.at, now), min(loss.tried_at, now)
+            lost = max(0.0, loss.core_seconds - made_up)
+            look.losses[loss.group] = replace(loss, at=at, tried_at=tried_at, core_seconds=lost)
     for kept in memory.taken:
         kind = (kept.group, kept.cores)
         # Jobs that failed are tried again as others once their loss is forgotten.
-        failed = _still_failed(kept.failed_jobs, jobs[kind]) if kept.group in losses else 0
+        has_lost = kept.group in look.losses
+        failed = _still_failed(kept.failed_jobs, jobs[kind]) if has_lost else 0
         look.taken[kind] = replace(
             kept,
-            earned=kept.earned * 0.5 ** (between / EARNED_HALF_SECONDS),
+            earned=kept.earned * _kept(between),
             failed_jobs=failed,
-            lost_core_seconds=max(0.0, kept.lost_core_seconds - made_up),
+            lost_core_seconds=_after(kept.lost_core_seconds, between, made_up),
         )
     return look
+
+
+def _after(lost_core_seconds: float, seconds: int, made_up: float) -> float:
+    """Balance of lost blocks after a time in which so much was allowed."""
+    if lost_core_seconds > 0:
+        return max(0.0, lost_core_seconds - made_up)
+    return lost_core_seconds * _kept(seconds)
+
+
+def _kept(seconds: int) -> float:
+    """Part of what was earned that is left after a time."""
+    return float(0.5 ** (seconds / EARNED_HALF_SECONDS))
 
 
 def _still_failed(failed: int, waiting: int) -> int:
@@ -314,9 +342,12 @@ def _followed(
         if target.node in look.nodes:
             block = OpenBlock(target.node, *kind, started_at=stood.since)
             block = before.get(block.place, block)
-            blocks[target], starts = _seen(block, look)
+            seen, starts = _seen(block, look)
+            blocks[target] = seen
+            idle = look.nodes[target.node].idle_cores * look.between_seconds
+            cost = block.idle_core_seconds + idle - seen.idle_core_seconds
             for start in starts:
-                row = look.taken.get(kind, TakenBlocks(*kind, 0.0))
+                row = look.credited(kind, cost / len(starts))
                 longest = max(row.wait_seconds * FADING_RATIO, float(block.free_seconds(start)))
                 earned = row.earned + (EARNED_SLOWLY if look.lost_much(row) else EARNED_BLOCKS)
                 look.taken[kind] = replace(row, wait_seconds=longest, earned=earned)
@@ -420,18 +451,18 @@ def _most_new(
     for kind in sorted(filter(look.is_open, waiting)):
         by_group[kind[0]].append(kind)
     for group, kinds in by_group.items():
-        if group in look.losses:
+        unearned = {
+            kind: blocks - int(look.earned(kind))
+            for kind, blocks in open_blocks.items()
+            if kind[0] == group and blocks > int(look.earned(kind))
+        }
+        unserved = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
+        tries = _first_tries(look, unserved, most_new, unearned)
+        if group in look.losses and not any(tries[kind] > most_new[kind] for kind in kinds):
             tried = _kind_in_turn(look, (kind for kind in kinds if not open_blocks[kind]))
             if tried is not None:
-                most_new[tried] += max(1, TRIED_CORES // tried[1])
-        else:
-            unearned = {
-                kind: blocks - int(look.earned(kind))
-                for kind, blocks in open_blocks.items()
-                if kind[0] == group and blocks > int(look.earned(kind))
-            }
-            unserved = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
-            most_new.update(_first_tries(look, unserved, most_new, unearned))
+                tries[tried] += max(1, TRIED_CORES // tried[1])
+        most_new.update(tries)
     return most_new
 
 
@@ -441,9 +472,9 @@ def _first_tries(
     earned: Mapping[Kind, int],
     unearned: Mapping[Kind, int],
 ) -> dict[Kind, int]:
-    """Blocks of a group without losses that may be new, of its sizes in turn, the cheapest first.
+    """Blocks of a group that may be new, of its sizes in turn, the cheapest first.
 
-    One may be, whatever it costs, if it has no open block that it has not earned.
+    One may be, whatever it costs, if the group has no loss, and no open block that is not earned.
 
     Parameters
     ----------
@@ -455,13 +486,15 @@ def _first_tries(
         Open blocks that it has not earned.
     """
     blocks = dict(earned)
-    rest_cores, rest_core_seconds = first_cores(look.pool_cores), look.first_core_seconds
+    losses = [look.losses[group] for group in {kind[0] for kind in unserved} & look.losses.keys()]
+    rest_cores = first_cores(look.pool_cores)
+    rest_core_seconds = look.first_core_seconds - sum(loss.core_seconds for loss in losses)
     for kind, number in unearned.items():
         rest_cores -= number * kind[1]
         rest_core_seconds -= number * look.cost(kind)
     costs = {kind: look.cost(kind) for kind, jobs in unserved.items() if jobs > 0}
     turns: Sequence[Kind] = sorted(costs, key=costs.__getitem__)
-    any_cost = not unearned
+    any_cost = not (unearned or losses)
     while turns:
         fitting = []
         for kind in turns:

@@ -18,9 +18,12 @@ from sharectl.plan.blocks import (
     idle_cores,
     without_open,
 )
+from sharectl.plan.feed_forward import foreseen_hs06
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
     LIMITS,
+    counted,
+    deadband_hs06,
     dwelling,
     limited,
     rooms_for_targets,
@@ -29,7 +32,7 @@ from sharectl.plan.limits import (
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
-from sharectl.plan.strategies import Situation, Wanted, many_pairs, one_pair
+from sharectl.plan.strategies import Situation, Wanted, fulfilled, many_pairs, one_pair
 from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
@@ -225,10 +228,13 @@ def decide(
     acting = state.standing_at(now)
     if config.observes:
         state = replace(state, observed=False, uncertain_nodes=0)
-    pledges, deadband_hs06 = config.shared_hs06, config.limits.deadband_hs06
-    controls = steer(pledges, deadband_hs06, config.steering, state.controllers, snapshot, now)
+    pledges = config.shared_hs06
+    deadband = deadband_hs06(config.limits, snapshot.nodes)
+    soon = foreseen_hs06(pledges, snapshot, run_times)
+    controls = steer(pledges, deadband, config.steering, state.controllers, snapshot, now, soon)
     groups = controls_with_subgroups(controls, config.own_hs06)
-    nodes, standing = nodes_of(snapshot), state.standing_at(now)
+    nodes = nodes_of(snapshot)
+    standing = counted(state.standing_at(now), nodes)
     # The seed's method steers every node that it is told to.
     left_alone, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
     if config.strategy != "pair":
@@ -275,6 +281,9 @@ def decide(
         blocks=look.memory if config.give_up is not None else state.blocks,
         observed=config.observes,
     )
+    unfinished = [s for s in standing if s.target.node not in nodes or not fulfilled(s, nodes)]
+    stands = standing_after(unfinished, plan.targets, now)
+    after = replace(after, standing=counted(stands, nodes))
 
     def records() -> tuple[NodeRecord, ...]:
         reasons = {

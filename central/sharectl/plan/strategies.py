@@ -39,6 +39,7 @@ from sharectl.plan.choices import (
     by_value,
     filled,
     fitting_memory,
+    least_hs06,
     most_alike,
 )
 from sharectl.plan.settings import Assigning
@@ -217,11 +218,12 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     )
     if not waiting or not (excess or stood):
         return before
-    working = [stood[old.target] for old in situation.standing if not _fulfilled(old, situation)]
+    nodes = situation.nodes
+    working = [stood[old.target] for old in situation.standing if not fulfilled(old, nodes)]
     apart = look.left_alone | situation.closed_places(waiting.keys())
     budgets = Budgets(excess, deficit, waiting, situation.room, apart)
     bounded = replace(budgets, waiting=_bounded(waiting, look, working))
-    free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
+    free = {name: here for name, here in nodes.items() if name not in situation.young}
     fixed = _going_on((old for old in working if old.node not in free), bounded, prices)
     room = max(0, situation.room - len(situation.young))
     rest = replace(bounded.after(fixed), room=room)
@@ -263,17 +265,15 @@ def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -
     return option._replace(helped=target.helped)
 
 
-def _fulfilled(stood: Standing, situation: Situation) -> bool:
-    """True if a job that a target is for has begun since, and no single-core job is still due.
+def fulfilled(stood: Standing, nodes: Mapping[str, NodeCores]) -> bool:
+    """True if the group has one block more on the node than when a target for one began.
 
-    A block may have grown of other groups' cores; more of them would stand idle for a second one.
+    Single-core jobs have what a target brings them when no core is due or idle.
     """
-    target, taken_at = stood.target, situation.snapshot.taken_at
-    # A slot may have more cores than its job requests.
-    return (target.request_cores > 1 or not situation.due_cores(target)) and any(
-        jobs.cores >= target.request_cores and taken_at - jobs.seconds > stood.since
-        for jobs in situation.nodes[target.node].by_group.get(target.helped, ())
-    )
+    target, here = stood.target, nodes[stood.target.node]
+    if target.request_cores > 1:
+        return stood.jobs is not None and here.jobs(target.kind) > stood.jobs
+    return here.idle_cores == 0 and here.held_cores[target.held_back] <= target.cap_cores
 
 
 def _going_on(working: Iterable[Option], budgets: Budgets, prices: Assigning) -> list[Choice]:
@@ -314,24 +314,33 @@ def _bounded(
 def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Option], Budgets]:
     """Targets that may go on, and the budgets with room for them.
 
-    While cores wait for each other less power is in use, and the errors fall: the last target that
-    a group's error still pays for in part goes on, or cores would be freed in vain.
+    While cores wait for each other less power is in use, and the errors fall: a target goes on as
+    long as its group lacks power, or cores would be freed in vain.
     """
     rest = budgets.after(())
     excess, deficit = rest.excess_hs06, rest.deficit_hs06
+    # Budgets need not pay for this part of the last block of a group.
+    unpaid_excess, unpaid_deficit = dict[str, float](), dict[str, float]()
     kept: list[Option] = []
     for choice in sorted(going_on, key=lambda choice: by_density(choice.option)):
         option, helped, _ = choice
-        takes = option.takes_hs06 > ROUNDING_HS06
-        pays = not takes or excess.get(option.held_back, 0.0) > ROUNDING_HS06
-        if deficit.get(helped, 0.0) > ROUNDING_HS06 and pays:
+        if deficit.get(helped, 0.0) > ROUNDING_HS06:
             rest.use(choice)
             kept.append(option)
-    excess, deficit = (
-        {group: own.get(group, 0.0) + max(0.0, -hs06) for group, hs06 in lower.items()}
-        for own, lower in ((budgets.excess_hs06, excess), (budgets.deficit_hs06, deficit))
-    )
-    return kept, replace(budgets, excess_hs06=excess, deficit_hs06=deficit)
+            size, takes, gives = option.request_cores, option.takes_hs06, option.gives_hs06
+            unpaid_excess[option.held_back] = takes - least_hs06(takes, size)
+            unpaid_deficit[helped] = gives - least_hs06(gives, size)
+    raised = [
+        {
+            group: own.get(group, 0.0) + max(0.0, -hs06 - unpaid.get(group, 0.0))
+            for group, hs06 in lower.items()
+        }
+        for own, lower, unpaid in (
+            (budgets.excess_hs06, excess, unpaid_excess),
+            (budgets.deficit_hs06, deficit, unpaid_deficit),
+        )
+    ]
+    return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
 def _chosen(options: Sequence[Option], budgets: Budgets, kept: Collection[Option]) -> list[Choice]:

@@ -290,6 +290,11 @@ class NodeCores:
         """Group -> cores that its jobs hold; 0 of any other."""
         return self._held[0]
 
+    def jobs(self, kind: Kind) -> int:
+        """Number of jobs of a kind, with those of the group that are larger."""
+        group, least_cores = kind
+        return sum(row.jobs for row in self.by_group.get(group, ()) if row.cores >= least_cores)
+
     def memory_for(self, group: str, freed_cores: int) -> int:
         """MiB that a job may request once the group has given back so many cores.
 

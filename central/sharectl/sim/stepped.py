@@ -13,6 +13,7 @@ from sharectl.control.learned import FEATURES, Training, features, law_of
 from sharectl.control.steering import SteeringConfig, steer
 from sharectl.errors import InputError
 from sharectl.model import OTHER
+from sharectl.plan.limits import deadband_hs06
 from sharectl.shares.shortfall import shortfalls_hs06
 from sharectl.sim.answers import NOTHING, WASTE, figures_of
 from sharectl.sim.look import Looks, unix
@@ -212,7 +213,7 @@ class SteppedRun:
         config = loop.config
         steer(
             config.shared_hs06,
-            config.limits.deadband_hs06,
+            deadband_hs06(config.limits, look.snapshot.nodes),
             config.steering,
             loop.state.controllers,
             look.snapshot,

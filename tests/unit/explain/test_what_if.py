@@ -77,7 +77,7 @@ def test_one_waiting_job_decides(strategy: str) -> None:
 
 def test_errors_and_deadband_are_found_to_half_a_per_cent() -> None:
     # alice uses 960 and is due 560; a block of 8 cores is worth 80.
-    of = case(snapshot(TWO_NODES, WAIT))
+    of = case(snapshot(TWO_NODES, WAIT), deadband_hs06=0.0)
     wide = case(THREE, deadband_hs06=2000.0)
     for where, subject, code, value, least, most, outcome in (
         (of, "alice", "error", 400.0, 70, 80, NEITHER),

@@ -108,9 +108,9 @@ def test_of_two_groups_each_gets_nodes_that_are_open_to_it() -> None:
 def test_power_for_jobs_to_which_a_node_is_closed_pays_for_no_target_there() -> None:
     taken = replace(
         pool(TO_CMS, open_nodes=0, waiting=("atlas", "cms")),
-        running=(RunningJobs("wn-1", "alice", 1, 10.0, 3600, 16),),
+        running=(RunningJobs("wn-1", "alice", 1, 10.0, 3600, 11),),
     )
-    assert decide(law(), BLANK, taken, NOW).plan.reason == "error-below-node"
+    assert decide(law(deadband_hs06=0.0), BLANK, taken, NOW).plan.reason == "error-below-node"
 
 
 def test_a_group_to_which_all_nodes_are_closed_is_not_the_furthest_under() -> None:

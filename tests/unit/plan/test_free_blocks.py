@@ -195,7 +195,7 @@ def test_a_target_that_ends_with_its_node_or_with_all_targets_is_no_loss() -> No
     observed = replace(seen.state, observed=True)
     states = (seen.state, gone), (dropped, later), (off, later), (ran_out, later), (observed, later)
     losses = [decide(law(), state, taken, NOW + 120).state.blocks.losses for state, taken in states]
-    assert losses == [(), (Loss("cms", NOW + 120, (8,), NOW + 120),), (), (), ()]
+    assert losses == [(), (Loss("cms", NOW + 120, core_seconds=8 * 60),), (), (), ()]
 
 
 def test_jobs_that_failed_are_demand_again_once_their_loss_is_forgotten() -> None:

@@ -34,8 +34,8 @@ def reasons(
 
 
 BOTH_WAIT = {("cms", 8): 9, ("lhcb", 8): 9}
-TOO_SMALL = [running("wn-1", "alice", 1, 8)]
-CMS_HOLDS = [*FULL, running("wn-9", "cms", 1, 1)]
+TOO_SMALL = [running("wn-1", "alice", 1, 5)]
+CMS_HOLDS = [*FULL, running("wn-9", "cms", 8, 1)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ CMS_HOLDS = [*FULL, running("wn-9", "cms", 1, 1)]
         (FULL, {("cms", 128): 9}, {}, "no-taker no-fit no-demand"),
         (FULL, BOTH_WAIT, {"max_nodes": 0}, "limited limited limited"),
         (FULL, BOTH_WAIT, {"strategy": "pair"}, "held-back helped not-furthest"),
-        (TOO_SMALL, {("cms", 8): 9}, {}, "too-small too-small no-demand"),
+        (TOO_SMALL, {("cms", 8): 9}, {"deadband_hs06": 0.0}, "too-small too-small no-demand"),
         (CMS_HOLDS, {("cms", 8): 99, ("lhcb", 1): 99}, {}, "held-back others-first helped"),
     ],
 )

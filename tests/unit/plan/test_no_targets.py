@@ -16,7 +16,7 @@ from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, Stat
 from sharectl.report.explain import node_page
 from tests.fakes import NOW
 
-SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=50.0)))
+SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=30.0)))
 BLANK = State()
 STOOD = Target("wn-1", "alice", 8, "cms", 8)
 
@@ -54,7 +54,7 @@ def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explain
         (seen(PendingJobs("cms", 8, 5, 30_000)), "no-fit", "no-fit"),
         (seen(PendingJobs("cms", 32, 5, 1_000)), "no-fit", "no-fit"),
         (seen(PendingJobs("cms", 32, 5), PendingJobs("cms", 8, 5, 40_000)), "no-fit", "no-fit"),
-        (seen(PendingJobs("cms", 8, 5, 2_000), nodes=1, alice=8), "error-below-node", "no-call"),
+        (seen(PendingJobs("cms", 8, 5, 2_000), nodes=1, alice=5), "error-below-node", "no-call"),
         (seen(), "no-group-under", "no-call"),
         (seen(PendingJobs("cms", 8, 5), alice=0), "no-group-over", "no-call"),
     ],
@@ -62,7 +62,7 @@ def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explain
 def test_what_is_too_large_is_told_from_an_error_that_is_too_small(
     taken: Snapshot, plan: str, node: str
 ) -> None:
-    decision = decide(config(), State(), taken, NOW)
+    decision = decide(config(deadband_hs06=0.0), State(), taken, NOW)
     assert decision.plan.targets == ()
     assert codes(decision) == (plan, {node})
     assert plan in REASONS
@@ -84,11 +84,11 @@ def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
 @pytest.mark.parametrize("strategy", ["many", "pair"])
 def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> None:
     taken = seen(PendingJobs("cms", 8, 5, 2_000))
-    found = explained(config(strategy, SMALL_OUTPUTS), taken)
+    found = explained(config(strategy, SMALL_OUTPUTS, deadband_hs06=0.0), taken)
     assert codes(found.decision) == ("output-below-node", {"no-call"})
     group = explain_group(found, "alice")
     (flip,) = [flip for flip in group.flips or () if flip.code == "output-limit"]
-    assert (flip.value, flip.outcome) == (50.0, "gives on 2 nodes")
+    assert (flip.value, flip.outcome) == (30.0, "gives on 2 nodes")
 
 
 def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:

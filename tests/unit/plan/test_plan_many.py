@@ -6,7 +6,16 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
+from sharectl.model import (
+    Kind,
+    LimitNote,
+    Node,
+    PendingJobs,
+    PlanLimits,
+    RunningJobs,
+    Snapshot,
+    Target,
+)
 from sharectl.plan.candidates import KEPT_NODES, freed_cores, new_options, sizes_of
 from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
@@ -184,12 +193,14 @@ def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken()
     assert (third.plan.targets, reasons(third)["wn-1"]) == ((), "released")
 
 
-@pytest.mark.parametrize(("holds", "helped"), [("cms", ("lhcb", 1)), ("lhcb", ("cms", 8))])
+@pytest.mark.parametrize(
+    ("holds", "helped"), [(("cms", 8), ("lhcb", 1)), (("lhcb", 1), ("cms", 8))]
+)
 def test_a_group_whose_jobs_are_single_core_is_helped_beside_another(
-    holds: str, helped: tuple[str, int]
+    holds: Kind, helped: Kind
 ) -> None:
     """Figure 1 of the seed: lhcb, with single-core jobs alone, is under its share, as cms is."""
-    held = [*TWO_OVER, running("wn-9", holds, 1, 1)]
+    held = [*TWO_OVER, running("wn-9", *holds, 1)]
     decision = cycle(snapshot(held, {("cms", 8): 400, ("lhcb", 1): 400}))
     assert {target.kind for target in decision.plan.targets} == {helped}
 

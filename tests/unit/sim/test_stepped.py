@@ -49,6 +49,7 @@ groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
 jobs:
   - {group: alice, run_time: "exponential:3600", keep_pending: 20}
   - {group: cms, cores: 8, run_time: "exponential:7200", keep_pending: 5}
+control: {deadband_hs06: 0}
 warmup_hours: 2
 days: 1
 """

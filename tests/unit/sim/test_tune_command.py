@@ -21,6 +21,7 @@ groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
 jobs:
   - {group: alice, cores: 1, run_time: "exponential:900", keep_pending: 20}
   - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 5}
+control: {deadband_hs06: 0}
 warmup_hours: 1
 days: 0.1
 """
