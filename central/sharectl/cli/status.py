@@ -28,7 +28,6 @@ from sharectl.errors import (
     LastWords,
     PoolUnavailableError,
     SharectlError,
-    StateError,
 )
 from sharectl.model import Disabled
 from sharectl.plan.nodes import problems as refusals
@@ -37,7 +36,7 @@ from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
 from sharectl.report import plugin
 from sharectl.report.pool import block_problems, blocks_data, disabled_words
-from sharectl.report.status import TREND_SECONDS, status_tables, trends
+from sharectl.report.status import status_tables
 from sharectl.times import shown, span
 from sharectl.words import counted, printable
 
@@ -180,7 +179,6 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "to_withdraw": bool(state.sequence) and not state.withdrawn,
         "withdrawn": state.withdrawn,
         "last_cycle": cycle or None,
-        "trends": _trends(config, cycle),
         "published": published,
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
@@ -205,17 +203,6 @@ def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
         f"the last cycle ran {span(ahead_seconds)} in the future: the clock of this machine was "
         "ahead then, or is behind now; set it by NTP, then `sharectl cycle`"
     )
-
-
-def _trends(config: Config, cycle: dict[str, Any]) -> dict[str, float]:
-    """Trend of each group's error, HS06; none where the ledger cannot be read."""
-    now = cycle.get("taken_at", 0)
-    try:
-        before = wiring.ledger_of(config).cycles(now - TREND_SECONDS, now)
-        return trends(next((record for record in before if record.complete), None), cycle)
-    except StateError:
-        # A cycle that cannot write it says so, and many users have no right to read it.
-        return {}
 
 
 def _awaited(

@@ -11,7 +11,6 @@ from typing import Any, Optional, TextIO
 from sharectl import __version__
 from sharectl.model import Disabled
 from sharectl.plan.plan import REASONS
-from sharectl.plan.records import CycleRecord
 from sharectl.report.pool import block_rows, disabled_words, unanswered_words
 from sharectl.report.tables import NONE, UNKNOWN, print_table
 from sharectl.shares.groups import is_within
@@ -20,23 +19,10 @@ from sharectl.words import counted, printable
 
 Row = Mapping[str, Any]
 
-TREND_SECONDS = 3 * 3600
-"""Time over which the trend of a shortfall is told."""
 MOST_HOT = 3
 """Hot nodes that are named."""
-_TITLE = "groups then: HS06, trend in 3 h, pending jobs and longest waits"
-_GROUPS = "group|pledge|used|due|short|trend|1-core|wait|multi|wait|is"
-
-
-def trends(before: Optional[CycleRecord], cycle: Row) -> dict[str, float]:
-    """Change of each group's shortfall from a cycle to a later one, HS06; without unknown ones."""
-    groups = before.groups if before else ()
-    then = {control.group: control.shortfall_hs06 for control in groups}
-    return {
-        row["group"]: row["shortfall_hs06"] - earlier
-        for row in cycle.get("controllers", ())
-        if (earlier := then.get(row["group"])) is not None
-    }
+_TITLE = "groups then: HS06, pending jobs and longest waits"
+_GROUPS = "group|pledge|used|due|lack|1core|wait|multi|wait|is"
 
 
 def shortfall_words(cycle: Row) -> str:
@@ -67,7 +53,7 @@ def status_tables(status: Row, off: Optional[Disabled], to: TextIO) -> None:
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, to)
     if cycle.get("errors"):
-        print_table(_TITLE, _GROUPS.split("|"), _group_rows(cycle, status["trends"]), to)
+        print_table(_TITLE, _GROUPS.split("|"), _group_rows(cycle), to)
 
 
 def _mode(mode: str, cycle: Row) -> str:
@@ -143,18 +129,16 @@ def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
     yield "job_ctl says", f"{reasons or NONE}, version {versions or NONE}, here {__version__}"
 
 
-def _group_rows(cycle: Row, changes: Mapping[str, float]) -> Iterator[tuple[object, ...]]:
+def _group_rows(cycle: Row) -> Iterator[tuple[object, ...]]:
     lacking = {row["group"]: row for row in cycle.get("controllers", ())}
     reasons = {row["group"]: row["code"] for row in cycle.get("groups", ())}
     for row in cycle["errors"]:
         group = row["group"]
-        change = changes.get(group)
         yield (
             group,
             round(row["pledge_hs06"]),
             round(row["power_hs06"]),
             *_lack(lacking.get(group, {})),
-            UNKNOWN if change is None else f"{round(change):+}",
             row["pending_single_jobs"],
             _longest(cycle, group, multicore=False),
             row["pending_multi_jobs"],

@@ -23,7 +23,7 @@ import pytest
 
 from poolbox.waiting import HANG_SECONDS
 from sharectl.report import as_json
-from sharectl.report.status import status_tables, trends
+from sharectl.report.status import status_tables
 from sharectl.report.tables import LINES, WIDTH
 from tests.simulated import cycles
 from tests.unit.cli.conftest import Run
@@ -88,7 +88,6 @@ def status_of_a_pool() -> dict[str, Any]:
         "now": record.taken_at + 106,
         "mode": "steer",
         "last_cycle": cycle,
-        "trends": trends(records[-11], cycle),
         "published": [place],
         "nodes": nodes,
         "blocks": {"free": [], "left_alone": []},
