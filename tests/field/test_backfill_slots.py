@@ -42,6 +42,8 @@ def test_cores_and_power_count_once_and_backfill_is_nobodys_use(sharectl: Sharec
 
     twice = "PartitionableSlot && BackfillSlot"
     box.wait_until(lambda: held(twice) == ["4"], "the collector knows jobs in backfill")
+    once = "PartitionableSlot && BackfillSlot =!= True"
+    box.wait_until(lambda: held(once) == ["3"], "the collector knows the other jobs")
     box.submit(jobs("cms", 8, 2, 600, backfill), ACCESS)
 
     for mode in ("counted", "jobs"):

@@ -203,6 +203,9 @@ class _Look:
         if block.idle_core_seconds > 0 and is_theirs:
             before = self.losses.get(block.group, Loss(block.group, self.now))
             lost = before.core_seconds + block.idle_core_seconds
+            if given_back:
+                # Nobody came though it was free: no more first blocks until that is made up for.
+                lost = max(lost, self.first_core_seconds)
             self.losses[block.group] = replace(before, at=self.now, core_seconds=lost)
 
 

@@ -319,17 +319,26 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     """
     rest = budgets.after(())
     excess, deficit = rest.excess_hs06, rest.deficit_hs06
-    # Budgets need not pay for this part of the last block of a group.
+    # Budgets need not pay for this part of the last block of a group, whichever is the last.
     unpaid_excess, unpaid_deficit = dict[str, float](), dict[str, float]()
     kept: list[Option] = []
-    for choice in sorted(going_on, key=lambda choice: by_density(choice.option)):
+
+    def smallest_first(choice: Choice) -> tuple[float, tuple[object, ...]]:
+        # Else a large one would leave nothing for those beside which it was chosen.
+        return choice.option.gives_hs06, by_density(choice.option)
+
+    for choice in sorted(going_on, key=smallest_first):
         option, helped, _ = choice
         if deficit.get(helped, 0.0) > ROUNDING_HS06:
             rest.use(choice)
             kept.append(option)
             size, takes, gives = option.request_cores, option.takes_hs06, option.gives_hs06
-            unpaid_excess[option.held_back] = takes - least_hs06(takes, size)
-            unpaid_deficit[helped] = gives - least_hs06(gives, size)
+            for unpaid, group, hs06 in (
+                (unpaid_excess, option.held_back, takes),
+                (unpaid_deficit, helped, gives),
+            ):
+                part_hs06 = hs06 - least_hs06(hs06, size)
+                unpaid[group] = min(unpaid.get(group, part_hs06), part_hs06)
     raised = [
         {
             group: own.get(group, 0.0) + max(0.0, -hs06 - unpaid.get(group, 0.0))
