@@ -332,7 +332,7 @@ class PlanLimits:
     single-core jobs."""
     deadband_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
     """Errors and controllers' outputs up to this size are left alone. null: half a block of
-    `multicore_cores`, in a pool of more than 64 blocks a sixteenth of the root of their number."""
+    `multicore_cores`; in a pool of n > 64 blocks, sqrt(n) / 16 blocks."""
     max_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
     """Most nodes with targets at once."""
     max_target_ratio: Optional[float] = setting(None, key="max_target_share", kind="share")

@@ -272,8 +272,10 @@ def decide(
         standing, may_stay, wanted.targets, config.limits, now, len(nodes), state.uncertain_nodes
     )
     plan, idle = _planned(config, state, situation, wanted, limited_to, now)
+    unfinished = [s for s in standing if s.target.node not in nodes or not fulfilled(s, nodes)]
     after = replace(
         published(state, plan, now),
+        standing=counted(standing_after(unfinished, plan.targets, now), nodes),
         nodes=len(snapshot.nodes),
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
@@ -281,9 +283,6 @@ def decide(
         blocks=look.memory if config.give_up is not None else state.blocks,
         observed=config.observes,
     )
-    unfinished = [s for s in standing if s.target.node not in nodes or not fulfilled(s, nodes)]
-    stands = standing_after(unfinished, plan.targets, now)
-    after = replace(after, standing=counted(stands, nodes))
 
     def records() -> tuple[NodeRecord, ...]:
         reasons = {

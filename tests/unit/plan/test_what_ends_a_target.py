@@ -58,7 +58,7 @@ def test_a_block_that_single_core_jobs_got_back_counts_again() -> None:
 
 
 def test_a_target_stays_while_its_group_lacks_power_though_nobody_is_over() -> None:
-    """What is idle for it already lowers the power in use, and with it the giver's error."""
+    """Cores that are idle for it lower the power in use, and with it the giver's error."""
     lhcb = RunningJobs("far", "lhcb", 1, 10.0, 900, 80)
     taken = pool(OLD, lhcb, alice=18, far=0)
     how = replace(law(), pledge_hs06={**PLEDGES, "lhcb": 300.0})
