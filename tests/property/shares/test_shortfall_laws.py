@@ -19,11 +19,13 @@ from sharectl.shares.shortfall import (
 )
 
 GROUPS = ("alice", "atlas", "cms", "lhcb")
-POWERS = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.floats(0, 1e6, allow_subnormal=False)))
+# Less than a thousandth of an HS06 is no core, and quotients of such powers lack digits.
+POWERS = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.just(0.0) | st.floats(1e-3, 1e6)))
+PRESENT = st.just(0.0) | st.floats(1e-3, 1e6)
 PLEDGES = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.floats(1, 1e6)))
 
 
-@given(PLEDGES, POWERS, st.floats(0, 1e6))
+@given(PLEDGES, POWERS, PRESENT)
 def test_no_power_is_due_twice_and_none_that_nobody_can_use(
     pledge: Mapping[str, float], demand: Mapping[str, float], present: float
 ) -> None:
@@ -33,7 +35,7 @@ def test_no_power_is_due_twice_and_none_that_nobody_can_use(
     assert isclose(fsum(due.values()), min(present, fsum(demand.values())), abs_tol=1e-3)
 
 
-@given(PLEDGES, POWERS, st.floats(0, 1e6))
+@given(PLEDGES, POWERS, PRESENT)
 def test_a_group_that_can_use_more_has_the_largest_part_of_its_pledge(
     pledge: Mapping[str, float], demand: Mapping[str, float], present: float
 ) -> None:
