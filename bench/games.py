@@ -1,6 +1,6 @@
 """Games against the plan, in the twin: a group below its share plays for idle cores.
 
-100 nodes of 32 cores, cycles of 17 minutes. alice is over its share with single-core jobs of two
+100 nodes of 32 cores, cycles of 5 minutes. alice is over its share with single-core jobs of two
 hours on average, which always wait; cms plays, in some games beside atlas. A game runs beside
 honest play with the same seeds. Idle cores are percent of the pool beyond those of honest play;
 others lose percent of their power; waits are those of honest jobs of cms that are there in both. A

@@ -8,6 +8,13 @@ from typing import Optional
 
 DAY_SECONDS = 86_400
 
+PERIOD_SECONDS, CRON_PERIOD_SECONDS = 300, 1020
+"""Time between two cycles: of sharectl.timer, for nodes in live mode; and in cron mode."""
+JOB_CTL_SECONDS, CRON_JOB_CTL_SECONDS = 30, 780
+"""STARTD_CRON_JOB_CTL_PERIOD, of the snippet for execute points: live and cron mode."""
+UPDATE_INTERVAL_SECONDS = 300
+"""HTCondor's UPDATE_INTERVAL: longest age of the collector's copy of an ad."""
+
 FORMS = (
     "Unix seconds (1627101243, or @ and any number), a date or time as ISO 8601 (2026-11-21, "
     "2026-11-21T22:30, 2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before "
@@ -27,6 +34,15 @@ _UNIX = re.compile(r"@[0-9]{1,15}|[0-9]{1,3}|[0-9]{5,7}|[0-9]{9,15}")
 _ISO = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[t ][^ z]+)?)(?: ?utc|z)?", re.ASCII)
 _TERM = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdwy])")
 _SPAN = re.compile(rf"(?:{_TERM.pattern})+")
+
+
+def validity_of(period_seconds: float) -> int:
+    """Time that nodes act on targets of cycles with that period.
+
+    Three periods, so that a cycle that fails or is late withdraws nothing. The negotiator may learn
+    of a renewed target UPDATE_INTERVAL later.
+    """
+    return 3 * round(period_seconds) + UPDATE_INTERVAL_SECONDS
 
 
 def parse(text: str, now: int) -> int:

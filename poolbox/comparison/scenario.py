@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Callable
 
 from poolbox.demo import scenario as demo
+from sharectl.times import PERIOD_SECONDS, validity_of
 
 SCALE = 60
 SECONDS = 1080.0
@@ -34,7 +35,7 @@ TIMES = {
         ("claim_worklife", 1200, 1),
         ("grace", 480, 5),
         ("mc_grace_cron", 60, 3),
-        ("validity", 3060, 60),
+        ("validity", validity_of(PERIOD_SECONDS), 60),
         ("give_up", 120, 10),
         ("horizon", 86_400, 60),
         ("obey", 2340, 40),

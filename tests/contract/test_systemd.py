@@ -17,14 +17,15 @@ from poolbox.waiting import HANG_SECONDS
 from sharectl.config.advice import protected
 from sharectl.config.load import parse
 from sharectl.config.model import TARGETS_FILE
+from sharectl.control.laws import GAP_SECONDS
 from sharectl.cycle.doubts import WARMUP_SECONDS
+from sharectl.times import CRON_PERIOD_SECONDS, PERIOD_SECONDS, UPDATE_INTERVAL_SECONDS
 
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
 SERVICES = (SERVICE, "sharectl@.service")
 FOLDERS = "sharectl.tmpfiles.conf"
 MOST_EXPOSURE = 1.5
-UPDATE_INTERVAL_SECONDS = 300
 """HTCondor's default, and that of SCHEDD_INTERVAL."""
 
 # Takes from itself and its successor memory that is writable and executable (prctl PR_SET_MDWE),
@@ -138,7 +139,7 @@ def test_the_periods_fit_each_other_and_the_intervals_of_htcondor() -> None:
     assert boot >= WARMUP_SECONDS >= UPDATE_INTERVAL_SECONDS
     config = parse("groups: {cms: {pledge_hs06: 1}}", "sharectl.yaml")
     assert config.validity_seconds > 2 * period + UPDATE_INTERVAL_SECONDS
-    assert config.control.gap_seconds >= 3 * period
+    assert (period, GAP_SECONDS) == (PERIOD_SECONDS, 3 * CRON_PERIOD_SECONDS)
     assert config.control.assigning.obey_seconds > 2 * period, "two cycles after its target"
 
 

@@ -113,7 +113,6 @@ def steering_of(config: Config) -> SteeringConfig:
                 max_lent_hs06=_bounds(config, "max_lent_hs06"),
                 max_borrowed_hs06=_bounds(config, "max_borrowed_hs06"),
             ),
-            carry_over=replace(control.entitlement.carry_over, gap_seconds=control.gap_seconds),
         ),
     )
 
@@ -130,7 +129,7 @@ def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
     for part in own:
         written = {key: value for key, value in vars(part).items() if value is not None}
         control = replace(control, **written)
-    return replace(control, pid=replace(control.pid, gap_seconds=config.control.gap_seconds))
+    return control
 
 
 def overridden(config: Config, settings: Sequence[str]) -> Config:

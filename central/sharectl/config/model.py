@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.config.groups import GroupConfig, SubgroupConfig, tree_of
-from sharectl.control.laws import GAP_SECONDS, Control
+from sharectl.control.laws import Control
 from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
 from sharectl.ledger.retention import Keep
@@ -23,6 +23,7 @@ from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES
+from sharectl.times import PERIOD_SECONDS, validity_of
 
 STATE_DIRECTORY = Path("/var/lib/sharectl")
 TARGETS_FILE = STATE_DIRECTORY / "sharectl.txt"
@@ -110,9 +111,6 @@ class ControlConfig:
     limits: PlanLimits = inline(PlanLimits())
     acting: Control = inline(Control())
     entitlement: Entitlement = inline(Entitlement())
-    gap_seconds: float = setting(GAP_SECONDS, above=0, most=86400)
-    """Longest interval between complete cycles that integrals and `carry_over` count: three
-    17-minute periods."""
     incomplete: str = setting("keep", choices=("keep", "withdraw"))
     """If a schedd or the collector is silent: `keep` lets targets expire, `withdraw` removes them
     at once."""
@@ -187,9 +185,9 @@ class Config:
     """Ways of targets to the nodes."""
     signing_key_file: Optional[Path] = setting(None)
     """Keys that sign `file` and `https` (docs/transports.md); null signs nothing."""
-    validity_seconds: int = setting(3060, least=60, most=86400)
-    """Time that nodes act on targets that are not renewed: three 17-minute periods. More than two,
-    and UPDATE_INTERVAL (300 s): the negotiator may learn so late that a target was renewed."""
+    validity_seconds: int = setting(validity_of(PERIOD_SECONDS), least=60, most=86400)
+    """Time that nodes act on targets that are not renewed: three periods of sharectl.timer (300 s),
+    and UPDATE_INTERVAL (300 s), because the negotiator may learn so late that one was renewed."""
     history: HistoryConfig = setting(HistoryConfig())
     """Logs of every cycle."""
     ledger: Keep = setting(Keep())

@@ -29,13 +29,14 @@ from typing import Any, Callable, NamedTuple, Optional
 from sharectl.model import MAX_HS06
 from sharectl.settings import setting
 from sharectl.shares.groups import BY_SUBGROUPS
+from sharectl.times import CRON_PERIOD_SECONDS
 from sharectl.words import printable
 
 MOST_HS06 = 1e15
 """No power, error or state is larger than this: beyond it a number is broken."""
 
-GAP_SECONDS = 3060.0
-"""Longest interval between complete cycles that is counted; three periods of 17 minutes."""
+GAP_SECONDS = 3.0 * CRON_PERIOD_SECONDS
+"""Longest interval between complete cycles that is counted: three of the longest shipped period."""
 YEAR_SECONDS = 31_536_000
 
 
@@ -51,7 +52,7 @@ ACTED = {
     "no-claimant": "over its setpoint while no group under its own waits: nothing is remembered to "
     "pay back",
     "no-number": "the error was no finite number: nothing is moved or remembered",
-    "gap": "no complete cycle within control.gap_seconds: the derivative begins again",
+    "gap": "no complete cycle for 51 minutes: the derivative begins again",
     "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared "
     "out)",
     "law-failed": "the law failed: nothing is moved, and its state begins again",
@@ -184,7 +185,6 @@ class Pid:
     """Time constant of the low-pass filter of its change."""
     max_output_hs06: Optional[float] = setting(None, above=0, most=MAX_HS06)
     """Most power to move either way."""
-    gap_seconds: float = GAP_SECONDS
 
 
 def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
@@ -198,14 +198,14 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
     error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
     before = own_state(state, PID_STATE)
     slope_gain = params.gain * params.derivative_seconds
-    gap = before is not None and not 0 < dt_seconds <= params.gap_seconds
+    gap = before is not None and not 0 < dt_seconds <= GAP_SECONDS
     slope = integral_hs06 = tracked = 0.0
     if before and not gap:
         change = (reading.power_hs06 - before[POWER]) / dt_seconds
         new = 1.0 - exp(-dt_seconds / params.filter_seconds)
         slope = before[SLOPE] + new * (change - before[SLOPE])
     if before and params.integral_seconds:
-        counted_seconds = min(dt_seconds, params.gap_seconds)
+        counted_seconds = min(dt_seconds, GAP_SECONDS)
         tracked = 1.0 - exp(-counted_seconds / params.integral_seconds)
         integral_hs06 = (
             before[INTEGRAL]

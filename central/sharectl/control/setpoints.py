@@ -51,7 +51,6 @@ class CarryOver:
     """Time after which half of it is forgotten."""
     repay_seconds: float = setting(21600.0, least=60, most=YEAR_SECONDS)
     """Time that it is divided by to move the setpoint."""
-    gap_seconds: float = GAP_SECONDS
 
     @property
     def carries(self) -> bool:
@@ -262,7 +261,7 @@ def account_after(
     is owed, and no more than that. The error is that of the setpoint without carry-over.
     """
     rest = before * 2.0 ** (-dt_seconds / config.half_life_seconds)
-    counted_seconds = min(dt_seconds, config.gap_seconds)
+    counted_seconds = min(dt_seconds, GAP_SECONDS)
     rate = log(2) / config.half_life_seconds
     after = rest - error_hs06 * expm1(-counted_seconds * rate) / rate
     if contested:

@@ -6,6 +6,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import ceil, fsum
 from typing import Callable, Optional
 
@@ -20,6 +21,7 @@ from sharectl.sim.scenario import Scenario
 from sharectl.sim.start import StartKnobs
 from sharectl.sim.steering import Steering
 from sharectl.sim.strategies import Strategy, multicore_ratio, with_static
+from sharectl.times import validity_of
 from sharectl.words import counted
 
 Progress = Callable[[float], None]
@@ -46,7 +48,10 @@ class Run:
         equal_start: bool = False,
     ) -> None:
         self.scenario, self.strategy, self.seed = scenario, strategy, seed
-        self.config = scenario.plan_config(strategy.control)
+        loop = strategy.loop_of(scenario.loop)
+        validity_seconds = scenario.validity_seconds or validity_of(loop.period_seconds)
+        config = scenario.plan_config(strategy.control)
+        self.config = replace(config, validity_seconds=validity_seconds)
         self.begin = scenario.warmup_seconds
         self.end = scenario.end_seconds if seconds is None else self.begin + seconds
         self.step = min(scenario.sample_seconds, self.end - self.begin)
@@ -85,7 +90,6 @@ class Run:
             self.twin.wait(starts_at, static)
         self.steering: Optional[Steering] = None
         if strategy.steering is not None:
-            loop = strategy.loop_of(scenario.loop)
             # Cycles come when they would have: no timer waits for a group's jobs.
             cycle = ceil(starts_at / loop.period_seconds) * loop.period_seconds
             self.steering = Steering(

@@ -119,8 +119,9 @@ class Scenario:
     """One line about it."""
     control: ControlConfig = setting(ControlConfig())
     """Strength of steering, as in the configuration of sharectl; strategies begin from it."""
-    validity_seconds: int = setting(3060, least=60, most=86_400)
-    """Time that nodes act on targets that are not renewed."""
+    validity_seconds: Optional[int] = setting(None, least=60, most=86_400)
+    """Time that nodes act on targets that are not renewed; null: three periods of the loop and
+    300 s."""
     negotiator: Negotiator = setting(Negotiator())
     """Negotiator and accountant."""
     access: Access = setting(Access())
@@ -164,9 +165,7 @@ class Scenario:
     @property
     def config(self) -> Config:
         """Configuration of sharectl."""
-        return Config(
-            groups=self.groups, control=self.control, validity_seconds=self.validity_seconds
-        )
+        return Config(groups=self.groups, control=self.control)
 
     def plan_config(self, settings: Sequence[str] = ()) -> PlanConfig:
         """Configuration of plans, changed by ``settings`` such as ``control.law=pid``.

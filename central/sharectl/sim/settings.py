@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from sharectl.settings import setting
+from sharectl.times import JOB_CTL_SECONDS, PERIOD_SECONDS
 
 HALF_LIFE_SECONDS = 86_400.0
 """HTCondor's default of PRIORITY_HALFLIFE."""
@@ -84,10 +85,10 @@ class Defrag:
 class Loop:
     """The sharectl loop: its cycles, the way of targets, and what goes wrong."""
 
-    period_seconds: float = setting(1020.0, least=1, most=86_400)
-    """Time between two cycles."""
-    job_ctl_seconds: Optional[float] = setting(None, least=1, most=86_400)
-    """Period of job_ctl; null: 30 s in live mode, 780 s in cron mode."""
+    period_seconds: float = setting(float(PERIOD_SECONDS), least=1, most=86_400)
+    """Time between two cycles; in cron mode 1020 s by default."""
+    job_ctl_seconds: float = setting(float(JOB_CTL_SECONDS), least=1, most=86_400)
+    """Period of job_ctl; in cron mode 780 s by default."""
     transport_seconds: float = setting(0.0, least=0, most=86_400)
     """Time from publication until nodes can read the plan."""
     failing_ratio: float = setting(0.0, least=0, most=1)

@@ -20,9 +20,6 @@ from sharectl.sim.run_times import LearntRunTimes
 from sharectl.sim.settings import Loop
 from sharectl.sim.start import SlotTarget, StartKnobs
 
-JOB_CTL_SECONDS = {"live": 30.0, "cron": 780.0}
-"""Actuation -> period of job_ctl."""
-
 PAIR_CORES = 8
 """`pair`: larger requests count as this, or as `PlanLimits.multicore_cores` if that is more."""
 
@@ -129,7 +126,7 @@ class Steering:
         self.law_problem = ""
         """Problem of a law that failed in a cycle; empty if none did."""
         self._counts = actuation == "cron"
-        self._period = loop.job_ctl_seconds or JOB_CTL_SECONDS[actuation]
+        self._period = loop.job_ctl_seconds
         self._readable: Optional[Published] = None
         self._published: Optional[Published] = None
         self._pending_until = -inf

@@ -13,12 +13,18 @@ from typing import Any, Optional
 from sharectl.settings import setting
 from sharectl.sim.records import NodeSpec
 from sharectl.sim.settings import Defrag, Loop
+from sharectl.times import CRON_JOB_CTL_SECONDS, CRON_PERIOD_SECONDS
 
 STEERING = {
     "live": "slots count their jobs themselves, and job_ctl looks for targets every 30 s",
     "cron": "job_ctl counts the jobs of its node every 13 minutes (the original method)",
 }
 """Ways in which nodes act on targets."""
+CRON = {
+    "period_seconds": float(CRON_PERIOD_SECONDS),
+    "job_ctl_seconds": float(CRON_JOB_CTL_SECONDS),
+}
+"""Defaults of `Loop` in cron mode."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,12 @@ class Strategy:
     """Nodes for multicore jobs alone; None: no nodes."""
 
     def loop_of(self, loop: Loop) -> Loop:
-        """The loop of a scenario, with the strategy's own fields."""
-        return replace(loop, **dict(self.loop))
+        """The loop of a scenario, with cron mode's defaults and the strategy's own fields."""
+        own = dict(self.loop)
+        if self.steering == "cron":
+            defaults = Loop()
+            own = {k: v for k, v in CRON.items() if getattr(loop, k) == getattr(defaults, k)} | own
+        return replace(loop, **own)
 
 
 def multicore_ratio(pledge_hs06: Mapping[str, float], multicore: Mapping[str, float]) -> float:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sharectl.control.laws import (
     AVERAGE,
+    GAP_SECONDS,
     INTEGRAL,
     LAWS,
     MOST_HS06,
@@ -30,6 +31,7 @@ MOST = 1000.0
 
 powers = st.floats(-2000, 2000)
 intervals = st.floats(1, 20000)
+counted = st.floats(1, GAP_SECONDS)
 pids = st.builds(
     Pid,
     gain=st.floats(0.1, 10),
@@ -37,7 +39,6 @@ pids = st.builds(
     derivative_seconds=st.floats(0, 5000),
     filter_seconds=st.floats(1, 20000),
     max_output_hs06=st.none() | st.floats(1, 2 * MOST),
-    gap_seconds=st.floats(60, 20000),
 )
 averages = st.builds(Ewma, st.floats(1, 1e6))
 controls = st.builds(Control, st.sampled_from(tuple(LAWS)), averages, pids)
@@ -132,8 +133,8 @@ def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: fl
 @given(
     pids,
     st.floats(0, 300),
-    st.lists(st.tuples(st.floats(1, 2000), powers, intervals), min_size=1, max_size=8),
-    intervals,
+    st.lists(st.tuples(st.floats(1, 2000), powers, counted), min_size=1, max_size=8),
+    counted,
     st.floats(0.01, 0.99),
     st.sampled_from((-1, 1)),
 )
@@ -150,7 +151,7 @@ def test_without_a_bound_pid_does_not_know_how_often_it_looked(
     Errors are of one sign, so that only a power that changes fast makes the output be against them:
     then the slope is the same.
     """
-    wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None, gap_seconds=1e6)
+    wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None)
     control = Control("pid", pid=wide)
     seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
     said = after(control, seen)
@@ -189,7 +190,7 @@ def test_a_gap_does_not_kick(control: Control, past: Past, now: Reading) -> None
     pid = Control("pid", pid=replace(control.pid, derivative_seconds=0.0))
     state = after(pid, past).state
     days = step(pid, state, now, 500_000.0)
-    assert same(days.output_hs06, step(pid, state, now, pid.pid.gap_seconds).output_hs06)
+    assert same(days.output_hs06, step(pid, state, now, GAP_SECONDS).output_hs06)
 
 
 broken = st.sampled_from((float("nan"), float("inf"), float("-inf"), 1e308, -1e308))

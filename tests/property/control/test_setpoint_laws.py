@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.control.laws import LAWS, REMEMBERING, Control, Ewma, Pid
+from sharectl.control.laws import GAP_SECONDS, LAWS, REMEMBERING, Control, Ewma, Pid
 from sharectl.control.setpoints import (
     SETPOINTS,
     CarryOver,
@@ -160,7 +160,7 @@ def test_without_work_nothing_is_built_up(
     then = steer(pledge, 0.0, SteeringConfig(Control("latest")), {}, busy, int(now))
     for one, other in zip(steer(pledge, 0.0, SteeringConfig(law), kept, busy, int(now)), then):
         gain = (
-            law.pid.gain * (1 + 1e-9 + law.pid.gap_seconds / (law.pid.integral_seconds or 1))
+            law.pid.gain * (1 + 1e-9 + GAP_SECONDS / (law.pid.integral_seconds or 1))
             if law.law == "pid"
             else 1
         )

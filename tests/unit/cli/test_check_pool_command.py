@@ -22,7 +22,7 @@ from tests.unit.cli.conftest import Run
 from tests.verbs import Terminal
 
 PERFDATA = re.compile(
-    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s;2040;3060)?"
+    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s;800;1200)?"
 )
 
 

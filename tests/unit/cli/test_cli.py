@@ -40,7 +40,7 @@ def test_json_is_a_plan_that_publish_takes_once(run: Run, jobs: Path, tmp_path: 
     assert run("publish", "--plan", plan, "--jobs", jobs)[0] == 0
     content = sharectl_file.read(tmp_path / "sharectl.txt")
     times = (content.generated_at, content.valid_until)
-    assert (len(content.targets), *times) == (2, taken, taken + 3060)
+    assert (len(content.targets), *times) == (2, taken, taken + 1200)
     code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
     assert (code, "published already" in err) == (65, True)
 

@@ -93,7 +93,7 @@ def test_loans(
 
 
 def carrying(**numbers: float) -> SteeringConfig:
-    carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR, gap_seconds=1e6)
+    carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR)
     return SteeringConfig(
         Control("latest"),
         entitlement=Entitlement(carry_over=CarryOver(**{**carry.__dict__, **numbers})),
@@ -131,7 +131,7 @@ def test_a_lack_inside_the_deadband_is_nobodys_loss(
     assert control_of(said, "alice").acted == acted
 
 
-PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0, gap_seconds=3000.0))
+PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0, gap_seconds=3000
     [
         (Reading(100, 0, most_hs06=50), 1000, "output-limit"),
         (Reading(-1, 0), 1000, "against-error"),
-        (Reading(100, 0), 3001, "gap"),
+        (Reading(100, 0), 3061, "gap"),
         (Reading(100, 0), 0, "gap"),
         (Reading(100, 0), -60, "gap"),
         (Reading(100, 0, deadband_hs06=100), 1000, "deadband"),

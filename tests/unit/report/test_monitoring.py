@@ -26,7 +26,7 @@ RULES, DASHBOARD = FOLDER / "alerts.yaml", FOLDER / "dashboard.json"
 RULES_TEST = Path(__file__).with_name("alerts.test.yaml")
 NAME = re.compile(rf"{PREFIX}\w+")
 DAYS, PERIOD_SECONDS, COLUMNS = 31, 3600, 24
-"""A cycle an hour, not every 17 minutes: the month is there sooner."""
+"""A cycle an hour, not every 5 minutes: the month is there sooner."""
 pytestmark = pytest.mark.timeout(900)  # a month is simulated
 
 

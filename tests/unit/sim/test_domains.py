@@ -34,7 +34,7 @@ def test_a_key_alone_has_all_values_of_the_configuration() -> None:
     )
     assert law == Parameter("control.law", "latest", ("latest", "ewma", "pid"))
     (period,) = of("loop.period_seconds")
-    assert (period.low, period.high, period.log, period.default) == (1, 86_400, True, 1020.0)
+    assert (period.low, period.high, period.log, period.default) == (1, 86_400, True, 300.0)
     (share,) = of("control.max_target_share=0.1..0.5")
     assert (share.low, share.high, share.log) == (0.1, 0.5, False)
     assert share.rounded(0.12345) == "12.3%"

@@ -83,7 +83,7 @@ def test_a_look_at_the_pool_is_a_scenario() -> None:
     assert scenario.jobs[4].per_hour == pytest.approx(2, rel=0.01)
     config = scenario.plan_config()
     assert dict(config.pledge_hs06) == {"alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0}
-    assert (config.steering.control.law, config.validity_seconds) == ("pid", 600)
+    assert (config.steering.control.law, scenario.validity_seconds) == ("pid", 600)
     assert file.parse(file.render(scenario), "from-config") == scenario
 
 

@@ -45,9 +45,9 @@ def targets(twin: FakeTwin) -> list[tuple[float, object]]:
 
 @pytest.mark.parametrize("actuation", ["live", "cron"])
 def test_a_node_acts_on_its_target_from_its_next_run_of_job_ctl_on(actuation: str) -> None:
-    twin = full()
-    steering = steered(twin, actuation=actuation)
-    job, period = steering.nodes["wn-0"], {"live": 30.0, "cron": 780.0}[actuation]
+    twin, period = full(), {"live": 30.0, "cron": 780.0}[actuation]
+    steering = steered(twin, replace(LOOP, job_ctl_seconds=period), actuation)
+    job = steering.nodes["wn-0"]
     runs = [job.phase + number * period for number in range(200)]
     first = next(at for at in runs if at >= 100.0)
     twin.run(first - 0.1)
@@ -93,12 +93,10 @@ def test_a_plan_takes_its_time_to_the_nodes_and_may_be_too_old_then() -> None:
 
 
 def test_in_cron_mode_job_ctl_looks_at_every_run_while_there_is_a_target() -> None:
-    twin = full(3)
-    steering = steered(
-        twin, actuation="cron", config=replace(CONFIG, limits=PlanLimits(max_nodes=1))
-    )
+    twin, loop = full(3), replace(LOOP, job_ctl_seconds=780.0)
+    steering = steered(twin, loop, "cron", replace(CONFIG, limits=PlanLimits(max_nodes=1)))
     twin.run(8000.0)
-    steering.loop = replace(LOOP, failing_ratio=1.0)
+    steering.loop = replace(loop, failing_ratio=1.0)
     twin.run(30_000.0)
     (name,) = {act.node for act in twin.acts_of("look")}
     phase = steering.nodes[name].phase

@@ -54,7 +54,7 @@ warmup_hours: 2
 days: 1
 """
 HOURS = 8
-PERIOD_SECONDS = 1020.0
+PERIOD_SECONDS = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def test_a_search_prints_the_best_settings_beside_the_default(
     text = capsys.readouterr().out
     assert "tiny.yaml, live, 0.1 days; seeds 1, confirmed on 2" in text
     rows = [line.split() for line in text.splitlines()]
-    assert ["default", "latest", "1020"] in [row[:3] for row in rows]
+    assert ["default", "latest", "300"] in [row[:3] for row in rows]
     folder = str(tmp_path / "kept")
     assert run(*arguments, "--json", "-o", folder) == 0
     first = json.loads(capsys.readouterr().out)
