@@ -76,7 +76,7 @@ EARNED_HALF_SECONDS = 86_400
 """Time in which half of the earned blocks, and of the credit, are forgotten: groups come back each
 day."""
 
-FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.03, 32, 1 / 3
+FIRST_RATIO, FIRST_CORES, FIRST_PART = 0.03, 64, 1 / 2
 """Part of the pool that a group without losses may have open; in small pools so many cores, or so
 large a part."""
 
