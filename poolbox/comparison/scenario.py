@@ -37,7 +37,6 @@ TIMES = {
         ("mc_grace_cron", 60, 3),
         ("validity", validity_of(PERIOD_SECONDS), 60),
         ("give_up", 120, 10),
-        ("horizon", 86_400, 60),
         ("obey", 2340, 40),
     )
 }

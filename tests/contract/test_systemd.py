@@ -140,7 +140,7 @@ def test_the_periods_fit_each_other_and_the_intervals_of_htcondor() -> None:
     config = parse("groups: {cms: {pledge_hs06: 1}}", "sharectl.yaml")
     assert config.validity_seconds > 2 * period + UPDATE_INTERVAL_SECONDS
     assert (period, GAP_SECONDS) == (PERIOD_SECONDS, 3 * CRON_PERIOD_SECONDS)
-    assert config.control.assigning.obey_seconds > 2 * period, "two cycles after its target"
+    assert config.control.obey_seconds > 2 * period, "two cycles after its target"
 
 
 def test_the_service_runs_as_a_user_of_sysusers_and_all_read_its_files(tmp_path: Path) -> None:

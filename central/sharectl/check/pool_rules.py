@@ -310,7 +310,7 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     if hot := subject.status["nodes"].get("hot"):
         yield finding("hot", named(hot), level=Level.ADVICE, count=counted(len(hot), "node"))
     if names := sorted(subject.state.unheeding):
-        count, seconds = counted(len(names), "node"), subject.config.control.assigning.obey_seconds
+        count, seconds = counted(len(names), "node"), subject.config.control.obey_seconds
         yield finding("unheeding", named(names), level=Level.ADVICE, count=count, seconds=seconds)
 
 

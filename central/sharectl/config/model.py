@@ -19,7 +19,7 @@ from sharectl.files.yaml import ValuePath
 from sharectl.ledger.retention import Keep
 from sharectl.model import PlanLimits, PoolConfig, Way
 from sharectl.plan.nodes import NodesConfig
-from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
+from sharectl.plan.settings import OBEY_SECONDS, STRATEGIES, GiveUp
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES
@@ -106,7 +106,9 @@ class ControlConfig:
     """`many`: all groups over their share give to all under it, in their request sizes. `pair`: the
     furthest over gives to the furthest under; requests above 8 cores (or `multicore_cores`) count
     as 8."""
-    assigning: Assigning = inline(Assigning())
+    obey_seconds: int = setting(OBEY_SECONDS, least=10, most=604_800)
+    """`many`: a node that ignores its target for longer loses it for four times as long. Three
+    13-minute periods of cron mode; live nodes need 330 s, `job_ctl`'s 30 and UPDATE_INTERVAL."""
     give_up: GiveUp = inline(GiveUp())
     limits: PlanLimits = inline(PlanLimits())
     acting: Control = inline(Control())

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import cache, partial
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
 from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option, least_hs06
-from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 
@@ -27,6 +25,15 @@ NODE_OPTIONS = 4
 
 KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
+
+HORIZON_SECONDS = 86_400.0
+"""Time for which moved power counts. Nodes that free cores later get no target.
+
+A third and four times of it change the shortfall by less than its spread (docs/method.md).
+"""
+
+SINGLE_CORE_RATIO = 0.5
+"""Part of their value at which cores for single-core jobs count."""
 
 WaitFor = Callable[[int, int], Wait]
 """Tells the wait for a number of cores, and for idle ones with them, as `wait_for_cores`."""
@@ -44,20 +51,27 @@ def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dic
     return dict(waiting)
 
 
-def for_the_furthest_under(
-    prices: Assigning, deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]
-) -> Assigning:
-    """Prices at which the group furthest under comes first with single-core jobs alone."""
+def single_core_ratio(deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]) -> float:
+    """Part of their value at which cores for single-core jobs count.
+
+    All of it brings the group furthest under to the front if it has such jobs alone.
+    """
     single = max((deficit_hs06[group] for group, cores in waiting if cores == 1), default=0.0)
     multicore = max((deficit_hs06[group] for group, cores in waiting if cores > 1), default=0.0)
-    return replace(prices, single_core_ratio=1.0) if single > multicore else prices
+    return 1.0 if single > multicore else SINGLE_CORE_RATIO
+
+
+def block_hs06_seconds(cores: int, hs06_per_core: float, wait: Wait) -> float:
+    """Value of a block that is ready after a wait, less its idle cores."""
+    moved = cores * max(0.0, HORIZON_SECONDS - wait.seconds)
+    return hs06_per_core * (moved - wait.idle_core_seconds)
 
 
 def option_of(
     here: NodeCores,
     place: tuple[str, int, int],
     wait_for: WaitFor,
-    prices: Assigning,
+    single_ratio: float,
     *,
     freed_cores: Optional[int] = None,
     wait: Optional[Wait] = None,
@@ -75,12 +89,13 @@ def option_of(
     if size > 1:
         # The node keeps cores of all groups for the block, so any job that ends brings it nearer.
         wait = wait or wait_for(max(0, size - idle) if due else 0, min(idle, size))
-        value = prices.value(size, power, *wait)
+        value = block_hs06_seconds(size, power, wait)
     else:
         jobs = cores = max(1, due)
         wait = wait or wait_for(due, 0)
-        value = prices.single_core_value(cores, power, *wait)
-        # Cores for single-core jobs do not wait for each other.
+        # Cores for single-core jobs do not wait for each other: each is used once it is free.
+        worked = cores * (HORIZON_SECONDS - wait.seconds) + wait.idle_core_seconds
+        value = single_ratio * power * worked
         wait = Wait(wait.seconds, 0.0)
     return Option(
         here.node.name,
@@ -167,7 +182,7 @@ def new_options(
     nodes: Mapping[str, NodeCores],
     budgets: Budgets,
     run_times: RunTimes,
-    prices: Assigning,
+    single_ratio: float,
     block_cores: int,
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
@@ -195,13 +210,13 @@ def new_options(
             (name, group, size): cores / _pace(leaving(name, whose_cores(group, size)))
             for (name, group, size), cores in freed.items()
         }
-        places = _worth_a_look(seconds, nodes, budgets.excess_hs06, prices, block_cores)
+        places = _worth_a_look(seconds, nodes, budgets.excess_hs06, block_cores)
     options = []
     for place in sorted(places):
         (name, group, size), cores = place, freed[place]
         cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
         wait = partial(wait_for, name, whose_cores(group, size))
-        option = option_of(nodes[name], (group, cap, size), wait, prices, freed_cores=cores)
+        option = option_of(nodes[name], (group, cap, size), wait, single_ratio, freed_cores=cores)
         least_mib = sizes_at(nodes[name].node)[size].least_mib
         if option.value > 0 and option.memory_mib >= least_mib:
             options.append(option)
@@ -217,7 +232,6 @@ def _worth_a_look(
     glances: Mapping[Place, float],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
-    prices: Assigning,
     block_cores: int,
 ) -> Iterable[Place]:
     """Places to look at closely: the quickest of each group and size, the best of a node.
@@ -237,7 +251,7 @@ def _worth_a_look(
         places.update((name, group, request) for _, name in quickest[:KEPT_NODES])
         for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
-            value = prices.value(size, power[name], seconds, seconds * size / 2)
+            value = block_hs06_seconds(size, power[name], Wait(seconds, seconds * size / 2))
             on_node[name].append((-value, group, request))
     for name, valued in on_node.items():
         places.update((name, group, size) for _, group, size in sorted(valued)[:NODE_OPTIONS])

@@ -31,7 +31,7 @@ from sharectl.plan.limits import (
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.records import NodeRecord, node_records
-from sharectl.plan.settings import Assigning, GiveUp
+from sharectl.plan.settings import OBEY_SECONDS, GiveUp
 from sharectl.plan.strategies import Situation, Wanted, fulfilled, many_pairs, one_pair
 from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
@@ -52,7 +52,7 @@ REASONS = {
     "closed": "the nodes that could give cores are closed to the waiting jobs",
     "error-below-node": "the smaller error is not worth one node's block of cores",
     "output-below-node": "the controllers' outputs are not worth one node's block of cores",
-    "not-worth": "cores would idle longer than the moved power is worth (control.horizon_seconds)",
+    "not-worth": "cores would idle longer than the moved power is worth",
     "given-up": "no job came to free blocks of cores: one is tried now and then",
     "no-room": "the limits leave no room for a target",
     "withdrawn": "withdrawn: the pool did not answer completely, or had no pledges",
@@ -156,7 +156,8 @@ class PlanConfig:
     """Group with subgroups -> power of its pledge that these leave to its own jobs, HS06."""
     strategy: str = "many"
     """One of `STRATEGIES`."""
-    assigning: Assigning = field(default_factory=Assigning)
+    obey_seconds: int = OBEY_SECONDS
+    """With `many` a node that ignores its target for longer loses it."""
     give_up: Optional[GiveUp] = None
     """When blocks of cores that no job takes are given back; None for never."""
     observes: bool = False
@@ -238,9 +239,8 @@ def decide(
     # The seed's method steers every node that it is told to.
     left_alone, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
     if config.strategy != "pair":
-        obey_seconds = config.assigning.obey_seconds
         left_alone, unheeding = left_out(
-            left_alone, snapshot, acting, state.unheeding, now, obey_seconds
+            left_alone, snapshot, acting, state.unheeding, now, config.obey_seconds
         )
     look = NOT_LOOKED
     if config.give_up is not None:
@@ -267,7 +267,7 @@ def decide(
         look=look,
     )
     pair = config.strategy == "pair"
-    wanted = one_pair(situation) if pair else many_pairs(situation, config.assigning)
+    wanted = one_pair(situation) if pair else many_pairs(situation)
     limited_to = limited(
         standing, may_stay, wanted.targets, config.limits, now, len(nodes), state.uncertain_nodes
     )

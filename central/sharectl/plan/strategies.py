@@ -19,10 +19,10 @@ from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Ta
 from sharectl.plan.blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.candidates import (
     Size,
-    for_the_furthest_under,
     freed_cores,
     new_options,
     option_of,
+    single_core_ratio,
     sizes_of,
     sizes_on,
     waiting_jobs,
@@ -42,8 +42,13 @@ from sharectl.plan.choices import (
     least_hs06,
     most_alike,
 )
-from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import NodeCores, RunTimes, Wait, wait_for_cores
+
+KEEP_GAIN_RATIO = 0.25
+"""A target stays unless another one is worth more by this part.
+
+0 and 1 change the shortfall by less than its spread (docs/method.md).
+"""
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ def _affordable_nodes(
     return chosen
 
 
-def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
+def many_pairs(situation: Situation) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
     outputs = {control.group: control.output_hs06 for control in situation.groups}
     excess = {group: output for group, output in outputs.items() if output > 0}
@@ -209,8 +214,8 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     if waiting and excess and look.left_alone_kinds.issuperset(waiting):
         reason = "given-up"
     waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
-    prices = for_the_furthest_under(assigning, deficit, waiting.keys() - situation.closed_kinds)
-    stood = {old.target: _standing_option(old, situation, prices) for old in situation.standing}
+    ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
+    stood = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
     before = Wanted(
         reason,
         reasons=lambda: {target.node: "released" for target in stood},
@@ -224,7 +229,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     budgets = Budgets(excess, deficit, waiting, situation.room, apart)
     bounded = replace(budgets, waiting=_bounded(waiting, look, working))
     free = {name: here for name, here in nodes.items() if name not in situation.young}
-    fixed = _going_on((old for old in working if old.node not in free), bounded, prices)
+    fixed = _going_on((old for old in working if old.node not in free), bounded)
     room = max(0, situation.room - len(situation.young))
     rest = replace(bounded.after(fixed), room=room)
     movable = (
@@ -232,9 +237,9 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         for old in working
         if old.node in free and not (old.request_cores == 1 and free[old.node].node.multicore_only)
     )
-    kept, rest = _affordable(_going_on(movable, rest, prices), rest)
+    kept, rest = _affordable(_going_on(movable, rest), rest)
     taken = {option.place for option in kept}
-    fresh = new_options(free, rest, situation.run_times, prices, situation.block_cores)
+    fresh = new_options(free, rest, situation.run_times, ratio, situation.block_cores)
     options = [*kept, *(option for option in fresh if option.place not in taken)]
     choices = _chosen(options, rest, kept)
     later: list[str] = []
@@ -253,7 +258,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     return _wanted(before, reason, (fixed, choices), fits, later)
 
 
-def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -> Option:
+def _standing_option(stood: Standing, situation: Situation, single_ratio: float) -> Option:
     """Target that stands, as an option."""
     target, here = stood.target, situation.nodes[stood.target.node]
     seconds = situation.look.wait_seconds.get(target.node)
@@ -261,7 +266,7 @@ def _standing_option(stood: Standing, situation: Situation, prices: Assigning) -
     place = (target.held_back, target.cap_cores, target.request_cores)
     whose = whose_cores(target.held_back, target.request_cores)
     leaving = here.leaving(whose, situation.run_times)
-    option = option_of(here, place, partial(wait_for_cores, leaving), prices, wait=wait)
+    option = option_of(here, place, partial(wait_for_cores, leaving), single_ratio, wait=wait)
     return option._replace(helped=target.helped)
 
 
@@ -276,7 +281,7 @@ def fulfilled(stood: Standing, nodes: Mapping[str, NodeCores]) -> bool:
     return here.idle_cores == 0 and here.held_cores[target.held_back] <= target.cap_cores
 
 
-def _going_on(working: Iterable[Option], budgets: Budgets, prices: Assigning) -> list[Choice]:
+def _going_on(working: Iterable[Option], budgets: Budgets) -> list[Choice]:
     """Standing targets as choices, without those that nobody waits for."""
     choices = []
     for old in working:
@@ -287,7 +292,7 @@ def _going_on(working: Iterable[Option], budgets: Budgets, prices: Assigning) ->
             alike = old.for_jobs(max(1, min(old.jobs, most_alike(jobs, old))))
         memory_mib = fitting_memory(jobs, alike)
         if memory_mib is not None and alike.value > 0:
-            bonus = prices.keep_gain_ratio * alike.value
+            bonus = KEEP_GAIN_RATIO * alike.value
             option = alike._replace(cap_cores=old.cap_cores, bonus=bonus)
             choices.append(Choice(option, helped, memory_mib))
     return choices

@@ -59,8 +59,7 @@ def test_a_target_that_was_only_planned_is_no_failure_of_node_or_jobs(
     config: PlanConfig, drawn: list[Look]
 ) -> None:
     """With nodes that act on no target no node disobeys, no block stands free or is given up."""
-    assigning = replace(config.assigning, obey_seconds=60)
-    config = replace(config, observes=True, give_up=GiveUp(60.0), assigning=assigning)
+    config = replace(config, observes=True, give_up=GiveUp(60.0), obey_seconds=60)
     seen = [
         replace(taken, nodes=tuple(replace(node, obeyed_sequence=0) for node in taken.nodes))
         for taken in looks(drawn)

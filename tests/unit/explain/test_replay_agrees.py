@@ -17,7 +17,7 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.records import Basis, CycleRecord, NodeRecord, as_kept
-from sharectl.plan.settings import Assigning, GiveUp
+from sharectl.plan.settings import GiveUp
 from tests.fakes import NOW
 from tests.ledgers import law
 
@@ -26,7 +26,7 @@ CONFIG = replace(
     law("many", max_nodes=5, max_changed_nodes=2, dwell_seconds=600),
     steering=SteeringConfig(Control(law="ewma")),
     give_up=GiveUp(seconds=700),
-    assigning=Assigning(obey_seconds=400),
+    obey_seconds=400,
 )
 NOTHING, NO_NODE = Basis(), NodeRecord("", 0, 0.0, controlled=True)
 PARTS = (

@@ -16,10 +16,15 @@ from sharectl.model import (
     Snapshot,
     Target,
 )
-from sharectl.plan.candidates import KEPT_NODES, freed_cores, new_options, sizes_of
+from sharectl.plan.candidates import (
+    KEPT_NODES,
+    SINGLE_CORE_RATIO,
+    freed_cores,
+    new_options,
+    sizes_of,
+)
 from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.plan.settings import Assigning
 from sharectl.plan.waits import RemainingTimes, nodes_of
 from tests.fakes import NOW, running, snapshot
 
@@ -29,9 +34,8 @@ BLANK = State()
 TWO_WAIT = {("cms", 8): 2, ("lhcb", 4): 9}
 
 
-def config(keep: float = 0.25, obey: int = 600, **limits: Any) -> PlanConfig:
-    assigning = Assigning(keep_gain_ratio=keep, obey_seconds=obey)
-    return PlanConfig(PLEDGES, PlanLimits(**limits), 3060, assigning=assigning)
+def config(obey: int = 600, **limits: Any) -> PlanConfig:
+    return PlanConfig(PLEDGES, PlanLimits(**limits), 3060, obey_seconds=obey)
 
 
 def cycle(seen: Snapshot, state: State = BLANK, at: int = 0, **how: Any) -> Decision:
@@ -126,12 +130,12 @@ def test_a_target_stays_until_it_has_done_its_work_and_gives_way_to_the_next_or_
     assert (gone.plan.targets, reasons(gone)["wn-1"]) == ((), "released")
 
 
-def test_a_target_is_moved_for_a_gain_above_the_threshold_only() -> None:
-    slow, quick = alice(64, seconds=60_000), alice(64, "wn-2", seconds=20_000)
-    first = cycle(snapshot([slow], {("cms", 8): 1}))
-    seen = snapshot([slow, quick], {("cms", 8): 1})
-    assert targeted(cycle(seen, first.state, 60, keep=5.0)) == ["wn-1"]
-    assert targeted(cycle(seen, first.state, 60, keep=0.0)) == ["wn-2"]
+def test_a_target_is_moved_for_a_gain_of_more_than_a_quarter_only() -> None:
+    first = cycle(snapshot([alice(64)], {("cms", 8): 1}))
+    for power, node in ((12.0, "wn-1"), (13.0, "wn-2")):
+        stronger = alice(64, "wn-2", hs06_per_core=power)
+        seen = snapshot([alice(64), stronger], {("cms", 8): 1})
+        assert targeted(cycle(seen, first.state, 60)) == [node]
 
 
 def test_room_goes_to_the_strong_and_the_note_tells_of_the_rest() -> None:
@@ -218,7 +222,7 @@ def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
     sizes = (1, 2, 8, 16, 32, 64)
     waiting = {("cms", size): {0: 5000} for size in sizes}
     budgets = Budgets({"alice": 7e5}, {"cms": 7e5}, waiting)
-    options = new_options(nodes_of(snapshot(held)), budgets, {}, Assigning(), 8)
+    options = new_options(nodes_of(snapshot(held)), budgets, {}, SINGLE_CORE_RATIO, 8)
     number = Counter(option.request_cores for option in options)
     assert sum(number.values()) < len(held) * len(sizes)
     assert min(number[size] for size in sizes) >= KEPT_NODES
