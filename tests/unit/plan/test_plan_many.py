@@ -138,6 +138,13 @@ def test_a_target_is_moved_for_a_gain_of_more_than_a_quarter_only() -> None:
         assert targeted(cycle(seen, first.state, 60)) == [node]
 
 
+@pytest.mark.parametrize(("seconds", "reason"), [(20_000, "targets"), (30_000, "not-worth")])
+def test_no_target_where_a_large_job_frees_cores_too_late(seconds: int, reason: str) -> None:
+    """By then more core-seconds would stand idle than a day moves."""
+    large = RunningJobs("wn-1", "alice", 64, 10.0, seconds, 1)
+    assert cycle(one_node(large)).plan.reason == reason
+
+
 def test_room_goes_to_the_strong_and_the_note_tells_of_the_rest() -> None:
     held = [alice(64, f"wn-{n}", hs06_per_core=10.0 + n) for n in range(4)]
     decision = cycle(snapshot(held, {("cms", 8): 9}), max_nodes=1)
