@@ -37,7 +37,6 @@ pids = st.builds(
     gain=st.floats(0.1, 10),
     integral_seconds=st.just(0.0) | st.floats(60, 1e6),
     derivative_seconds=st.floats(0, 5000),
-    filter_seconds=st.floats(1, 20000),
     max_output_hs06=st.none() | st.floats(1, 2 * MOST),
 )
 averages = st.builds(Ewma, st.floats(1, 1e6))
