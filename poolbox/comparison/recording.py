@@ -12,7 +12,8 @@ from poolbox import event_log
 from poolbox.comparison.scenario import SCALE, Comparison
 from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
-from sharectl.shares.shortfall import Lack, due_powers_hs06, lacks, shortfalls_hs06
+from sharectl.shares.max_min import max_min_shares
+from sharectl.shares.shortfall import Lack, lacks, shortfalls_hs06
 
 STEP_SECONDS = 5.0
 ABORTED, HELD, DISCONNECTED = "009", "012", "022"
@@ -117,7 +118,7 @@ def record(
             group: hs06 + usage.pending_cores[group][place] * hs06_per_core
             for group, hs06 in power.items()
         }
-        due = due_powers_hs06(comparison.pledge_hs06, demand, comparison.pool_hs06)
+        due = max_min_shares(comparison.pool_hs06, demand, comparison.pledge_hs06)
         missing.append(round(sum(shortfalls_hs06(due, power).values())))
         due_hs06.append(due[HELPED])
     first = next(

@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional
 from sharectl.control.laws import GAP_SECONDS, MOST_HS06, YEAR_SECONDS, beyond, limited
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, MAX_HS06, GroupUsage, Snapshot
 from sharectl.settings import setting
+from sharectl.shares.max_min import max_min_shares
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
@@ -196,7 +197,7 @@ def loans(
         for group, power in lacked.items()
     }
     offered_hs06 = fsum(offered.values())
-    borrowed = in_proportion(offered_hs06, wanted, pledge_hs06)
+    borrowed = max_min_shares(offered_hs06, wanted, pledge_hs06)
     taken_hs06 = fsum(borrowed.values())
     ratio = min(1.0, taken_hs06 / offered_hs06) if offered_hs06 > 0 else 0.0
     # A limit acts if the group itself would take more, and the others would have it to give.
@@ -209,25 +210,6 @@ def loans(
     }
     moved = {group: borrowed.get(group, 0.0) - offered[group] * ratio for group in nominal}
     return moved, limited_groups
-
-
-def in_proportion(
-    amount: float, most: Mapping[str, float], weights: Mapping[str, float]
-) -> dict[str, float]:
-    """``amount`` shared out in proportion to ``weights``, to each at most its ``most``."""
-    shares: dict[str, float] = {}
-    open_to = {name for name, limit in most.items() if limit > 0 and weights[name] > 0}
-    rest = amount
-    while open_to and rest > amount * ROUNDING_RATIO:
-        per_weight = rest / fsum(weights[name] for name in open_to)
-        full = {name for name in open_to if most[name] <= weights[name] * per_weight}
-        if not full:
-            shares.update((name, weights[name] * per_weight) for name in open_to)
-            break
-        shares.update((name, most[name]) for name in full)
-        rest = max(0.0, amount - fsum(shares.values()))
-        open_to -= full
-    return shares
 
 
 def contested_errors(
@@ -290,7 +272,7 @@ def repaid_setpoints(
         rest = {
             group: 0.5 * hs06 + min(0.0, moved.get(group, 0.0)) for group, hs06 in setpoints.items()
         }
-        shares = in_proportion(lacking, rest, setpoints)
+        shares = max_min_shares(lacking, rest, setpoints)
     else:
         shares = {group: lacking * power / total for group, power in setpoints.items() if power > 0}
     after = {

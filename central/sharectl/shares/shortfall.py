@@ -1,9 +1,8 @@
 """Power that is due to each group, and the shortfall: power that is due and not delivered.
 
-Due is the max-min share, by pledge, of the power that is present: a group gets at most what its
-jobs can use, and its rest is shared out among the groups that can use more (Bertsekas and Gallager,
-Data Networks, 6.5.2). The error of `sharectl.shares.errors` measures against power in use instead,
-and becomes smaller when cores stand idle.
+Due is the max-min share, by pledge, of the power that is present (`sharectl.shares.max_min`): a
+group gets at most what its jobs can use. The error of `sharectl.shares.errors` measures against
+power in use instead, and becomes smaller when cores stand idle.
 
 Present is the power of all nodes, under control or not, less what jobs of other groups use: nobody
 can have it before they end. Demand is the power that a group uses, and that of its pending jobs
@@ -19,6 +18,7 @@ from math import fsum
 from typing import NamedTuple
 
 from sharectl.model import Snapshot
+from sharectl.shares.max_min import max_min_shares
 
 SERVED_RATIO = 0.9
 """Part of its due from which a group counts as served."""
@@ -27,33 +27,6 @@ LACKING_RATIO = 0.75
 
 Between the two a group loses and gains single jobs all day.
 """
-
-
-def due_powers_hs06(
-    pledge_hs06: Mapping[str, float], demand_hs06: Mapping[str, float], present_hs06: float
-) -> dict[str, float]:
-    """Group of ``pledge_hs06`` -> power that is due to it, HS06, in their order.
-
-    Parameters
-    ----------
-    pledge_hs06
-        Group -> pledge, >= 0. One of 0 gets only what all others cannot use, which is nobody's due.
-    demand_hs06
-        Group -> power of its jobs, running and waiting for a node that could run them, >= 0.
-    present_hs06
-        Power that is there for these groups, >= 0.
-
-    """
-    due = dict.fromkeys(pledge_hs06, 0.0)
-    rest_hs06 = present_hs06
-    pledged = [group for group, pledge in pledge_hs06.items() if pledge > 0]
-    # Who can use least of its pledge is served first: what it leaves only raises the others' level.
-    pledged.sort(key=lambda group: demand_hs06.get(group, 0.0) / pledge_hs06[group])
-    for number, group in enumerate(pledged):
-        level = rest_hs06 / fsum(pledge_hs06[other] for other in pledged[number:])
-        due[group] = min(demand_hs06.get(group, 0.0), level * pledge_hs06[group])
-        rest_hs06 = max(0.0, rest_hs06 - due[group])
-    return due
 
 
 def shortfalls_hs06(
@@ -123,5 +96,5 @@ def shortfalls_of(snapshot: Snapshot, pledge_hs06: Mapping[str, float]) -> Short
     for row in waiting:
         demand[row.group] += row.jobs * row.cores * core_hs06
     present_hs06 = max(0.0, pool_hs06 - power.get("", 0.0) - shut_hs06)
-    due = due_powers_hs06(pledge_hs06, demand, present_hs06)
+    due = max_min_shares(present_hs06, demand, pledge_hs06)
     return Shortfalls(present_hs06, due, shortfalls_hs06(due, power))

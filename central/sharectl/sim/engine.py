@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
-from sharectl.shares.shortfall import due_powers_hs06
+from sharectl.shares.max_min import max_min_shares
 from sharectl.sim.accountant import Accountant
 from sharectl.sim.group_quotas import QuotaTree
 from sharectl.sim.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
@@ -560,7 +560,7 @@ class Twin:
             if kind.pending and kind.placeable:
                 demand[kind.group] += kind.wanted_cores * len(kind.pending) * self._mean_hs06
         present_hs06 = max(0.0, self._pool_hs06 - power_hs06[OTHER])
-        return present_hs06, due_powers_hs06(self.setup.pledge_hs06, demand, present_hs06)
+        return present_hs06, max_min_shares(present_hs06, demand, self.setup.pledge_hs06)
 
     def forget(self) -> None:
         """Begin to measure: the warm-up is over."""

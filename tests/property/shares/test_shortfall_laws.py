@@ -1,62 +1,11 @@
-"""Laws of the power that is due to groups."""
+"""Power that is due to groups and not delivered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from math import fsum, isclose
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sharectl.model import ClosedTo, Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.shares.shortfall import (
-    Lack,
-    due_powers_hs06,
-    lacks,
-    shortfalls_hs06,
-    shortfalls_of,
-)
-
-GROUPS = ("alice", "atlas", "cms", "lhcb")
-# Less than a thousandth of an HS06 is no core, and quotients of such powers lack digits.
-POWERS = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.just(0.0) | st.floats(1e-3, 1e6)))
-PRESENT = st.just(0.0) | st.floats(1e-3, 1e6)
-PLEDGES = st.fixed_dictionaries(dict.fromkeys(GROUPS, st.floats(1, 1e6)))
-
-
-@given(PLEDGES, POWERS, PRESENT)
-def test_no_power_is_due_twice_and_none_that_nobody_can_use(
-    pledge: Mapping[str, float], demand: Mapping[str, float], present: float
-) -> None:
-    due = due_powers_hs06(pledge, demand, present)
-    for group in GROUPS:
-        assert 0 <= due[group] <= demand[group]
-    assert isclose(fsum(due.values()), min(present, fsum(demand.values())), abs_tol=1e-3)
-
-
-@given(PLEDGES, POWERS, PRESENT)
-def test_a_group_that_can_use_more_has_the_largest_part_of_its_pledge(
-    pledge: Mapping[str, float], demand: Mapping[str, float], present: float
-) -> None:
-    due = due_powers_hs06(pledge, demand, present)
-    for group in GROUPS:
-        if due[group] < demand[group] * (1 - 1e-9):
-            level = due[group] / pledge[group]
-            assert level >= max(due[other] / pledge[other] for other in GROUPS) * (1 - 1e-9)
-
-
-def test_what_a_group_leaves_goes_to_the_others_by_their_pledges() -> None:
-    pledge = {"alice": 400.0, "cms": 400.0, "lhcb": 200.0}
-    due = due_powers_hs06(pledge, {"alice": 100.0, "cms": 9000.0, "lhcb": 9000.0}, 1000.0)
-    assert due == {"alice": 100.0, "cms": 600.0, "lhcb": 300.0}
-
-
-def test_a_group_without_a_pledge_is_due_nothing() -> None:
-    assert due_powers_hs06({"alice": 0.0, "cms": 1.0}, {"alice": 50.0, "cms": 10.0}, 100.0) == {
-        "alice": 0.0,
-        "cms": 10.0,
-    }
+from sharectl.shares.shortfall import Lack, lacks, shortfalls_hs06, shortfalls_of
 
 
 def test_shortfall_is_never_below_zero_and_counts_a_group_without_jobs() -> None:
