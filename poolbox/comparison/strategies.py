@@ -91,11 +91,10 @@ def nodes_of(comparison: Comparison, strategy: Strategy) -> tuple[NodeSpec, ...]
 def scaled_loop(strategy: Strategy) -> Loop:
     """Loop of a strategy with its times scaled."""
     loop = strategy.loop_of(Loop())
-    job_ctl = loop.job_ctl_seconds or (780.0 if strategy.steering == "cron" else 30.0)
     return dataclasses.replace(
         loop,
         period_seconds=max(LEAST_PERIOD_SECONDS, loop.period_seconds / SCALE),
-        job_ctl_seconds=max(3.0, job_ctl / SCALE),
+        job_ctl_seconds=max(3.0, loop.job_ctl_seconds / SCALE),
     )
 
 
@@ -193,7 +192,7 @@ def _sharectl_node(strategy: Strategy, loop: Optional[Loop]) -> str:
         times=TIMES,
         actuation=strategy.steering or "live",
         grace=TIMES["grace"] if strategy.grace else 0,
-        job_ctl=round((loop.job_ctl_seconds if loop else None) or LATE_SECONDS),
+        job_ctl=round(loop.job_ctl_seconds if loop else LATE_SECONDS),
     )
 
 

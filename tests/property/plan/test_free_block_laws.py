@@ -235,7 +235,7 @@ def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_tim
 
 
 def test_few_blocks_are_tried_in_a_small_pool_and_a_part_of_a_large_one() -> None:
-    assert [first_cores(cores) for cores in (48, 96, 400, 80_000)] == [16, 32, 32, 2400]
+    assert [first_cores(cores) for cores in (48, 96, 400, 80_000)] == [24, 48, 64, 2400]
     assert [allowed_cores(cores) for cores in (48, 80_000)] == [1, 80]
 
 

@@ -153,7 +153,7 @@ def test_run_times_are_those_that_the_ledger_observes(seed: int) -> None:
 LOOPS = st.builds(
     Loop,
     period_seconds=st.sampled_from([600.0, 1020.0, 4000.0]),
-    job_ctl_seconds=st.sampled_from([None, 45.0, 1500.0]),
+    job_ctl_seconds=st.sampled_from([30.0, 45.0, 780.0, 1500.0]),
     transport_seconds=st.sampled_from([0.0, 70.0, 2500.0]),
     failing_ratio=st.sampled_from([0.0, 0.4, 0.8]),
     deaf_ratio=st.sampled_from([0.0, 0.5]),
@@ -180,7 +180,7 @@ def test_a_target_is_never_in_force_after_its_plan_has_run_out(
     twin = pool(9, seed)
     steering = Steering(twin, CONFIG, loop, actuation, seed, starts_at=100.0)
     twin.run(20_000.0)
-    period = steering.loop.job_ctl_seconds or {"live": 30.0, "cron": 780.0}[actuation]
+    period = loop.job_ctl_seconds
     for name, job in steering.nodes.items():
         for begin, end, target in in_force(twin, name):
             assert begin < end <= target.until < inf

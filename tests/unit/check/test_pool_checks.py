@@ -321,8 +321,8 @@ FAULTS: dict[str, tuple[Change, list[str]]] = {
         ["clocks error a state of tomorrow"],
     ),
     "late": (
-        lambda subject: replace(subject, now=NOW + 2500),
-        ["timer advice the last cycle was 41 min 40 s ago"],
+        lambda subject: replace(subject, now=NOW + 1000),
+        ["timer advice the last cycle was 16 min 40 s ago"],
     ),
     "very late": (
         lambda subject: replace(subject, now=NOW + 9999),

@@ -161,6 +161,18 @@ def test_size_of_multicore_work() -> None:
     assert "control: {multicore_cores: 8}" in comments(single)
 
 
+def test_a_shorter_period_of_the_timer_is_advised_for_jobs_of_minutes_alone() -> None:
+    def written(*ages: int) -> str:
+        held = (running("wn-1", "cms", 8, 3)._replace(seconds=age) for age in ages)
+        return comments(with_(running=tuple(held)))
+
+    brief, long = written(60, 240, 90_000), written(60, 700, 90_000)
+    assert "Half of the jobs began in the last 4 min." in brief
+    assert "validity_seconds: 660" in brief
+    assert "Half of the jobs" not in long
+    assert "validity_seconds" not in long
+
+
 @pytest.mark.parametrize(
     ("publisher", "works"),
     [

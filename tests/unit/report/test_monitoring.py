@@ -60,7 +60,7 @@ def test_every_alert_fires_in_its_time_and_no_other(rules: Sequence[Mapping[str,
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("> 2400", "> 24000"),
+        ("> 720", "> 7200"),
         ("for: 6h", "for: 5h"),
         ("unless on (instance, pool)", "unless on (instance)"),
         ("0.01 * sharectl_present_hs06", "0 * sharectl_present_hs06"),
