@@ -8,7 +8,7 @@ dropped it. A target that ends because its node closed or left the pool is no lo
   blocks open of such an expected cost (`first_cores` at once), its sizes in turn. A thousandth of
   the pool's cores (`allowed_cores`) makes up for losses.
 - Each job that takes a block lets `EARNED_BLOCKS` more of its kind be open; half of them are
-  forgotten in a day, and a target that ends uses one up. Lost ones come out of half of what the
+  forgotten in a day, and a target that ends uses one up. Lost ones come out of a third of what the
   taken ones cost, or fewer are earned. A group that takes all it gets is soon bounded by its
   waiting jobs alone.
 - Where losses leave nothing, the sizes of a group that have earned no block have one try between
@@ -68,7 +68,7 @@ GAP_SECONDS = 3600
 EARNED_BLOCKS, EARNED_SLOWLY = 3, 2
 """Blocks of a kind that may be open for each that a job took; fewer while it has lost much."""
 
-CREDIT_RATIO, MOST_CREDITS = 0.5, 2
+CREDIT_RATIO, MOST_CREDITS = 1 / 3, 2
 """Part of the cost of taken blocks that earned ones may lose; at most so many times what first
 blocks may cost."""
 

@@ -78,7 +78,7 @@ def test_weights_have_the_mean_of_their_law(law: RunTimeLaw) -> None:
     assert isclose(mean, law.mean_seconds, rel_tol=1e-6)
 
 
-@given(LAWS, st.floats(0, 1, exclude_max=True))
+@given(LAWS, st.integers(0, 2**53 - 1).map(lambda number: number / 2**53))
 def test_every_draw_is_a_run_time(law: RunTimeLaw, uniform: float) -> None:
     """Whatever number is drawn, the run time is above 0 and finite."""
     assert 0 < law.drawing(lambda: uniform)() < float("inf")

@@ -11,7 +11,7 @@ from bench.games import GAMES, Game, figures_of, played
 
 BY_NAME = {game.name: game for game in GAMES}
 SMALL = (50, 32)
-MOST_LATE_PERCENT, MOST_LOST_PERCENT, MOST_WAIT_RATIO = 0.5, 1.0, 2.5
+MOST_LATE_PERCENT, MOST_LOST_PERCENT, MOST_WAIT_RATIO = 0.5, 1.0, 2.0
 
 
 def small(name: str) -> Game:
@@ -22,18 +22,18 @@ def small(name: str) -> Game:
     "name", ["whole nodes", "many sizes", "proven sizes", "quick phases", "grace kept on by sizes"]
 )
 def test_phantoms_idle_few_cores(name: str) -> None:
-    score, _, play = played(small(name), 0.5, 1)
-    # A whole node is 2 % of this pool. Eight seeds: 0.6 to 1.5 %, as with cycles of 17 minutes.
-    times = 3 if name == "whole nodes" else 1
+    # A whole node is 2 % of the small pool for as long as one is tried.
+    is_large = name == "whole nodes"
+    score, _, play = played(BY_NAME[name] if is_large else small(name), 1 if is_large else 0.5, 1)
     assert sum(play.idle) > 0
-    assert score.late <= times * MOST_LATE_PERCENT
-    assert score.lost <= times * MOST_LOST_PERCENT
+    assert score.late <= MOST_LATE_PERCENT
+    assert score.lost <= MOST_LOST_PERCENT
 
 
 def test_honest_jobs_after_phantoms_of_their_size_start_in_time() -> None:
-    score, honest, _ = played(BY_NAME["one size before"], 1.0, 1)
-    assert honest.waits[0] > 0
-    assert score.wait_ratio <= MOST_WAIT_RATIO
+    plays = [played(BY_NAME["one size before"], 1.0, seed) for seed in (1, 2)]
+    assert all(honest.waits[0] > 0 for _, honest, _ in plays)
+    assert mean(score.wait_ratio for score, _, _ in plays) <= MOST_WAIT_RATIO
 
 
 def test_jobs_that_die_at_once_idle_no_more_than_without_sharectl() -> None:
