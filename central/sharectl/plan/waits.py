@@ -307,17 +307,22 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(free_mib + given_mib)
 
-    def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
-        """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
-        running = self.running if group is None else self.by_group.get(group, ())
+    @cached_property
+    def _alike(self) -> Sequence[tuple[tuple[str, int, int], int]]:
+        """Group, cores of a job and bin of age, in order, each with the number of jobs."""
         alike: dict[tuple[str, int, int], int] = {}
-        for _, name, cores, _, age_seconds, jobs, _ in running:
+        for _, name, cores, _, age_seconds, jobs, _ in self.running:
             # `age_bin`, a hundred thousand times.
             kind = (name, cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
             alike[kind] = alike.get(kind, 0) + jobs
+        return sorted(alike.items())
+
+    def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
+        """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
         return [
             (cores, jobs, run_times.get(name, NOTHING_SEEN).by_bin[number])
-            for (name, cores, number), jobs in sorted(alike.items())
+            for (name, cores, number), jobs in self._alike
+            if group is None or name == group
         ]
 
 
