@@ -93,6 +93,15 @@ def _run(options: argparse.Namespace) -> int:
             except PoolboxError as problem:
                 failed += 1
                 print(f"{name}: {problem}", file=sys.stderr)
+    if options.twin:
+        least = {
+            name: [
+                twin.least_missing_percent(SCENARIOS[name](seed, options.minutes * 60))
+                for seed in options.seeds
+            ]
+            for name in options.scenarios.split(",")
+        }
+        results.write_bound(options.folder, least)
     return int(failed > 0)
 
 

@@ -26,6 +26,7 @@ NAMES = {
 }
 """Strategy -> its name in the table and the picture, in their order."""
 LEAST = {"bound": "least possible"}
+LEAST_OF_WHOM = "Least possible: of a method that knows all jobs in advance and kills none."
 UNKNOWN = "-"
 KINDS = "pool", TWIN
 
@@ -72,7 +73,7 @@ class Results(NamedTuple):
             for key, measure in MEASURES.items()
         }
         rows = self._table(" / ".join(SCENARIOS), {**NAMES, **LEAST}, columns)
-        return f"{rows}\n\nOn {self._terms(self.kind)}."
+        return f"{rows}\n\nOn {self._terms(self.kind)}. {LEAST_OF_WHOM}"
 
     def simulate(self) -> str:
         """Markdown of pools beside twins, a column for each scenario and measure."""
@@ -179,6 +180,12 @@ def append(folder: Path, run: Record) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / RUNS).open("a", encoding="utf-8") as file:
         file.write(json.dumps(dataclasses.asdict(run), separators=(",", ":")) + "\n")
+
+
+def write_bound(folder: Path, least_percent: Mapping[str, Sequence[float]]) -> None:
+    """Keep the mean of the least power that is missing, percent, of each scenario's seeds."""
+    bound = {name: {"missing": fmean(percent)} for name, percent in least_percent.items()}
+    (folder / BOUND).write_text(json.dumps(bound) + "\n", encoding="utf-8")
 
 
 def written(results: Results) -> dict[Path, str]:

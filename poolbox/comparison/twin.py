@@ -19,6 +19,7 @@ from poolbox.comparison.strategies import (
     scaled_defrag,
     scaled_loop,
 )
+from sharectl.sim.begin import bound_of
 from sharectl.sim.file import scenario_of
 from sharectl.sim.run import Run
 from sharectl.sim.scenario import Scenario
@@ -55,6 +56,15 @@ def run(comparison: Comparison, strategy: Strategy) -> Record:
         lost_core_seconds=outcome.lost_core_seconds,
     )
     return record(comparison, strategy.name, TWIN, usage, outcome.plans)
+
+
+def least_missing_percent(comparison: Comparison) -> float:
+    """Power that is missing at least without killing, RMS, percent of the pool's; proven."""
+    scenario = twin_scenario(comparison, Strategy("nothing", ""))
+    bound = bound_of(scenario, comparison.seed, (), 0.0, lambda _part: None)
+    if bound is None:
+        raise KeyboardInterrupt
+    return 100 * bound.any_idle_rms_hs06 / comparison.pool_hs06
 
 
 def twin_strategy(comparison: Comparison, strategy: Strategy) -> Strategy:
