@@ -460,7 +460,7 @@ def _most_new(
             if kind[0] == group and blocks > int(look.earned(kind))
         }
         unserved = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
-        tries = _first_tries(look, unserved, most_new, unearned)
+        tries = _first_tries(look, group, unserved, most_new, unearned)
         if group in look.losses and not any(tries[kind] > most_new[kind] for kind in kinds):
             tried = _kind_in_turn(look, (kind for kind in kinds if not open_blocks[kind]))
             if tried is not None:
@@ -471,6 +471,7 @@ def _most_new(
 
 def _first_tries(
     look: _Look,
+    group: str,
     unserved: Mapping[Kind, int],
     earned: Mapping[Kind, int],
     unearned: Mapping[Kind, int],
@@ -489,15 +490,15 @@ def _first_tries(
         Open blocks that it has not earned.
     """
     blocks = dict(earned)
-    losses = [look.losses[group] for group in {kind[0] for kind in unserved} & look.losses.keys()]
+    loss = look.losses.get(group)
     rest_cores = first_cores(look.pool_cores)
-    rest_core_seconds = look.first_core_seconds - sum(loss.core_seconds for loss in losses)
+    rest_core_seconds = look.first_core_seconds - (loss.core_seconds if loss else 0.0)
     for kind, number in unearned.items():
         rest_cores -= number * kind[1]
         rest_core_seconds -= number * look.cost(kind)
     costs = {kind: look.cost(kind) for kind, jobs in unserved.items() if jobs > 0}
     turns: Sequence[Kind] = sorted(costs, key=costs.__getitem__)
-    any_cost = not (unearned or losses)
+    any_cost = not (unearned or loss)
     while turns:
         fitting = []
         for kind in turns:
