@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Optional
 
@@ -22,6 +22,7 @@ from poolbox.comparison.scenario import SCENARIOS, SECONDS, Comparison
 from poolbox.errors import PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
+from sharectl.errors import INTERRUPTED
 from sharectl.sim.strategies import Strategy
 from sharectl.sim.strategy_file import read_strategies
 
@@ -84,15 +85,13 @@ def _run(options: argparse.Namespace) -> int:
     failed = 0
     with ThreadPoolExecutor(1 if options.twin else options.pools) as side_by_side:
         futures = {side_by_side.submit(record, *task): task for task in tasks}
-        for future in as_completed(futures):
-            comparison, strategy = futures[future]
-            name = f"{comparison.name}, {strategy.name}, seed {comparison.seed}"
-            try:
-                results.append(options.folder, future.result())
-                print(f"{name}: done", file=sys.stderr)
-            except PoolboxError as problem:
-                failed += 1
-                print(f"{name}: {problem}", file=sys.stderr)
+        try:
+            for future in as_completed(futures):
+                failed += not _kept(options.folder, future, *futures[future])
+        except KeyboardInterrupt:
+            print("comparison: no other run begins; wait for those at work", file=sys.stderr)
+            side_by_side.shutdown(cancel_futures=True)
+            return INTERRUPTED
     if options.twin:
         least = {
             name: [
@@ -103,6 +102,18 @@ def _run(options: argparse.Namespace) -> int:
         }
         results.write_bound(options.folder, least)
     return int(failed > 0)
+
+
+def _kept(folder: Path, future: Future[Record], comparison: Comparison, strategy: Strategy) -> bool:
+    """Add a run that is done to the folder; tells if it is one."""
+    name = f"{comparison.name}, {strategy.name}, seed {comparison.seed}"
+    try:
+        results.append(folder, future.result())
+    except PoolboxError as problem:
+        print(f"{name}: {problem}", file=sys.stderr)
+        return False
+    print(f"{name}: done", file=sys.stderr)
+    return True
 
 
 def _show(options: argparse.Namespace) -> int:

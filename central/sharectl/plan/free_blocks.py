@@ -90,6 +90,12 @@ group."""
 TRIED_CORES = 8
 """Cores of the blocks of a try, or one block."""
 
+
+def tried_blocks(cores: int) -> int:
+    """Blocks of a try, for jobs of so many cores."""
+    return max(1, TRIED_CORES // cores)
+
+
 SAMPLED_NODES = 64
 """Nodes from which the cost of a block is estimated."""
 
@@ -156,8 +162,11 @@ class _Look:
         return self.give_up.patience_seconds(usual, self.failures(kind))
 
     def cost(self, kind: Kind) -> float:
-        """Expected idle core-seconds of a block of a kind if no job takes it."""
-        row, cores = self.pauses.get((*kind, ALL_NODES)), kind[1]
+        """Expected idle core-seconds of a block of a kind if no job takes it.
+
+        At least those of a block of the group that failed, in proportion to a smaller size.
+        """
+        group, cores = kind
         able = [here for here in self.nodes.values() if here.node.cores >= cores]
         costs = []
         for here in islice(able, 0, None, max(1, len(able) // SAMPLED_NODES)):
@@ -173,7 +182,12 @@ class _Look:
         # Jobs of which no end was seen yet may run for long.
         expected = median_high(costs or [inf]) * (1 if self.run_times else 2)
         expected += cores * free_seconds
-        return max(expected, row.idle_core_seconds if row else 0.0)
+        failed = (
+            row.idle_core_seconds * min(1.0, cores / row.cores)
+            for row in self.pauses.values()
+            if (row.group, row.node) == (group, ALL_NODES)
+        )
+        return max(expected, *failed, 0.0)
 
     @property
     def first_core_seconds(self) -> float:
@@ -464,7 +478,7 @@ def _most_new(
         if group in look.losses and not any(tries[kind] > most_new[kind] for kind in kinds):
             tried = _kind_in_turn(look, (kind for kind in kinds if not open_blocks[kind]))
             if tried is not None:
-                tries[tried] += max(1, TRIED_CORES // tried[1])
+                tries[tried] += tried_blocks(tried[1])
         most_new.update(tries)
     return most_new
 
@@ -532,7 +546,7 @@ def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
         return not proven, had_turn, look.failures(kind), not runs, kind[1]
 
     kind = min(kinds, key=rank)
-    pause_seconds = look.cost(kind) / allowed_cores(look.pool_cores)
+    pause_seconds = look.cost(kind) * tried_blocks(kind[1]) / allowed_cores(look.pool_cores)
     if look.failures(kind) and look.demand(kind) > 0:
         # Other jobs wait than those that failed.
         pause_seconds = min(pause_seconds, max(OTHER_JOBS_SECONDS, pause_seconds / 4))
