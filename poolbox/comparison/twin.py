@@ -19,12 +19,13 @@ from poolbox.comparison.strategies import (
     scaled_defrag,
     scaled_loop,
 )
+from sharectl.cadence.jobs import LoggedJob
 from sharectl.sim.begin import bound_of
 from sharectl.sim.file import scenario_of
 from sharectl.sim.run import Run
 from sharectl.sim.scenario import Scenario
 from sharectl.sim.strategies import Strategy
-from sharectl.workload.logged import LoggedJob, LogSource
+from sharectl.workload.logged import LogSource
 
 BASE_SECONDS, MATCH_SECONDS = 0.1, 0.002
 """Duration of a negotiation cycle of such a small pool, and what a match adds."""

@@ -12,9 +12,9 @@ from typing import Any, Optional
 
 import pytest
 
+from sharectl.cadence.file import JOBS_COMMAND
 from sharectl.errors import ConfigError, InputError
 from sharectl.sim import file
-from sharectl.workload.file import JOBS_COMMAND
 from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 
 __all__ = ["simulate"]

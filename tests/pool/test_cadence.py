@@ -25,10 +25,11 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
+from sharectl.cadence.file import COMMAND, JOBS_COMMAND, history_jobs
+from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.laws import constant
 from sharectl.cadence.run_times import loading_factor, times_of
-from sharectl.workload.file import COMMAND, JOBS_COMMAND, history_jobs
-from sharectl.workload.laws import constant
-from sharectl.workload.logged import LoggedJob, LoggedWorkload, LogSource
+from sharectl.workload.logged import LoggedWorkload, LogSource
 from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import Sharectl, offline, with_bindings
 from tests.pool.trouble import stopped
@@ -196,7 +197,7 @@ def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(sharectl: Shar
 
 ASKED = """\
 import json
-from sharectl.workload.asks import pool_jobs
+from sharectl.cadence.history import pool_jobs
 print(json.dumps(pool_jobs()))
 """
 

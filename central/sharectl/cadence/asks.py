@@ -6,6 +6,9 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.cadence.choice import Facts, Knobs
+from sharectl.cadence.file import left_out_notes
+from sharectl.cadence.history import POOL_MOST_JOBS, counted_history
+from sharectl.cadence.jobs import JobsRun
 from sharectl.cadence.run_times import load_of
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
@@ -13,9 +16,6 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.negotiator import KNOBS, Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted
-from sharectl.workload.asks import POOL_MOST_JOBS, counted_history
-from sharectl.workload.file import left_out_notes
-from sharectl.workload.logged import JobsRun
 
 _FEW_JOBS = 100
 

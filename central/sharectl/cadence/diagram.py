@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Callable
 
+from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
 from sharectl.cadence.run_times import times_of
-from sharectl.workload.laws import RunTimeLaw, constant, exponential, log_normal
 
 DISTRIBUTIONS: Mapping[str, Callable[[float], RunTimeLaw]] = {
     "constant": constant,

@@ -24,8 +24,8 @@ from math import ceil, floor
 from operator import mul
 from typing import Callable, Optional
 
-from sharectl.workload.laws import RunTimeLaw
-from sharectl.workload.logged import CountedJob
+from sharectl.cadence.jobs import CountedJob
+from sharectl.cadence.laws import RunTimeLaw
 
 _ROUNDING = 1e-9
 _STEPS = 2000

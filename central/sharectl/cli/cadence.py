@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from sharectl.cadence import asks
+from sharectl.cadence import asks, file
 from sharectl.cadence.choice import Facts, Knobs, Terms, compare
 from sharectl.cadence.filling import Filling
+from sharectl.cadence.laws import parse
 from sharectl.cadence.run_times import Load, times_of
 from sharectl.cli import options
 from sharectl.config.load import load
@@ -17,8 +18,6 @@ from sharectl.config.model import PledgesConfig
 from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
-from sharectl.workload import file
-from sharectl.workload.laws import parse
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)

@@ -23,8 +23,6 @@ MAX_EXPRESSION = 2000
 """Characters of an expression of a consumption policy."""
 MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
-MAX_ATTRIBUTE = 2**63
-"""Numbers of ClassAds are below it."""
 POOL_CHECKS = (
     *("versions", "configuration", "reach", "clocks", "files", "timer", "cycles", "targets"),
     *("groups", "leftovers", "cron", "start", "fresh", "nodes", "cores", "defrag"),
@@ -246,7 +244,7 @@ def _metrics_file(text: str) -> Path:
     return path
 
 
-def _text(pattern: str, problem: str, placeholders: str = "") -> Callable[[str], str]:
+def text_like(pattern: str, problem: str, placeholders: str = "") -> Callable[[str], str]:
     """Reader of text that has to match ``pattern`` but for ``placeholders``."""
     matches, free = re.compile(pattern).fullmatch, re.compile(placeholders)
 
@@ -274,42 +272,41 @@ def _expression(text: str) -> str:
     return text.strip()
 
 
-_is_identity = _text(
+_is_identity = text_like(
     r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}",
     "is not an identity; write it as HTCondor does, such as sharectl@example.org",
 )
-_daemon = _text(r"[!-~]{1,256}", "is not a name or address; write such as ap-1.example.org")
-_pool_name = _text(
+_daemon = text_like(r"[!-~]{1,256}", "is not a name or address; write such as ap-1.example.org")
+_pool_name = text_like(
     r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}",
     "is not a pool name; write letters, digits, _ . : and -, a letter or digit first, at most 128",
 )
-_cric_name = _text(
+_cric_name = text_like(
     r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]{0,99}",
     "is not a name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF",
 )
 _HTTPS = r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/"
-_cric_url = _text(
+_cric_url = text_like(
     _HTTPS + r"[A-Za-z0-9._~%/+?&=;-]*",
     "is invalid; write https://HOST[:PORT]/PATH[?QUERY], without user; {year} stands for the year "
     "of the pledges, {previous_year} for the one before",
     r"\{(year|previous_year)\}",
 )
-_url = _text(
+_url = text_like(
     _HTTPS + r"[A-Za-z0-9._~%/+-]*[A-Za-z0-9._~%+-]",
     "is invalid; write https://HOST[:PORT]/PATH, without user, query, comma or blank, such as "
     "https://cm.example.org/sharectl.txt",
 )
-_node_name = _text(
-    r"[A-Za-z0-9]([A-Za-z0-9.-]{0,98}[A-Za-z0-9])?",
-    "is not a host name; write letters, digits, - and ., a letter or digit first",
-)
-_pool_check = _text(
+_pool_check = text_like(
     "|".join(POOL_CHECKS), f"is not a check of `check pool`; write one of {', '.join(POOL_CHECKS)}"
 )
-_proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is not a proxy; write http://HOST:PORT")
+_proxy = text_like(
+    r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is not a proxy; write http://HOST:PORT"
+)
 
 
-def _words(text: Any) -> str:
+def one_line(text: Any) -> str:
+    """Text that is one line; raises WrongError."""
     if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_EXPRESSION:
         raise WrongError(f"write one line of text, at most {MAX_EXPRESSION} characters")
     return text
@@ -321,54 +318,6 @@ def _shared_cores(value: Any) -> str:
     if re.fullmatch(r"[1-9]\d{0,5}( ?\* ?\$\(DETECTED_CPUS\))?", text):
         return text
     raise WrongError(f"{quoted(text)} is invalid; write such as 40, or 4 * $(DETECTED_CPUS)")
-
-
-def _account(value: Any) -> str:
-    """AccountingGroup without its user; numbers too, as names in job logs are."""
-    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else "?"
-    if not text or _is_account(text):
-        return text
-    raise WrongError(f"{quoted(text)} is not an accounting group; write such as alice.prod")
-
-
-_is_account = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9][A-Za-z0-9_-]*)*").fullmatch
-
-
-def _file(text: Any) -> Path:
-    if not isinstance(text, str) or not Path(text).name or not text.isprintable():
-        raise WrongError("write the path of a file")
-    return Path(text)
-
-
-def _run_time(value: Any) -> Any:
-    """Law of run times: seconds, a named law, or a mapping of seconds to weights."""
-    from sharectl.workload import laws
-
-    try:
-        if isinstance(value, dict):
-            weights = {float(seconds): float(weight) for seconds, weight in value.items()}
-            if weights and all(1e-9 <= part <= 1e9 for pair in weights.items() for part in pair):  # noqa: PLR2004
-                return laws.weighted(weights)
-            raise WrongError("write run times and weights above 0, such as {600: 3, 3600: 1}")
-        return laws.parse(value if ":" in str(value) else f"constant:{value}")
-    except (TypeError, ValueError) as error:
-        raise WrongError(str(error)) from None
-
-
-def _write_run_time(law: Any) -> Any:
-    from sharectl.workload.laws import plain
-
-    if law.name == "weighted":
-        return {plain(seconds): weight for seconds, weight in law.seen.items()}
-    return law.parameters[0] if law.name == "constant" else law.text
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, str):
-        return _words(value)
-    if isinstance(value, (bool, int, float)) and abs(value) < MAX_ATTRIBUTE:
-        return value
-    raise WrongError("write true, false, text, or a number within 64 bits")
 
 
 def _as_it_is(value: Any) -> Any:
@@ -387,7 +336,7 @@ class Notation:
     """Plain data that ``read`` takes."""
 
 
-NOTATIONS: Mapping[str, Notation] = {
+NOTATIONS: dict[str, Notation] = {
     "share": Notation("share", read_share, write_share),
     "nodes": Notation(
         "pattern, list of patterns, share, constraint", read_controlled, write_controlled
@@ -404,11 +353,6 @@ NOTATIONS: Mapping[str, Notation] = {
     "identity": Notation("text", _identity),
     "expression": Notation("ClassAd expression", _expression),
     "shared cores": Notation("whole number, N * $(DETECTED_CPUS)", _shared_cores),
-    "text": Notation("text", _words),
-    "node name": Notation("text", _node_name),
-    "accounting group": Notation("text", _account),
-    "attribute": Notation("boolean, number or text", _attribute),
-    "file": Notation("path", _file, str),
-    "run time": Notation("seconds, law, mapping of weights", _run_time, _write_run_time),
+    "text": Notation("text", one_line),
 }
-"""`Setting.kind` → its notation."""
+"""`Setting.kind` → its notation; a package with kinds of its own adds theirs."""

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
+from sharectl.cadence import file, history
+from sharectl.cadence.jobs import LoggedJob
 from sharectl.config.groups import group_faults
 from sharectl.config.load import by_settings
 from sharectl.config.read import Reader
@@ -18,8 +20,7 @@ from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.sim.extent import faults_of
 from sharectl.sim.scenario import MOST_NODES, Scenario
 from sharectl.words import did_you_mean, shown
-from sharectl.workload import asks, file
-from sharectl.workload.logged import LoggedJob, LogSource
+from sharectl.workload.logged import LogSource
 
 LEAST = "write such as what `sharectl simulate --show small-site` prints"
 _FOLDER = Path(__file__).with_name("scenarios")
@@ -180,6 +181,6 @@ def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:
         skip = scenario.history.skip_broken
         jobs = file.history_jobs(scenario.history.file, left_out, skip=skip)
     else:
-        jobs, notes = asks.pool_jobs()
+        jobs, notes = history.pool_jobs()
         return tuple(jobs), notes
     return tuple(jobs), file.left_out_notes(left_out)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from math import exp, inf
 from typing import Optional, TypeVar, Union
 
+from sharectl.cadence.laws import RunTimeLaw, weighted
 from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.model import Config
 from sharectl.errors import StateError
@@ -25,7 +26,6 @@ from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, Run
 from sharectl.shares.groups import levels_above
 from sharectl.sim.scenario import NodeGroup, Scenario
 from sharectl.workload.draw import HOUR_SECONDS, JobStream
-from sharectl.workload.laws import RunTimeLaw, weighted
 
 MOST_PENDING = 5000
 """Jobs of a kind that are kept pending at most: a pool does not take more in a cycle."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from math import ceil, fsum
 
+from sharectl.cadence.laws import RunTimeLaw
 from sharectl.sim.engine import Setup, Twin
 from sharectl.sim.pool import Claim, SimSlot
 from sharectl.sim.records import NodeSpec, SlotSpec
 from sharectl.sim.settings import Access, Negotiator
 from sharectl.sim.start import StartKnobs
 from sharectl.workload.draw import DrawnWorkload, JobStream
-from sharectl.workload.laws import RunTimeLaw
 
 _SLOTS = 40
 _GROUP = "all"

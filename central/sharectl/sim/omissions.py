@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Union
 
+from sharectl.cadence.file import left_out_notes
 from sharectl.model import OTHER
 from sharectl.sim.ads import SiteExpressions
 from sharectl.sim.pool import group_of
@@ -14,7 +15,6 @@ from sharectl.sim.records import SlotSpec
 from sharectl.sim.scenario import DAY_HOURS, Scenario
 from sharectl.words import shown
 from sharectl.workload.draw import HOUR_SECONDS
-from sharectl.workload.file import left_out_notes
 from sharectl.workload.logged import LoggedWorkload
 from sharectl.workload.records import Arrival, JobKind
 

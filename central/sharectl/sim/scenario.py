@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
+from sharectl.cadence.jobs import LoggedJob
+from sharectl.config.fields import NOTATIONS
 from sharectl.config.groups import GroupConfig
 from sharectl.config.load import overridden
 from sharectl.config.model import Config, ControlConfig
 from sharectl.config.plans import plan_config_of
 from sharectl.plan.plan import PlanConfig
 from sharectl.settings import setting
+from sharectl.sim.notations import OF_SCENARIOS
 from sharectl.sim.records import NodeSpec, SlotSpec, Workload
 from sharectl.sim.settings import Access, Loop, Negotiator
 from sharectl.workload.draw import HOUR_SECONDS, DrawnWorkload, JobStream
-from sharectl.workload.logged import LoggedJob, LoggedWorkload, LogSource
+from sharectl.workload.logged import LoggedWorkload, LogSource
 from sharectl.workload.records import ad_attributes
+
+NOTATIONS.update(OF_SCENARIOS)
 
 DAY_HOURS = 24
 MOST_NODES = 1_000_000

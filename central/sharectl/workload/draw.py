@@ -13,8 +13,8 @@ from math import floor, log1p
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
 from typing import Any, Callable, Optional
 
+from sharectl.cadence.laws import RunTimeLaw, constant
 from sharectl.settings import setting
-from sharectl.workload.laws import RunTimeLaw, constant
 from sharectl.workload.records import Arrival, Factory, JobKind, ad_attributes
 
 HOUR_SECONDS = 3600.0

@@ -4,46 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
+from sharectl.cadence.jobs import LoggedJob
 from sharectl.settings import setting
 from sharectl.workload.draw import HOUR_SECONDS
 from sharectl.workload.records import Arrival, Factory, JobKind, ad_attributes
 
-CountedJob = tuple[str, int, int]
-"""Group, cores, whole seconds."""
 BEFORE, AFTER = "before from_hours", "submitted after the days that are simulated"
 ANY = "*"
 """Name in a mapping that stands for all others."""
 _QUANTUM_MIB = 128
 """Memory is rounded up to so much: requests that hardly differ are one kind of jobs."""
-
-
-@dataclass
-class JobsRun:
-    """Jobs that ran, by group and size."""
-
-    counted: Counter[CountedJob] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Reason -> jobs."""
-
-
-class LoggedJob(NamedTuple):
-    """A job that ran."""
-
-    submitted_at: float
-    """Seconds since any moment."""
-    run_seconds: float
-    cores: int
-    memory_mib: int
-    """Of the whole job; 0 if unknown."""
-    user: str
-    group: str
-    queue: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from math import ceil, exp, floor
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sharectl.cadence import laws
 from sharectl.cadence.choice import (
     MOST_NEGOTIATING,
     TOLERANCE,
@@ -21,7 +22,6 @@ from sharectl.cadence.run_times import (
     loading_factor,
     times_of,
 )
-from sharectl.workload import laws
 
 
 def constant(seconds: float) -> RunTimes:

@@ -6,8 +6,8 @@ from math import isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharectl.workload.draw import DrawnWorkload, JobStream, Phase
-from sharectl.workload.laws import (
+from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.laws import (
     RunTimeLaw,
     constant,
     exponential,
@@ -15,7 +15,8 @@ from sharectl.workload.laws import (
     parse,
     weighted,
 )
-from sharectl.workload.logged import LoggedJob, Multicore, as_multicore
+from sharectl.workload.draw import DrawnWorkload, JobStream, Phase
+from sharectl.workload.logged import Multicore, as_multicore
 from sharectl.workload.records import Arrival
 
 SECONDS = st.floats(1e-3, 1e6)

@@ -8,6 +8,7 @@ from typing import Callable
 import pytest
 
 from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
+from sharectl.cadence.laws import exponential, log_normal, parse
 from sharectl.cadence.run_times import (
     RunTimes,
     load_of,
@@ -15,7 +16,6 @@ from sharectl.cadence.run_times import (
     times_of,
 )
 from sharectl.condor.negotiator import Cycle, cycles_of
-from sharectl.workload.laws import exponential, log_normal, parse
 
 DRAWS = 100_000
 

@@ -6,13 +6,13 @@ import pytest
 
 from sharectl.cadence.choice import Terms
 from sharectl.cadence.filling import Filling, fill_seconds
+from sharectl.cadence.laws import RunTimeLaw, constant, exponential
 from sharectl.cadence.run_times import Load, times_of
 from sharectl.sim.engine import Setup, Twin
 from sharectl.sim.records import NodeSpec, SlotSpec
 from sharectl.sim.settings import Access, Negotiator
 from sharectl.sim.start import StartKnobs
 from sharectl.workload.draw import DrawnWorkload, JobStream
-from sharectl.workload.laws import RunTimeLaw, constant, exponential
 
 SLOTS, CORES = 25, 20
 POOL = SLOTS * CORES

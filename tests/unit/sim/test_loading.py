@@ -8,9 +8,9 @@ from typing import Callable
 import pytest
 
 from sharectl.cadence.diagram import DISTRIBUTIONS, simulated
+from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
 from sharectl.cadence.run_times import times_of
 from sharectl.sim.loading import loading_factor
-from sharectl.workload.laws import RunTimeLaw, constant, exponential, log_normal
 
 MARGIN = 0.01
 """Share of the slots' time by which formula and twin may differ: the error of some 2,000 draws."""

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from sharectl.cadence.laws import constant, exponential, log_normal, weighted
 from sharectl.workload.draw import DrawnWorkload, JobStream, Phase
-from sharectl.workload.laws import constant, exponential, log_normal, weighted
 
 HOUR = 3600.0
 BURST = Phase(begin_hours=1, length_hours=1, every_hours=4, factor=5)

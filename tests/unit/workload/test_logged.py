@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cadence import file
+from sharectl.cadence.jobs import LoggedJob
 from sharectl.errors import ConfigError
 from sharectl.sim import file as scenario_file
-from sharectl.workload import file
-from sharectl.workload.logged import LoggedJob, LoggedWorkload, LogSource, Multicore
+from sharectl.workload.logged import LoggedWorkload, LogSource, Multicore
 from sharectl.workload.records import JobKind
 
 PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]

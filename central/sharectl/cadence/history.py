@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Optional
 
+from sharectl.cadence.file import ATTRIBUTES, JOB_ATTRIBUTES, count_ad, jobs_of_ad, left_out_notes
+from sharectl.cadence.jobs import JobsRun, LoggedJob
 from sharectl.condor.accounts import charged
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions
 from sharectl.condor.deadline import ask_all
 from sharectl.errors import PoolUnavailableError
-from sharectl.workload.file import ATTRIBUTES, JOB_ATTRIBUTES, count_ad, jobs_of_ad, left_out_notes
-from sharectl.workload.logged import JobsRun, LoggedJob
 
 POOL_MOST_JOBS = 10_000
 """Of each schedd."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cadence import file
+from sharectl.cadence.jobs import LoggedJob
 from sharectl.cadence.run_times import load_of
 from sharectl.errors import InputError
-from sharectl.workload import file
-from sharectl.workload.logged import LoggedJob
 
 HEADER = "; Version: 2.2\n; Computer: made up\n\n"
 

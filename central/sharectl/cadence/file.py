@@ -10,12 +10,12 @@ from math import ceil, nan
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
+from sharectl.cadence.jobs import JobsRun, LoggedJob
 from sharectl.condor.ads import account, number, text, whole
 from sharectl.errors import InputError
 from sharectl.files import files, packed
 from sharectl.shares.groups import without_user
 from sharectl.words import Problems
-from sharectl.workload.logged import JobsRun, LoggedJob
 
 T = TypeVar("T")
 ATTRIBUTES = (
