@@ -16,8 +16,6 @@ DISTRIBUTIONS: Mapping[str, Callable[[float], RunTimeLaw]] = {
 }
 """Name -> law of a mean; an SD is the standard deviation of a log-normal law, of its mean."""
 MOST_CYCLES = 4
-SIMULATED_CYCLES = (0.3, 0.6, 0.9, 1.15, 1.5, 1.9, 2.2, 2.8, 3.3, 3.8)
-"""Mean run times for which the twin is asked; constant ones need no moment to be met exactly."""
 _STEPS = 20
 """Of a cycle."""
 
@@ -29,11 +27,3 @@ def formula(law_of: Callable[[float], RunTimeLaw]) -> Points:
     """Loading factors of jobs that start when a cycle begins."""
     means = (step / _STEPS for step in range(1, MOST_CYCLES * _STEPS + 1))
     return [(0.0, 0.0), *((mean, times_of(law_of(mean)).loading(1.0)) for mean in means)]
-
-
-def simulated(
-    law_of: Callable[[float], RunTimeLaw], factor: Callable[[RunTimeLaw, float], float]
-) -> Points:
-    """Loading factors of a simulation, which gets a law and an interval in seconds."""
-    interval = 60.0
-    return [(mean, factor(law_of(mean * interval), interval)) for mean in SIMULATED_CYCLES]

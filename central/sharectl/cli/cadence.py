@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -140,7 +139,9 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--match-cost is of the matches of --matches: write both")
     facts = _facts(arguments)
     if arguments.plot:
-        _draw(arguments.plot, facts.load.mean_seconds, arguments.interval or (60.0, 300.0))
+        intervals = arguments.interval or (60.0, 300.0)
+        drawing = cadence.drawing(facts.load.mean_seconds, intervals)
+        arguments.plot.write_text(drawing, encoding="utf-8")
     duration = arguments.cycle_duration
     if duration is None and facts.durations:
         # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
@@ -167,16 +168,6 @@ def _run(arguments: argparse.Namespace) -> int:
     options.show(arguments, "cadence", content, text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
-
-
-def _draw(path: Path, run_time: float, intervals: Sequence[float]) -> None:
-    """Write the figures; the twin takes some seconds."""
-    from sharectl.cadence.diagram import DISTRIBUTIONS, simulated
-    from sharectl.sim.loading import loading_factor
-
-    path.touch()  # a path that cannot be written fails before, not after
-    points = {name: simulated(law_of, loading_factor) for name, law_of in DISTRIBUTIONS.items()}
-    path.write_text(cadence.drawing(run_time, intervals, points), encoding="utf-8")
 
 
 def _facts(arguments: argparse.Namespace) -> Facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
@@ -16,7 +16,7 @@ from sharectl.cadence.choice import (
     beside,
     idle_core_hours,
 )
-from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, Points, formula
+from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, formula
 from sharectl.cadence.filling import Filling, fill_seconds
 from sharectl.cadence.run_times import cycles_held
 from sharectl.report.scale import Limits, brief, ticks_up_to
@@ -177,15 +177,10 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
     return corners
 
 
-def drawing(
-    run_time_seconds: float, intervals: Sequence[float], simulated: Mapping[str, Points]
-) -> str:
-    """SVG file: the time line of each interval, its saw-tooth, and distributions in cycles.
-
-    ``simulated`` is a name of `DISTRIBUTIONS` -> loading factors of the twin.
-    """
+def drawing(run_time_seconds: float, intervals: Sequence[float]) -> str:
+    """SVG file: the time line of each interval, its saw-tooth, and distributions in cycles."""
     lines = [_time_line(run_time_seconds, interval) for interval in intervals]
-    return document([*lines, _teeth_figure(intervals), _distributions_figure(simulated)])
+    return document([*lines, _teeth_figure(intervals), _distributions_figure()])
 
 
 def _time_line(run_time: float, interval: float) -> Figure:
@@ -240,22 +235,19 @@ def _teeth_figure(intervals: Sequence[float]) -> Figure:
     )
 
 
-def _distributions_figure(simulated: Mapping[str, Points]) -> Figure:
+def _distributions_figure() -> Figure:
     curves = []
     for number, (name, law_of) in enumerate(DISTRIBUTIONS.items()):
         teeth = sawteeth(1.0, MOST_CYCLES) if name == "constant" else formula(law_of)
-        # Points between gaps are dots; the label stands at the line's end.
-        dots = [reading for point in simulated[name] for reading in (point, (point[0], None))]
-        curves.append(Curve(name, f"group{number}", [*dots, *teeth]))
+        curves.append(Curve(name, f"group{number}", teeth))
     return Figure(
         key="distributions",
         title="Loading factor over mean run time in cycles",
-        description="Lines are the formula, dots the digital twin. The wider run times are spread, "
-        "the less is left of the saw-tooth.",
+        description="The wider run times are spread, the less is left of the saw-tooth.",
         across=(0.0, float(MOST_CYCLES)),
         ticks=ticks_up_to(MOST_CYCLES, 4),
         up=Limits(0.0, 1.0, 0.25),
-        unit="loading factor: formula (lines) and twin (dots)",
+        unit="loading factor",
         curves=curves,
         across_words="cycles",
     )
