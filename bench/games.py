@@ -23,10 +23,10 @@ from typing import Any, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
-from sharectl.sim.file import parse
-from sharectl.sim.pool import Claim
-from sharectl.sim.run import Run
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios.file import parse
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import Run
+from sharectl_lab.twin.pool import Claim
 
 HOUR = 3600.0
 FIRST_HOURS = 2

@@ -32,12 +32,12 @@ from sharectl.cli.main import main as sharectl
 from sharectl.config.laws import with_laws
 from sharectl.control.laws import LAWS, LEARNED, Control
 from sharectl.control.steering import SteeringConfig
-from sharectl.sim.file import load, parse, render
-from sharectl.sim.many import cores
-from sharectl.sim.scenario import Scenario
-from sharectl.sim.stepped import Episode, Halting
-from sharectl.sim.strategy_file import read_strategies
-from sharectl.sim.training import REWARD, StepFigures
+from sharectl_lab.scenarios.file import load, parse, render
+from sharectl_lab.scenarios.scenario import Scenario
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.many import cores
+from sharectl_lab.study.stepped import Episode, Halting
+from sharectl_lab.study.training import REWARD, StepFigures
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
 SCENARIOS = ("bursts", "infn-t1@0.05", "bench/scenarios/short.yaml")

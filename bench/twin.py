@@ -27,13 +27,13 @@ from typing import Callable, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
-from sharectl.sim import file
-from sharectl.sim.engine import Setup, Twin
-from sharectl.sim.records import Arrival, JobKind, NodeSpec, SlotSpec
-from sharectl.sim.run import Run
-from sharectl.sim.scenario import Scenario
-from sharectl.sim.start import StartKnobs
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.scenario import Scenario
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import Run
+from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.start import StartKnobs
 
 LOG = """
 summary: a job log on 3,000 cores

@@ -19,7 +19,14 @@ from typing import Optional
 
 import debian_package
 import rpm_package
-from package_trees import PROJECT, add_pages, central_package, node_package, settle
+from package_trees import (
+    PROJECT,
+    add_pages,
+    central_package,
+    lab_package,
+    node_package,
+    settle,
+)
 
 VERSION = re.compile(r'^__version__ = "([0-9.]+)"$', re.MULTILINE)
 SHELLS = {"bash": "sharectl.bash", "zsh": "_sharectl", "fish": "sharectl.fish"}
@@ -58,13 +65,14 @@ def main() -> int:
         version = version_of_source()
         written = pages(work / "pages", epoch)
         node = node_package(version, work, epoch)
-        central = {}
+        central, lab = {}, {}
         for python in {arguments.deb_python, arguments.rpm_python}:
             central[python] = central_package(version, wheel, python, work, epoch)
+            lab[python] = lab_package(central[python], work, epoch)
             add_pages(central[python].tree, written)
             settle(central[python].tree, epoch)
-        debs = (node, central[arguments.deb_python])
-        rpms = (node, central[arguments.rpm_python])
+        debs = (node, central[arguments.deb_python], lab[arguments.deb_python])
+        rpms = (node, central[arguments.rpm_python], lab[arguments.rpm_python])
         made = [wheel, sdist]
         made += [debian_package.build(package, work, work, epoch) for package in debs]
         made += [rpm_package.build(package, work, work, epoch) for package in rpms]

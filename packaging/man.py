@@ -46,6 +46,9 @@ def command_page() -> str:
     parser = build_parser(*VERBS)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = None
+    for action in parser._actions:  # noqa: SLF001 - a page has all verbs, not those of --help alone
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            action.help = None
     for verb in _parsers(parser):
         verb.description = _as_written(verb.epilog or "")  # its help is there already
     page = Manpage(parser, format="single-commands-section")

@@ -151,6 +151,28 @@ timer is not enabled.""",
     )
 
 
+def lab_package(central: Package, work: Path, epoch: int) -> Package:
+    """``sharectl-lab``: the laboratory, which it takes out of the tree of ``central``."""
+    tree = work / f"sharectl-lab-python{central.python}"
+    place = VENV / f"lib/python{central.python}/site-packages/sharectl_lab"
+    (tree / place.parent).mkdir(parents=True)
+    shutil.move(central.tree / place, tree / place)
+    _common(tree, "sharectl-lab", epoch)
+    return Package(
+        name="sharectl-lab",
+        version=central.version,
+        release=central.release,
+        summary=f"{SUMMARY} (laboratory)",
+        description=f"""{PURPOSE}
+This package has the digital twin of a pool, with the verbs simulate, learn
+and tune. The service needs none of it.""",
+        tree=tree,
+        python=central.python,
+        deb_depends=f"sharectl (= {central.version}-{central.release.replace('.', '+', 1)})",
+        rpm_requires=(f"sharectl = {central.version}-{central.release}",),
+    )
+
+
 def install(wheel: Path, python: str, site: Path) -> None:
     """Fill ``site`` for a Python that need not be on this machine."""
     platforms = [f"--platform={kind}_{os.uname().machine}" for kind in WHEELS]

@@ -32,8 +32,8 @@ from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal, render
 from sharectl.report import as_json
 from sharectl.shares.pledges import Pledge
-from sharectl.sim.journal import Journal
-from sharectl.sim.tuning import Score, Take, Task
+from sharectl_lab.study.journal import Journal
+from sharectl_lab.study.tuning import Score, Take, Task
 from tests.fakes import NOW, FakePool, FakePublisher
 from tests.ledgers import BEGUN, PLEDGES, busy
 

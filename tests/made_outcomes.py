@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import pi, sin
 
-from sharectl.report.simulation import Simulation
-from sharectl.sim.records import CAUSES, GroupOutcome, Outcome, Waits
+from sharectl_lab.pages.simulation import Simulation
+from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
 
 PLEDGES = {"atlas": 500.0, "cms": 300.0, "alice": 200.0}
 CORES, HS06_PER_CORE = 120, 10.0

@@ -10,11 +10,11 @@ from statistics import median
 from sharectl.cycle.record import record_of
 from sharectl.model import JobWaits, Kind, Snapshot, Source, WaitTimes
 from sharectl.plan.records import CycleRecord
-from sharectl.sim import file
-from sharectl.sim.look import Looks, unix
-from sharectl.sim.run import Run
-from sharectl.sim.strategy_file import read_strategies
 from sharectl.times import DAY_SECONDS
+from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import Run
+from sharectl_lab.twin.look import Looks, unix
 
 PERIOD_SECONDS = 1020
 SCENARIO = """

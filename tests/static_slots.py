@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.sim.accountant import Accountant
-from sharectl.sim.group_quotas import QuotaTree
-from sharectl.sim.negotiator import Negotiation, PoolWeights, SubmitterAd, negotiate
-from sharectl.sim.settings import Negotiator
+from sharectl_lab.twin.accountant import Accountant
+from sharectl_lab.twin.group_quotas import QuotaTree
+from sharectl_lab.twin.negotiator import Negotiation, PoolWeights, SubmitterAd, negotiate
+from sharectl_lab.twin.settings import Negotiator
 
 Fits = Callable[[str, int], bool]
 

@@ -9,9 +9,9 @@ from random import Random
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.shares.groups import is_within
-from sharectl.sim.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
-from sharectl.sim.records import JobKind, NodeSpec, SlotSpec
-from sharectl.sim.start import SlotTarget, StartKnobs
+from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
+from sharectl_lab.twin.records import JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.start import SlotTarget, StartKnobs
 
 Call = Callable[[float], None]
 

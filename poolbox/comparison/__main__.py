@@ -23,8 +23,8 @@ from poolbox.errors import PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
 from sharectl.errors import INTERRUPTED
-from sharectl.sim.strategies import Strategy
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.scenarios.strategy_file import read_strategies
 
 POOLS = 3
 

@@ -17,7 +17,7 @@ from poolbox.demo.steering import Cycle, run_cycle
 from poolbox.errors import PoolboxError
 from poolbox.event_log import EXECUTE, TERMINATED, events
 from poolbox.root import htcondor_version
-from sharectl.sim.strategies import Strategy
+from sharectl_lab.scenarios.strategies import Strategy
 
 MOST_FILL_SECONDS = 300.0
 FULL_RATIO = 0.95

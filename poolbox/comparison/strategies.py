@@ -12,9 +12,9 @@ import yaml
 from poolbox import BoxSpec, ExecutePoint, event_log
 from poolbox.comparison.scenario import MULTICORE_CORES, SCALE, TIMES, Comparison
 from poolbox.demo import scenario as demo
-from sharectl.sim.records import NodeSpec, SlotSpec
-from sharectl.sim.settings import Defrag, Loop
-from sharectl.sim.strategies import Strategy, with_static
+from sharectl_lab.scenarios.strategies import Strategy, with_static
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
+from sharectl_lab.twin.settings import Defrag, Loop
 
 ACCESS_POINT = "ap-1.example.org"
 MULTICORE_ONLY = demo.CHECKOUT / "config.d" / "examples" / "70-multicore-only.conf"

@@ -20,12 +20,12 @@ from poolbox.comparison.strategies import (
     scaled_loop,
 )
 from sharectl.cadence.jobs import LoggedJob
-from sharectl.sim.begin import bound_of
-from sharectl.sim.file import scenario_of
-from sharectl.sim.run import Run
-from sharectl.sim.scenario import Scenario
-from sharectl.sim.strategies import Strategy
-from sharectl.workload.logged import LogSource
+from sharectl_lab.scenarios.file import scenario_of
+from sharectl_lab.scenarios.scenario import Scenario
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.study.begin import bound_of
+from sharectl_lab.study.run import Run
+from sharectl_lab.workload.logged import LogSource
 
 BASE_SECONDS, MATCH_SECONDS = 0.1, 0.002
 """Duration of a negotiation cycle of such a small pool, and what a match adds."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.cli.simulate import INDEX
+from sharectl_lab.verbs.simulate import INDEX
 from tests.browser import page_looks as looks
 from tests.browser.conftest import Chromium
 from tests.browser.test_report_page import LOOKS

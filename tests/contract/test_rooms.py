@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-PACKAGE = CHECKOUT / "central" / "sharectl"
+PACKAGES = [CHECKOUT / "central" / name for name in ("sharectl", "sharectl_lab")]
+PLACES = {path.parent.name: path.parent for root in PACKAGES for path in root.glob("*/__init__.py")}
+"""Room -> its folder."""
 ROW = re.compile(r"^\| `(\w+)/` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 ROWS = {
     row[0]: row[1:]
@@ -45,7 +47,7 @@ def forbidden(room: str, source: str, may_import: Mapping[str, set[str]] = MAY_I
     wrong = []
     for name in sorted(imports(source)):
         parts = name.split(".")
-        if parts[0] == "sharectl" and len(parts) > 1 and parts[1] in may_import:
+        if parts[0] in ("sharectl", "sharectl_lab") and len(parts) > 1 and parts[1] in may_import:
             if parts[1] != room and parts[1] not in may_import[room]:
                 wrong.append(name)
         elif room not in LIBRARIES.get(parts[0], {room}):
@@ -54,12 +56,27 @@ def forbidden(room: str, source: str, may_import: Mapping[str, set[str]] = MAY_I
 
 
 def test_every_folder_is_a_room_of_the_table() -> None:
-    assert set(ROWS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(ROWS) == set(PLACES)
+
+
+def test_the_service_imports_nothing_of_the_laboratory() -> None:
+    service, laboratory = (
+        {room for room, place in PLACES.items() if place.parent == root} for root in PACKAGES
+    )
+    assert len(laboratory) > 1
+    assert not {room for room in service if MAY_IMPORT[room] & laboratory}
+    named = {
+        name.split(".")[0]
+        for path in PACKAGES[0].glob("*.py")
+        for name in imports(path.read_text(encoding="utf-8"))
+    }
+    assert "sharectl" in named
+    assert "sharectl_lab" not in named
 
 
 @pytest.mark.parametrize("room", sorted(ROWS))
 def test_a_room_imports_what_its_row_allows(room: str) -> None:
-    sources = list((PACKAGE / room).rglob("*.py"))
+    sources = list(PLACES[room].rglob("*.py"))
     assert sources
     wrong = {
         path.name: names
@@ -90,7 +107,7 @@ def test_no_circle_is_allowed() -> None:
 @pytest.mark.parametrize("room", sorted(ROWS))
 def test_a_row_is_the_docstring_of_its_room(room: str) -> None:
     docstring = ast.get_docstring(
-        ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+        ast.parse((PLACES[room] / "__init__.py").read_text(encoding="utf-8"))
     )
     purpose, enters, leaves, _ = ROWS[room]
     assert docstring == f"{purpose}\n\nIn: {enters}\nOut: {leaves}"
@@ -99,7 +116,7 @@ def test_a_row_is_the_docstring_of_its_room(room: str) -> None:
 def test_modules_of_no_room_import_no_room() -> None:
     names = [
         name
-        for path in PACKAGE.glob("*.py")
+        for path in PACKAGES[0].glob("*.py")
         for name in imports(path.read_text(encoding="utf-8"))
         if name.startswith("sharectl.") and name.split(".")[1] in ROWS
     ]

@@ -1,4 +1,4 @@
-"""START in Python (`sharectl.sim.start`) is that of the deployed snippet in HTCondor's ClassAds.
+"""START in Python (`sharectl_lab.twin.start`) is the deployed snippet's in HTCondor's ClassAds.
 
 Slots, jobs and moments are random, with a seed: 10^5 evaluations, in both ways of actuation. A
 changed snippet has to be noticed: `MUTATIONS`.
@@ -19,8 +19,8 @@ from sharectl.check.snippet_subject import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import is_within
-from sharectl.sim.classads import CLOCK
-from sharectl.sim.start import claim_worklife_seconds
+from sharectl_lab.twin.classads import CLOCK
+from sharectl_lab.twin.start import claim_worklife_seconds
 from tests.start_slots import Slot, claimed, clocked, job, parent
 
 CONFIG = Path(__file__).parents[2] / "config.d"
@@ -94,7 +94,7 @@ class Snippet:
 def differences(
     snippet: Snippet, slots: Iterable[Slot], rng: random.Random, jobs: int
 ) -> Iterator[str]:
-    """Answers of HTCondor that are not those of `sharectl.sim.start`."""
+    """Answers of HTCondor that are not those of `sharectl_lab.twin.start`."""
     start = classad2.ExprTree("MY.START =?= True")
     for slot in slots:
         ad = snippet.ad(slot)

@@ -9,11 +9,16 @@ from typing import NamedTuple
 import pytest
 
 from sharectl.errors import InputError
-from sharectl.sim.ads import SiteExpressions, dynamic_attributes, job_attributes, slot_attributes
-from sharectl.sim.engine import Setup, Twin
-from sharectl.sim.pool import ShapedKind, SimNode
-from sharectl.sim.records import Arrival, JobKind, NodeSpec, SlotSpec
-from sharectl.sim.settings import Access, Negotiator
+from sharectl_lab.twin.ads import (
+    SiteExpressions,
+    dynamic_attributes,
+    job_attributes,
+    slot_attributes,
+)
+from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.pool import ShapedKind, SimNode
+from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.settings import Access, Negotiator
 
 GPUS = {"gpus": 2}
 NODES = (

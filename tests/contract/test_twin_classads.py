@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sharectl.check.snippet_subject import LIVE
 from sharectl.errors import InputError
-from sharectl.sim.classads import (
+from sharectl_lab.twin.classads import (
     CLOCK,
     SNIPPET,
     Condition,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.sim import file
-from sharectl.sim.omissions import notes_of
+from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.omissions import notes_of
 
 POOL = """\
 nodes: [{name: wn, count: 2, cores: 16}]

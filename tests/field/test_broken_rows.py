@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.errors import InputError
-from sharectl.sim import file
+from sharectl_lab.scenarios import file
 from tests.field.simulated import POOL
 
 JOB = json.dumps(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.sim import file
-from sharectl.sim.run import simulate
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import simulate
 from tests.field.simulated import POOL
 
 ROW = "{0} {1} 0 3600 8 -1 -1 8 -1 -1 1 1 1 1 1 -1 -1 -1\n"

@@ -14,7 +14,7 @@ import pytest
 
 from sharectl.cadence.file import JOBS_COMMAND
 from sharectl.errors import ConfigError, InputError
-from sharectl.sim import file
+from sharectl_lab.scenarios import file
 from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 
 __all__ = ["simulate"]

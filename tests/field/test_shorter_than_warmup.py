@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.sim.answers import NOTHING
+from sharectl_lab.twin.answers import NOTHING
 from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 
 __all__ = ["simulate"]

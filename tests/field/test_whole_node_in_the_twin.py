@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from sharectl.errors import ConfigError
-from sharectl.sim import file
-from sharectl.sim.look import Looks
-from sharectl.sim.run import Run
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import Run
+from sharectl_lab.twin.look import Looks
 from tests.field.simulated import Simulate, notes, simulate
 
 __all__ = ["simulate"]

@@ -29,12 +29,12 @@ class Packages:
 
     @property
     def debs(self) -> list[Path]:
-        """Central half and node half."""
-        return [self._one(r"sharectl_.*\.deb"), self._one(r"sharectl-node_.*\.deb")]
+        """Those of the central manager, of nodes, and the laboratory."""
+        return [self._one(rf"sharectl{name}_.*\.deb") for name in ("", "-node", "-lab")]
 
     @property
     def rpms(self) -> list[Path]:
-        return [self._one(r"sharectl-\d.*\.rpm"), self._one(r"sharectl-node-.*\.rpm")]
+        return [self._one(rf"sharectl{name}-\d.*\.rpm") for name in ("", "-node", "-lab")]
 
     def _one(self, pattern: str) -> Path:
         (path,) = (path for path in self.folder.iterdir() if re.fullmatch(pattern, path.name))

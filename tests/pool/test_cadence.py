@@ -29,7 +29,7 @@ from sharectl.cadence.file import COMMAND, JOBS_COMMAND, history_jobs
 from sharectl.cadence.jobs import LoggedJob
 from sharectl.cadence.laws import constant
 from sharectl.cadence.run_times import loading_factor, times_of
-from sharectl.workload.logged import LoggedWorkload, LogSource
+from sharectl_lab.workload.logged import LoggedWorkload, LogSource
 from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import Sharectl, offline, with_bindings
 from tests.pool.trouble import stopped

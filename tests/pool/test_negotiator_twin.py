@@ -13,10 +13,10 @@ from typing import NamedTuple, Optional
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.sim.accountant import Accountant
-from sharectl.sim.group_quotas import GroupQuota, QuotaTree
-from sharectl.sim.negotiator import PoolWeights, SubmitterAd, negotiate
-from sharectl.sim.settings import Negotiator
+from sharectl_lab.twin.accountant import Accountant
+from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
+from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
+from sharectl_lab.twin.settings import Negotiator
 from tests.pool.deployed import CONSUMPTION_POLICY, jobs
 from tests.pool.trouble import stopped
 

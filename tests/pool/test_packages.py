@@ -119,7 +119,7 @@ def shared(files: dict[str, str]) -> dict[str, str]:
     return {path: kind for path, kind in files.items() if not OF_ONE_KIND.match(path)}
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["sharectl", "sharectl-node"])
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["sharectl", "sharectl-node", "sharectl-lab"])
 def test_the_rpm_has_the_files_and_scripts_of_the_deb(
     packages: Packages, number: int, tmp_path: Path
 ) -> None:
@@ -291,7 +291,7 @@ def test_installed_turned_on_seen_at_work_and_removed(
         folders = ("etc/sharectl", "var/lib/sharectl")
         assert [path for path in left if not path.startswith(folders)] == []
         assert {"etc/sharectl/sharectl.yaml", "var/lib/sharectl/sharectl.txt"} <= left
-        machine.as_root("apt purge sharectl sharectl-node")
+        machine.as_root("apt purge sharectl sharectl-node sharectl-lab")
         left = {path for path in listing(root) - before if not path.startswith("etc/systemd")}
         assert left == set()
 

@@ -20,7 +20,7 @@ from poolbox import CannotBuildError
 from poolbox.comparison import real, twin
 from poolbox.comparison.recording import Record
 from poolbox.comparison.scenario import steady
-from sharectl.sim.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategy_file import read_strategies
 
 SECONDS, SEED, SEEDS = 360.0, 1, 20
 STRATEGIES = {strategy.name: strategy for strategy in read_strategies("nothing,defrag,live")}

@@ -26,10 +26,12 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print the completion of all verbs."""
     import shtab
 
-    from sharectl.cli.main import VERBS, build_parser
+    from sharectl.cli.main import build_parser, installed_verbs
 
-    parser = build_parser(*VERBS)
+    parser = build_parser(*installed_verbs())
     for action in _actions(parser):
+        if action.help == argparse.SUPPRESS:
+            action.help = None  # shtab takes no verbs that a group of --help lists
         if action.type in (Path, options.path, options.output):
             completer = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
             action.complete = completer  # type: ignore[attr-defined] # where shtab looks for it

@@ -14,11 +14,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, Optional
 
 from sharectl import __version__
-from sharectl.cli.options import DEFAULT_CONFIG, add_verb, say
+from sharectl.cli.options import DEFAULT_CONFIG, Verb, add_verb, say
 from sharectl.errors import (
     EXIT_CODES,
     INTERNAL,
@@ -26,10 +27,11 @@ from sharectl.errors import (
     LAST_WORDS,
     ConfigError,
     LastWords,
+    MissingExtraError,
     SharectlError,
     StateError,
 )
-from sharectl.words import did_you_mean, printable
+from sharectl.words import did_you_mean, printable, quoted
 
 VERBS = {
     "init": "write a first configuration from what the live pool tells",
@@ -59,6 +61,14 @@ VERBS = {
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
+GROUPS = {
+    "run it": ("cycle", "disable", "enable"),
+    "ask it": ("status", "explain", "plan", "report"),
+    "set it up": ("init", "check", "snippets", "consumption"),
+    "laboratory": ("simulate", "learn", "tune"),
+}
+"""Title of a group -> its verbs, as `sharectl --help` lists them."""
+
 _MODULES = {"errors": "plan", "publish": "cycle", "enable": "disable", "render": "pledges"}
 """Verb -> name of its module, where that is another one."""
 
@@ -67,6 +77,9 @@ TRACEBACK = "SHARECTL_TRACEBACK"
 
 MOST_UNSEARCHED = 50_000
 """New objects after which Python looks for garbage."""
+
+ENTRY_POINTS = "sharectl.verbs"
+"""Entry points of the laboratory, the package `sharectl_lab`: a module for each of its verbs."""
 
 _WITHOUT_VERB = ("-h", "--help", "--version")
 _MESSAGE_CHARACTERS = 500
@@ -170,6 +183,9 @@ def _run(arguments: Sequence[str]) -> int:
         return code
 
 
+_Row = argparse._SubParsersAction._ChoicesPseudoAction  # noqa: SLF001 - a line of help
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser for which ``-2d`` is a value as -2 is, and that prints what a type's error says."""
 
@@ -206,6 +222,13 @@ class _Parser(argparse.ArgumentParser):
         """End with the usage; arguments in the message may come from anywhere."""
         super().error(printable(message))
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise argparse.ArgumentError for an invalid word, with the one that was meant."""
+        if action.choices is not None and value not in action.choices:
+            otherwise = f"write one of {', '.join(map(str, action.choices))}"
+            remedy = did_you_mean(str(value), map(str, action.choices), otherwise)
+            raise argparse.ArgumentError(action, f"{quoted(str(value))} is invalid; {remedy}")
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         kind: Any = self._registry_get("type", action.type, action.type)
         try:
@@ -216,25 +239,57 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser(*with_arguments: str) -> argparse.ArgumentParser:
     """Parser of the command, with the arguments of some verbs, whose modules alone are imported."""
+    others = [name for name in VERBS if name not in chain.from_iterable(GROUPS.values())]
+    codes = "; ".join(f"{code} {words}" for code, words in EXIT_CODES.items())
     parser = _Parser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
-        epilog=f"exit codes: {'; '.join(f'{code} {words}' for code, words in EXIT_CODES.items())}",
+        usage="sharectl [-h] [--version] VERB ...",
+        epilog=f"Each verb has --help. Other verbs: {', '.join(others)}. Exit codes: {codes}",
     )
     parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
+    for title, names in GROUPS.items():
+        rows = [_Row(name, (), VERBS[name]) for name in names]
+        parser.add_argument_group(title)._group_actions.extend(rows)  # noqa: SLF001
     verbs = parser.add_subparsers(
-        title="verbs",
+        help=argparse.SUPPRESS,
         dest="verb",
         metavar="VERB",
         required=True,
         prog=parser.prog,  # else argparse loads shutil and compressors to format it
     )
     for name, summary in VERBS.items():
-        row = None
-        if name in with_arguments:
-            row = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
-        add_verb(verbs, name, summary, row)
+        add_verb(verbs, name, summary, _verb(name) if name in with_arguments else None)
     return parser
+
+
+def installed_verbs() -> list[str]:
+    """Verbs without those of the laboratory where it is not installed."""
+    names = []
+    for name in VERBS:
+        with contextlib.suppress(MissingExtraError):
+            _verb(name)
+            names.append(name)
+    return names
+
+
+def _verb(name: str) -> Verb:
+    """Arguments and run of a verb; raises `MissingExtraError` for one that is not installed."""
+    if name not in GROUPS["laboratory"]:
+        verb: Verb = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
+        return verb
+    from importlib.metadata import distribution  # for these verbs alone
+
+    points = distribution("sharectl").entry_points
+    module = next(x.value for x in points if (x.group, x.name) == (ENTRY_POINTS, name))
+    try:
+        verb = import_module(module).VERBS[name]
+    except ModuleNotFoundError as error:
+        if not module.startswith(str(error.name)):
+            raise
+        fact = f"{name} is a verb of the laboratory, which is not installed"
+        raise MissingExtraError(f"{fact}; install the package sharectl-lab") from None
+    return verb
 
 
 # ---- standard streams that are closed, full, or in a locale that lacks characters

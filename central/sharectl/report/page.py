@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.ledger.series import Series
@@ -71,7 +72,7 @@ def report(periods: Sequence[Series], subject: Subject, content: Mapping[str, An
     for group, anchor in anchors.items():
         sections[anchor] = (group, group_kinds(group, layers, subject.deadband_hs06))
     return page(
-        "page.html",
+        Path(__file__).with_name("page.html"),
         verb="report",
         content=content,
         subject=subject,

@@ -197,10 +197,12 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def page(template: str, **context: object) -> str:
-    """HTML document of a template, which has the digest of its style sheet."""
+def page(template: Path, **context: object) -> str:
+    """HTML document of a template's file, which has the digest of its style sheet."""
     digest = b64encode(sha256(_style_sheet().encode()).digest()).decode()
-    return render(template, digest=digest, **context)
+    source = _environment().from_string(template.read_text(encoding="utf-8"))
+    text: str = source.render(digest=digest, **context)
+    return text
 
 
 def described(begin: str, curves: Iterable[Curve]) -> str:

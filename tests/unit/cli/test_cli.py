@@ -189,7 +189,7 @@ def test_jobs_before_their_time_are_not_among_those_that_no_node_could_run() -> 
 
 SLIPS = {
     "": "VERB",
-    "erors": "invalid choice: 'erors'",
+    "erors": '"erors" is invalid; did you mean errors?',
     "--config x errors": "options are written behind the verb: sharectl errors --config ...",
     "ledger --config=x info": "options are written behind the action: sharectl ledger info --co",
     "explain --config x group cms": "behind the subject: sharectl explain group --config ...",

@@ -112,4 +112,4 @@ def test_another_shell_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as ended:
         main(["completion", "csh"])
     assert ended.value.code == 2
-    assert "invalid choice: 'csh' (choose from" in capsys.readouterr().err
+    assert '"csh" is invalid; did you mean zsh?' in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl import errors
+from sharectl.cli.main import main
 from sharectl.errors import EXIT_CODES, SharectlError
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import made
@@ -58,6 +59,19 @@ def test_a_missing_extra_is_69(
     assert (
         "needs pyarrow, which is not installed: in the checkout `pip install '.[parquet]'`" in err
     )
+
+
+def test_a_laboratory_that_is_not_installed_is_69_and_harms_no_other_verb(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sharectl_lab"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sharectl_lab", None)
+    assert main(["simulate", "--list"]) == 69
+    fact = "simulate is a verb of the laboratory, which is not installed"
+    assert capsys.readouterr().err == f"sharectl: {fact}; install the package sharectl-lab\n"
+    assert main(["completion", "bash"]) == 0
+    assert "simulate" in capsys.readouterr().out
 
 
 def test_the_page_has_the_table_of_the_code() -> None:

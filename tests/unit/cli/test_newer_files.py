@@ -30,7 +30,7 @@ from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import parse_plan, read
-from sharectl.sim.journal import Journal
+from sharectl_lab.study.journal import Journal
 from tests.fakes import NOW, FakePool, FakePublisher, World
 from tests.files_of_a_site import CYCLES, SUBJECT, make, renew
 from tests.ledgers import busy, law

@@ -181,7 +181,7 @@ def as_soon_as_it_runs(act: Callable[[], object]) -> Callable[[], None]:
     def look(frame: FrameType, event: str, _argument: object) -> None:
         caller = frame.f_back
         file = Path(frame.f_code.co_filename)
-        is_verb = file.parent.name == "cli" and file.name != "main.py"
+        is_verb = file.parent.name in ("cli", "verbs") and file.name != "main.py"
         if event == "call" and is_verb and caller and caller.f_code.co_name == "_run":
             sys.setprofile(None)
             act()

@@ -14,8 +14,8 @@ from poolbox.comparison.recording import Record, Run
 from poolbox.comparison.scenario import SCENARIOS, Comparison, Job, Node
 from poolbox.demo.scenario import CHECKOUT
 from sharectl.config.load import load
-from sharectl.sim.strategies import Strategy
-from sharectl.sim.strategy_file import USUAL, read_strategies
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
 
 SEED = 3
 RESULTS = CHECKOUT / "bench/results"

@@ -7,9 +7,9 @@ import pytest
 
 from poolbox.comparison import twin
 from poolbox.comparison.scenario import FILL_SECONDS, SCENARIOS
-from sharectl.sim.run import Run
-from sharectl.sim.strategies import Strategy
-from sharectl.sim.strategy_file import USUAL, read_strategies
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
+from sharectl_lab.study.run import Run
 
 SECONDS, SEED = 60.0, 5
 STRATEGIES = read_strategies(",".join(USUAL))

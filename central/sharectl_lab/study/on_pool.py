@@ -1,0 +1,135 @@
+"""Simulations as jobs on an HTCondor pool: each batch of tasks is one cluster: an edge.
+
+HTCondor brings sharectl and the tasks to a node and a job's output, its answer, back. It tries a
+job again that failed or was held, and removes it at last.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Callable
+
+import yaml
+
+import sharectl
+import sharectl_lab
+from sharectl.condor.ads import quoted
+from sharectl.condor.jobs import MOST_CHARACTERS, Queue
+from sharectl.errors import PoolUnavailableError
+from sharectl.words import counted, printable
+from sharectl_lab.study.trial import TASKS
+from sharectl_lab.study.tuning import Result, Score, Take, Task, score_of
+
+FOLDER = "jobs"
+POLL_SECONDS = 5.0
+RETRIES = 2
+"""Times that HTCondor tries a job again after it failed, and after it was held."""
+HOLDS = "HoldReasonCode =!= 1 && NumHolds"
+"""Of a job that its owner did not hold."""
+DESCRIPTION = {
+    "executable": "/usr/bin/python3",
+    "transfer_executable": "False",
+    "arguments": "-m sharectl_lab.study.trial $(Process)",
+    "should_transfer_files": "YES",
+    "output": "$(Cluster).$(Process).out",
+    "error": "$(Cluster).$(Process).err",
+    "request_cpus": "1",
+    "request_memory": "2048 MB",
+    "request_disk": "500 MB",
+    "max_retries": str(RETRIES),
+    "periodic_release": f"{HOLDS} <= {RETRIES}",
+    "periodic_remove": f"JobStatus == 5 && {HOLDS} > {RETRIES}",
+    "notification": "never",
+    "JobBatchName": "sharectl-tune",
+}
+
+
+class OnPool:
+    """Evaluates tasks as jobs; ``note`` gets lines for the user.
+
+    ``submit`` are commands of the submit language that go before those of `DESCRIPTION`.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        folder: Path,
+        files: Mapping[str, bytes],
+        submit: Mapping[str, str],
+        note: Callable[[str], object] = lambda _line: None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.queue, self.folder = queue, (folder / FOLDER).resolve()
+        self._note, self._sleep = note, sleep
+        # Jobs of a search that was killed.
+        queue.remove(f"Iwd == {quoted(str(self.folder))}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for package in (sharectl, sharectl_lab, yaml):
+            # Without what was compiled for this machine.
+            compiled = shutil.ignore_patterns("__pycache__", "*.so")
+            there = self.folder / package.__name__
+            shutil.copytree(package.__path__[0], there, ignore=compiled)
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+        names = ", ".join(("sharectl", "sharectl_lab", "yaml", TASKS, *files))
+        paths = {"initialdir": str(self.folder), "transfer_input_files": names}
+        self._description = {**DESCRIPTION, **paths, **submit}
+
+    def __call__(self, tasks: Sequence[Task], take: Take) -> None:
+        """Hand over results as jobs end; those that still run are removed if this ends early."""
+        content = json.dumps([(dict(settings), seed) for settings, seed in tasks])
+        (self.folder / TASKS).write_text(content, encoding="utf-8")
+        cluster = self.queue.submit(self._description, len(tasks))
+        waiting, reasons = dict(enumerate(tasks)), dict[int, str]()
+        jobs = dict.fromkeys(waiting, "")
+        try:
+            while waiting:
+                before, jobs = jobs, self._look(cluster, jobs)
+                for number, reason in jobs.items():
+                    if reason and reason not in reasons.values():
+                        self._note(f"a job of cluster {cluster} is held: {reason}")
+                    reasons[number] = reason
+                for number in waiting.keys() - jobs.keys():
+                    result = self._result(f"{cluster}.{number}", reasons.get(number, ""))
+                    # An answer may come late if the folder is on another machine's disk.
+                    if isinstance(result, Score) or number not in before:
+                        take(waiting.pop(number), result)
+                self._note(f"cluster {cluster}: {counted(len(waiting), 'job')} to go")
+                if waiting:
+                    self._sleep(POLL_SECONDS)
+        finally:
+            if waiting:
+                self.queue.remove(f"ClusterId == {cluster}")
+
+    def _look(self, cluster: int, before: dict[int, str]) -> dict[int, str]:
+        """Jobs in the queue; those of ``before`` if the access point is silent."""
+        try:
+            return self.queue.jobs(cluster)
+        except PoolUnavailableError as error:
+            self._note(str(error))
+            return before
+
+    def _result(self, name: str, hold_reason: str) -> Result:
+        """Answer of a job that has left the queue, or the reason why it has none."""
+        try:
+            answer = json.loads(self._last_line(f"{name}.out"))
+            if "problem" in answer:
+                return printable(answer["problem"], MOST_CHARACTERS)
+            return score_of(answer["score"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            if hold_reason:
+                return f"the job was held: {hold_reason}"
+            reason = self._last_line(f"{name}.err") or "it was removed"
+            return f"the job ended without an answer: {printable(reason, MOST_CHARACTERS)}"
+
+    def _last_line(self, name: str) -> str:
+        """Last line of a file that has a character; empty without one."""
+        try:
+            text = (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return text.rstrip().rpartition("\n")[2]

@@ -1,0 +1,228 @@
+"""A run of the twin: the one place where scenario, strategy and pool are put together."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import ceil, fsum
+from typing import Callable, Optional
+
+from sharectl.times import validity_of
+from sharectl.words import counted
+from sharectl_lab.scenarios.extent import refuse_endless
+from sharectl_lab.scenarios.scenario import Scenario
+from sharectl_lab.scenarios.strategies import Strategy, multicore_ratio, with_static
+from sharectl_lab.twin.ads import SiteExpressions
+from sharectl_lab.twin.defrag import Defragmenter
+from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
+from sharectl_lab.twin.pool import group_of
+from sharectl_lab.twin.records import JobKind, NodeSpec, Outcome, Workload
+from sharectl_lab.twin.start import StartKnobs
+from sharectl_lab.twin.steering import Steering
+
+Progress = Callable[[float], None]
+"""Is called with the part of the run that is done."""
+
+MOST_UNSEARCHED = 200_000
+"""New objects after which Python looks for garbage: more than a look at a large pool makes."""
+
+
+class Run:
+    """A run that can be halted at any moment.
+
+    With ``equal_start`` the strategy begins with the time that counts, from the pool that `nothing`
+    has then; else with the warm-up.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        strategy: Strategy,
+        seed: int,
+        seconds: Optional[float] = None,
+        *,
+        equal_start: bool = False,
+    ) -> None:
+        self.scenario, self.strategy, self.seed = scenario, strategy, seed
+        loop = strategy.loop_of(scenario.loop)
+        validity_seconds = scenario.validity_seconds or validity_of(loop.period_seconds)
+        config = scenario.plan_config(strategy.control)
+        self.config = replace(config, validity_seconds=validity_seconds)
+        self.begin = scenario.warmup_seconds
+        self.end = scenario.end_seconds if seconds is None else self.begin + seconds
+        self.step = min(scenario.sample_seconds, self.end - self.begin)
+        """Interval of the figures over time."""
+        refuse_endless(scenario, strategy, self.end)
+        workload = scenario.workload(seed)
+        pledges = self.config.shared_hs06
+        nodes = _nodes(scenario, strategy, pledges, workload)
+        start = scenario.start
+        expressions = SiteExpressions(workload.kinds, start.files, start.site)
+        self.meets = expressions.meets.may_meet
+        """Tells if a trial of pending jobs counts a job as placeable on a slot."""
+        setup = Setup(
+            nodes=nodes,
+            pledge_hs06=pledges,
+            quotas=_quotas(scenario, nodes),
+            negotiator=scenario.negotiator,
+            access=scenario.access,
+            start=StartKnobs(
+                enabled=strategy.grace or strategy.steering is not None,
+                actuation=strategy.steering or "live",
+                multicore_cores=start.multicore_cores,
+                grace_seconds=start.grace_seconds if strategy.grace else 0.0,
+                mc_grace_period_seconds=start.mc_grace_period_seconds,
+            ),
+            meets=expressions.meets,
+            site_start=expressions.site_start,
+            reads_time=expressions.reads_time,
+            seed=seed,
+        )
+        self.twin = Twin(setup, workload)
+        starts_at = self.begin if equal_start else 0.0
+        if starts_at:
+            before = [node.multicore_only for node in scenario.nodes_of()]
+            static = [n for n, node in enumerate(nodes) if node.multicore_only > before[n]]
+            self.twin.wait(starts_at, static)
+        self.steering: Optional[Steering] = None
+        if strategy.steering is not None:
+            # Cycles come when they would have: no timer waits for a group's jobs.
+            cycle = ceil(starts_at / loop.period_seconds) * loop.period_seconds
+            self.steering = Steering(
+                self.twin, self.config, loop, strategy.steering, seed, cycle, self.meets
+            )
+        if strategy.defrag is not None:
+            Defragmenter(self.twin, strategy.defrag, seed, starts_at)
+        self._measured_from: Optional[float] = None
+
+    def until(self, time: float, progress: Optional[Progress] = None) -> None:
+        """Let the pool run until a time, and measure once the warm-up is over."""
+        with _little_search_for_garbage():
+            self._until(time, progress)
+
+    def _until(self, time: float, progress: Optional[Progress]) -> None:
+        twin, step = self.twin, self.step
+        if self._measured_from is None:
+            while (following := twin.now + step) < min(time, self.begin):
+                twin.run(following)
+                if progress is not None:
+                    progress(following / self.end)
+            if time < self.begin:
+                twin.run(time)
+                return
+            # A job that starts at that moment counts.
+            twin.run(self.begin, before=True)
+            twin.forget()
+            self._measured_from = self.begin
+        while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:
+            twin.run(following)
+            twin.sample(step)
+            if progress is not None:
+                progress(following / self.end)
+        twin.run(time)
+
+    def outcome(self, *, complete: bool = True) -> Outcome:
+        """Outcome of the intervals that have ended."""
+        twin = self.twin
+        counts, note = twin.counts, None
+        if self.steering is not None and (failed := int(counts["failed_laws"])):
+            note = f"{self.strategy.name}, seed {self.seed}: "
+            note += f"{counted(failed, 'cycle')} with a failed law: {self.steering.law_problem}"
+        return Outcome(
+            scenario=self.scenario.name,
+            strategy=self.strategy.name,
+            seed=self.seed,
+            seconds=len(twin.times) * self.step,
+            times=tuple(time - self.begin for time in twin.times),
+            pool_cores=sum(node.spec.cores for node in twin.nodes),
+            pool_hs06=fsum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
+            groups=twin.measured().outcomes(),
+            idle_core_seconds=dict(twin.idle.seconds),
+            idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
+            refusals=int(counts["refusals"]),
+            evicted_jobs=int(counts["evicted_jobs"]),
+            lost_core_seconds=counts["lost_core_seconds"],
+            drained_nodes=int(counts["drained_nodes"]),
+            cycles=int(counts["cycles"]),
+            plans=int(counts["plans"]),
+            changed_targets=int(counts["changed_targets"]),
+            complete=complete,
+            note=note,
+        )
+
+
+@contextmanager
+def _little_search_for_garbage() -> Iterator[None]:
+    """Have Python search rarely for garbage: the twin leaves none that needs it.
+
+    A look at a large pool makes some ten thousand records; the searches that they would cause take
+    as long as the rest of a cycle.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(MOST_UNSEARCHED)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def simulate(
+    scenario: Scenario,
+    strategy: Strategy,
+    seed: int,
+    seconds: Optional[float] = None,
+    progress: Optional[Progress] = None,
+    *,
+    equal_start: bool = False,
+) -> Outcome:
+    """Outcome of a strategy; interrupted by Ctrl-C, of the time until then."""
+    run = Run(scenario, strategy, seed, seconds, equal_start=equal_start)
+    try:
+        run.until(run.end, progress)
+    except KeyboardInterrupt:
+        return run.outcome(complete=False)
+    return run.outcome()
+
+
+def _nodes(
+    scenario: Scenario, strategy: Strategy, pledges: Mapping[str, float], workload: Workload
+) -> tuple[NodeSpec, ...]:
+    nodes = scenario.nodes_of()
+    if strategy.static is None:
+        return nodes
+    ratio = strategy.static.ratio
+    if ratio is None:
+        ratio = multicore_ratio(pledges, _multicore_parts(workload.kinds, tuple(pledges)))
+    return with_static(nodes, ratio)
+
+
+def _multicore_parts(kinds: Sequence[JobKind], groups: tuple[str, ...]) -> dict[str, float]:
+    """Group -> part of its kinds of jobs that are multicore."""
+    sizes: defaultdict[str, list[bool]] = defaultdict(list)
+    for kind in kinds:
+        sizes[group_of(kind.account, groups)].append(kind.cores > 1)
+    return {group: sum(multicore) / len(multicore) for group, multicore in sizes.items()}
+
+
+def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
+    knobs = scenario.negotiator
+    if knobs.quotas == "none":
+        return QuotaTree()
+    pledges = scenario.config.tree.pledge_hs06
+    top = fsum(hs06 for name, hs06 in pledges.items() if "." not in name)
+    by_cores = knobs.slot_weight == "cores"
+    weight = fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+    by_pledge = {name: weight * hs06 / top for name, hs06 in pledges.items()}
+    return QuotaTree(
+        GroupQuota(
+            name,
+            quota,
+            accept_surplus=knobs.accept_surplus,
+            autoregroup=knobs.autoregroup,
+        )
+        for name, quota in (knobs.group_quotas or by_pledge).items()
+    )

@@ -1,0 +1,249 @@
+"""Search by Optuna's TPE sampler, in batches: a seed gives the same settings whatever the timing.
+
+Settings of a batch are chosen before any of them is simulated, and scores are handed to the library
+in the order of the choice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from sharectl.errors import InputError, MissingExtraError
+from sharectl_lab.study.tuning import (
+    Candidate,
+    Evaluate,
+    Objective,
+    Parameter,
+    Result,
+    Settings,
+    Task,
+    Tuning,
+    Value,
+    candidate_of,
+)
+
+NULL = " is null"
+"""End of the name of the library's parameter that tells if a key is null."""
+LEAST_IMPORTANCE_TRIALS = 8
+"""Settings with a score from which importance says something."""
+_MOST_REPEATED = 20
+"""Times that settings already tried are replaced by fresh ones, in a batch."""
+
+
+@dataclass(frozen=True)
+class SearchSize:
+    """Size of a search."""
+
+    trials: int = 64
+    """Settings to try, beside the default."""
+    batch: int = 8
+    """Settings that are chosen at once."""
+    seeds: int = 3
+    """Seeds of each trial."""
+    confirm: int = 5
+    """Further seeds on which the finalists and the default are compared."""
+    finalists: int = 3
+
+    def seeds_from(self, seed: int) -> tuple[range, range]:
+        """Seeds of the search and of the confirmation."""
+        middle = seed + self.seeds
+        return range(seed, middle), range(middle, middle + self.confirm)
+
+
+def library() -> Any:
+    """Module optuna; raises MissingExtraError without it."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise MissingExtraError(
+            "tune needs Optuna, which is not installed: pip install 'sharectl[lab]'"
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+class Search:
+    """A search, which keeps what it has when it is interrupted."""
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        objective: Objective,
+        size: SearchSize,
+        seed: int,
+        evaluate: Evaluate,
+    ) -> None:
+        self.parameters = tuple(parameters)
+        self.objective = objective
+        self.size = size
+        self.seeds = size.seeds_from(seed)
+        self.results: dict[Task, Result] = {}
+        self.tried: list[Settings] = []
+        self._default = tuple((p.key, p.default) for p in self.parameters)
+        self._evaluate = evaluate
+        self._optuna = library()
+        # `constant_liar` keeps the settings of a batch apart.
+        sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+        self._study = self._optuna.create_study(sampler=sampler)
+        self._complete = False
+
+    def run(self, note: Callable[[str], object] = lambda _stage: None) -> Tuning:
+        """Try settings, and compare the best ones with the default on further seeds."""
+        note("default")
+        self._measure([()], self.seeds[0])
+        default = self._candidate(())
+        if default.searched is None:
+            raise InputError([f"the scenario cannot be simulated as it is: {default.problem}"])
+        self._begin_at_default()
+        while len(self.tried) < self.size.trials:
+            chosen = self._choose(min(self.size.batch, self.size.trials - len(self.tried)))
+            if not chosen:
+                break
+            note(f"settings {len(self.tried) + 1} to {len(self.tried) + len(chosen)}")
+            self._measure([settings for _, settings in chosen], self.seeds[0])
+            for trial, settings in chosen:
+                self._tell(trial, settings)
+        note("confirmation")
+        finalists = [candidate.settings for candidate in self._ranked()[: self.size.finalists]]
+        self._measure([(), *finalists], self.seeds[1])
+        self._complete = True
+        return self.tuning()
+
+    def tuning(self) -> Tuning:
+        """Outcome so far."""
+        every = [self._candidate(settings) for settings in self.tried]
+        return Tuning(
+            parameters=self.parameters,
+            objective=self.objective,
+            default=self._candidate(()),
+            best=tuple(self._ranked()),
+            tried=sum(bool(candidate.searched or candidate.problem) for candidate in every),
+            problems=tuple(dict.fromkeys(c.problem for c in every if c.problem)),
+            importance=self._importance(),
+            complete=self._complete,
+        )
+
+    def _measure(self, several: Sequence[Settings], seeds: Sequence[int]) -> None:
+        tasks = dict.fromkeys(Task(settings, seed) for settings in several for seed in seeds)
+        missing = [task for task in tasks if task not in self.results]
+        if missing:
+            self._evaluate(missing, self.results.__setitem__)
+
+    def _ranked(self) -> list[Candidate]:
+        every = map(self._candidate, self.tried)
+        return sorted((candidate for candidate in every if candidate.searched), key=_rank)
+
+    def _candidate(self, settings: Settings) -> Candidate:
+        return candidate_of(settings, self.results, self.seeds, self.objective)
+
+    # ---- the library
+
+    def _begin_at_default(self) -> None:
+        """Let the sampler know the default's score, if the domains have it."""
+        own = self._candidate(()).searched
+        if own is None or not all(p.admits(p.default) for p in self.parameters):
+            return
+        values: dict[str, Any] = {}
+        distributions: dict[str, Any] = {}
+        for parameter in self.parameters:
+            for name, distribution, value in self._of_default(parameter):
+                values[name], distributions[name] = value, distribution
+        self._study.add_trial(
+            self._optuna.trial.create_trial(
+                params=values, distributions=distributions, value=own.mean
+            )
+        )
+
+    def _of_default(self, parameter: Parameter) -> Iterator[tuple[str, Any, Any]]:
+        if parameter.nullable:
+            is_null = parameter.default is None
+            yield f"{parameter.key}{NULL}", self._choice((True, False)), is_null
+            if is_null:
+                return
+        yield parameter.key, self._distribution(parameter), parameter.default
+
+    def _choice(self, choices: Sequence[Value]) -> Any:
+        return self._optuna.distributions.CategoricalDistribution(tuple(choices))
+
+    def _distribution(self, parameter: Parameter) -> Any:
+        kinds = self._optuna.distributions
+        if parameter.choices:
+            return self._choice(parameter.choices)
+        if parameter.whole:
+            low, high = round(parameter.low), round(parameter.high)
+            return kinds.IntDistribution(low, high, log=parameter.log)
+        return kinds.FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+
+    def _choose(self, count: int) -> list[tuple[Any, Settings]]:
+        """Settings to try next, with the library's trials; none twice, unless nothing else is."""
+        chosen: list[tuple[Any, Settings]] = []
+        repeated = 0
+        while len(chosen) < count:
+            trial = self._study.ask()
+            settings = tuple((p.key, self._suggested(trial, p)) for p in self.parameters)
+            if settings in self.tried or settings == self._default:
+                self._tell(trial, () if settings == self._default else settings)
+                repeated += 1
+                if repeated > _MOST_REPEATED:
+                    break
+                continue
+            self.tried.append(settings)
+            chosen.append((trial, settings))
+        return chosen
+
+    def _suggested(self, trial: Any, parameter: Parameter) -> Value:
+        key = parameter.key
+        if parameter.choices:
+            value: Value = trial.suggest_categorical(key, parameter.choices)
+            return value
+        if parameter.nullable and trial.suggest_categorical(f"{key}{NULL}", (True, False)):
+            return None
+        if parameter.whole:
+            low, high = round(parameter.low), round(parameter.high)
+            return parameter.rounded(trial.suggest_int(key, low, high, log=parameter.log))
+        number = trial.suggest_float(key, parameter.low, parameter.high, log=parameter.log)
+        return parameter.rounded(number)
+
+    def _tell(self, trial: Any, settings: Settings) -> None:
+        searched = self._candidate(settings).searched
+        if searched is None:
+            self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        else:
+            self._study.tell(trial, searched.mean)
+
+    def _importance(self) -> dict[str, float]:
+        """Key -> importance (PED-ANOVA); empty where the library has too few trials for it."""
+        scored = [trial for trial in self._study.trials if trial.value is not None]
+        if len(self.parameters) < 2 or len(scored) < LEAST_IMPORTANCE_TRIALS:  # noqa: PLR2004 - nothing to compare
+            return {}
+        importance = self._optuna.importance
+        common = [p.key for p in self.parameters if all(p.key in t.params for t in scored)]
+        common += [
+            f"{p.key}{NULL}"
+            for p in self.parameters
+            if all(f"{p.key}{NULL}" in t.params for t in scored)
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                parts = importance.get_param_importances(
+                    self._study,
+                    evaluator=importance.PedAnovaImportanceEvaluator(),
+                    params=common,
+                )
+            except (ValueError, RuntimeError):
+                return {}
+        sums: dict[str, float] = {}
+        for name, part in parts.items():
+            key = name.removesuffix(NULL)
+            sums[key] = sums.get(key, 0.0) + float(part)
+        return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _rank(candidate: Candidate) -> tuple[bool, float]:
+    """Confirmed candidates first, then by the objective."""
+    spread = candidate.confirmed or candidate.searched
+    return candidate.confirmed is None, spread.mean if spread else float("inf")

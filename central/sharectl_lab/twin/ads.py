@@ -1,0 +1,276 @@
+"""Ads of the twin's slots and jobs, and the expressions of sites and jobs that look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl.condor.expressions import MY
+from sharectl.condor.slot_kinds import is_momentary
+from sharectl.errors import InputError
+from sharectl_lab.twin.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
+from sharectl_lab.twin.look import unix
+from sharectl_lab.twin.matching import SiteStarts
+from sharectl_lab.twin.pool import ShapedKind, SimSlot
+from sharectl_lab.twin.records import JobKind, NodeSpec
+
+
+def _user(kind: ShapedKind) -> str:
+    return kind.submitter[len(kind.account) + 1 :] if kind.account else kind.submitter
+
+
+_SLOT: Mapping[str, Callable[[SimSlot], Any]] = {
+    "activity": lambda _: "Idle",
+    "arch": lambda _: "X86_64",
+    "cpus": lambda slot: slot.free_cores,
+    "detectedcpus": lambda slot: slot.node.spec.cores,
+    "disk": lambda slot: slot.free_disk_kib,
+    "machine": lambda slot: slot.node.spec.name,
+    "memory": lambda slot: slot.free_memory_mib,
+    "mytype": lambda _: "Machine",
+    "name": lambda slot: f"slot{slot.node.slots.index(slot) + 1}@{slot.node.spec.name}",
+    "numdynamicslots": lambda slot: len(slot.claims),
+    "opsys": lambda _: "LINUX",
+    "partitionableslot": lambda _: True,
+    "slotid": lambda slot: slot.node.slots.index(slot) + 1,
+    "slottype": lambda _: "Partitionable",
+    "slottypeid": lambda _: 1,
+    "state": lambda _: "Unclaimed",
+    "t1_multicoreonly": lambda slot: slot.multicore_only or None,
+    "t1_targetcores": lambda slot: slot.target and slot.target[1:4:2],
+    "t1_wn_hs06": lambda slot: slot.node.spec.hs06_per_core * slot.node.spec.cores,
+    "totalcpus": lambda slot: slot.node.spec.cores,
+    "totaldisk": lambda slot: sum(spec.disk_kib for spec in slot.node.spec.slots),
+    "totalmemory": lambda slot: sum(spec.memory_mib for spec in slot.node.spec.slots),
+    "totalslotcpus": lambda slot: slot.total_cores,
+    "totalslotdisk": lambda slot: slot.spec.disk_kib,
+    "totalslotmemory": lambda slot: slot.spec.memory_mib,
+}
+"""Attribute of a slot's ad -> its value."""
+_JOB: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "accountinggroup": lambda kind: kind.submitter if kind.account else None,
+    "acctgroup": lambda kind: kind.account or None,
+    "acctgroupuser": lambda kind: _user(kind) if kind.account else None,
+    "jobstatus": lambda _: 1,
+    "jobuniverse": lambda _: 5,
+    "mytype": lambda _: "Job",
+    "owner": _user,
+    "requestcpus": lambda kind: kind.cores,
+    "requestdisk": lambda kind: kind.disk_kib,
+    "requestmemory": lambda kind: kind.memory_mib,
+    "user": _user,
+}
+"""Attribute of a job's ad -> its value."""
+
+
+_EMPTY: Mapping[str, Callable[[SimSlot], Any]] = {
+    "cpus": lambda slot: slot.total_cores,
+    "disk": lambda slot: slot.spec.disk_kib,
+    "memory": lambda slot: slot.spec.memory_mib,
+    "numdynamicslots": lambda _: 0,
+}
+"""Attribute that is another one in the ad of an empty slot -> its value."""
+_DYNAMIC: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "cpus": lambda kind: kind.cores,
+    "disk": lambda kind: kind.disk_kib,
+    "dynamicslot": lambda _: True,
+    "memory": lambda kind: kind.memory_mib,
+    "numdynamicslots": lambda _: None,
+    "partitionableslot": lambda _: None,
+    "slottype": lambda _: "Dynamic",
+    "totalslotcpus": lambda kind: kind.cores,
+    "totalslotdisk": lambda kind: kind.disk_kib,
+    "totalslotmemory": lambda kind: kind.memory_mib,
+}
+"""Attribute that is another one in the ad of a dynamic slot -> its value by the first job."""
+_CLAIMED: Mapping[str, Callable[[ShapedKind], Any]] = {
+    "accountinggroup": lambda kind: kind.submitter if kind.account else None,
+    "remoteowner": _user,
+    "remoteuser": _user,
+    "state": lambda _: "Claimed",
+}
+"""Attribute that is another one once it is claimed -> its value."""
+
+
+def slot_attributes(
+    slot: SimSlot, names: Optional[Iterable[str]] = None, *, empty: bool = False
+) -> dict[str, Any]:
+    """Attributes of a slot's ad: those in ``names``, or all; ``empty``: if no job ran there."""
+    amounts = slot.spec.custom if empty else slot.free_custom
+    custom = {name.lower(): count for name, count in amounts.items()}
+    custom.update({f"totalslot{name.lower()}": count for name, count in slot.spec.custom.items()})
+    custom.update(slot.node.spec.attributes)
+    getters = {**_SLOT, **_EMPTY} if empty else _SLOT
+    names = dict.fromkeys((*_SLOT, *custom)) if names is None else names
+    return {
+        name: getters[name](slot) if name in getters and name not in custom else custom.get(name)
+        for name in names
+    }
+
+
+def dynamic_attributes(
+    slot: SimSlot, kind: ShapedKind, names: Optional[Iterable[str]] = None, *, claimed: bool
+) -> dict[str, Any]:
+    """Attributes of the ad of a dynamic slot, made for a job, before or after its claim."""
+    own = {**_DYNAMIC, **_CLAIMED} if claimed else _DYNAMIC
+    amounts = dict.fromkeys((name.lower() for name in slot.spec.custom), 0)
+    amounts.update((name.lower(), count) for name, count in kind.custom)
+    for name, count in list(amounts.items()):
+        amounts[f"totalslot{name}"] = count
+    if names is None:
+        names = dict.fromkeys((*_SLOT, *own, *amounts, *slot.node.spec.attributes))
+    ad = slot_attributes(slot, [name for name in names if name not in own])
+    ad.update((name, amounts[name]) for name in names if name in amounts)
+    ad.update((name, own[name](kind)) for name in names if name in own)
+    return ad
+
+
+def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> dict[str, Any]:
+    """Attributes of a job's ad: those in ``names``, or all."""
+    custom = {f"request{name.lower()}": amount for name, amount in kind.custom}
+    custom.update(kind.attributes)
+    names = dict.fromkeys((*_JOB, *custom)) if names is None else names
+    return {
+        name: _JOB[name](kind) if name in _JOB and name not in custom else custom.get(name)
+        for name in names
+    }
+
+
+class Requirements:
+    """Requirements of jobs, tried on empty slots: the engine sees to free resources.
+
+    ``published``: attribute in lower case -> expression of the nodes' ads.
+    """
+
+    def __init__(self, published: Optional[Mapping[str, str]] = None) -> None:
+        self._published = published
+        self._expressions: dict[str, JobRequirements] = {}
+        self._met: dict[tuple[int, int], bool] = {}
+
+    def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Tell if a slot meets the requirements of a job. Raises InputError for invalid ones."""
+        if not kind.requirements:
+            return True
+        key = id(slot), kind.shape
+        met = self._met.get(key)
+        if met is None:
+            expression = self.expression(kind.requirements, kind.submitter)
+            own, other = expression.names
+            empty = slot_attributes(slot, other, empty=True)
+            job = job_attributes(kind.on(slot), own)
+            met = self._met[key] = expression.accepts(job, empty, 0.0)
+        return met
+
+    def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Tell if a trial of pending jobs counts a job as placeable on a slot.
+
+        It does if Requirements read what changes from minute to minute, such as LoadAvg.
+        """
+        if not kind.requirements:
+            return True
+        names = self.expression(kind.requirements, kind.submitter).names[1] or ()
+        return any(map(is_momentary, names)) or self(slot, kind)
+
+    def expression(self, text: str, submitter: str) -> JobRequirements:
+        """Expression of a job's requirements. Raises InputError if it cannot be used."""
+        expression = self._expressions.get(text)
+        if expression is None:
+            place = f"requirements of jobs of {submitter}"
+            expression = JobRequirements(text, place, target=self._published)
+            if expression.reads_time:
+                problem = "a node is tried once, at no time of the day; leave time() out"
+                raise InputError([f"{place}: {problem}"])
+            self._expressions[text] = expression
+        return expression
+
+
+class SiteExpressions:
+    """START of a site's files and Requirements of jobs, for `engine.Setup`.
+
+    Raises InputError with the faults of all.
+    """
+
+    def __init__(
+        self, kinds: Iterable[JobKind], files: Iterable[Path] = (), site: Optional[str] = None
+    ) -> None:
+        problems: list[str] = []
+        files = list(files)
+        node: Optional[NodeStart] = None
+        self._start: Optional[SiteStart] = None
+        try:
+            node = start_of_snippets(files) if files else None
+            if node and node.site.strip().lower() != "true":
+                place = f"START of {', '.join(map(str, files))}"
+                self._start = SiteStart(node.site, place, node.attributes)
+            elif site and not files:
+                self._start = SiteStart(site, "start.site", {})
+        except InputError as error:
+            problems += error.problems
+        self.meets = Requirements(node.attributes if node else None)
+        """Tells if a slot meets the requirements of a job."""
+        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
+        for text, submitter in written.items():
+            try:
+                self.meets.expression(text, submitter)
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(problems)
+
+    @property
+    def site_start(self) -> Optional[SiteStarts]:
+        """START of the site's files; None if it is true."""
+        return None if self._start is None else self._admits
+
+    @property
+    def reads_time(self) -> bool:
+        """Tell if START may change by the clock alone."""
+        return self._start is not None and self._start.reads_time
+
+    def without_owner(
+        self, nodes: Iterable[NodeSpec], kinds: Iterable[JobKind]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Attributes that are read and that no node, or no job, has.
+
+        An expression's name, `node` or `job`, and the attribute as it is written.
+        """
+        of_nodes = {*_SLOT, *_DYNAMIC, *_CLAIMED}
+        for node in nodes:
+            of_nodes.update(node.attributes)
+            for name in (name.lower() for slot in node.slots for name in slot.custom):
+                of_nodes.update((name, f"totalslot{name}"))
+        of_jobs = {*_JOB, *(name for kind in kinds for name, _ in kind.attributes)}
+        if self._start is not None:
+            for scope, name in self._start.without_owner(of_nodes, of_jobs):
+                yield "START", "node" if scope == MY else "job", name
+        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
+        for text, submitter in written.items():
+            expression = self.meets.expression(text, submitter)
+            for scope, name in expression.without_owner(of_jobs, of_nodes):
+                yield f"the requirements of {submitter}", "job" if scope == MY else "node", name
+
+    def _admits(
+        self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
+    ) -> bool:
+        start = self._start
+        if start is None:
+            return True
+        names, of_job = start.names
+        job, clock = job_attributes(kind, of_job), unix(now)
+        ads = _slot_ads(slot, kind, names, claimed_for)
+        return all(start.admits(ad, job, clock) for ad in ads)
+
+
+def _slot_ads(
+    slot: SimSlot,
+    kind: ShapedKind,
+    names: Optional[Iterable[str]],
+    claimed_for: Optional[ShapedKind],
+) -> Iterator[dict[str, Any]]:
+    """Ads of which START is asked before a job starts."""
+    if claimed_for is None:
+        yield slot_attributes(slot, names)
+        yield dynamic_attributes(slot, kind, names, claimed=False)
+    # The startd asks again at each activation.
+    yield dynamic_attributes(slot, claimed_for or kind, names, claimed=True)

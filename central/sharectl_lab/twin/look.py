@@ -1,0 +1,207 @@
+"""Snapshots of the twin, as a cycle takes them of a real pool.
+
+Their rows of jobs are those that `sharectl.plan.records.as_kept` makes of a real pool's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Callable, NamedTuple, Optional
+
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.plan.records import kept_age
+from sharectl.plan.waits import EDGES_SECONDS
+from sharectl.shares.demand import Request, pending_rows, shared_out
+from sharectl_lab.twin.pool import ShapedKind, SimNode, SimSlot
+from sharectl_lab.twin.run_times import Ages
+from sharectl_lab.twin.start import MULTICORE_ONLY_CORES, StartKnobs, is_in_grace
+
+EPOCH = 1_700_000_000
+"""Unix seconds at which the time of a twin begins."""
+
+Meets = Callable[[SimSlot, ShapedKind], bool]
+"""Tells if a slot meets the requirements of a job beside its requests."""
+
+_Sums = dict[tuple[str, int], list[int]]
+"""Group and number of a bin of age, from 1 -> jobs, and the sum of their ages."""
+
+
+class TwinLook(NamedTuple):
+    """Snapshot, and the ages of its jobs."""
+
+    snapshot: Snapshot
+    ages: Mapping[str, Ages]
+    """Group -> its jobs."""
+    new_ages: Mapping[str, Ages]
+    """Group -> those of its jobs that began since the last look."""
+
+
+def unix(now: float) -> int:
+    """Unix seconds at a time of the twin."""
+    return EPOCH + int(now)
+
+
+class Looks:
+    """Looks at the nodes and jobs of a twin."""
+
+    def __init__(
+        self,
+        nodes: Sequence[SimNode],
+        kinds: Sequence[ShapedKind],
+        meets: Meets,
+        most_cores: Optional[int] = None,
+    ) -> None:
+        self._nodes = nodes
+        self._kinds = kinds
+        self._meets = meets
+        self._most_cores = most_cores
+        """Larger requests count as this; None: as they are."""
+        self._placeable: dict[int, bool] = {}
+        self._records: dict[str, tuple[object, Node]] = {}
+        """Node -> its state and its record as of the last look: few change."""
+
+    def take(
+        self,
+        now: float,
+        knobs: StartKnobs,
+        obeyed: Iterable[Optional[int]],
+        helped: Mapping[str, str],
+        last_at: Optional[int] = None,
+    ) -> TwinLook:
+        """Look at a time.
+
+        Parameters
+        ----------
+        obeyed
+            Sequence that each node acts on, in the order of the nodes.
+        helped
+            Node with a target -> the group that it helps.
+        last_at
+            Unix seconds of the last look.
+        """
+        taken_at = unix(now)
+        # No job is younger than 0 s: none is new at the first look.
+        newest_seconds = 0 if last_at is None else taken_at - last_at
+        sums: _Sums = {}
+        new: _Sums = {}
+        running: list[RunningJobs] = []
+        for node in self._nodes:
+            group = helped.get(node.spec.name)
+            running += _rows(node, int(now), group, sums, newest_seconds, new)
+        nodes = (
+            self._record(node, now, knobs, sequence) for node, sequence in zip(self._nodes, obeyed)
+        )
+        snapshot = Snapshot(taken_at, tuple(nodes), tuple(running), self._pending())
+        return TwinLook(snapshot, _ages(sums), _ages(new))
+
+    def _record(self, node: SimNode, now: float, knobs: StartKnobs, obeyed: Optional[int]) -> Node:
+        grace = 0
+        for slot in node.slots:
+            if now < slot.room_since + knobs.grace_seconds and is_in_grace(slot, now, knobs):
+                grace += slot.free_cores
+        spec = node.spec
+        state = (node.draining, obeyed, grace)
+        before = self._records.get(spec.name)
+        if before is not None and before[0] == state:
+            return before[1]
+        record = Node(
+            name=spec.name,
+            machine=spec.name,
+            cores=spec.cores,
+            hs06_per_core=spec.hs06_per_core,
+            controlled=spec.controlled,
+            memory_mib=sum(slot.memory_mib for slot in spec.slots),
+            draining=node.draining,
+            obeyed_sequence=obeyed,
+            multicore_only=spec.multicore_only,
+            several_slots=len(spec.slots) > 1,
+            grace_cores=grace,
+        )
+        self._records[spec.name] = (state, record)
+        return record
+
+    def _pending(self) -> tuple[PendingJobs, ...]:
+        counted: Counter[Request] = Counter()
+        unplaceable: Counter[Request] = Counter()
+        for kind in self._kinds:
+            for requested, jobs in self._sizes(kind, len(kind.pending)).items():
+                cores = requested if self._most_cores is None else min(requested, self._most_cores)
+                request = (kind.group, cores, kind.memory_mib)
+                counted[request] += jobs
+                if not self._is_placeable(kind):
+                    unplaceable[request] += jobs
+        return pending_rows(counted, unplaceable)
+
+    def _sizes(self, kind: ShapedKind, jobs: int) -> Mapping[int, int]:
+        """Jobs by the cores that they request; whole nodes as a snapshot of a pool counts them."""
+        if kind.sizes is None or not jobs:
+            return {kind.cores: jobs} if jobs else {}
+        nodes = (node for node in self._nodes if any(self._could_run(s, kind) for s in node.slots))
+        sizes = Counter(node.spec.cores for node in nodes)
+        return shared_out(jobs, sizes or {kind.cores: 1})
+
+    def _is_placeable(self, kind: ShapedKind) -> bool:
+        """Tell if some node could run a job if it were empty."""
+        if kind.number not in self._placeable:
+            self._placeable[kind.number] = any(
+                self._could_run(slot, kind) for node in self._nodes for slot in node.slots
+            )
+        return self._placeable[kind.number]
+
+    def _could_run(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        is_refused = slot.multicore_only and kind.on(slot).cores < MULTICORE_ONLY_CORES
+        return slot.could_fit(kind) and not is_refused and self._meets(slot, kind)
+
+
+def _rows(
+    node: SimNode, now: int, helped: Optional[str], sums: _Sums, newest_seconds: int, new: _Sums
+) -> list[RunningJobs]:
+    """Rows of a node's jobs, as `as_kept` joins them.
+
+    Adds all jobs to ``sums``, and to ``new`` those that are younger than ``newest_seconds``.
+    """
+    # Plain loops: a month of a large pool has fifty million jobs at its looks.
+    alike: dict[tuple[str, int, bool, int], list[int]] = {}
+    for slot in node.slots:
+        for claim in slot.claims:
+            seconds = now - int(claim.started_at)
+            if seconds < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
+                seconds = 0
+            group, memory_mib = claim.group, claim.memory_mib
+            number = bisect_right(EDGES_SECONDS, seconds)
+            if seconds < newest_seconds:
+                youngest = new.setdefault((group, number), [0, 0])
+                youngest[0] += 1
+                youngest[1] += seconds
+            key = (group, claim.cores, memory_mib > 0, number if group != helped else -seconds)
+            row = alike.get(key)
+            if row is None:
+                alike[key] = [1, seconds, memory_mib]
+            else:
+                row[0] += 1
+                row[1] += seconds
+                row[2] += memory_mib
+    name, power = node.spec.name, node.spec.hs06_per_core
+    rows = []
+    for (group, cores, _, number), (jobs, seconds, memory_mib) in alike.items():
+        age = kept_age(seconds // jobs, number - 1) if number > 0 else -number
+        # In half the time of `RunningJobs(*fields)`.
+        fields = (name, group, cores, power, age, jobs, -(-memory_mib // jobs))
+        rows.append(tuple.__new__(RunningJobs, fields))
+        kind = (group, number if number > 0 else bisect_right(EDGES_SECONDS, age))
+        total = sums.get(kind)
+        if total is not None:
+            total[0] += jobs
+            total[1] += seconds
+        else:
+            sums[kind] = [jobs, seconds]
+    return rows
+
+
+def _ages(sums: _Sums) -> dict[str, Ages]:
+    ages: dict[str, Ages] = {}
+    for (group, number), (jobs, seconds) in sums.items():
+        ages.setdefault(group, Ages()).add(number - 1, jobs, seconds)
+    return ages

@@ -1,0 +1,316 @@
+"""Negotiation cycle: which submitter gets how much, as HTCondor's negotiator decides it.
+
+Groups negotiate in the order of their need, each up to its quota and the surplus that it may use.
+Within a group, a *spin* gives every submitter its share by priority; spins follow each other
+until nobody takes more. The pool makes the matches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple, Optional
+
+from sharectl_lab.twin.accountant import Accountant
+from sharectl_lab.twin.group_quotas import QuotaGroup, QuotaTree
+from sharectl_lab.twin.settings import Negotiator
+
+
+class SubmitterAd(NamedTuple):
+    """Submitter with pending jobs on one access point."""
+
+    name: str
+    """Accounting group, dot, user; what stands before the last dot is the group."""
+    pending_weight: float
+    access_point: int = 0
+
+
+class PoolWeights(NamedTuple):
+    """SLOT_WEIGHT of all slots, used or not."""
+
+    total: float
+    least: float = 0.0
+    """Of the slot with the least; 0 while a partitionable slot is full."""
+
+
+Match = Callable[[SubmitterAd, float], Optional[float]]
+"""Makes one match for a submitter that costs at most the room that it is given, and returns its
+cost. Without a match it returns `math.inf` if one of its jobs matches, but costs more, and None if
+none matches any more in this cycle."""
+
+
+@dataclass(frozen=True)
+class Negotiation:
+    """Outcome of a cycle."""
+
+    matches: int
+    weight: float
+    """Cost of all matches."""
+    stopped: frozenset[str]
+    """Submitters with pending jobs that quotas and shares alone stopped."""
+
+
+def negotiate(
+    knobs: Negotiator,
+    tree: QuotaTree,
+    submitters: Sequence[SubmitterAd],
+    accountant: Accountant,
+    weights: PoolWeights,
+    now: float,
+    match: Match,
+) -> Negotiation:
+    """Outcome of one negotiation cycle.
+
+    Usages and priorities are those of its begin; costs of matches are added to them here. The
+    accountant may be charged in `match`, or later.
+
+    Parameters
+    ----------
+    knobs
+        Their quotas, surplus and autoregroup are those of the tree.
+    submitters
+        Those with pending jobs, each access point apart.
+    """
+    cycle = _Cycle(knobs, tree, weights, match)
+    cycle.fill_queues(submitters, accountant, now)
+    if len(tree.groups) == 1:
+        cycle.serve_group(cycle.queues[tree.root], math.inf, None)
+    else:
+        cycle.serve_groups()
+    return cycle.outcome(submitters)
+
+
+class _Entry:
+    """Submitter ad in the queue of a group."""
+
+    __slots__ = ("ad", "effective", "has_pending", "starvation")
+
+    def __init__(self, ad: SubmitterAd, effective: float) -> None:
+        self.ad = ad
+        self.effective = effective
+        self.has_pending = ad.pending_weight > 0
+        self.starvation = math.inf
+
+    def order(self) -> tuple[float, float]:
+        """Place in a queue: priority, then the part of its limit that it uses."""
+        return self.effective, self.starvation
+
+
+class _Cycle:
+    """A negotiation cycle in the making."""
+
+    def __init__(
+        self, knobs: Negotiator, tree: QuotaTree, weights: PoolWeights, match: Match
+    ) -> None:
+        self.preemption = knobs.consider_preemption
+        self.tree = tree
+        self.pool_weight = weights.total
+        self.least_weight = weights.least
+        self.match = match
+        self.queues: dict[QuotaGroup, list[_Entry]] = {group: [] for group in tree.groups}
+        self.usage: dict[str, float] = {}
+        self.satisfied: set[SubmitterAd] = set()
+        self.matches = 0
+        self.weight = 0.0
+
+    def fill_queues(
+        self, submitters: Sequence[SubmitterAd], accountant: Accountant, now: float
+    ) -> None:
+        """Put every submitter into the queue of its group, with its usage and its requests."""
+        tree = self.tree
+        self.usage = {name: used for name, used in accountant.usages.items() if used > 0}
+        for group in tree.groups:
+            group.clear()
+        for name, used in self.usage.items():
+            tree.assigned(name).used += used
+        for group in tree.groups:
+            group.usage = group.requested = group.used
+        ads = list(submitters)
+        if self.preemption:
+            # Submitters that only run jobs have an ad too, and a share in the first spin.
+            pending = {ad.name for ad in submitters}
+            ads += [SubmitterAd(name, 0.0) for name in self.usage if name not in pending]
+        for ad in ads:
+            group = tree.assigned(ad.name)
+            group.requested += ad.pending_weight
+            entry = _Entry(ad, accountant.effective_priority(ad.name, now))
+            self.queues[group].append(entry)
+            if group.autoregroup and group is not tree.root:
+                self.queues[tree.root].append(entry)
+
+    def outcome(self, submitters: Sequence[SubmitterAd]) -> Negotiation:
+        """Outcome of the cycle."""
+        stopped = {ad.name for ad in submitters if ad not in self.satisfied}
+        return Negotiation(self.matches, self.weight, frozenset(stopped))
+
+    def serve_groups(self) -> None:
+        """Allocate the pool to groups and let them negotiate, in rounds."""
+        tree = self.tree
+        tree.root.assign(self.pool_weight, oversubscription=tree.oversubscription)
+        for _ in range(tree.max_rounds):
+            tree.root.fair_share()
+            if tree.root.autoregroup:
+                tree.root.quota = tree.root.allocated = self.pool_weight
+            self._serve_allocations()
+            allocated = fsum(group.allocated for group in tree.groups)
+            taken = fsum(min(group.used, group.allocated) for group in tree.groups)
+            for group in tree.groups:
+                group.usage = group.used
+                if group.used < group.allocated:
+                    # What it did not take is for others in the next round.
+                    group.requested = group.used
+                else:
+                    group.requested += group.allocated
+            if taken >= allocated:
+                break
+
+    def _serve_allocations(self) -> None:
+        """Let groups negotiate in the order of their need, up to their allocations."""
+        tree = self.tree
+        widest = max(0.0, *(self._target(group) - group.usage for group in tree.groups))
+        keys = {group: tree.sort_key(group.name, group.quota, group.used) for group in tree.groups}
+        root = tree.root if tree.root.autoregroup else None
+        order = sorted(tree.groups, key=lambda group: (group is root, keys[group]))
+        reach = 0.0
+        while True:
+            reach = min(reach + tree.round_robin_rate, widest)
+            # HTCondor divides 0 by 0 here, and so gives nothing to groups that miss something.
+            part = reach / widest if widest > 0 else 0.0
+            for group in order:
+                if group.allocated <= 0 or not self.queues[group]:
+                    continue
+                if group.usage >= group.allocated and not self.preemption:
+                    continue
+                limit = self._limit(group, part)
+                # HTCondor hands the limit on as an integer.
+                self.serve_group(
+                    self.queues[group], float(int(limit)), None if group is root else group
+                )
+            if reach >= widest:
+                break
+
+    def _target(self, group: QuotaGroup) -> float:
+        """Weight that a group is to use after this round."""
+        return group.allocated if self.tree.accepts_surplus else group.quota
+
+    def _limit(self, group: QuotaGroup, part: float) -> float:
+        """Weight that a group may use, of a part of the way to its target."""
+        target = max(group.allocated, group.quota)
+        missing = max(0.0, target - group.usage)
+        limit = min(group.usage + missing * part, target) if missing > 0 else target
+        more = limit - group.usage
+        above: Optional[QuotaGroup] = group
+        while above is not None:
+            # NEGOTIATOR_STRICT_ENFORCE_QUOTA: without surplus a subtree stays within its quota.
+            if not above.accept_surplus:
+                quota = above.subtree_quota if above.is_share else above.configured
+                more = min(more, max(0.0, quota - above.subtree_used()))
+            above = above.parent
+        return group.usage + more
+
+    def serve_group(self, queue: list[_Entry], quota: float, group: Optional[QuotaGroup]) -> None:
+        """Let submitters of a group negotiate in spins; those that need no more leave the queue.
+
+        Parameters
+        ----------
+        group
+            None: its usage does not count.
+        """
+        spin = 1
+        while self._spin(spin, queue, quota, group):
+            spin += 1
+
+    def _spin(
+        self, number: int, queue: list[_Entry], quota: float, group: Optional[QuotaGroup]
+    ) -> bool:
+        """Let each submitter take its share; tell if another spin may bring more."""
+        is_first = number == 1
+        # The first spin is also for machines that prefer a job, so that it goes on at the quota.
+        stop = math.inf if is_first and self.preemption else quota
+        used = group.used if group is not None else 0.0
+        if group is not None and used >= stop:
+            return False
+        if not self.preemption:
+            queue[:] = [entry for entry in queue if entry.has_pending]
+        room = quota - used if group is not None else math.inf
+        shares = _Shares(queue, min(self.pool_weight, quota))
+        whole = pie = self._pie(queue, shares, room)
+        if pie <= 0 and not self.preemption:
+            return False
+        if is_first:
+            queue.sort(key=_Entry.order)
+        remaining = []
+        for entry in queue:
+            if group is not None and group.used >= stop:
+                remaining.append(entry)
+                continue
+            if not entry.has_pending:
+                continue
+            limit, unclaimed = self._limits(entry, shares, room)
+            limit = min(limit, pie)
+            if is_first or limit >= self.least_weight:
+                spent, satisfied = self._serve(entry.ad, limit, unclaimed)
+                pie -= spent
+                if satisfied:
+                    self.satisfied.add(entry.ad)
+                    continue
+            remaining.append(entry)
+        progress = pie < whole or len(remaining) < len(queue)
+        queue[:] = remaining
+        return progress and bool(remaining)
+
+    def _pie(self, queue: Sequence[_Entry], shares: _Shares, room: float) -> float:
+        """Sum of the limits of all submitters in a spin."""
+        pie = 0.0
+        for entry in queue:
+            limit, _ = self._limits(entry, shares, room)
+            pie += limit
+            usage = self.usage.get(entry.ad.name, 0.0)
+            entry.starvation = usage / (usage + limit) if usage + limit > 0 else math.inf
+        return pie
+
+    def _limits(self, entry: _Entry, shares: _Shares, room: float) -> tuple[float, float]:
+        """Limit of a submitter in this spin, and that on slots without a claim."""
+        share = shares.weight_of(entry)
+        limit = max(0.0, share - self.usage.get(entry.ad.name, 0.0))
+        unclaimed = min(limit, max(0.0, room))
+        return (limit if self.preemption else unclaimed), unclaimed
+
+    def _serve(self, ad: SubmitterAd, limit: float, allowed: float) -> tuple[float, bool]:
+        """Match jobs of a submitter: their weight, and if none is left to match."""
+        spent = 0.0
+        match = self.match
+        while spent < limit:
+            # One match in a spin may cost more than it may use, so that no crumbs are left.
+            room = math.inf if spent <= 0 < allowed else allowed - spent
+            cost = match(ad, room) if room > 0 else math.inf
+            if cost is None or cost >= math.inf:
+                satisfied = cost is None or room >= math.inf
+                break
+            spent += cost
+            self.matches += 1
+        else:
+            satisfied = False
+        if spent > 0:
+            self.usage[ad.name] = self.usage.get(ad.name, 0.0) + spent
+            self.tree.assigned(ad.name).used += spent
+            self.weight += spent
+        return spent, satisfied
+
+
+class _Shares:
+    """Shares of submitters in a weight, inverse to their priorities."""
+
+    __slots__ = ("_unit",)
+
+    def __init__(self, queue: Sequence[_Entry], weight: float) -> None:
+        # A submitter with several access points counts once.
+        priorities = {entry.ad.name: entry.effective for entry in queue}
+        total = fsum(1.0 / effective for effective in priorities.values())
+        self._unit = weight / total if total > 0 else 0.0
+
+    def weight_of(self, entry: _Entry) -> float:
+        """Share of a submitter."""
+        return self._unit / entry.effective

@@ -1,0 +1,205 @@
+"""``sharectl tune``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sharectl.cli import options
+from sharectl.errors import INTERRUPTED
+from sharectl.files.files import only_one
+from sharectl.times import DAY_SECONDS
+from sharectl.words import counted
+from sharectl_lab.pages import tune as report
+from sharectl_lab.scenarios.omissions import notes_of
+from sharectl_lab.study import trial
+from sharectl_lab.study.domains import SYNTAX, parameters, split
+from sharectl_lab.study.journal import Journal
+from sharectl_lab.study.search import Search, SearchSize, library
+from sharectl_lab.study.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
+
+_SIZE = SearchSize()
+_EPILOG = f"""\
+Searches the settings that make the objective small on a simulated pool. Each setting is tried on
+several seeds; the best ones are compared with the default on seeds that the search did not use.
+A seed gives the same outcome whatever the number of cores or of jobs. docs/simulate.md has more.
+
+KEYS are {SYNTAX}, with commas between them. KEY is one of
+control of sharectl's configuration, or of negotiator, access, start, loop, defrag and static of
+scenarios and strategies. Without a domain a key has all values that it may have.
+
+  sharectl tune bursts --over control.law,control.give_up_seconds
+  sharectl tune site.yaml --over control.give_up_seconds='null|60..3600' --days 7 -o tuning
+  sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --on-pool -o /shared/tuning \\
+      --batch 32 --submit accounting_group=ops
+
+With -o every score is kept: the same command goes on where it ended, also after Ctrl-C. With
+--on-pool each batch is one cluster, and Ctrl-C removes it. A job brings sharectl with it: nodes
+need Python 3.9 only, and for a scenario with START expressions of a site or requirements of jobs
+HTCondor's bindings (pip install htcondor) in the interpreter that --submit executable= names.
+
+exit codes: 0 ok, 2 usage, 65 bad input file, or no job of a group ran, 69 Optuna is not installed
+(pip install 'sharectl[lab]'), 74 a file cannot be written, 75 the access point did not answer, 78
+scenario, 130 interrupted: the best so far is printed"""
+
+
+def _submit_command(text: str) -> tuple[str, str]:
+    """Type of an argument that is a command of the submit language."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip() or "\n" in text:
+        raise ValueError(f"{text[:40]!r}: write COMMAND=VALUE, such as accounting_group=ops")
+    return key.strip(), value.strip()
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    whole = partial(options.number, whole=True)
+    parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a file")
+    parser.add_argument(
+        "--over", metavar="KEYS", action="append", required=True, help=f"{SYNTAX}, …"
+    )
+    parser.add_argument("--strategy", default="live", help="default: %(default)s")
+    parser.add_argument(
+        "--days", type=options.number(0.001, 10_000), help="default: the scenario's"
+    )
+    parser.add_argument(
+        "--objective", choices=tuple(OBJECTIVES), default="balanced",
+        help="; ".join(f"{name}: {words}" for name, words in OBJECTIVES.items()).replace("%", "%%")
+        + " (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--idle-price", type=options.number(0, 1e6), default=1.0, metavar="PRICE",
+        help="shortfall, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
+    )  # fmt: skip
+    for option, default, most, words in (
+        ("--trials", _SIZE.trials, 1_000_000, "settings to try"),
+        ("--batch", _SIZE.batch, 10_000, "settings that are chosen at once"),
+        ("--seeds", _SIZE.seeds, 1000, "seeds of each"),
+        ("--confirm", _SIZE.confirm, 1000, "further seeds for the best ones and the default"),
+        ("--seed", 1, 2**31, "first seed"),
+    ):
+        parser.add_argument(
+            option, type=whole(1, most), default=default, metavar="N",
+            help=f"{words} (default: %(default)s)",
+        )  # fmt: skip
+    parser.add_argument("--cores", type=whole(1, 4096), metavar="N", help="default: all of here")
+    parser.add_argument(
+        "-o", dest="folder", type=options.path, metavar="DIR", help="keeps every score"
+    )
+    pool = parser.add_argument_group("on an HTCondor pool")
+    pool.add_argument("--on-pool", action="store_true", help="simulate in jobs; needs -o")
+    pool.add_argument("--access-point", metavar="NAME", help="default: that of this machine")
+    pool.add_argument(
+        "--submit", type=_submit_command, action="append", default=[], metavar="COMMAND=VALUE",
+        help="a command of the submit language, such as executable=/opt/python3 (default: "
+        "/usr/bin/python3) or request_memory=4096 (2048); may be given several times",
+    )  # fmt: skip
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Search, and print the best settings; Ctrl-C leaves the best so far."""
+    if arguments.on_pool and arguments.folder is None:
+        arguments.usage_error("--on-pool needs -o DIR, a folder that the access point sees")
+    library()
+    work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
+    notes = notes_of(replace(work.scenario, days=work.seconds / DAY_SECONDS))
+    options.say(notes)
+    searched = parameters(split(arguments.over), *trial.sections_of(work))
+    objective = Objective(arguments.objective, arguments.idle_price)
+    size = SearchSize(arguments.trials, arguments.batch, arguments.seeds, arguments.confirm)
+    progress = _Progress()
+    with contextlib.ExitStack() as stack:
+        if arguments.folder is not None:
+            arguments.folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
+        evaluate = _evaluation(arguments, work, progress)
+        if arguments.folder is not None:
+            evaluate = Journal(arguments.folder, trial.subject_of(work)).with_new(evaluate)
+        search = Search(searched, objective, size, arguments.seed, progress.counting(evaluate))
+        try:
+            tuning, code = search.run(progress.stage), 0
+        except KeyboardInterrupt:
+            tuning, code = search.tuning(), INTERRUPTED
+        finally:
+            progress.end()
+    heading: dict[str, Any] = {
+        "scenario": arguments.scenario,
+        "strategy": arguments.strategy,
+        "days": work.seconds / DAY_SECONDS,
+        "seeds": [list(seeds) for seeds in search.seeds],
+        "notes": notes,
+    }
+    text = partial(report.print_tuning, tuning, _heading(heading, search.seeds))
+    options.show(arguments, "tune", report.as_content(tuning, heading), text)
+    if code and arguments.folder is not None:
+        options.say(["interrupted; the same command goes on where it ended"])
+    return code
+
+
+def _heading(facts: Mapping[str, Any], seeds: tuple[range, range]) -> list[str]:
+    searched, confirmed = (
+        f"{some[0]} to {some[-1]}" if len(some) > 1 else some[0] for some in seeds
+    )
+    days = counted(int(facts["days"]), "day") if facts["days"] % 1 == 0 else f"{facts['days']} days"
+    line = f"{facts['scenario']}, {facts['strategy']}, {days}"
+    return [f"{line}; seeds {searched}, confirmed on {confirmed}"]
+
+
+def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Progress) -> Evaluate:
+    """Evaluation of tasks on this machine's cores, or on the pool."""
+    if not arguments.on_pool:
+        return partial(trial.run_here, work, arguments.cores, progress.note)
+    from sharectl.condor.jobs import Queue
+    from sharectl_lab.study.on_pool import OnPool
+
+    queue, files = Queue(arguments.access_point), trial.cargo_of(work)
+    return OnPool(queue, arguments.folder, files, dict(arguments.submit), progress.note)
+
+
+class _Progress:
+    """State of the search, on a line of the terminal."""
+
+    def __init__(self) -> None:
+        self._line = options.Line()
+        self._stage, self._done, self._tasks, self._note = "", 0, 0, ""
+
+    def stage(self, stage: str) -> None:
+        """Begin another stage."""
+        self._stage, self._note = stage, ""
+        self._show()
+
+    def note(self, line: str) -> None:
+        """Show a line of the pool; where there is no terminal, holds and problems alone."""
+        self._note = line
+        if not self._line.is_shown and (" is held" in line or "access point" in line):
+            options.say([line])
+        self._show()
+
+    def counting(self, evaluate: Evaluate) -> Evaluate:
+        """``evaluate``, with each result counted."""
+
+        def counting(tasks: Sequence[Task], take: Take) -> None:
+            def count(task: Task, result: Result) -> None:
+                self._done += 1
+                self._show()
+                take(task, result)
+
+            self._done, self._tasks = 0, len(tasks)
+            self._show()
+            evaluate(tasks, count)
+
+        return counting
+
+    def end(self) -> None:
+        """Clear the line."""
+        self._line.end()
+
+    def _show(self) -> None:
+        note = f"; {self._note}" if self._note else ""
+        self._line.show(f"{self._stage}: {self._done} of {self._tasks} simulations{note}")
+
+
+VERBS = {"tune": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

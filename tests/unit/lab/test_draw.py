@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from itertools import islice
+from random import Random
+
+import pytest
+
+from sharectl.cadence.laws import constant, exponential, log_normal, weighted
+from sharectl_lab.workload.draw import DrawnWorkload, JobStream, Phase
+
+HOUR = 3600.0
+BURST = Phase(begin_hours=1, length_hours=1, every_hours=4, factor=5)
+STREAMS = [
+    JobStream("alice.prod", 8, log_normal(3600, 1800), per_hour=30, phases=(BURST,)),
+    JobStream("cms", run_time=exponential(600), per_hour=200, users=3, access_points=2),
+    JobStream("atlas", run_time=weighted({60: 1, 300: 2}), per_hour=20, at_start=5),
+    JobStream("lhcb", run_time=exponential(900), keep_pending=7, users=3),
+]
+DIGEST = "464cceb60243b229"
+"""Of jobs and factories of seed 1, nine digits of each number."""
+
+
+def test_a_seed_gives_the_same_jobs_on_every_python() -> None:
+    workload = DrawnWorkload(STREAMS, 1, 24 * HOUR)
+    digest = hashlib.sha256()
+    for job in workload.arrivals():
+        digest.update(f"{job.at:.9g} {job.kind} {job.run_seconds:.9g}\n".encode())
+    for factory in workload.factories:
+        for _ in range(100):
+            digest.update(f"{factory.draw_seconds():.9g}\n".encode())
+    assert digest.hexdigest()[:16] == DIGEST
+
+
+def test_seeds_differ() -> None:
+    first, second = (DrawnWorkload(STREAMS[:2], seed, HOUR).arrivals() for seed in (1, 2))
+    assert list(first) != list(second)
+
+
+def test_a_burst_has_so_many_times_the_jobs() -> None:
+    stream = JobStream(per_hour=1000, phases=(BURST,))
+    jobs = DrawnWorkload([stream], 3, 40 * HOUR).arrivals()
+    in_burst = Counter(int(job.at / HOUR) % 4 == 1 for job in jobs)
+    # 10 hours of 5000 and 30 of 1000: standard deviations are 224 and 173.
+    assert in_burst[True] == pytest.approx(50_000, abs=1000)
+    assert in_burst[False] == pytest.approx(30_000, abs=800)
+
+
+def test_phases_that_overlap_multiply() -> None:
+    phases = (Phase(10, factor=3), Phase(5, begin_hours=5, factor=2), Phase(1, begin_hours=9))
+    jobs = DrawnWorkload([JobStream(per_hour=1000, phases=phases)], 3, 11 * HOUR).arrivals()
+    by_hour = Counter(int(job.at / HOUR) for job in jobs)
+    expected = [3000] * 5 + [6000] * 4 + [0, 1000]
+    assert [by_hour[hour] for hour in range(11)] == pytest.approx(expected, abs=400)
+
+
+def test_a_factory_stops_in_an_outage_and_comes_back() -> None:
+    outage = Phase(begin_hours=48, length_hours=18, every_hours=72)
+    stream = JobStream(keep_pending=10, factory_seconds=30, phases=(outage,))
+    (factory,) = DrawnWorkload([stream], 1, 1e9).factories
+    assert (factory.keep_pending, factory.period_seconds) == (10, 30)
+    active = [factory.is_active(hour * HOUR) for hour in (0, 47.9, 48, 65.9, 66, 119, 120, 138)]
+    assert active == [True, True, False, False, True, True, False, True]
+    once = DrawnWorkload([JobStream(keep_pending=1, phases=(Phase(1),))], 1, 1e9).factories[0]
+    assert [once.is_active(at) for at in (0, HOUR - 1, HOUR, 1e8)] == [False, False, True, True]
+
+
+def test_users_and_access_points_share_the_jobs() -> None:
+    stream = JobStream("cms", users=3, access_points=2, per_hour=6000, keep_pending=8)
+    workload = DrawnWorkload([stream], 5, HOUR)
+    # Those that arrive have kinds of their streams, and each factory has its own.
+    assert [factory.kind for factory in workload.factories] == list(range(6))
+    assert [factory.keep_pending for factory in workload.factories] == [2, 2, 1, 1, 1, 1]
+    jobs = Counter(job.kind for job in workload.arrivals())
+    assert sorted(jobs) == list(range(6, 12))
+    assert all(count == pytest.approx(1000, abs=150) for count in jobs.values())
+    names = {(kind.submitter, kind.access_point) for kind in workload.kinds}
+    assert names == {(f"cms.user{n}", point) for n in (1, 2, 3) for point in (0, 1)}
+
+
+def test_jobs_at_start_come_first() -> None:
+    stream = JobStream(at_start=3, run_time=constant(60), users=2)
+    jobs = list(DrawnWorkload([stream], 1, HOUR).arrivals())
+    assert jobs == [(0.0, 0, 60.0), (0.0, 1, 60.0), (0.0, 0, 60.0)]
+
+
+def test_an_endless_stream_is_drawn_as_far_as_it_is_read() -> None:
+    workload = DrawnWorkload([JobStream(per_hour=1e6)], 1, 1e12)
+    assert len(list(islice(workload.arrivals(), 10))) == 10
+
+
+@pytest.mark.parametrize(
+    "law",
+    [constant(255), exponential(255), log_normal(255, 100), weighted({5: 3, 60: 1, 500: 2})],
+    ids=lambda law: law.name,
+)
+def test_draws_have_the_mean_of_their_law(law: object) -> None:
+    assert hasattr(law, "drawing")
+    assert hasattr(law, "mean_seconds")
+    draw = law.drawing(Random(1).random)
+    mean = sum(draw() for _ in range(100_000)) / 100_000
+    assert mean == pytest.approx(law.mean_seconds, rel=0.01)

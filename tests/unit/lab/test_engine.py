@@ -1,0 +1,243 @@
+"""Small pools whose jobs, claims and idle cores can be counted by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
+from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.settings import Access, Negotiator
+from sharectl_lab.twin.start import SlotTarget, StartKnobs
+
+ONE, EIGHT = JobKind("alice", "ann", 1, 100), JobKind("cms", "carl", 8, 800)
+AT_ONCE = Negotiator(base_seconds=0.0, match_seconds=0.0)
+NO_SHARECTL = StartKnobs(enabled=False)
+
+
+class Jobs(NamedTuple):
+    """Listed jobs."""
+
+    kinds: tuple[JobKind, ...]
+    jobs: tuple[Arrival, ...]
+    factories: tuple[()] = ()
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times."""
+        return iter(self.jobs)
+
+
+def pool(jobs: Jobs, *cores: int, **more: object) -> Twin:
+    """Twin of nodes with so many cores."""
+    nodes = tuple(
+        NodeSpec(f"wn-{number}", (SlotSpec(count, 1000 * count),), 10.0)
+        for number, count in enumerate(cores)
+    )
+    setup = {"negotiator": AT_ONCE, "start": NO_SHARECTL, **more}
+    return Twin(Setup(nodes, {"alice": 100.0, "cms": 300.0}, **setup), jobs)  # type: ignore[arg-type]
+
+
+def same(kind: JobKind, count: int, seconds: float, at: float = 0.0) -> Jobs:
+    """Jobs that are alike."""
+    return Jobs((kind,), (Arrival(at, 0, seconds),) * count)
+
+
+def running(twin: Twin) -> list[int]:
+    """Jobs of each slot."""
+    return [len(slot.claims) for slot in twin.slots]
+
+
+def done(twin: Twin) -> int:
+    """Jobs that have ended."""
+    return sum(sum(measure.done.values()) for measure in twin.measures.values())
+
+
+def test_an_access_point_fills_the_slot_that_it_was_given() -> None:
+    twin = pool(same(ONE, 6, 1e6), 4, 8)
+    twin.run(1.0)
+    assert running(twin) == [4, 2], "the smaller slot first (NEGOTIATOR_PRE_JOB_RANK)"
+
+
+def test_without_leftovers_a_cycle_gives_a_slot_once() -> None:
+    twin = pool(same(ONE, 6, 1e6), 4, 8, access=Access(leftovers=False))
+    twin.run(1.0)
+    assert running(twin) == [1, 1]
+    twin.run(61.0)
+    assert running(twin) == [2, 2]
+
+
+def test_a_consumption_policy_gives_several_matches_of_a_slot() -> None:
+    twin = pool(same(ONE, 6, 1e6), 4, 8, access=Access(consumption_policy=True))
+    twin.run(1.0)
+    assert running(twin) == [4, 2]
+
+
+@pytest.mark.parametrize(("worklife", "ended"), [(0.0, 12), (350.0, 14), (-1.0, 15)])
+def test_a_claim_runs_job_after_job_until_it_is_old(worklife: float, ended: int) -> None:
+    """Jobs of 100 s, cycles of 60 s: one in 120 s, four in 420 s, or one after the other."""
+    twin = pool(same(ONE, 100, 100.0), 1, access=Access(claim_worklife_seconds=worklife))
+    twin.run(1500.0)
+    assert done(twin) == ended
+
+
+def test_a_single_core_job_takes_over_the_claim_of_a_multicore_job() -> None:
+    kinds = (EIGHT, EIGHT._replace(cores=1, memory_mib=100))
+    jobs = Jobs(kinds, (Arrival(0.0, 0, 100.0), Arrival(0.0, 1, 1000.0)))
+    twin = pool(jobs, 8)
+    twin.run(150.0)
+    assert running(twin) == [1]
+    assert twin.measures["cms"].cores == 8, "seven of them idle"
+    guarded = pool(jobs, 8, start=StartKnobs())
+    guarded.run(150.0)
+    assert guarded.measures["cms"].cores == 0, "START of the snippet refuses it, and grace begins"
+    assert guarded.counts["refusals"] == 1
+
+
+def test_grace_keeps_single_core_jobs_from_a_new_block() -> None:
+    kinds = (EIGHT, ONE)
+    jobs = Jobs(kinds, (Arrival(0.0, 0, 100.0), Arrival(10.0, 1, 1e6)))
+    twin = pool(jobs, 8, start=StartKnobs(grace_seconds=300.0))
+    twin.run(399.0)
+    assert running(twin) == [0]
+    assert twin.idle.cores["grace"] == 8
+    twin.run(420.0)
+    assert running(twin) == [1]
+
+
+@pytest.mark.parametrize(
+    ("actuation", "phase", "starts_at"),
+    [("live", 50.0, 480.0), ("cron", 10.0, 480.0), ("cron", 50.0, 420.0)],
+)
+def test_mc_grace_has_to_see_the_cores_taken(
+    actuation: str, phase: float, starts_at: float
+) -> None:
+    """Cores are free at 100 s, taken at 120 s, and free again at 140 s; grace lasts 300 s."""
+    jobs = Jobs((EIGHT, ONE), (Arrival(0.0, 0, 100.0), Arrival(110.0, 0, 20.0)))
+    jobs = jobs._replace(jobs=(*jobs.jobs, Arrival(150.0, 1, 1e6)))
+    twin = pool(jobs, 8, start=StartKnobs(actuation=actuation, grace_seconds=300.0))
+    twin.nodes[0].mc_grace_phase = phase
+    twin.run(starts_at - 1)
+    assert (done(twin), running(twin)) == (2, [0])
+    twin.run(starts_at)
+    assert running(twin) == [1]
+
+
+def test_single_core_jobs_starve_multicore_jobs_unless_a_target_helps() -> None:
+    singles = tuple(Arrival(10.0 * number, 0, 150.0) for number in range(2000))
+    jobs = Jobs((ONE, EIGHT), (*singles, Arrival(20_001.0, 0, 1.0)))
+    jobs = jobs._replace(jobs=tuple(sorted((*jobs.jobs, Arrival(500.0, 1, 1e6)))))
+    starved = pool(jobs, 12)
+    starved.run(15_000.0)
+    assert starved.measures["cms"].cores == 0
+    helped = pool(jobs, 12, start=StartKnobs())
+    helped.run(1000.0)
+    helped.set_target(helped.nodes[0], SlotTarget("alice", 4, "cms", 8))
+    helped.run(3000.0)
+    assert helped.measures["cms"].cores == 8
+    assert helped.measures["alice"].cores == 4
+
+
+def test_an_evicted_job_begins_again() -> None:
+    twin = pool(same(ONE, 1, 500.0), 1)
+    twin.run(300.0)
+    (claim,) = twin.nodes[0].claims()
+    twin.evict(claim)
+    twin.run(790.0)
+    assert done(twin) == 0
+    twin.run(900.0)
+    assert done(twin) == 1
+    assert (twin.counts["evicted_jobs"], twin.counts["lost_core_seconds"]) == (1, 300.0)
+
+
+def test_nothing_starts_on_a_node_that_is_drained() -> None:
+    twin = pool(same(ONE, 20, 100.0), 4)
+    twin.run(10.0)
+    twin.drain(twin.nodes[0])
+    twin.run(1000.0)
+    assert (done(twin), running(twin)) == (4, [0])
+    assert twin.idle.cores["drain"] == 4
+    twin.resume(twin.nodes[0])
+    twin.run(1060.0)
+    assert running(twin) == [4]
+
+
+def test_without_surplus_a_group_stays_within_its_quota() -> None:
+    quotas = QuotaTree([GroupQuota("alice", 4.0), GroupQuota("cms", 12.0)])
+    twin = pool(same(ONE, 50, 1e6), 16, access=Access(consumption_policy=True), quotas=quotas)
+    twin.run(500.0)
+    assert running(twin) == [4]
+    assert twin.idle.cores["quota"] == 12
+
+
+def test_a_smaller_priority_factor_brings_a_larger_share() -> None:
+    kinds = (ONE, ONE._replace(account="cms"))
+    jobs = Jobs(kinds, tuple(sorted(Arrival(0.0, number % 2, 1e6) for number in range(200))))
+    knobs = Negotiator(priority_factors={"CMS": 250.0})
+    twin = pool(jobs, *[1] * 50, access=Access(consumption_policy=True), negotiator=knobs)
+    twin.run(1000.0)
+    assert (twin.measures["alice"].cores, twin.measures["cms"].cores) == (10, 40)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        (EIGHT, "fragmentation"),
+        (EIGHT._replace(cores=64), "unmatchable"),
+        (ONE._replace(custom=(("gpus", 1),)), "unmatchable"),
+        (ONE._replace(requirements="TARGET.HasNothing"), "unmatchable"),
+    ],
+)
+def test_idle_cores_have_a_cause(kind: JobKind, cause: str) -> None:
+    jobs = Jobs((ONE, kind), (Arrival(0.0, 0, 1e6),) * 4 + (Arrival(0.0, 1, 1e6),) * 4)
+    twin = pool(jobs, 10)
+    twin.run(100.0)
+    assert running(twin) == [4]
+    assert {name: cores for name, cores in twin.idle.cores.items() if cores} == {cause: 6}
+
+
+def test_idle_cores_that_no_pending_job_asks_for_are_not_wasted() -> None:
+    twin = pool(same(ONE._replace(cores=3, memory_mib=0), 1, 1e6), 2, 2, 2)
+    twin.run(3600.0)
+    assert twin.idle.seconds["unmatchable"] == pytest.approx(3 * 3600.0, rel=0.02)
+    assert twin.idle.seconds["no-jobs"] == pytest.approx(3 * 3600.0, rel=0.02)
+
+
+def test_a_job_waits_from_its_submission_to_its_start() -> None:
+    jobs = Jobs((ONE,), (Arrival(0.0, 0, 10.0), Arrival(30.0, 0, 10.0), Arrival(50.0, 0, 10.0)))
+    twin = pool(jobs, 4)
+    twin.run(200.0)
+    twin.sample(200.0)
+    waits = twin.measured().outcomes()["alice"].waits_by_cores[1]
+    assert (waits.jobs, waits.longest_seconds) == (3, 30.0)
+    assert waits.mean_seconds == pytest.approx((0 + 30 + 10) / 3)
+
+
+def test_the_first_figures_are_of_the_time_after_the_warm_up() -> None:
+    twin = pool(same(ONE, 8, 1e6), 4)
+    twin.run(600.0)
+    twin.forget()
+    twin.run(1200.0)
+    twin.sample(600.0)
+    (alice,) = (twin.measured().outcomes()["alice"],)
+    assert alice.cores == (4.0,)
+    assert alice.power_hs06 == (40.0,)
+    assert alice.due_hs06 == (40.0,), "cms, to which three quarters are pledged, has no job"
+    assert alice.starts_by_cores == {}
+
+
+def test_a_sites_start_may_change_with_the_time() -> None:
+    """Where START reads the clock, a slot that it refused is looked at again."""
+
+    def by_day(_slot: object, _kind: object, now: float, _claimed_for: object) -> bool:
+        return now >= 1000.0
+
+    jobs = same(ONE, 2, 1e6)
+    twin = pool(jobs, 4, site_start=by_day, reads_time=True)
+    twin.run(999.0)
+    assert running(twin) == [0]
+    assert twin.idle.cores["start"] == 4
+    twin.run(1100.0)
+    assert running(twin) == [2]

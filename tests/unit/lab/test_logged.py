@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sharectl.cadence import file
+from sharectl.cadence.jobs import LoggedJob
+from sharectl.errors import ConfigError
+from sharectl_lab.scenarios import file as scenario_file
+from sharectl_lab.workload.logged import LoggedWorkload, LogSource, Multicore
+from sharectl_lab.workload.records import JobKind
+
+PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]
+LOG = next((path for path in PLACES if path.exists()), None)
+"""A log of 11 days, beside the checkout."""
+ROWS = """\
+; Version: 2.2
+1  100 -1   60  1 -1  -1 -1 100 -1 1 7 3 -1 2 1 -1 -1
+2  160 -1  120 -1 -1  -1  8 100 1048576 1 8 3 -1 2 1 -1 -1 extra columns
+3  170 -1   30  2 -1 524288 -1 100 -1 0 9 4 -1 1 1 -1 -1
+4  180 -1   -1  1 -1  -1 -1 100 -1 1 7 3 -1 2 1 -1 -1
+5  190 -1   30  1 -1  -1 -1 100 -1 3 7 3 -1 2 1 -1 -1
+"""
+
+
+def _swf(folder: Path, text: str = ROWS) -> Path:
+    path = folder / "log.swf.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+def test_jobs_of_a_log_have_sizes_and_names(tmp_path: Path) -> None:
+    left_out: Counter[str] = Counter()
+    assert file.swf_jobs(_swf(tmp_path), left_out) == [
+        LoggedJob(100, 60, 1, 0, "7", "3", "2"),
+        LoggedJob(160, 120, 8, 8192, "8", "3", "2"),
+        LoggedJob(170, 30, 2, 1024, "9", "4", "1"),
+    ]
+    assert left_out == {file.SWF_NO_TIME: 1, file.PART: 1}
+
+
+def test_a_history_is_submitted_again(tmp_path: Path) -> None:
+    ad = {
+        "RemoteWallClockTime": 90.0,
+        "NumShadowStarts": 3,
+        "RequestCpus": 8,
+        "QDate": 1700000000,
+        "RequestMemory": 4000,
+        "Owner": "alice",
+        "AccountingGroup": "CMS.prod.alice",
+    }
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps([ad, {**ad, "QDate": None}, {**ad, "RemoteWallClockTime": 0}]))
+    left_out: Counter[str] = Counter()
+    job = LoggedJob(1700000000, 30, 8, 4000, "alice", "cms.prod", "")
+    assert file.history_jobs(path, left_out) == [job] * 3
+    assert left_out == {file.NO_SUBMISSION: 1, file.HISTORY_NO_TIME: 1}
+
+
+def _jobs() -> list[LoggedJob]:
+    return [
+        LoggedJob(1000 + at, 60, cores, 0, f"u{at % 2}", group, "q")
+        for at, (cores, group) in enumerate([(1, "3"), (8, "3"), (1, "4"), (1, "5"), (1, "3")])
+    ]
+
+
+def test_groups_are_mapped_and_times_are_scaled() -> None:
+    source = LogSource(groups={"3": "Cms.prod", "4": "atlas"}, time_factor=2, run_time_factor=0.5)
+    workload = LoggedWorkload(_jobs(), source, 1, 1e9)
+    assert [tuple(job) for job in workload.arrivals()] == [
+        (0.0, 0, 60.0),
+        (2.0, 1, 60.0),
+        (4.0, 2, 60.0),
+        (8.0, 0, 60.0),
+    ]
+    assert workload.kinds == [
+        JobKind("cms.prod", "u0", 1, 2048),
+        JobKind("cms.prod", "u1", 8, 16_000),
+        JobKind("atlas", "u0", 1, 2048),
+    ]
+
+
+def test_the_rest_and_other_fields_are_mapped_too() -> None:
+    rest = LoggedWorkload(_jobs(), LogSource(groups={"3": "cms", "*": "other"}), 1, 1e9)
+    assert {kind.account for kind in rest.kinds} == {"cms", "other"}
+    users = LoggedWorkload(_jobs(), LogSource(by="user", groups={"u1": "cms"}), 1, 1e9)
+    assert {kind.account for kind in users.kinds} == {"cms"}
+    plain = LoggedWorkload(_jobs(), LogSource(by="queue"), 1, 1e9)
+    assert {kind.account for kind in plain.kinds} == {"q"}
+
+
+def test_a_part_of_the_log_is_taken() -> None:
+    source = LogSource(from_hours=2 / 3600)
+    jobs = list(LoggedWorkload(_jobs(), source, 1, 2.0).arrivals())
+    assert [job.at for job in jobs] == [0.0, 1.0]
+
+
+def test_a_scenario_reads_its_log(tmp_path: Path) -> None:
+    _swf(tmp_path)
+    text = """\
+nodes: [{name: wn, cores: 8}]
+groups: {cms: {pledge_hs06: 1}}
+swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, cores: 2}}
+"""
+    scenario = scenario_file.parse(text, "mine.yaml", tmp_path)
+    assert len(list(scenario.workload().arrivals())) == 3
+    assert {kind.account for kind in scenario.workload().kinds} == {"cms", "other"}
+    some = scenario_file.parse(text.replace('"*"', "5"), "mine.yaml", tmp_path)
+    assert some.notes == (
+        f"jobs left out: 1 ({file.SWF_NO_TIME})",
+        f"jobs left out: 1 ({file.PART})",
+        "jobs left out: 1 (group 4 is not in groups)",
+    )
+    with pytest.raises(ConfigError, match=r"mine.yaml: swf.groups: no job .* some of 3, 4, or"):
+        scenario_file.parse(text.replace("3:", "7:").replace('"*"', "5"), "mine.yaml", tmp_path)
+
+
+def test_a_real_log_is_read() -> None:
+    if LOG is None:
+        pytest.skip("the log is not on this machine")
+    left_out: Counter[str] = Counter()
+    jobs = file.swf_jobs(LOG, left_out)
+    assert (len(jobs), left_out) == (187_520, {file.SWF_NO_TIME: 521})
+    source = LogSource(multicore=Multicore(ratio=0.5))
+    arrivals = list(LoggedWorkload(jobs, source, 1, 1e9).arrivals())
+    # Half of the jobs become an eighth as many.
+    assert len(arrivals) == pytest.approx(187_520 * (0.5 + 0.5 / 8), rel=0.01)
+    assert arrivals == sorted(arrivals)

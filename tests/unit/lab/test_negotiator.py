@@ -1,0 +1,261 @@
+"""Allocations of HTCondor's own tests and of its manual, and those that its source tells."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional
+
+import pytest
+
+from sharectl_lab.twin.accountant import Accountant
+from sharectl_lab.twin.group_quotas import ROOT, GroupQuota, QuotaTree
+from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
+from sharectl_lab.twin.settings import Negotiator
+from tests.static_slots import StaticSlots
+
+
+def static(quotas: dict[str, float], *, surplus: bool = False, **of_tree: Any) -> QuotaTree:
+    groups = [GroupQuota(name, quota, accept_surplus=surplus) for name, quota in quotas.items()]
+    return QuotaTree(groups, **of_tree)
+
+
+def units(count: int) -> list[float]:
+    return [1.0] * count
+
+
+def test_autoregroup_as_in_job_hgq_autoregroup_basic() -> None:
+    order = {"b": 1.0, "a": 2.0}
+    tree = QuotaTree(
+        [GroupQuota(name, 1, autoregroup=True) for name in ("a", "b")],
+        max_rounds=1,
+        sort_key=lambda name, _quota, _used: order.get(name, math.inf),
+    )
+    pool = StaticSlots(units(4), {"a.user": 2, "b.user": 2})
+    pool.negotiate(tree)
+    assert pool.running == {"a.user": 2, "b.user": 2}
+    # Then both once more, in the root group.
+    assert pool.turns == ["b.user", "a.user", "b.user"]
+
+
+def test_rejections_as_in_job_hgq_negfail_basic() -> None:
+    halves = ("a", "b", "a.a", "a.b", "b.a", "b.b")
+    tree = QuotaTree(
+        [GroupQuota(name, 0.5, is_share=True, accept_surplus="." in name) for name in halves],
+        round_robin_rate=1.0,
+    )
+    pool = StaticSlots(
+        units(40),
+        {"a.a.user": 20, "a.b.user": 10, "b.a.user": 10, "b.b.user": 10},
+        fits=lambda name, slot: name != "a.b.user" and (slot >= 10) == (name == "a.a.user"),
+    )
+    # A small rate lets a group without surplus reach half of its missing quota in a cycle.
+    steps = []
+    for _ in range(5):
+        pool.negotiate(tree)
+        steps.append(pool.running["a.a.user"])
+    assert steps == [10, 15, 18, 19, 20]
+    assert pool.running == {"a.a.user": 20, "b.a.user": 5, "b.b.user": 5}
+
+
+def test_quotas_as_in_job_cp_cclim_acctgrp_basic() -> None:
+    # The concurrency limit of c is the part of the pool: it has no job for the third.
+    pool = StaticSlots(units(6), {"a.u": 5, "b.u": 5, "c.u": 2})
+    result = pool.negotiate(static({"a": 1, "b": 2, "c": 3}))
+    assert pool.running == {"a.u": 1, "b.u": 2, "c.u": 2}
+    assert result.stopped == {"a.u", "b.u"}
+
+
+def test_surplus_within_a_parent_as_in_the_manual() -> None:
+    groups = [
+        GroupQuota("physics", 20),
+        GroupQuota("physics.hep", 15, accept_surplus=True),
+        GroupQuota("physics.lep", 5, accept_surplus=True),
+        GroupQuota("chemistry", 10),
+    ]
+    pool = StaticSlots(units(60), {"physics.lep.einstein": 100})
+    pool.negotiate(QuotaTree(groups))
+    assert pool.running == {"physics.lep.einstein": 20}
+    pool = StaticSlots(units(60), {"physics.lep.u": 100, "physics.hep.u": 100, "chemistry.u": 99})
+    pool.negotiate(QuotaTree(groups))
+    assert pool.running["chemistry.u"] == 10
+    assert pool.running["physics.lep.u"] + pool.running["physics.hep.u"] == 20
+
+
+@pytest.mark.parametrize(
+    ("tree_settings", "physics", "chemistry"), [({"oversubscription": False}, 10, 5), ({}, 15, 0)]
+)
+def test_quotas_above_the_pool_as_in_the_manual(
+    tree_settings: dict[str, Any], physics: int, chemistry: int
+) -> None:
+    tree = static({"physics": 20, "chemistry": 10}, **tree_settings)
+    pool = StaticSlots(units(15), {"physics.u": 99})
+    pool.negotiate(tree)
+    assert pool.running == {"physics.u": physics}
+    pool.pending["chemistry.u"] = 99
+    pool.negotiate(tree)
+    assert pool.running["chemistry.u"] == chemistry
+
+
+def test_dynamic_quotas_split_the_rest_of_static_ones() -> None:
+    groups = [
+        GroupQuota("cms", 4),
+        GroupQuota("alice", 0.5, is_share=True),
+        GroupQuota("alice.prod", 0.75, is_share=True),
+        GroupQuota("alice.user", 0.25, is_share=True),
+        GroupQuota("small", 0.1, is_share=True),
+    ]
+    pool = StaticSlots(
+        units(24), {"cms.u": 9, "alice.prod.u": 20, "alice.user.u": 20, "small.u": 9, "u": 99}
+    )
+    pool.negotiate(QuotaTree(groups))
+    # alice.prod has 7.5 and alice.user 2.5: HTCondor hands limits on as integers. The root group
+    # takes what is left.
+    assert pool.running == {
+        "cms.u": 4,
+        "alice.prod.u": 7,
+        "alice.user.u": 2,
+        "small.u": 2,
+        "u": 9,
+    }
+
+
+def test_surplus_goes_by_quota_and_what_is_not_taken_to_the_others() -> None:
+    tree = static({"a": 10, "b": 20, "c": 30}, surplus=True)
+    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99})
+    pool.negotiate(tree)
+    assert pool.running == {"a.u": 20, "b.u": 40}
+    pool = StaticSlots(units(60), {"a.u": 12, "b.u": 99})
+    pool.negotiate(tree)
+    assert pool.running == {"a.u": 12, "b.u": 48}
+
+
+def test_the_group_that_uses_least_of_its_quota_goes_first_and_the_root_last() -> None:
+    tree = static({"a": 10, "b": 10})
+    pool = StaticSlots(units(20), {"u": 9, "a.u": 9, "b.u": 9})
+    pool.accountant.charge("a.v", 0.0, 4)
+    pool.negotiate(tree)
+    assert pool.turns[:2] == ["b.u", "a.u"]
+    # The root group takes surplus.
+    assert pool.running == {"b.u": 9, "a.u": 6, "u": 1}
+
+
+def test_a_group_without_quota_uses_surplus_alone() -> None:
+    tree = static({"a": 10, "b": 0}, surplus=True)
+    pool = StaticSlots(units(20), {"a.u": 15, "b.u": 99})
+    pool.negotiate(tree)
+    assert pool.running == {"a.u": 15, "b.u": 5}
+    pool = StaticSlots(units(20), {"b.u": 99})
+    pool.negotiate(static({"a": 10, "b": 0}))
+    assert pool.running == {}
+
+
+def test_an_account_that_no_group_has_negotiates_in_the_deepest_that_is_there() -> None:
+    tree = static({"a": 3, "a.x": 1})
+    assert tree.assigned("a.y.z.user").name == "a"
+    assert tree.assigned("A.X.user").name == "a.x"
+    assert tree.assigned("user").name == ROOT
+    assert tree.assigned("lhcb.user").name == ROOT
+
+
+@pytest.mark.parametrize(
+    "groups", [[GroupQuota("a.b", 1)], [GroupQuota("a", 1), GroupQuota("A", 2)]]
+)
+def test_a_tree_with_a_gap_or_a_double_is_refused(groups: list[GroupQuota]) -> None:
+    with pytest.raises(ValueError, match="group"):
+        QuotaTree(groups)
+
+
+def test_without_quotas_submitters_share_by_priority_and_factor() -> None:
+    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99, "c.u": 99}, factors={"c.u": 500.0})
+    pool.negotiate(QuotaTree())
+    assert pool.running == {"a.u": 15, "b.u": 15, "c.u": 30}
+
+
+def test_a_later_spin_gives_to_others_what_a_submitter_does_not_take() -> None:
+    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99, "c.u": 5})
+    result = pool.negotiate(QuotaTree())
+    # 15 are left after the first: a and b may have 10 each, and a is the first.
+    assert pool.running == {"a.u": 30, "b.u": 25, "c.u": 5}
+    assert (result.matches, result.weight) == (60, 60.0)
+
+
+def test_the_neediest_submitter_goes_first() -> None:
+    pool = StaticSlots(units(10), {"a.u": 9, "b.u": 9})
+    pool.accountant.charge("a.u", -86_400.0, 5)
+    pool.negotiate(QuotaTree())
+    assert pool.turns[0] == "b.u"
+
+
+@pytest.mark.parametrize(("least", "weight"), [(16.0, 16.0), (0.0, 32.0)])
+def test_a_slot_that_weighs_more_than_the_limit_is_taken_once_in_a_spin(
+    least: float, weight: float
+) -> None:
+    pool = StaticSlots([16.0] * 4, {"a.u": 9, "b.u": 9}, least_weight=least)
+    pool.negotiate(static({"a": 10, "b": 20}))
+    assert pool.used == {"a.u": 16.0, "b.u": weight}
+
+
+def test_the_limit_of_a_group_is_a_whole_number() -> None:
+    pool = StaticSlots([0.25] * 40, {"a.u": 99})
+    pool.negotiate(static({"a": 2.9}))
+    assert pool.used == {"a.u": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("knobs", "weight"), [(Negotiator(consider_preemption=False), 10), (Negotiator(), 12)]
+)
+def test_with_preemption_the_first_spin_does_not_stop_at_the_quota(
+    knobs: Negotiator, weight: float
+) -> None:
+    # v uses 8 of 10; u and w have a limit of 2 each, and a third of the quota as share.
+    pool = StaticSlots(units(40), {"a.u": 9, "a.w": 9}, knobs=knobs)
+    pool.accountant.charge("a.v", 0.0, 8)
+    result = pool.negotiate(static({"a": 10}))
+    assert sum(pool.used.values()) == weight
+    assert result.stopped == {"a.u", "a.w"}
+
+
+def test_submitters_whose_jobs_match_nowhere_are_not_stopped_by_quota() -> None:
+    pool = StaticSlots(units(10), {"a.u": 99, "b.u": 9}, fits=lambda name, _slot: name == "a.u")
+    result = pool.negotiate(static({"a": 5, "b": 5}))
+    assert result.stopped == {"a.u"}
+
+
+def test_access_points_share_the_limit_of_a_submitter() -> None:
+    matched: list[int] = []
+
+    def match(ad: SubmitterAd, room: float) -> Optional[float]:
+        if room < 1:
+            return math.inf
+        matched.append(ad.access_point)
+        return 1.0
+
+    ads = [SubmitterAd("a.u", 50, 0), SubmitterAd("a.u", 50, 1), SubmitterAd("b.u", 50)]
+    knobs = Negotiator(consider_preemption=False)
+    outcome = negotiate(
+        knobs, static({"a": 10, "b": 10}), ads, Accountant(60), PoolWeights(40, 1), 0.0, match
+    )
+    assert outcome.matches == 20
+    assert len(matched) == 20
+
+
+def test_a_pool_that_always_asks_for_more_room_ends_the_cycle() -> None:
+    ads = [SubmitterAd("a.u", 50), SubmitterAd("b.u", 50)]
+    tree = static({"a": 10, "b": 10})
+    outcome = negotiate(
+        Negotiator(), tree, ads, Accountant(60), PoolWeights(40), 0.0, lambda _ad, _room: math.inf
+    )
+    assert outcome.matches == 0
+
+
+def test_usage_decays_to_the_best_priority_and_rises_with_the_half_life() -> None:
+    accountant = Accountant(100.0, {"cms": 10.0})
+    accountant.charge("cms.u", 0.0, 64)
+    assert accountant.priority("cms.u", 100.0) == pytest.approx(32.25)
+    assert accountant.effective_priority("cms.u", 100.0) == pytest.approx(322.5)
+    accountant.charge("cms.u", 100.0, -64)
+    assert accountant.priority("cms.u", 200.0) == pytest.approx(16.125)
+    assert accountant.priority("cms.u", 1e6) == 0.5
+    assert accountant.effective_priority("new", 0.0) == 500.0
+    accountant.charge("cms.u", 200.0, -1)
+    assert accountant.usage("cms.u") == 0.0

@@ -1,0 +1,147 @@
+"""``sharectl tune``: its arguments, its trials and what it prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.errors import ConfigError
+from sharectl_lab.study import trial
+from sharectl_lab.study.tuning import Score, Task
+from tests.laws import write_policy
+
+SCENARIO = """\
+nodes: [{name: wn, count: 4, cores: 16}]
+groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
+jobs:
+  - {group: alice, cores: 1, run_time: "exponential:900", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 5}
+control: {deadband_hs06: 0}
+warmup_hours: 1
+days: 0.1
+"""
+SMALL = ("--trials", "2", "--batch", "2", "--seeds", "1", "--confirm", "1", "--cores", "1")
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def run(*arguments: str) -> int:
+    try:
+        return main(["tune", *arguments])
+    except SystemExit as error:
+        return int(str(error.code))
+
+
+def test_a_search_prints_the_best_settings_beside_the_default(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SMALL)
+    assert run(*arguments) == 0
+    text = capsys.readouterr().out
+    assert "tiny.yaml, live, 0.1 days; seeds 1, confirmed on 2" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["default", "latest", "300"] in [row[:3] for row in rows]
+    folder = str(tmp_path / "kept")
+    assert run(*arguments, "--json", "-o", folder) == 0
+    first = json.loads(capsys.readouterr().out)
+    journal = (tmp_path / "kept" / "trials.jsonl").read_text()
+    assert len(journal.splitlines()) == 1 + 3 + 3
+    assert run(*arguments, "--json", "-o", folder) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert (tmp_path / "kept" / "trials.jsonl").read_text() == journal
+    assert first["default"]["confirmed"]["mean"] > 0
+    assert run(*arguments, "--strategy", "cron", "-o", folder) == 65
+    assert "has trials of another strategy; name another folder" in capsys.readouterr().err
+
+
+def test_settings_reach_the_twin(scenario: str) -> None:
+    """A longer period, a shorter grace and another law each change the outcome."""
+    work = trial.work_of(scenario, "live")
+
+    def score(*settings: tuple[str, Any]) -> Any:
+        return trial.run(work, Task(settings, 1), lambda _part: None)
+
+    default = score()
+    assert isinstance(default, Score)
+    assert score(("loop.period_seconds", 7200.0)) != default
+    assert score(("start.grace_seconds", 0.0)) != default
+    assert score(("negotiator.interval_seconds", 600.0)) != default
+    assert score(("control.dwell_seconds", 1020)) == score(("control.dwell_seconds", 1020))
+    problem = score(("control.law", "pidd"))
+    assert isinstance(problem, str)
+    assert "pidd" in problem
+
+
+def test_nodes_get_the_scenario_with_its_files(scenario: str, tmp_path: Path) -> None:
+    (tmp_path / "site.conf").write_text("START = True\n")
+    path = Path(scenario)
+    path.write_text(f"{SCENARIO}start: {{files: [site.conf]}}\n")
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("summary: mine\nsteering: live\n")
+    work = trial.work_of(scenario, f"{mine}:law=pid", 2)
+    files = trial.cargo_of(work)
+    common = {"strategy": "strategy.yaml:law=pid", "seconds": 2 * 86_400}
+    assert json.loads(files["work.json"]) == common
+    assert b"start-0-site.conf" in files["scenario.yaml"]
+    assert str(tmp_path).encode() not in files["scenario.yaml"]
+    assert {"start-0-site.conf", "strategy.yaml"} < files.keys()
+    before = trial.subject_of(work)
+    (tmp_path / "site.conf").write_text("START = False\n")
+    assert trial.subject_of(work) != before
+
+
+def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
+    """Its scores go with its content."""
+    path = write_policy(tmp_path)
+    work = trial.work_of(scenario, f"live:law=learned:policy={path}")
+    with pytest.raises(ConfigError, match="law: learned: jobs on nodes have sharectl's own laws"):
+        trial.cargo_of(work)
+    before = trial.subject_of(work)
+    assert trial.subject_of(work) == before
+    write_policy(tmp_path, weights=[1.0, 0.0])
+    assert trial.subject_of(work) != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--over", "control.give_up_second"), 2, "did you mean control.give_up_seconds?"),
+        (("--over", "control.law=pidd"), 2, '"pidd" is no value of it; did you mean pid?'),
+        (("--over", "control.max_nodes=0.5..9"), 2, "write a whole number, "),
+        (("--over", "pool.collector"), 2, "has no effect on a simulated pool"),
+        (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
+        (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
+        (("--over", "control.law", "--trials", "0"), 2, "write a whole number from 1 to"),
+        (("--over", "control.law", "--on-pool"), 2, "--on-pool needs -o DIR"),
+        (("--over", "control.law", "--submit", "x"), 2, "write COMMAND=VALUE"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_a_remedy(
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+    scenario: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(scenario, *arguments) == code
+    assert words in capsys.readouterr().err
+
+
+def test_a_missing_scenario_or_library_ends_with_its_code(
+    scenario: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("small-sit", "--over", "control.law") == 78
+    assert "small-site" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert run(scenario, "--over", "control.law") == 69
+    assert "pip install 'sharectl[lab]'" in capsys.readouterr().err
