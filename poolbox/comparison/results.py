@@ -73,7 +73,7 @@ class Results(NamedTuple):
             for key, measure in MEASURES.items()
         }
         rows = self._table(" / ".join(SCENARIOS), {**NAMES, **LEAST}, columns)
-        return f"{rows}\n\nOn {self._terms(self.kind)}. {LEAST_OF_WHOM}"
+        return f"{rows}\n\nOn {self._terms(self.kind)}.\n{LEAST_OF_WHOM}"
 
     def simulate(self) -> str:
         """Markdown of pools beside twins, a column for each scenario and measure."""
