@@ -128,5 +128,5 @@ def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
 
 def test_a_missing_library_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'sharectl\[tune\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'sharectl\[lab\]'"):
         search(Simulations())
