@@ -64,7 +64,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        expected = path.read_text(encoding="utf-8") if path.exists() else ""
+        expected = path.read_text(encoding="utf-8")
         assert text == expected, f"run pytest --update-golden and look at {path}"
 
     return compare
@@ -73,13 +73,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture
 def listing(
     golden: Callable[[str, str], None],
-) -> Callable[[str, Callable[[str], Iterable[str]]], None]:
-    """Outcomes of the inputs in a golden file, which are lines of it, as JSON strings."""
+) -> Callable[[str, Callable[[str], Iterable[str]], int], None]:
+    """Outcomes of the inputs in a golden file, so many lines of it that are JSON strings."""
 
-    def compare(name: str, outcome: Callable[[str], Iterable[str]]) -> None:
+    def compare(name: str, outcome: Callable[[str], Iterable[str]], cases: int) -> None:
         path = Path(__file__).parent / "golden" / name
         inputs = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == '"']
-        assert inputs
+        assert len(inputs) == cases
         lines = (
             [text, *(f"  {line}" for line in outcome(json.loads(text))), ""] for text in inputs
         )

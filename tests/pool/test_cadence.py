@@ -197,7 +197,7 @@ def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(sharectl: Shar
 
 ASKED = """\
 import json
-from sharectl.cadence.history import pool_jobs
+from sharectl.cadence.asks import pool_jobs
 print(json.dumps(pool_jobs()))
 """
 

@@ -24,7 +24,6 @@ PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 PROGRAMS = ("sharectl", "condor_status", "condor_q", "condor_userprio", "condor_history", "jq")
 OFFLINE = {
     "--run-time",
-    "--swf",
     "--history",
     "--slots",
     "examples",
@@ -125,8 +124,7 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     job += '"CompletionDate": 901, "RemoteWallClockTime": 900.0'
     listed = ", ".join(f'{{{job}, "ProcId": {number}}}' for number in range(40))
     (folder / "jobs.json").write_text(f"[{listed}]")
-    swf = "".join(f"{number} 0 10 {600 + number} 1" + " -1" * 13 + "\n" for number in range(1, 40))
-    (folder / "LOG.swf.gz").write_bytes(gzip.compress(swf.encode()))
+    (folder / "jobs.json.gz").write_bytes(gzip.compress(f"[{listed}]".encode()))
     return {
         **environment,
         "PATH": path,

@@ -25,7 +25,7 @@ from operator import mul
 from typing import Callable, Optional
 
 from sharectl.cadence.jobs import CountedJob
-from sharectl.cadence.laws import RunTimeLaw
+from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
 
 _ROUNDING = 1e-9
 _STEPS = 2000
@@ -187,6 +187,23 @@ def _cycles_after(
 def times_of(law: RunTimeLaw) -> RunTimes:
     """Run times of a law."""
     return RunTimes(law.weights(), law if law.is_continuous else None)
+
+
+DISTRIBUTIONS: Mapping[str, Callable[[float], RunTimeLaw]] = {
+    "constant": constant,
+    "SD 10\N{NARROW NO-BREAK SPACE}%": lambda mean: log_normal(mean, 0.1 * mean),
+    "SD 50\N{NARROW NO-BREAK SPACE}%": lambda mean: log_normal(mean, 0.5 * mean),
+    "exp.": exponential,
+}
+"""Name -> law of a mean; an SD is the standard deviation of a log-normal law, of its mean."""
+
+
+def loading_by_cycles(
+    law_of: Callable[[float], RunTimeLaw], most_cycles: int
+) -> list[tuple[float, float]]:
+    """Loading factor over the mean run time in cycles, of jobs that start when a cycle begins."""
+    means = (step / 20 for step in range(1, most_cycles * 20 + 1))
+    return [(0.0, 0.0), *((mean, times_of(law_of(mean)).loading(1.0)) for mean in means)]
 
 
 # ---- jobs of a pool

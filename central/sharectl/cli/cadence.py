@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sharectl.cadence import asks, file
 from sharectl.cadence.choice import Facts, Knobs, Terms, compare
-from sharectl.cadence.filling import Filling
 from sharectl.cadence.laws import parse
 from sharectl.cadence.run_times import Load, times_of
 from sharectl.cli import options
@@ -37,9 +36,8 @@ docs/cadence.md has more.
   sharectl cadence --run-time constant:255 --interval 60,300
   sharectl cadence --history jobs.json                jobs.json is the output of
       {file.COMMAND}
-  sharectl cadence --swf LOG.swf.gz --cores 5000 --cycle-duration 12
+  sharectl cadence --history jobs.json.gz --cores 5000 --cycle-duration 12
   sharectl cadence --run-time exponential:900 --interval 60,300 --plot loading.svg
-  sharectl cadence --run-time exponential:9e4 --cores 10000 --matches 500    time to fill the pool
 
 Nothing is changed anywhere: the recommendation is configuration of the central manager.
 
@@ -67,7 +65,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     for option, kind, words in (
         ("--history", options.path, "what `condor_history -json` printed; may be packed by gzip"),
-        ("--swf", options.path, "a job log in Standard Workload Format; may be packed by gzip"),
         (
             "--config",
             Path,
@@ -105,7 +102,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
         "ones, and a second; else not known, and no interval is recommended)",
     )
-    _add_filling(parser)
     parser.add_argument(
         "--plot",
         metavar="FILE",
@@ -116,27 +112,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_filling(parser: argparse.ArgumentParser) -> None:
-    filling = parser.add_argument_group("filling an empty pool with single-core jobs")
-    filling.add_argument(
-        "--matches",
-        metavar="MATCHES",
-        type=options.number(1, _MOST, whole=True),
-        help="show how long it takes if a cycle makes at most so many matches; needs the cores",
-    )
-    filling.add_argument(
-        "--match-cost",
-        metavar="SECONDS",
-        type=options.number(0, 3600),
-        help=f"that a match adds to a cycle (default: {Filling.match_seconds:g}, as of the twin; "
-        "bench/negotiator_cost.py measures it)",
-    )
-
-
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
-    if arguments.match_cost is not None and arguments.matches is None:
-        arguments.usage_error("--match-cost is of the matches of --matches: write both")
     facts = _facts(arguments)
     if arguments.plot:
         intervals = arguments.interval or (60.0, 300.0)
@@ -157,14 +134,8 @@ def _run(arguments: argparse.Namespace) -> int:
         cycle_delay_seconds=(facts.knobs or Knobs()).cycle_delay_seconds,
     )
     comparison = compare(facts.load, terms, facts.knobs)
-    filling = None
-    if arguments.matches is not None:
-        if terms.cores is None:
-            arguments.usage_error("--matches: how many cores the pool has is not known: --cores")
-        cost = arguments.match_cost
-        filling = Filling(arguments.matches, Filling.match_seconds if cost is None else cost)
-    content = cadence.as_content(comparison, facts, filling)
-    text = partial(cadence.print_findings, comparison, facts, filling)
+    content = cadence.as_content(comparison, facts)
+    text = partial(cadence.print_findings, comparison, facts)
     options.show(arguments, "cadence", content, text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
@@ -174,9 +145,8 @@ def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
         return Facts("a law of run times", arguments.run_time)
-    for path, read in ((arguments.history, file.history_read), (arguments.swf, file.swf_read)):
-        if path:
-            return asks.facts_of(read(path), str(path))
+    if arguments.history:
+        return asks.facts_of(file.history_read(arguments.history), str(arguments.history))
     pool, pledges = PoolConfig(), PledgesConfig()
     if arguments.config:
         config = load(arguments.config)

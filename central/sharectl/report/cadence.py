@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
 from sharectl.cadence.choice import (
     DAY_HOURS,
@@ -16,9 +16,7 @@ from sharectl.cadence.choice import (
     beside,
     idle_core_hours,
 )
-from sharectl.cadence.diagram import DISTRIBUTIONS, MOST_CYCLES, formula
-from sharectl.cadence.filling import Filling, fill_seconds
-from sharectl.cadence.run_times import cycles_held
+from sharectl.cadence.run_times import DISTRIBUTIONS, cycles_held, loading_by_cycles
 from sharectl.report.scale import Limits, brief, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, document, render
 from sharectl.report.tables import WIDTH, print_table
@@ -26,6 +24,8 @@ from sharectl.times import DAY_SECONDS
 from sharectl.words import counted, printable
 
 MOST_TEETH = 200
+MOST_CYCLES = 4
+"""Mean run times of the plot's distributions."""
 _MOST_LINES = 12
 """Cycles of a claim that have a line each."""
 _CLAIMS = ("", "_claims_reused")
@@ -41,9 +41,7 @@ _KNOBS = {
 """Names of the fields of `Knobs`, in their order -> meaning."""
 
 
-def as_content(
-    comparison: Comparison, facts: Facts, filling: Optional[Filling] = None
-) -> dict[str, Any]:
+def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     """Run times, costs by interval, the recommendation (or null) and notes."""
     terms, choice, load = comparison.terms, comparison.choice, facts.load
     intervals = []
@@ -52,8 +50,6 @@ def as_content(
         for claims in _CLAIMS:
             idle = 1 - row[f"loading_factor{claims}"]
             row[f"idle_core_hours_per_day{claims}"] = idle_core_hours(idle, terms.cores)
-        if filling is not None:
-            row["fill_seconds"] = fill_seconds(load, terms, filling, cost.interval_seconds)
         intervals.append(row)
     content = {
         "source": facts.source,
@@ -61,7 +57,6 @@ def as_content(
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
         "run_times": {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds},
-        "filling": None if filling is None else asdict(filling),
         "intervals": intervals,
         "recommendation": None,
         "notes": _sentences(comparison, facts, reasons=False),
@@ -80,11 +75,9 @@ def as_content(
     return content
 
 
-def print_findings(
-    comparison: Comparison, facts: Facts, filling: Optional[Filling], to: TextIO
-) -> None:
+def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    content, cores = as_content(comparison, facts, filling), comparison.terms.cores
+    content, cores = as_content(comparison, facts), comparison.terms.cores
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
     reused = comparison.terms.worklife_seconds != 0
@@ -93,7 +86,7 @@ def print_findings(
     print_table(
         f"loading factor of {facts.load.name}, mean {brief(facts.load.mean_seconds)} s: share of "
         f"their time that slots work while jobs wait{pool}",
-        [*columns, "in cycles", "cycles/day", *(["filled after s"] if filling else [])],
+        [*columns, "in cycles", "cycles/day"],
         [[*_cells(row, _CLAIMS[: 1 + reused])] for row in content["intervals"]],
         to,
     )
@@ -115,9 +108,6 @@ def _cells(row: dict[str, Any], claims: Sequence[str]) -> Iterator[object]:
         yield brief(DAY_HOURS * (1 - loading) if hours is None else hours)
     yield "?" if row["negotiating_ratio"] is None else f"{row['negotiating_ratio']:.1%}"
     yield round(row["cycles_per_day"])
-    if "fill_seconds" in row:
-        filled = row["fill_seconds"]
-        yield "never" if filled is None else brief(filled)
 
 
 def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[str]:
@@ -238,7 +228,9 @@ def _teeth_figure(intervals: Sequence[float]) -> Figure:
 def _distributions_figure() -> Figure:
     curves = []
     for number, (name, law_of) in enumerate(DISTRIBUTIONS.items()):
-        teeth = sawteeth(1.0, MOST_CYCLES) if name == "constant" else formula(law_of)
+        teeth = loading_by_cycles(law_of, MOST_CYCLES)
+        if name == "constant":
+            teeth = sawteeth(1.0, MOST_CYCLES)
         curves.append(Curve(name, f"group{number}", teeth))
     return Figure(
         key="distributions",

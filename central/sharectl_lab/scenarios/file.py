@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.cadence import file, history
+from sharectl.cadence.asks import pool_jobs
+from sharectl.cadence.file import history_jobs, left_out_notes
 from sharectl.cadence.jobs import LoggedJob
 from sharectl.config.groups import group_faults
 from sharectl.config.load import by_settings
@@ -20,6 +21,7 @@ from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.words import did_you_mean, shown
 from sharectl_lab.scenarios.extent import faults_of
 from sharectl_lab.scenarios.scenario import MOST_NODES, Scenario
+from sharectl_lab.scenarios.swf import swf_jobs
 from sharectl_lab.workload.logged import LogSource
 
 LEAST = "write such as what `sharectl simulate --show small-site` prints"
@@ -176,11 +178,11 @@ def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:
     left_out: Counter[str] = Counter()
     if scenario.swf is not None and scenario.swf.file is not None:
         skip = scenario.swf.skip_broken
-        jobs = file.swf_jobs(scenario.swf.file, left_out, skip=skip)
+        jobs = swf_jobs(scenario.swf.file, left_out, skip=skip)
     elif scenario.history is not None and scenario.history.file is not None:
         skip = scenario.history.skip_broken
-        jobs = file.history_jobs(scenario.history.file, left_out, skip=skip)
+        jobs = history_jobs(scenario.history.file, left_out, skip=skip)
     else:
-        jobs, notes = history.pool_jobs()
+        jobs, notes = pool_jobs()
         return tuple(jobs), notes
-    return tuple(jobs), file.left_out_notes(left_out)
+    return tuple(jobs), left_out_notes(left_out)

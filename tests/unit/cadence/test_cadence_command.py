@@ -8,14 +8,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sharectl.cadence.diagram import DISTRIBUTIONS
-from sharectl.cadence.run_times import loading_factor
+from sharectl.cadence.run_times import DISTRIBUTIONS, loading_factor
 from sharectl.cli.main import main
 from sharectl.report.cadence import MOST_TEETH, sawteeth
-
-ROW = "1 0 -1 {} {} -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
-"""Seconds, cores and group of a job in Standard Workload Format."""
-
 
 Cadence = Callable[[str], tuple[int, str]]
 """Runs the verb with options: exit code and output."""
@@ -43,32 +38,31 @@ def _json(cadence: Cadence, options: str) -> dict[str, Any]:
     return content
 
 
-def _log(*rows: tuple[int, int, int]) -> None:
-    Path("log.swf").write_text("; made up\n" + "".join(ROW.format(*row) for row in rows))
-
-
 PRINTED = Path(__file__).parents[2] / "golden" / "cadence" / "printed.txt"
 
 
 def test_tables_notes_and_reasons(cadence: Cadence, golden: Callable[[str, str], None]) -> None:
-    _log((300, 8, 1), (30, 1, 2), (-1, 1, 2), (9, 1, 3))
+    jobs = ((300, 8, "1"), (30, 1, "2"), (-1, 1, "2"), (9, 1, "3"))
+    names = ("RemoteWallClockTime", "RequestCpus", "AccountingGroup")
+    Path("log.json").write_text(json.dumps([dict(zip(names, job)) for job in jobs]))
     command = "$ sharectl cadence "
     lines = PRINTED.read_text(encoding="utf-8").splitlines()
     commands = [line for line in lines if line.startswith(command)]
+    assert len(commands) == 9
     parts = [f"{line}\n{cadence(line[len(command) :])[1]}" for line in commands]
     golden("cadence/printed.txt", "\n".join(parts))
 
 
 def test_bad_options_say_what_to_write(
     capsys: pytest.CaptureFixture[str],
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
     def refused(words: str) -> list[str]:
         with pytest.raises(SystemExit, match="2"):
             main(["cadence", *words.split()])
         return [capsys.readouterr().err.strip().splitlines()[-1].partition("error: ")[2]]
 
-    listing("cadence/refused.txt", refused)
+    listing("cadence/refused.txt", refused, 16)
 
 
 def test_a_recommendation_has_its_cost(cadence: Cadence) -> None:

@@ -16,7 +16,7 @@ from sharectl.config.text import render
 from sharectl.publish import signing
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
-Listing = Callable[[str, Callable[[str], Iterable[str]]], None]
+Listing = Callable[[str, Callable[[str], Iterable[str]], int], None]
 SECRET = "0123456789abcdef" * 4
 
 
@@ -117,7 +117,7 @@ def test_folders_and_files_that_are_absent_or_in_the_way_are_named(
         lines = [*problems, *unknown, *(f"recommended: {line}" for line in absent(chosen, {}))]
         return (line.replace(str(own), "OWN") for line in lines)
 
-    listing("config/machine.txt", outcome)
+    listing("config/machine.txt", outcome, 6)
     path = own / "sharectl.yaml"
     path.write_text(f"{GROUPS}state_directory: {own}/file\n", encoding="utf-8")
     assert main(["check", "config", "--config", str(path)]) == 0
@@ -141,7 +141,7 @@ def test_a_folder_that_the_unit_protects_is_named(listing: Listing) -> None:
         assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
         yield from protected(chosen, UNIT)
 
-    listing("config/protected.txt", outcome)
+    listing("config/protected.txt", outcome, 6)
 
 
 def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_settings_without_effect_are_named_and_others_are_not(listing: Listing) -> None:
-    listing("config/idle.txt", lambda text: idle(parse(text, "F")))
+    listing("config/idle.txt", lambda text: idle(parse(text, "F")), 10)
 
 
 def test_defaults_that_are_written_out_are_not_idle() -> None:

@@ -40,7 +40,7 @@ def test_groups_alone_are_a_configuration() -> None:
 
 
 def test_values_are_read_printed_and_read_again(
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
     def read(text: str) -> list[str]:
         config = parse(text, "F")
@@ -57,18 +57,18 @@ def test_values_are_read_printed_and_read_again(
         files = (config.history.jobs_file, config.history.errors_log, config.publish[0].file)
         return [*lines, " ".join(map(str, files))]
 
-    listing("config/sound.txt", read)
+    listing("config/sound.txt", read, 8)
 
 
 def test_controlled_nodes_are_hosts_a_share_or_a_constraint(
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
     def read(value: str) -> list[str]:
         controlled = parse(f"{GROUPS}nodes:\n  controlled: {value}\n", "F").nodes.controlled
         assert read_controlled(write_controlled(controlled)) == controlled
         return [str(controlled)]
 
-    listing("config/controlled.txt", read)
+    listing("config/controlled.txt", read, 11)
 
 
 def test_every_default_is_within_its_bounds() -> None:

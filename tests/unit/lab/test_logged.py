@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cadence import file
+from sharectl.cadence.file import HISTORY_NO_TIME, history_jobs
+from sharectl.cadence.file import NO_SUBMISSION as HISTORY_NO_SUBMISSION
 from sharectl.cadence.jobs import LoggedJob
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
+from sharectl_lab.scenarios import swf
 from sharectl_lab.workload.logged import LoggedWorkload, LogSource, Multicore
 from sharectl_lab.workload.records import JobKind
 
@@ -35,12 +37,35 @@ def _swf(folder: Path, text: str = ROWS) -> Path:
 
 def test_jobs_of_a_log_have_sizes_and_names(tmp_path: Path) -> None:
     left_out: Counter[str] = Counter()
-    assert file.swf_jobs(_swf(tmp_path), left_out) == [
+    assert swf.swf_jobs(_swf(tmp_path), left_out) == [
         LoggedJob(100, 60, 1, 0, "7", "3", "2"),
         LoggedJob(160, 120, 8, 8192, "8", "3", "2"),
         LoggedJob(170, 30, 2, 1024, "9", "4", "1"),
     ]
-    assert left_out == {file.SWF_NO_TIME: 1, file.PART: 1}
+    assert left_out == {swf.NO_TIME: 1, swf.PART: 1}
+
+
+def test_jobs_of_a_log_may_lack_all_but_their_times(tmp_path: Path) -> None:
+    """-1 is unknown, columns behind the 18th are no part of the format."""
+    unknown = " -1" * 14
+    text = f"1 1700000000 -1 100{unknown}\n2 -1 -1 100{unknown}\n3 5 -1 -1{unknown}\n"
+    left_out: Counter[str] = Counter()
+    job = LoggedJob(1_700_000_000, 100, 1, 0, "-1", "-1", "-1")
+    assert swf.swf_jobs(_swf(tmp_path, text), left_out) == [job]
+    assert left_out == {swf.NO_SUBMISSION: 1, swf.NO_TIME: 1}
+
+
+BROKEN = ("rubbish", "1e12", "nan", "-7")
+"""Fields of a log."""
+
+
+@pytest.mark.parametrize("field", BROKEN)
+def test_a_broken_row_is_an_error_with_its_line(tmp_path: Path, field: str) -> None:
+    path = _swf(tmp_path, f"{ROWS}6 100 -1 {field} 1 -1 -1 -1 100 -1 1 7 3 -1 2 1 -1 -1\n1 2 3\n")
+    with pytest.raises(InputError) as refused:
+        swf.swf_jobs(path, Counter())
+    places = [problem.partition(": ")[0] for problem in refused.value.problems]
+    assert places == [f"{path}:7", f"{path}:8", str(path)]
 
 
 def test_a_history_is_submitted_again(tmp_path: Path) -> None:
@@ -57,8 +82,8 @@ def test_a_history_is_submitted_again(tmp_path: Path) -> None:
     path.write_text(json.dumps([ad, {**ad, "QDate": None}, {**ad, "RemoteWallClockTime": 0}]))
     left_out: Counter[str] = Counter()
     job = LoggedJob(1700000000, 30, 8, 4000, "alice", "cms.prod", "")
-    assert file.history_jobs(path, left_out) == [job] * 3
-    assert left_out == {file.NO_SUBMISSION: 1, file.HISTORY_NO_TIME: 1}
+    assert history_jobs(path, left_out) == [job] * 3
+    assert left_out == {HISTORY_NO_SUBMISSION: 1, HISTORY_NO_TIME: 1}
 
 
 def _jobs() -> list[LoggedJob]:
@@ -111,8 +136,8 @@ swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, core
     assert {kind.account for kind in scenario.workload().kinds} == {"cms", "other"}
     some = scenario_file.parse(text.replace('"*"', "5"), "mine.yaml", tmp_path)
     assert some.notes == (
-        f"jobs left out: 1 ({file.SWF_NO_TIME})",
-        f"jobs left out: 1 ({file.PART})",
+        f"jobs left out: 1 ({swf.NO_TIME})",
+        f"jobs left out: 1 ({swf.PART})",
         "jobs left out: 1 (group 4 is not in groups)",
     )
     with pytest.raises(ConfigError, match=r"mine.yaml: swf.groups: no job .* some of 3, 4, or"):
@@ -123,8 +148,8 @@ def test_a_real_log_is_read() -> None:
     if LOG is None:
         pytest.skip("the log is not on this machine")
     left_out: Counter[str] = Counter()
-    jobs = file.swf_jobs(LOG, left_out)
-    assert (len(jobs), left_out) == (187_520, {file.SWF_NO_TIME: 521})
+    jobs = swf.swf_jobs(LOG, left_out)
+    assert (len(jobs), left_out) == (187_520, {swf.NO_TIME: 521})
     source = LogSource(multicore=Multicore(ratio=0.5))
     arrivals = list(LoggedWorkload(jobs, source, 1, 1e9).arrivals())
     # Half of the jobs become an eighth as many.

@@ -68,14 +68,14 @@ def test_streams_have_their_kinds() -> None:
 
 
 def test_every_fault_has_its_line_and_its_remedy(
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
     def problems(text: str) -> list[str]:
         with pytest.raises(ConfigError) as refused:
             file.parse(text, "mine.yaml")
         return str(refused.value).splitlines()
 
-    listing("sim/scenarios.txt", problems)
+    listing("sim/scenarios.txt", problems, 14)
 
 
 def test_a_name_that_is_not_shipped_is_refused() -> None:

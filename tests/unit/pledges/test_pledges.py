@@ -57,7 +57,7 @@ def problem_of(pledged: Pledged) -> str:
 
 
 def test_pledges_of_a_file_of_knobs(
-    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]]], None]
+    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
 ) -> None:
     """The first line has the groups, with the pledges that are written; a slot has 10 HS06."""
 
@@ -76,7 +76,7 @@ def test_pledges_of_a_file_of_knobs(
         lines += [*pledged.warnings, *pledged.notes, *filter(None, [pledged.source.problem])]
         return [line.replace(str(tmp_path), "FOLDER") for line in lines]
 
-    listing("pledges/knobs.txt", outcome)
+    listing("pledges/knobs.txt", outcome, 15)
 
 
 def test_no_cycle_waits_for_a_writer_into_a_pipe(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def outcome(content: str) -> list[str]:
 
 
 def test_an_answer_has_pledges_or_a_problem(
-    listing: Callable[[str, Callable[[str], list[str]]], None],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
-    listing("pledges/cric.txt", outcome)
+    listing("pledges/cric.txt", outcome, 24)
 
 
 def test_federations_have_other_names_and_are_added_up() -> None:
