@@ -11,8 +11,8 @@ from typing import Any
 from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
+from sharectl.ledger.error_log import bring_in
 from sharectl.ledger.export import TABLES, refuse_foreign, write
-from sharectl.ledger.imports import bring_in, forget_imported
 from sharectl.ledger.ledger import Ledger
 from sharectl.report.tables import print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
@@ -54,8 +54,6 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
     tables += " (default: %(default)s; docs/ledger.md has the columns)"
     parser.add_argument("--what", choices=tuple(TABLES), default="groups", help=tables)
-    needs = "parquet needs the extra `parquet` (default: %(default)s)"
-    parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help=needs)
     options.add(parser, "--from", default=0, help=FORMS)
     options.add(parser, "--to", default=MAX_SECONDS, help="not included")
     parser.add_argument(
@@ -63,36 +61,34 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=options.output,
         metavar="FILE",
-        help="default, and -: standard output; --format parquet needs it, and so does --json, "
-        "which prints how many rows went there. It may replace an earlier export of the same "
-        "columns and nothing else, and not be in state_directory",
+        help="default, and -: standard output; --json needs it, and prints how many rows went "
+        "there. It may replace an earlier export of the same columns and nothing else, and not be "
+        "in state_directory",
     )
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    name, form, output = arguments.what, arguments.format, arguments.output
+    name, output = arguments.what, arguments.output
     options.refuse_no_period(arguments)
-    if output is None and (arguments.json or form == "parquet"):
-        arguments.usage_error(
-            "--json and --format parquet need -o FILE: standard output is for text"
-        )
+    if output is None and arguments.json:
+        arguments.usage_error("--json needs -o FILE: standard output is for the table")
     config, table = options.config_of(arguments), TABLES[name]
     ledger, period = wiring.ledger_of(config), (arguments.since, arguments.until)
     if output is not None:
         home = NamedFile("state_directory", config.state_directory, is_folder=True)
         refuse_output(output, config, arguments.config, [home])
-        refuse_foreign(output, form, table)
+        refuse_foreign(output, table)
     if next(ledger.cycles(*period), None) is None:
         raise AbsentError(f"{options.no_cycle(ledger.span())}; nothing was written")
-    rows = write(output, form, table, ledger, *period)
-    result = {"file": str(output), "what": name, "format": form, "rows": rows}
+    rows = write(output, table, ledger, *period)
+    result = {"file": str(output), "what": name, "rows": rows}
     options.show(arguments, "ledger-export", result, ())
     if output is not None and not arguments.json:
         options.say([f"{output}: {counted(rows, 'row')} of {name}"])
     return 0
 
 
-# ---- import, forget, check
+# ---- import, check
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -122,20 +118,6 @@ def _import(arguments: argparse.Namespace) -> int:
     return 1 if done.rows_too_old == done.rows else 0
 
 
-def _add_forget(parser: argparse.ArgumentParser) -> None:
-    rows = "rows that `import` added: what a cycle recorded is never removed"
-    parser.add_argument("--imported", action="store_true", required=True, help=rows)
-
-
-def _forget(arguments: argparse.Namespace) -> int:
-    ledger = _ledger(arguments)
-    cycles = forget_imported(ledger)
-    text = f"{counted(cycles, 'imported cycle')} removed"
-    content = {"path": str(ledger.path), "cycles": cycles}
-    options.show(arguments, "ledger-forget", content, [text])
-    return 0
-
-
 def _add_check(parser: argparse.ArgumentParser) -> None:
     every = "read every cycle with its nodes, not the last 200 only"
     parser.add_argument("--all", action="store_true", help=every)
@@ -157,23 +139,16 @@ _ACTIONS = {
     "export": options.Verb(
         _export,
         _add_export,
-        summary="write it as CSV or Parquet: the data set to learn from",
-        epilog="exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not "
-        "installed, 74 the ledger cannot be read or FILE not be written or replaced, "
-        "78 configuration; other than with 0, FILE is as it was",
+        summary="write it as CSV: the data set to learn from",
+        epilog="exit codes: 0 ok, 1 no cycle in that time, 2 usage, 74 the ledger cannot be read "
+        "or FILE not be replaced, 78 configuration; other than with 0, FILE is as it was",
     ),
     "import": options.Verb(
         _import,
         _add_import,
         summary="add the rows of shares_Error.log files, none of them twice",
         epilog="exit codes: 0 ok; 1 all rows are older than ledger.keep_days; 65 a row or file is "
-        "not as it should be, and nothing was added. `sharectl ledger forget --imported` takes "
-        "rows out again.",
-    ),
-    "forget": options.Verb(
-        _forget,
-        _add_forget,
-        summary="remove rows again that were imported; nothing that a cycle recorded",
+        "not as it should be, and nothing was added",
     ),
     "check": options.Verb(
         _check,

@@ -8,36 +8,19 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Optional
 
 from sharectl.files.documents import record_of
 from sharectl.ledger.database import packed, packed_rows, unpacked
 from sharectl.ledger.retention import HALF_LIFE_DAYS, WINDOW_DAYS
 from sharectl.model import Node, RunningJobs, Snapshot
-from sharectl.plan.records import Basis, CycleRecord, HeldJobs, NodeRecord, rounded
+from sharectl.plan.records import Basis, CycleRecord, NodeRecord, rounded
 from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
 from sharectl.times import DAY_SECONDS
 
 _MOST_SECONDS = 1e12
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Jobs of all nodes in columns, which pack to two thirds of their rows."""
-
-    groups: list[str]
-    """Names."""
-    rows: list[int]
-    """Number of rows of each node."""
-    group: list[int]
-    """Place among the names; the others are as of `HeldJobs`."""
-    cores: list[int]
-    jobs: list[int]
-    seconds: list[int]
-    memory_mib: list[int]
 
 
 def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
@@ -58,9 +41,9 @@ def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
     )
     number = connection.execute(query, values).lastrowid or 0
     if record.nodes or record.basis is not None:
-        parts = packed_rows(map(_kept, record.nodes)), _held(record.nodes), packed(record.basis)
-        query = "INSERT INTO nodes VALUES (?, ?, ?, ?, ?)"
-        connection.execute(query, (number, record.taken_at, *parts))
+        nodes, basis = packed_rows(map(_kept, record.nodes)), packed(record.basis)
+        query = "INSERT INTO nodes VALUES (?, ?, ?, ?)"
+        connection.execute(query, (number, record.taken_at, nodes, basis))
     return number
 
 
@@ -75,36 +58,24 @@ def read(
 
 
 def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRecord:
-    """Record with its nodes and what it decided on; without both once they are removed."""
-    query = "SELECT detail, jobs, basis FROM nodes WHERE cycle = ?"
+    """Record with its nodes and the basis of its decision; without both once they are removed."""
+    query = "SELECT detail, basis FROM nodes WHERE cycle = ?"
     row = connection.execute(query, (record.number,)).fetchone()
     if row is None:
         return record
-    detail, jobs, basis = map(unpacked, row)
-    nodes = list(record_of(tuple[NodeRecord, ...], detail))
-    held = record_of(_Held, jobs)
-    columns = held.cores, held.jobs, held.seconds, held.memory_mib
-    rows = map(HeldJobs, [held.groups[place] for place in held.group], *columns)
-    nodes = [replace(node, held=tuple(islice(rows, n))) for node, n in zip(nodes, held.rows)]
-    decided_on = None if basis == b"null" else record_of(Basis, basis)
-    return replace(record, nodes=tuple(nodes), basis=decided_on)
-
-
-def _held(nodes: Sequence[NodeRecord]) -> bytes:
-    """Document of all jobs."""
-    rows = [jobs for node in nodes for jobs in node.held]
-    groups = list(dict.fromkeys(jobs.group for jobs in rows))
-    place = {name: number for number, name in enumerate(groups)}
-    columns = {name: [row[n] for row in rows] for n, name in enumerate(HeldJobs._fields)}
-    columns["group"] = [place[jobs.group] for jobs in rows]
-    return packed({"groups": groups, "rows": [len(node.held) for node in nodes], **columns})
+    nodes, basis = (unpacked(document) for document in row)
+    return replace(
+        record,
+        nodes=record_of(tuple[NodeRecord, ...], nodes),
+        basis=None if basis == b"null" else record_of(Basis, basis),
+    )
 
 
 def _kept(node: NodeRecord) -> NodeRecord:
-    """``node`` without its jobs, and with times of two digits, which pack better."""
+    """``node`` with times of two digits, which pack better."""
     times = (node.wait_seconds, node.idle_core_seconds)
     wait, idle = (float(rounded(min(time, _MOST_SECONDS))) for time in times)
-    return replace(node, held=(), wait_seconds=wait, idle_core_seconds=idle)
+    return replace(node, wait_seconds=wait, idle_core_seconds=idle)
 
 
 # ---- run times
@@ -123,24 +94,23 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
         if name in wanted:
             weight = 0.5 ** ((newest - day) / HALF_LIFE_DAYS)
             tables[name].append((start, at_risk * weight, ends * weight))
-    seen = {name: RemainingTimes.from_rows(rows).as_rows() for name, rows in tables.items()}
-    # To the digits that a record keeps: a replay decides on the same ones.
-    return {
-        name: RemainingTimes.from_rows(
-            (start, _digits(at_risk), _digits(ends)) for start, at_risk, ends in rows
-        )
-        for name, rows in seen.items()
-    }
+    return {name: _as_recorded(RemainingTimes.from_rows(rows)) for name, rows in tables.items()}
 
 
-def _digits(number: float) -> float:
-    return float(f"{number:.5g}")
+def _as_recorded(times: RemainingTimes) -> RemainingTimes:
+    """Times with the digits that a record keeps: a replay decides on the same ones."""
+    return RemainingTimes.from_rows(
+        (start, float(f"{at_risk:.5g}"), float(f"{ends:.5g}"))
+        for start, at_risk, ends in times.as_rows()
+    )
 
 
 def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
     """Add the ends of jobs since the last look; keep the jobs of ``current`` for the next one."""
-    day = current.taken_at // DAY_SECONDS
-    for name, table in _observed(connection, current).items():
+    day, previous = current.taken_at // DAY_SECONDS, _last(connection)
+    tables = observed(previous, current) if previous else {}
+    del previous  # it takes tens of MiB
+    for name, table in tables.items():
         connection.executemany(
             "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT (day, name, bin) "
             "DO UPDATE SET at_risk_seconds = at_risk_seconds + excluded.at_risk_seconds, "
@@ -153,17 +123,10 @@ def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
     )
 
 
-def _observed(connection: sqlite3.Connection, current: Snapshot) -> Mapping[str, RemainingTimes]:
-    """Life tables since the last look, which takes tens of MiB for as long as it is compared."""
-    previous = _last(connection)
-    return observed(previous, current) if previous else {}
-
-
 def _kinds(snapshot: Snapshot) -> list[Sequence[object]]:
     """Jobs of a snapshot: all names, then five columns, of which the first two are places of names.
 
-    Those alike in node, group, cores and start are one row. As rows with names, a hundred thousand
-    take three times the memory to read.
+    As rows with names, a hundred thousand take three times the memory to read.
     """
     jobs: Counter[tuple[str, str, int, int]] = Counter()
     for held in snapshot.running:

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from sharectl.errors import NoLedgerError, StateError
 from sharectl.files import files
-from sharectl.words import shown
 
 BUSY_SECONDS = 5.0
 APPLICATION_ID = 0x73686C67
@@ -33,7 +32,7 @@ CREATE TABLE cycles (
 CREATE INDEX cycles_by_time ON cycles (taken_at);
 CREATE TABLE nodes (
     cycle INTEGER PRIMARY KEY, taken_at INTEGER NOT NULL, detail BLOB NOT NULL,
-    jobs BLOB NOT NULL, basis BLOB NOT NULL
+    basis BLOB NOT NULL
 );
 CREATE INDEX nodes_by_time ON nodes (taken_at);
 CREATE TRIGGER nodes_go AFTER DELETE ON cycles
@@ -53,7 +52,6 @@ CREATE TABLE last_jobs (
 """
 
 _STATEMENTS = [text.strip() for text in _TABLES.split(";\n") if text.strip()]
-BEGIN_NEW = "move the file and its -wal away: the next cycle begins a new ledger"
 _MODE = 0o640
 _BESIDE = ("-wal", "-shm")
 _INDEX_BYTES = 32768
@@ -104,29 +102,27 @@ def writing(path: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.
             connection.execute("PRAGMA journal_size_limit = 16777216")
             if not begun:
                 _make_tables(connection, path)
-            _refuse_changed(connection, path)
             yield connection
 
 
 @contextlib.contextmanager
 def reading(
-    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False, checks: bool = False
+    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Connection in one transaction, which changes nothing.
 
     Raises StateError, also if the body cannot read what is in it; NoLedgerError without a ledger.
-    ``checks`` is for a body that looks for `schema_faults` itself.
     ``at_once`` is for a body that ends in a moment: while nobody writes, SQLite then makes no index
     of the write-ahead log either, for which a full disk has no room.
     """
     with errors_of(path):
+        none = NoLedgerError(f"{path}: there is no ledger yet: `sharectl cycle` begins it")
         try:
             _refuse_irregular(path)
-            is_there = path.stat().st_size > 0
+            if path.stat().st_size == 0:
+                raise none
         except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            raise NoLedgerError(f"{path}: there is no ledger yet: `sharectl cycle` begins it")
+            raise none from None
         # A connection that may write removes the files of the write-ahead log when it closes.
         mode = "rw" if os.access(path, os.W_OK) else "ro"
         if at_once and not path.with_name(f"{path.name}-wal").exists():
@@ -134,9 +130,7 @@ def reading(
         with _connected(path, mode, busy_seconds) as connection:
             connection.execute("PRAGMA query_only = ON")
             if not _is_begun(connection, path):
-                raise NoLedgerError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
-            if not checks:
-                _refuse_changed(connection, path)
+                raise none
             # A reader sees all of a cycle that is written meanwhile, or nothing.
             connection.execute("BEGIN")
             try:
@@ -176,19 +170,21 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def packed(content: object) -> bytes:
-    """Document of plain data, records and tuples. Raises ValueError for what is no number."""
-    text = json.dumps(content, default=vars, allow_nan=False, separators=(",", ":"))
-    return zlib.compress(text.encode("ascii"))
+    """Document of plain data, records and tuples. Raises ValueError for a number such as NaN."""
+    return zlib.compress(_json(content))
 
 
 def packed_rows(rows: Iterable[object]) -> bytes:
     """Document of a list, as of `packed`; no more than a row of it is in memory at a time."""
-    press, parts, mark = zlib.compressobj(), list[bytes](), "["
+    press, parts, mark = zlib.compressobj(), list[bytes](), b"["
     for row in rows:
-        text = json.dumps(row, default=vars, allow_nan=False, separators=(",", ":"))
-        parts.append(press.compress(f"{mark}{text}".encode("ascii")))
-        mark = ","
-    return b"".join([*parts, press.compress(b"]" if mark == "," else b"[]"), press.flush()])
+        parts.append(press.compress(mark + _json(row)))
+        mark = b","
+    return b"".join([*parts, press.compress(b"]" if parts else b"[]"), press.flush()])
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, default=vars, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def unpacked(document: bytes) -> bytes:
@@ -230,18 +226,13 @@ def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.C
 
 
 def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
-    """Tell whether the file has the ledger's tables; False if it has no table.
+    """Return true if the file has the ledger's tables, and false if it has no table.
 
-    Raises StateError if they are those of a newer sharectl, or of another program.
+    Raises StateError if any of them is of a newer sharectl, of another program, or was changed.
     """
-    version, owner, tables = (
-        int(connection.execute(query).fetchone()[0])
-        for query in (
-            "PRAGMA user_version",
-            "PRAGMA application_id",
-            "SELECT count(*) FROM sqlite_master",
-        )
-    )
+    query = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
+        FROM pragma_user_version, pragma_application_id"""
+    version, owner, tables = connection.execute(query).fetchone()
     if version > VERSION:
         raise StateError(
             f"{path}: is of schema version {version}, newer than {VERSION} of this sharectl: left "
@@ -249,35 +240,14 @@ def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
         )
     if tables and (owner, version) != (APPLICATION_ID, VERSION):
         raise StateError(f"{path}: is an SQLite file of something else: left alone; move it away")
-    return tables > 0
-
-
-def schema_faults(connection: sqlite3.Connection) -> Iterator[tuple[str, bool]]:
-    """Tables, indexes, views and triggers that no cycle made or that changed, with remedies.
-
-    True with those that change what a cycle reads or writes; it leaves such a ledger alone.
-    """
-    query = "SELECT name, type, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
-    own = {statement.split()[2]: statement for statement in _STATEMENTS}
-    for name, kind, written in connection.execute(query):
-        expected = own.pop(name, None)
-        if expected is None:
-            text, in_sql = shown(name), name.replace('"', '""')
-            remedy = f'remove it with sqlite3: DROP {kind.upper()} "{in_sql}";'
-            if text != name:
-                remedy = f"its name has characters that are escaped here, or is long; {BEGIN_NEW}"
-            yield f"has the {kind} {text}, which is not of sharectl; {remedy}", kind == "trigger"
-        elif (written or "").split() != expected.split():
-            yield f"its {kind} {name} was changed; {BEGIN_NEW}", True
-    for name in own:
-        yield f"it lacks {name}; {BEGIN_NEW}", True
-
-
-def _refuse_changed(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise StateError if what is in the file could do anything else than a cycle wants."""
-    faults = [fault for fault, acts in schema_faults(connection) if acts]
-    if faults:
-        raise StateError(f"{path}: left alone: {faults[0]}")
+    if tables:
+        stored = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
+        if {statement for (statement,) in stored} != set(_STATEMENTS):
+            raise StateError(
+                f"{path}: has tables, views or triggers that sharectl did not make: left alone; "
+                "move the file and its -wal away: the next cycle begins a new ledger"
+            )
+    return bool(tables)
 
 
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:

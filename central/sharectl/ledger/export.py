@@ -1,4 +1,4 @@
-"""The ledger as CSV and Parquet files for others, in bounded memory.
+"""The ledger as CSV files for others, in bounded memory.
 
 docs/ledger.md has the meaning of each column. None stands for what is not known, which is never
 zero.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
-from sharectl.errors import MissingExtraError, StateError
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, by_size
@@ -27,19 +24,8 @@ Value = Union[int, float, bool, str, None]
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
 """Begins of a text that a spreadsheet takes for a formula."""
 
-_ROWS_A_TIME = 20_000
 _SURE = 4
 """Columns that an earlier export of a table begins with."""
-_KINDS = {
-    "flag": "imported observed complete sampled controlled reserved draining multicore_only target",
-    "number": "pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 setpoint_hs06 "
-    "control_error_hs06 output_hs06 due_hs06 shortfall_hs06 present_hs06 shadow_output_hs06 "
-    "duration_seconds hs06_per_core wait_seconds idle_core_seconds",
-    "text": "group cores_by_size pending_by_size unplaceable_by_size outcome law acted state "
-    "shadow_law strategy setpoint configuration reason limits sources published problems node "
-    "held_back helped",
-}
-"""Kind → columns of it in any table; all others are integers."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +40,15 @@ class Table:
     needs_nodes: bool = False
 
     @property
-    def columns(self) -> dict[str, str]:
-        """Name of each column → its kind."""
-        names = ["cycle", "taken_at_seconds", *self.names.split()]
-        kinds = {name: kind for kind, of_kind in _KINDS.items() for name in of_kind.split()}
-        return {name: kinds.get(name, "integer") for name in names}
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return ("cycle", "taken_at_seconds", *self.names.split())
 
     def rows(self, record: CycleRecord) -> Iterator[tuple[Value, ...]]:
         """Rows of one cycle."""
-        names = tuple(self.columns)
         cycle = {"cycle": record.number, "taken_at_seconds": record.taken_at}
         for row in self.make_rows(record):
-            yield tuple({**row, **cycle}[name] for name in names)
+            yield tuple({**row, **cycle}[name] for name in self.columns)
 
 
 # ---- rows
@@ -110,13 +93,12 @@ def _waits(record: CycleRecord) -> Iterator[dict[str, Any]]:
 
 def _cycles(record: CycleRecord) -> Iterator[dict[str, Any]]:
     recorded = not record.imported
-    sources = [[source.name, source.seconds, source.problem] for source in record.sources]
     yield {
         **vars(record),
         "duration_seconds": record.seconds if recorded else None,
         "idle_cores": record.idle_cores if recorded and record.complete else None,
         "limits": " ".join(f"{note.code}:{note.nodes}" for note in record.limits),
-        "sources": json.dumps(sources),
+        "sources": json.dumps([[s.name, s.seconds, s.problem] for s in record.sources]),
         "published": json.dumps(record.published),
         "problems": json.dumps(record.problems),
         **_decided_by(record),
@@ -211,23 +193,18 @@ TABLES = {
 # ---- files
 
 
-def write(
-    path: Optional[Path], form: str, table: Table, ledger: Ledger, since: int, until: int
-) -> int:
-    """Replace a file by an export as csv or parquet; returns the number of its rows.
+def write(path: Optional[Path], table: Table, ledger: Ledger, since: int, until: int) -> int:
+    """Replace a file by an export; returns the number of its rows.
 
-    It goes to standard output if ``path`` is None. Raises as `_write_parquet`.
+    It goes to standard output if ``path`` is None. Raises StateError if it cannot be written.
     """
-    records = ledger.cycles(since, until, with_nodes=table.needs_nodes)
-    passed = count()
+    records, passed = ledger.cycles(since, until, with_nodes=table.needs_nodes), count()
     # `zip` takes no number when there is no row any more.
     rows = (row for row, _ in zip(chain.from_iterable(map(table.rows, records)), passed))
     if path is None:
-        sys.stdout.writelines(_csv(table, rows))
-    elif form == "parquet":
-        _write_parquet(path, table, rows)
+        sys.stdout.writelines(_lines(table, rows))
     else:
-        files.replace(path, _csv(table, rows), mode=0o640)
+        files.replace(path, _lines(table, rows), mode=0o640)
     return next(passed)
 
 
@@ -239,7 +216,7 @@ class _Line:
         return line
 
 
-def _csv(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+def _lines(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
     """Lines of a CSV file (RFC 4180 but for the line ends)."""
     writer: Any = csv.writer(_Line(), lineterminator="\n")
     yield writer.writerow(table.columns)
@@ -258,41 +235,7 @@ def plain(value: Value) -> str:
     return repr(value)
 
 
-def _write_parquet(path: Path, table: Table, rows: Iterator[Sequence[Value]]) -> None:
-    """Replace a Parquet file whole or not at all, row group by row group.
-
-    Raises MissingExtraError without pyarrow, StateError if the file cannot be written.
-    """
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet needs pyarrow, which is not installed: in the checkout `pip install "
-            "'.[parquet]'`, or export with --format csv"
-        ) from error
-    types = {"integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_(), "text": pa.string()}
-    schema = pa.schema([(name, types[kind]) for name, kind in table.columns.items()])
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with parquet.ParquetWriter(str(beside), schema, compression="zstd") as writer:
-            while part := list(islice(rows, _ROWS_A_TIME)):
-                columns = [
-                    pa.array(list(column), field.type) for column, field in zip(zip(*part), schema)
-                ]
-                writer.write_batch(pa.record_batch(columns, schema=schema))
-        beside.chmod(0o640)
-        beside.replace(path)
-    except OSError as error:
-        raise StateError(
-            f"{path}: cannot be written: {error.strerror or error}; make room, or name another"
-        ) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
-
-
-def refuse_foreign(path: Path, form: str, table: Table) -> None:
-    """Raise StateError if a file is no earlier export of that form: csv or parquet."""
-    begin = "PAR1" if form == "parquet" else ",".join(islice(table.columns, _SURE))
-    files.refuse_foreign(path, begin, f"earlier {form} export of the same columns")
+def refuse_foreign(path: Path, table: Table) -> None:
+    """Raise StateError if a file is no earlier export of that table."""
+    begin = ",".join(table.columns[:_SURE])
+    files.refuse_foreign(path, begin, "earlier export of the same columns")

@@ -25,7 +25,6 @@ from sharectl.ledger.series import Series
 from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
-from sharectl.words import counted
 
 PLACE = Path("ledger", "ledger.sqlite")
 """Place of the file in ``state_directory``."""
@@ -132,15 +131,14 @@ class Ledger:
 
     def problems(self, *, every_cycle: bool) -> list[str]:
         """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
-        with database.reading(self.path, self.busy_seconds, checks=True) as connection:
+        with self.reading() as connection:
             rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
             faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
             if faults:
                 faults.insert(0, _BROKEN.format(remedy=remedy_of(self.path)))
             else:
-                faults = [fault for fault, _ in database.schema_faults(connection)]
-                faults = (faults or list(_wrong_values(connection)))[:MOST_PROBLEMS]
-                faults += islice(_wrong_cycles(connection, every_cycle), MOST_PROBLEMS)
+                last = -1 if every_cycle else LAST_CYCLES
+                faults += islice(_wrong_cycles(connection, last), MOST_PROBLEMS)
         return [f"{self.path}: {fault}" for fault in faults]
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -167,19 +165,9 @@ class Ledger:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
 
 
-def _wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
-    """Columns with values of another type than the column's, which SQLite takes all the same."""
-    query = "SELECT t.name, c.name, c.type FROM sqlite_master t, pragma_table_info(t.name) c"
-    for table, column, kind in connection.execute(f"{query} WHERE t.name NOT LIKE 'sqlite%'"):
-        wrong = f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN (lower(?), 'null')"
-        (rows,) = connection.execute(wrong, (kind,)).fetchone()
-        if rows:
-            yield f"{table}.{column} is no {kind} in {counted(rows, 'row')}; {database.BEGIN_NEW}"
-
-
-def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator[str]:  # noqa: FBT001
+def _wrong_cycles(connection: sqlite3.Connection, last: int) -> Iterator[str]:
     numbers = "SELECT number FROM cycles ORDER BY number DESC LIMIT ?"
-    rows = connection.execute(numbers, (-1 if every_cycle else LAST_CYCLES,)).fetchall()
+    rows = connection.execute(numbers, (last,)).fetchall()
     for (number,) in reversed(rows):
         try:
             next(cycles.read(connection, "WHERE number = ?", (number,), with_nodes=True))
@@ -207,11 +195,8 @@ class Histories:
                 problems.append(error)
             except Exception as error:  # noqa: BLE001 - the plan is out: no record may end a cycle
                 fact = f"the cycle is not recorded: {type(error).__name__}: {error}"
-                remedy = (
-                    "see `sharectl ledger check`; if that finds nothing, please report this line"
-                )
-                reason = f"{fact}; {remedy}"
-                problems.append(StateError(reason))
+                remedy = "see `sharectl ledger check`; if it finds nothing, please report this line"
+                problems.append(StateError(f"{fact}; {remedy}"))
         if problems:
             superseded = "".join(error.supersedes for error in problems)
             lines = (line for error in problems for line in error.problems)

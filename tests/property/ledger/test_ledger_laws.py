@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.ledger import error_log
-from sharectl.ledger.imports import bring_in
+from sharectl.ledger.error_log import bring_in
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.ledger.series import MOST_COVERED_SECONDS, layout

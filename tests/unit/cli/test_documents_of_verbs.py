@@ -107,7 +107,6 @@ CASES = [
     Case("ledger info", "", "ledger"),
     Case("ledger export", "-o ../out.csv", "ledger-export"),
     Case("ledger import", "shares_Error.log", "ledger-import", 1),
-    Case("ledger forget", "--imported", "ledger-forget"),
     Case("ledger check", "", "ledger-check"),
     Case("check config", "", "config"),
     Case("check snippets", "snippets.d", "snippets", 1),
@@ -128,7 +127,7 @@ CASES = [
         "tune",
     ),
     Case("cadence", "--run-time constant:255 --cycle-duration 5 --cores 100", "cadence"),
-    Case("cadence", "--run-time constant:255 --cores 100 --matches 10", "cadence"),
+    Case("cadence", "--run-time constant:255 --cores 100", "cadence"),
 ]
 WITHOUT_CONFIG = (
     "explain codes",

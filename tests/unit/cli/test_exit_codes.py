@@ -49,18 +49,6 @@ def test_what_is_not_there_is_1_everywhere(
     assert err.startswith("sharectl: ")
 
 
-def test_a_missing_extra_is_69(
-    run: Run, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    Ledger(tmp_path / PLACE).record(*made(0))
-    code, _, err = run("ledger", "export", "--format", "parquet", "-o", folder / "x.parquet")
-    assert code == 69
-    assert (
-        "needs pyarrow, which is not installed: in the checkout `pip install '.[parquet]'`" in err
-    )
-
-
 def test_a_laboratory_that_is_not_installed_is_69_and_harms_no_other_verb(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

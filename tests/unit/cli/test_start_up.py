@@ -9,7 +9,7 @@ import pytest
 
 from poolbox.waiting import HANG_SECONDS
 
-LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing prometheus_client pyarrow
+LIBRARIES = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing prometheus_client
 pydantic requests ssl"""
 
 

@@ -19,8 +19,6 @@ from tests.made_cycles import PERIOD_SECONDS, made
 Run = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
 
-FORMS = ("csv", "parquet")
-
 
 @pytest.fixture(autouse=True)
 def _recorded(recorded: Ledger) -> None:
@@ -28,9 +26,7 @@ def _recorded(recorded: Ledger) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_each_table_has_its_columns_and_rows(
-    run: Run, tmp_path: Path, table: str, capsys: Capture
-) -> None:
+def test_each_table_has_its_columns_and_rows(run: Run, table: str, capsys: Capture) -> None:
     assert run("export", "--what", table) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     nodes = [node for number in range(3) for node in made(number)[0].nodes]
@@ -45,12 +41,6 @@ def test_each_table_has_its_columns_and_rows(
     assert expected["targets"] > 0
     assert len(rows) == expected[table]
     assert list(rows[0]) == list(TABLES[table].columns)
-    parquet = pytest.importorskip("pyarrow.parquet")
-    out = tmp_path / "out.parquet"
-    assert run("export", "--what", table, "--format", "parquet", "-o", out, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == expected[table]
-    content = parquet.read_table(out).to_pylist()
-    assert [{name: plain(value) for name, value in row.items()} for row in content] == rows
 
 
 def test_a_row_of_a_group_has_its_figures(run: Run, capsys: Capture) -> None:
@@ -70,27 +60,23 @@ def test_no_text_of_others_is_a_formula_in_a_spreadsheet(begin: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_page_has_every_column_with_its_kind(table: str) -> None:
+def test_the_page_has_every_column(table: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text(encoding="utf-8")
     section = page.partition(f"### {table}\n")[2].partition("\n#")[0]
-    rows = re.findall(r"^ {4}(\S+) +(\S+)", section, re.MULTILINE)
-    columns = {"cycle": "integer", "taken_at_seconds": "integer", **dict(rows)}
-    assert list(columns.items()) == list(TABLES[table].columns.items())
+    names = re.findall(r"^ {4}(\S+)", section, re.MULTILINE)
+    assert ("cycle", "taken_at_seconds", *names) == TABLES[table].columns
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "name", [f"state/{PLACE}", "state/new", "link/ledger.sqlite", "shares_Error.log", "csv", "bin"]
 )
-def test_nothing_but_an_earlier_export_is_replaced(
-    run: Run, tmp_path: Path, name: str, form: str
-) -> None:
+def test_nothing_but_an_earlier_export_is_replaced(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "state" / "ledger")
     (tmp_path / "shares_Error.log").write_text(f"{error_log.HEADER}\n")
     (tmp_path / "csv").write_text("cycle,taken_at\n")
     (tmp_path / "bin").write_bytes(b"\xff\xfe\n")
     before = contents(tmp_path)
-    assert run("export", "--format", form, "-o", tmp_path / name, "--from", NOW + 1) == 74
+    assert run("export", "-o", tmp_path / name, "--from", NOW + 1) == 74
     assert contents(tmp_path) == before
 
 
@@ -98,19 +84,15 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_earlier_export_is_replaced_and_one_of_another_form_is_not(
-    run: Run, tmp_path: Path, form: str, capsys: Capture
+def test_an_earlier_export_of_the_table_is_replaced(
+    run: Run, tmp_path: Path, capsys: Capture
 ) -> None:
-    pytest.importorskip("pyarrow")
     out = tmp_path / "out"
     for until, rows in ((NOW + 1, 2), (2**34, 6)):
-        assert run("export", "--format", form, "-o", out, "--to", until) == 0
-        assert capsys.readouterr().err == f"sharectl: {out}: {rows} rows of groups\n"
+        assert run("export", "-o", out, "--to", until, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["rows"] == rows
     before = out.read_bytes()
-    other = "parquet" if form == "csv" else "csv"
-    assert run("export", "-o", out, "--format", other) == 74
-    assert form != "csv" or run("export", "-o", out, "--what", "cycles") == 74
+    assert run("export", "-o", out, "--what", "cycles") == 74
     assert out.read_bytes() == before
 
 
@@ -124,5 +106,5 @@ def test_a_time_without_a_cycle_replaces_and_prints_nothing(
     for words in (("-o", out), ("-o", out, "--json"), ()):
         assert run(*later, *words) == 1
     (state / PLACE).unlink()
-    assert run("export") == run("forget", "--imported") == 1
+    assert run("export") == 1
     assert (capsys.readouterr().out, out.read_bytes()) == ("", before)

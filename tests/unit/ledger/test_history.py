@@ -86,13 +86,6 @@ def test_power_that_is_no_number_is_a_problem_and_no_traceback(
     assert ports.state.load().sequence == NOW + 1020
 
 
-def test_a_failed_publication_is_not_said_to_be_published(histories: Histories) -> None:
-    cycle(histories, FakePublisher(broken="no room"))
-    kept = histories.ledger.latest()
-    assert kept is not None
-    assert (kept.sequence, kept.published, kept.problems) == (None, (), ("no room",))
-
-
 def test_a_broken_ledger_is_said_and_the_cycle_controls(
     histories: Histories, tmp_path: Path
 ) -> None:
@@ -151,10 +144,3 @@ def test_a_cycle_steers_on_whatever_the_ledger_is(histories: Histories, script: 
     assert len(errors_in(histories.errors_log)) == 4
     assert [problem for problem in result.problems if "ledger" in problem] == list(result.problems)
     assert len(result.problems) == 1
-
-
-def test_a_cycle_takes_an_empty_file_for_a_new_ledger(histories: Histories) -> None:
-    histories.ledger.path.parent.mkdir(parents=True)
-    histories.ledger.path.touch()
-    assert cycle(histories, FakePublisher()).problems == ()
-    assert histories.ledger.cycle(1) is not None

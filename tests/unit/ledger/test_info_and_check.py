@@ -35,9 +35,6 @@ def test_info_has_the_numbers_of_the_ledger(run: Run, recorded: Ledger, capsys: 
     assert [info[name] for name in names] == ["ledger", 4, 3, 0, 1]
     assert (info["first_at"], info["last_at"]) == (NOW, NOW + 3 * PERIOD_SECONDS)
     assert (info["bytes"], info["broken"]) == (recorded.path.stat().st_size, [str(aside)])
-    assert run("info") == 0
-    rows = dict(re.split("  +", line) for line in capsys.readouterr().out.splitlines()[2:])
-    assert (rows["cycles"], rows["broken, put aside"]) == ("4", str(aside))
 
 
 @pytest.mark.parametrize(
@@ -81,10 +78,12 @@ def test_damage_inside_is_named_before_the_words_of_sqlite(
     run: Run, ledger: Ledger, capsys: Capture
 ) -> None:
     ledger.record(*made(0))
-    with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        other = ("CREATE INDEX cycles_by_time ON cycles (seconds)", "cycles_by_time")
-        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", other)
+    query = "SELECT rootpage FROM sqlite_master WHERE name = 'cycles_by_time'"
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection:
+        (page,) = connection.execute(query).fetchone()
+    with ledger.path.open("r+b") as file:
+        file.seek(page * 4096 - 8)
+        file.write(b"\x04\x05\x06\x07" * 2)
     assert run("check") == 1
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert f"{ledger.path}: the file is damaged" in first
@@ -114,8 +113,6 @@ def test_messages(
     say("import", log_of(ROWS[0].replace(str(T0), str(2**36))))
     say("import", log_of(*ROWS))
     say("import", log_of(ROWS[0].replace("4888", "5000")))
-    say("forget", "--imported")
-    say("export")
     ledger.record(*made(0))
     say("export", "--to", "5")
     say("export", "-o", tmp_path / "sharectl.yaml")
@@ -146,7 +143,7 @@ def changed(path: Path, script: str) -> None:
         connection.executescript(script)
 
 
-TRIGGER = "CREATE TRIGGER {} AFTER INSERT ON cycles BEGIN DELETE FROM cycles; END"
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON cycles BEGIN DELETE FROM cycles; END"
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n"
 VIEW = f"DROP TABLE remaining_times; CREATE VIEW remaining_times AS {ENDLESS}"
 
@@ -154,17 +151,13 @@ VIEW = f"DROP TABLE remaining_times; CREATE VIEW remaining_times AS {ENDLESS}"
 @pytest.mark.parametrize(
     ("script", "fault"),
     [
-        (TRIGGER.format("t"), 'has the trigger t, .*: DROP TRIGGER "t";'),
-        (TRIGGER.format('"a "" b; drop table cycles"'), ': DROP TRIGGER "a "" b; drop table'),
-        (TRIGGER.format('"a\nb"'), r"has the trigger a\\nb, .*; its name has .*; move the file"),
-        (VIEW, "its view remaining_times was changed"),
-        ("ALTER TABLE cycles ADD COLUMN extra", "its table cycles was changed"),
-        ("DROP TABLE sums", "it lacks sums"),
+        *((script, "did not make") for script in (TRIGGER, VIEW, "DROP TABLE sums")),
+        ("ALTER TABLE cycles ADD COLUMN extra", "did not make"),
         ("PRAGMA user_version = 0", "of something else"),
         ("PRAGMA application_id = 5", "of something else"),
     ],
 )
-def test_a_ledger_that_could_act_otherwise_is_left_alone_and_check_names_it(
+def test_a_ledger_that_could_act_otherwise_is_left_alone(
     run: Run, recorded: Ledger, script: str, fault: str, capsys: Capture
 ) -> None:
     changed(recorded.path, script)
@@ -172,37 +165,24 @@ def test_a_ledger_that_could_act_otherwise_is_left_alone_and_check_names_it(
     for use in (lambda: recorded.run_times(["alice"]), lambda: recorded.record(*made(9))):
         with pytest.raises(StateError, match=fault):
             use()
-    assert run("check", "--all") in (1, 74)
-    assert re.search(fault, capsys.readouterr().err)
+    assert run("check", "--all") == 74
+    assert fault in capsys.readouterr().err
     assert recorded.path.read_bytes() == before
 
 
-def test_what_reads_alone_is_named_by_check_and_hinders_no_cycle(
-    run: Run, recorded: Ledger, capsys: Capture
-) -> None:
-    changed(recorded.path, "CREATE VIEW mine AS SELECT * FROM cycles; ANALYZE")
+def test_an_index_of_sqlite_itself_hinders_nothing(run: Run, recorded: Ledger) -> None:
+    changed(recorded.path, "ANALYZE")
     assert recorded.record(*made(9)) == 5
-    assert run("check") == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    remedy = line.rpartition("with sqlite3: ")[2]
-    assert remedy == 'DROP VIEW "mine";'
-    changed(recorded.path, remedy)
     assert run("check") == 0
 
 
-@pytest.mark.parametrize("column", ["cycles.taken_at", "last_jobs.taken_at"])
-def test_a_value_of_another_type_ends_no_cycle_and_check_names_its_column(
-    run: Run, recorded: Ledger, column: str, tmp_path: Path, capsys: Capture
-) -> None:
-    table, _, name = column.partition(".")
-    changed(recorded.path, f"UPDATE {table} SET {name} = 'abc'")  # noqa: S608
+def test_a_value_of_another_type_ends_no_cycle(recorded: Ledger, tmp_path: Path) -> None:
+    changed(recorded.path, "UPDATE cycles SET taken_at = 'abc'")
     log = tmp_path / "shares_Error.log"
     histories = Histories(tmp_path / "jobs.txt", log, 10**6, 1, recorded)
-    with pytest.raises(StateError, match=r"the cycle is not recorded: TypeError: .*ledger check"):
+    with pytest.raises(StateError, match=r"the cycle is not recorded: TypeError"):
         histories.record(*made(9))
     assert log.exists()
-    assert run("check") == 1
-    assert f"{column} is no INTEGER" in capsys.readouterr().err
 
 
 def test_an_empty_file_is_a_new_ledger(run: Run, ledger: Ledger, capsys: Capture) -> None:
