@@ -26,7 +26,7 @@ _STARTED, _FINISHED = "Started Negotiation Cycle", "Finished Negotiation Cycle"
 
 def rendered(policies: str) -> str:
     """Snippet of ``sharectl consumption render`` for that YAML."""
-    return snippet(parse(policies, "test.yaml"))
+    return snippet(parse(policies, "test.yaml")).text
 
 
 def rendered_example(name: str) -> str:

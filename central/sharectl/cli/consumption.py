@@ -19,8 +19,8 @@ from sharectl.condor.negotiator import groups_of
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import Jobs
-from sharectl.consumption.policy import STANDARD, Consumption, attribute_of
-from sharectl.consumption.render import line_of, snippet
+from sharectl.consumption.policy import STANDARD, attribute_of
+from sharectl.consumption.render import Snippet, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.model import PoolConfig
 from sharectl.report import match_cost
@@ -63,24 +63,22 @@ def _render_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _render(arguments: argparse.Namespace) -> int:
-    consumption = file.load(arguments.file)
-    text = snippet(consumption)
-    if faults := _faults(text, consumption, arguments.file):
+    rendered = snippet(file.load(arguments.file))
+    if faults := _faults(rendered, arguments.file):
         raise ConfigError(faults)
-    print(text, end="")
+    print(rendered.text, end="")
     return 0
 
 
-def _faults(text: str, consumption: Consumption, name: str) -> list[str]:
+def _faults(rendered: Snippet, name: str) -> list[str]:
     """Findings of the check in a rendered text, at the lines of the YAML that they come from."""
-    knobs = [line.partition(" = ")[0] for line in text.splitlines()]
 
     def in_yaml(match: re.Match[str]) -> str:
-        return f"{name}:{line_of(consumption, knobs[int(match[1]) - 1])}"
+        return f"{name}:{rendered.yaml_lines[int(match[1]) - 1]}"
 
     return [
         re.sub(rf"{_RENDERED}:(\d+)", in_yaml, str(finding)).replace(_RENDERED, name)
-        for finding in check_text(_RENDERED, text)
+        for finding in check_text(_RENDERED, rendered.text)
         # An unscoped name works until a job has it: a policy that is written now need not have one.
         if finding.level is Level.ERROR or finding.id == "scope"
     ]

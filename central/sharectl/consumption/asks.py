@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple, Optional
 from sharectl.condor import daemons
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
+from sharectl.condor.ad_rows import long_of
 from sharectl.condor.ads import (
     ad_of_long,
     classads,
@@ -60,7 +62,7 @@ _STARTD_TAKES = "_startd_takes_"
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
 _FREE_STATES = ("", "Unclaimed", "Matched")
-"""States in which a slot has claims to give; empty: an ad without State."""
+"""States of slots with claims to give; empty: an ad without State."""
 _CHARGES = {
     "cpus": "quantize(ifThenElse(isUndefined(TARGET.RequestCpus), 1, TARGET.RequestCpus), {1})",
     "memory": "quantize(TARGET.RequestMemory, {128})",
@@ -96,7 +98,7 @@ class _Slot:
     """A slot whose assets change from look to look, and its charges."""
 
     def __init__(self, attributes: Ad, names: tuple[str, ...]) -> None:
-        self.ad = ad_of_long(_as_long(attributes))
+        self.ad = ad_of_long(long_of(attributes))
         resources = value_of(expression("MY.MachineResources"), self.ad)
         by_lower = {n.lower(): n for n in words_of(resources if type(resources) is str else "")}
         self.assets = sorted(name for key, name in by_lower.items() if key != "swap")
@@ -126,10 +128,17 @@ class _Slot:
         """Values for a job with these assets left; None for those that the slot has."""
         self.ad.update(self.fresh if assets is None else assets)
         consumed = {asset: self._consumed(asset, job) for asset in self.assets}
-        accepts: tuple[Optional[bool], Optional[bool]] = (None, None)
-        if all(amount is not None and amount >= 0 for amount in consumed.values()):
-            accepts = self._accepts(job, consumed)
-        return Look(_number(self.ad, "SlotWeight"), consumed, *accepts)
+        weight = _number(self.ad, "SlotWeight")
+        if any(amount is None or amount < 0 for amount in consumed.values()):
+            return Look(weight, consumed)
+        # Requirements see the amounts that a policy takes in place of the requests.
+        replaced = {}
+        for asset, amount in consumed.items() if self.described.has_policy else ():
+            if (request := f"Request{asset}") in job:
+                replaced[f"_cp_orig_{request}"] = job.lookup(request)
+                replaced[request] = whole_if_it_is(amount or 0)
+        with _with(job, replaced):
+            return Look(weight, consumed, _met(self.ad, job), _met(job, self.ad))
 
     def _consumed(self, asset: str, job: Any) -> Optional[float]:
         """Amount that a job takes of an asset; for a policy a missing request is 0."""
@@ -141,16 +150,6 @@ class _Slot:
         with _with(job, {request: sent or 0}):
             return _number(self.ad, charge, job)
 
-    def _accepts(self, job: Any, consumed: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Requirements of slot and job, which see what a policy takes in place of the requests."""
-        replaced = {}
-        for asset, amount in consumed.items() if self.described.has_policy else ():
-            if (request := f"Request{asset}") in job:
-                replaced[f"_cp_orig_{request}"] = job.lookup(request)
-                replaced[request] = whole_if_it_is(amount)
-        with _with(job, replaced):
-            return _met(self.ad, job), _met(job, self.ad)
-
 
 def _met(ad: Any, target: Any) -> Optional[bool]:
     if "Requirements" not in ad:
@@ -158,15 +157,11 @@ def _met(ad: Any, target: Any) -> Optional[bool]:
     return is_true(value_of(expression("MY.Requirements"), ad, target))
 
 
-def _as_long(ad: Ad) -> str:
-    return "\n".join(f"{name} = {text}" for name, text in ad.items())
-
-
 def _row(
     ad: Ad, names: tuple[str, ...], jobs: Sequence[Ad], most: int
 ) -> tuple[PricedSlots, list[Match]]:
     """A kind of slot, and its match with each job."""
-    slot, job_ads = _Slot(ad, names), [ad_of_long(_as_long(job)) for job in jobs]
+    slot, job_ads = _Slot(ad, names), [ad_of_long(long_of(job)) for job in jobs]
     looks = (partial(slot.look, job) for job in job_ads)
     return slot.described, [match_of(slot.described, look, most) for look in looks]
 
@@ -193,19 +188,19 @@ def kinds(slots: Sequence[Ad], jobs: Sequence[Ad]) -> tuple[list[list[int]], lis
 
 
 def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
-    members: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    members: defaultdict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
     for number, ad in enumerate(ads):
-        visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
-        members.setdefault(tuple(visible), []).append(number)
+        visible = ((name, _step(name, ad)) for name in ad if name.lower() in names)
+        members[frozenset(visible)].append(number)
     return list(members.values())
 
 
 def _seen(ads: Sequence[Ad]) -> set[str]:
     """Names, in lower case, that expressions may refer to; eval() sees more."""
-    texts: dict[str, set[str]] = {}
+    texts: defaultdict[str, set[str]] = defaultdict(set)
     for ad in ads:
         for name, text in ad.items():
-            texts.setdefault(name.lower(), set()).add(text)
+            texts[name.lower()].add(text)
     names = {*_SEEN, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
     while True:
         words = {w for name in names for text in texts.get(name, ()) for w in words_of_text(text)}
@@ -270,13 +265,14 @@ def price(
                     [f"{fact}; leave that, or a job, out of what --slots and --jobs name"]
                 )
             rows.append(answer.value)
-    priced = []
-    for kind in job_kinds:
-        members = [jobs[number] for number in kind]
-        names, count = tuple(job.ad.place for job in members), sum(job.count for job in members)
-        priced.append(PricedJobs(names, count, members[0].accounting_group))
+    priced = tuple(_priced([jobs[number] for number in kind]) for kind in job_kinds)
     described, matches = zip(*rows) if rows else ((), ())
-    return Priced(described, tuple(priced), matches)
+    return Priced(described, priced, matches)
+
+
+def _priced(jobs: Sequence[Jobs]) -> PricedJobs:
+    names, count = tuple(job.ad.place for job in jobs), sum(job.count for job in jobs)
+    return PricedJobs(names, count, jobs[0].accounting_group)
 
 
 def _whole(ad: Ad, name: str) -> Optional[int]:
@@ -359,7 +355,7 @@ def waiting(ads: Iterable[AdOfFile]) -> list[Jobs]:
 def _charged(ads: Iterable[AdOfFile]) -> list[AdOfFile]:
     """Ads of jobs, their AccountingGroup as of `sharectl.condor.accounts`."""
     every = list(ads)
-    jobs = charged(ad_of_long(_as_long(ad.attributes)) for ad in every)
+    jobs = charged(ad_of_long(long_of(ad.attributes)) for ad in every)
     return [
         replace(ad, attributes={**ad.attributes, ACCOUNT: str(job.lookup(ACCOUNT))})
         if ACCOUNT in job

@@ -100,6 +100,15 @@ class Consumption:
     lines: Mapping[tuple[Union[str, int], ...], int] = field(default_factory=dict, compare=False)
     """Path of a key in the YAML -> its line, from 1."""
 
+    def line_of(self, policy: SlotPolicy, *keys: str) -> int:
+        """Line of a key of a policy, of ``startd`` that it has it from, or of what is around it."""
+        bases: list[tuple[str, ...]] = [("startd",)]
+        if policy.slot_type is not None:
+            bases.insert(0, ("slot_types", str(policy.slot_type)))
+        lengths = range(len(keys), -1, -1)
+        paths = ((*base, *keys[:length]) for length in lengths for base in bases)
+        return next((self.lines[path] for path in paths if path in self.lines), 1)
+
 
 def counters(policy: SlotPolicy) -> dict[str, int]:
     """Custom resource that counts claims or quanta -> units of a slot without claims.

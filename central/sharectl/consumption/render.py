@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -25,10 +26,21 @@ _TEMPLATES = Environment(  # noqa: S701 - configuration is no HTML
     trim_blocks=True,
     keep_trailing_newline=True,
 )
+_MARK = "\x1f"
+"""Character between a line of the template's text and its line in the YAML."""
 
 
-def snippet(consumption: Consumption) -> str:
-    """Text of a file for ``/etc/condor/config.d``."""
+@dataclass(frozen=True)
+class Snippet:
+    """A file for ``/etc/condor/config.d``."""
+
+    text: str
+    yaml_lines: tuple[int, ...]
+    """Line of the YAML that each line of the text comes from."""
+
+
+def snippet(consumption: Consumption) -> Snippet:
+    """Configuration of the policies."""
     policies = consumption.policies
     # Beside slot types, a policy of every slot is for slot types that the file leaves out.
     of_types = [policy for policy in policies if policy.slot_type is not None] or policies
@@ -41,40 +53,38 @@ def snippet(consumption: Consumption) -> str:
         by_policy = consumed(policy)
         return {**by_policy, **{name: "0" for name in every if name not in by_policy}}
 
-    def resources(policy: SlotPolicy) -> str:
-        own = counters(policy)
-        counts = [f"{name}={own.get(name, 0)}" for name in every]
-        # Beside a comma, the startd takes blanks for a part of an item.
-        return ", ".join([*items(policy.resources or ""), *counts])
-
-    def claims(policy: SlotPolicy) -> int:
-        most = max if policy.model == "quanta_any" else min
-        return most(counters(policy).values(), default=0)
-
-    return _TEMPLATES.get_template("snippet.conf.j2").render(
+    marked = _TEMPLATES.get_template("snippet.conf.j2").render(
         policies=policies,
         units=units,
         num_cpus=consumption.num_cpus,
         every_slot=any(policy.slot_type is None for policy in policies),
+        at=partial(_mark, consumption),
         taken=taken,
-        resources=resources,
-        claims=claims,
+        resources=partial(_resources, every),
+        claims=_claims,
         attribute_of=attribute_of,
         macros=macros,
         weight=weight,
         STANDARD=STANDARD,
     )
+    rows = [line.partition(_MARK) for line in marked.splitlines()]
+    text = "".join(f"{line}\n" for line, _, _ in rows)
+    return Snippet(text, tuple(int(number or 1) for _, _, number in rows))
 
 
-def line_of(consumption: Consumption, knob: str) -> int:
-    """Line of the YAML that a knob of `snippet` comes from, or of the policy around it."""
-    number = re.search(r"_(\d+)(_|$)", knob)
-    base = ("slot_types", number[1]) if number else ("startd",)
-    name = "resources" if number and not number[2] else knob.lower()
-    ranked = {(0, 0): consumption.lines.get(base, 1)}
-    for path, line in consumption.lines.items():
-        key = str(path[-1])
-        if name.endswith(key) and (path[0] in (base[0], "startd") or "assets" in path):
-            place = 3 if path[: len(base)] == base else 2 if path[0] == "startd" else 1
-            ranked[place, len(key)] = line
-    return ranked[max(ranked)]
+def _mark(consumption: Consumption, policy: SlotPolicy, *keys: str) -> str:
+    return f"{_MARK}{consumption.line_of(policy, *keys)}"
+
+
+def _resources(counted: dict[str, None], policy: SlotPolicy) -> str:
+    """Value of SLOT_TYPE_<N>, with the custom resources that count claims."""
+    own = counters(policy)
+    # Beside a comma, the startd takes blanks for a part of an item.
+    return ", ".join(
+        [*items(policy.resources or ""), *(f"{name}={own.get(name, 0)}" for name in counted)]
+    )
+
+
+def _claims(policy: SlotPolicy) -> int:
+    most = max if policy.model == "quanta_any" else min
+    return most(counters(policy).values(), default=0)

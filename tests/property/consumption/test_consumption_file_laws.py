@@ -94,6 +94,7 @@ def test_rendered_lines_are_one_assignment_each(text: str) -> None:
     """Each line of a snippet is a comment or sets one macro, each macro once."""
     seen = outcome(text)
     if isinstance(seen, Consumption):
-        lines = [line for line in snippet(seen).splitlines() if line and not line.startswith("#")]
+        rows = snippet(seen).text.splitlines()
+        lines = [line for line in rows if line and not line.startswith("#")]
         names = [match[1].lower() for line in lines if (match := ASSIGNMENT.fullmatch(line))]
         assert len(set(names)) == len(lines) > 0

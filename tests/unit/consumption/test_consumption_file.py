@@ -112,6 +112,7 @@ def test_each_fault_has_its_place(golden: Callable[[str, str], None]) -> None:
         (of_expressions(disk="expression: TARGET.RequestDisk +"), 7, "expressions"),
         (of_expressions(memory="expression: MY.RequestMemory"), 6, "scope"),
         (of_expressions(**dict.fromkeys(STANDARD, "always: 0")), 5, "zero"),
+        (of_expressions(fpga_2="always: 1"), 8, "knobs"),
     ],
 )
 def test_findings_of_the_check_are_at_the_line_of_the_yaml(
@@ -165,7 +166,7 @@ def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
     taken = f"ifThenElse({request} >= 0, quantize({request}, 1), -1)"
     assert consumed(fourth)["tokens"] == taken
     # Once there is a comma, a startd takes blanks for part of an item.
-    assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption)
+    assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption).text
 
 
 def test_a_fault_of_every_slot_is_reported_once() -> None:
