@@ -91,9 +91,8 @@ class CollectorPublisher:
         Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
         """
         refuse_unreadable(plan, self.pool, self.name)
-        deliver = partial(
-            _deliver, ads=ads_of(plan, self.pool, self.writer), plan=plan, way=self.way
-        )
+        ads = ads_of(plan, self.pool, self.writer)
+        deliver = partial(_deliver, ads=ads, plan=plan, way=self.way)
         places, problems = [], []
         for address, answer in self._ask(deliver).items():
             identity, problem = answer.value or (None, answer.source.problem)
@@ -145,48 +144,52 @@ def placed(
     problem: Optional[str] = None,
 ) -> PlacedTargets:
     """Targets of the publisher ``identity`` in one collector, or its problem."""
-    held = ads or ()
-    plan = plan_of(held, identity)
-    own = plan.identity if plan else identity
-    foreign = sorted(Counter(ad.identity for ad in held if ad.identity != own).items())
+    every = ads or ()
+    plan = plan_of(every, identity)
+    publisher = plan.identity if plan else identity
+    foreign = sorted(Counter(ad.identity for ad in every if ad.identity != publisher).items())
     others = ", ".join(f"{count} of {other}" for other, count in foreign)
-    if plan is None:
-        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-        if others:
-            empty = (
-                f"holds no plan of the identity that publish: names, and targets of others: "
-                f"{others}; nodes that go by one of these have targets from there; is identity "
-                "wrong? (docs/transports.md)"
-            )
-        return PlacedTargets("collector", name, f"{name}: {problem or empty}")
-    mixed = (
-        f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
-        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
-    )
-    targets = sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity))
-    # A sender that the collector did not authenticate may name anybody, and no node heeds it.
-    writer = None if plan.identity.endswith(_UNMAPPED) else plan.writer
-    facts = targets, plan.sequence, plan.valid_until, plan.pool, writer
-    more = {"identity": plan.identity}
-    return PlacedTargets("collector", name, mixed if others else None, *facts, more)
+    if plan is not None:
+        mixed = (
+            f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, "
+            "and COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
+        )
+        return PlacedTargets(
+            "collector",
+            name,
+            mixed if others else None,
+            targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
+            sequence=plan.sequence,
+            valid_until=plan.valid_until,
+            pool=plan.pool,
+            # A sender that the collector did not authenticate may name anybody.
+            writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
+            more={"identity": plan.identity},
+        )
+    empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+    if others:
+        empty = (
+            f"holds no plan of the identity that publish: names, and targets of others: {others}; "
+            "nodes that go by one of these have targets from there; is identity wrong? "
+            "(docs/transports.md)"
+        )
+    return PlacedTargets("collector", name, f"{name}: {problem or empty}")
 
 
 def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> list[dict[str, Any]]:
     """Attributes of an ad for each target, and last of one for the plan."""
-    about: dict[str, Any] = {
+    facts = {
         "t1_TargetKnownGroups": ",".join(plan.groups),
         "t1_TargetSequence": plan.sequence,
         "t1_TargetGenerated": plan.generated_at,
         "t1_TargetValidUntil": plan.valid_until,
         # Only tidies up, and late: nodes go by t1_TargetValidUntil.
         "ClassAdLifetime": max(1, plan.valid_until - plan.generated_at),
+        "t1_TargetPool": pool,
+        "t1_TargetWriter": writer,
+        "t1_MulticorePending": plan.multicore_pending,
     }
-    if pool is not None:
-        about["t1_TargetPool"] = pool
-    if writer is not None:
-        about["t1_TargetWriter"] = writer
-    if plan.multicore_pending is not None:
-        about["t1_MulticorePending"] = plan.multicore_pending
+    about = {name: value for name, value in facts.items() if value is not None}
     targets = [
         {
             "MyType": TARGET_TYPE,
@@ -269,24 +272,27 @@ def _deliver(
     patience_seconds = _PATIENCE_RATIO * way.deadline_seconds
     if not daemons.advertise(collector, _PUBLISHING, ads):
         return None, _why_refused(collector, way.identity)
-
-    def shown(held: Iterable[HeldAd]) -> bool:
-        newest = plan_of(held)
-        return newest is not None and newest.sequence == plan.sequence
-
-    newest = plan_of(held := _until(collector, shown, patience_seconds))
-    if newest is None or not shown(held):
+    newest = plan_of(there := _until(collector, partial(_shows, plan), patience_seconds))
+    if newest is None or not _shows(plan, there):
         sender = daemons.collector_identity(collector, _PUBLISHING)
         return None, f"took the ads and does not show them{why_not_shown(sender, way.identity)}"
     identity = newest.identity
     problem = why_unexpected(identity, way.identity)
     if not identity.endswith(_UNMAPPED):
-        names = [stray.name for stray in strays(held, plan, identity)]
+        names = [stray.name for stray in strays(there, plan, identity)]
         daemons.withdraw(collector, TARGET_TYPE, other_ads(identity, plan.sequence, names))
-        whole = lambda held: why_not_whole(held, plan, identity) is None  # noqa: E731
-        held = _until(collector, whole, patience_seconds / 2)
-        problem = why_not_whole(held, plan, identity) or problem
+        there = _until(collector, partial(_is_whole, plan, identity), patience_seconds / 2)
+        problem = why_not_whole(there, plan, identity) or problem
     return identity, problem
+
+
+def _shows(plan: Plan, ads: Iterable[HeldAd]) -> bool:
+    newest = plan_of(ads)
+    return newest is not None and newest.sequence == plan.sequence
+
+
+def _is_whole(plan: Plan, identity: str, ads: Collection[HeldAd]) -> bool:
+    return why_not_whole(ads, plan, identity) is None
 
 
 def _until(
@@ -295,9 +301,9 @@ def _until(
     """Ads in the collector once they have ``arrived``, or when patience ends."""
     end = time.monotonic() + patience_seconds
     while True:
-        held = _held_in(collector)
-        if arrived(held) or time.monotonic() > end:
-            return held
+        ads = _held_in(collector)
+        if arrived(ads) or time.monotonic() > end:
+            return ads
         time.sleep(_LOOK_SECONDS)
 
 
@@ -308,9 +314,8 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
     beside = strays(held, plan, identity)
     arrived = len(_targets_of(held, identity)) - len(beside)
-    newest = plan_of(held)
     problems = []
-    if newest is None or newest.sequence != plan.sequence:
+    if not _shows(plan, held):
         problems.append("shows another plan by now; see whether a second sharectl publishes there")
     if arrived < len(plan.targets):
         problems.append(

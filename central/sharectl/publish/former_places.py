@@ -98,16 +98,17 @@ class _Emptying:
 
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets."""
-        path = Path(self.name[len(text.FILE) :]) if self.name.startswith(text.FILE) else None
-        if path is not None and not os.path.lexists(path):
-            self.places.forget(self.name)
-            return str(path)
-        if path is not None and _is_foreign(path, self.placed):
-            self.places.forget(self.name)
-            raise PublishError(
-                f"{path}: publish: names it no more, and it holds what sharectl did not publish "
-                "there: left as it is; see who writes there, and whether nodes read it"
-            )
+        if self.name.startswith(text.FILE):
+            path = Path(self.name[len(text.FILE) :])
+            if not os.path.lexists(path):
+                self.places.forget(self.name)
+                return str(path)
+            if _is_foreign(path, self.placed):
+                self.places.forget(self.name)
+                raise PublishError(
+                    f"{path}: publish: names it no more, and it holds what sharectl did not "
+                    "publish there: left as it is; see who writes there, and whether nodes read it"
+                )
         try:
             place = self.places.publisher_of(self.name).publish(plan)
         except WithdrawnError:

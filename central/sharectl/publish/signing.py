@@ -1,4 +1,4 @@
-"""Keys that sign targets: signatures, files of keys, and the need for them.
+"""Keys that sign targets, read and applied as on a node, and the need for them.
 
 The last line of a signed file is ``# signature: hmac-sha256 KEYID HEX``.
 """
@@ -13,21 +13,21 @@ import re
 import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Optional
+from types import ModuleType
+from typing import Any, Optional
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
 
-MAX_KEYS = 2
-"""The key in use and, while keys are changed, the one before or after it."""
-
-_MAX_BYTES = 2**16
-_FORBIDDEN_MODE = 0o027
-_BEGIN = b"# signature:"
-_LINE = re.compile(rb"# signature: hmac-sha256 ([a-z0-9_-]{1,32}) ([0-9a-f]{64})\n")
-_KEY_LINE = re.compile(r"\s*([a-z0-9_-]{1,32})\s+((?:[0-9A-Fa-f]{2}){32,64})\s*")
-_MAKE = "make one with `openssl rand -hex 32`"
+_REMEDIES = {
+    "no-key": "signing_key_file names a regular file of at most 1 MiB",
+    "unsafe-key": "let root own it, and chmod 0640 or 0600: nobody else may read or change it",
+    "bad-key": "a KEYID is of a-z, 0-9, _ and -; `openssl rand -hex 32` makes a HEX",
+}
+"""Code of the nodes' program for a file of keys -> remedy."""
 
 
 @dataclass(frozen=True)
@@ -38,111 +38,49 @@ class SigningKey:
     secret: bytes = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Signature:
-    """Last line of a signed text."""
-
-    key_id: str
-    digest: str
-    """HMAC-SHA256, in hexadecimal digits."""
+@cache
+def nodes_program() -> Any:
+    """Module of the nodes' program ``target.py``: the grammar of what they read."""
+    module, path = ModuleType("target"), str(Path(__file__).with_name("target.node"))
+    module.__file__ = path
+    SourceFileLoader(module.__name__, path).exec_module(module)
+    return module
 
 
 def line(body: bytes, key: SigningKey) -> str:
     """Last line of the text whose other bytes are ``body``, without its newline."""
-    return f"# signature: hmac-sha256 {key.key_id} {_digest(body, key)}"
-
-
-def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
-    """Bytes that are signed, and the signature; all bytes and None if there is no signature.
-
-    Raises ValueError if the signature is invalid, or not the last line.
-    """
-    start = content.find(b"\n" + _BEGIN) + 1 if not content.startswith(_BEGIN) else 0
-    if not content.startswith(_BEGIN, start):
-        return content, None
-    match = _LINE.fullmatch(content, start)
-    if match is None:
-        raise ValueError(
-            "the line `# signature:` is not the last, or is not `# signature: hmac-sha256 KEYID "
-            "HEX`"
-        )
-    return content[:start], Signature(match[1].decode(), match[2].decode())
+    digest = hmac.new(key.secret, body, hashlib.sha256).hexdigest()
+    return f"# signature: hmac-sha256 {key.key_id} {digest}"
 
 
 def problem_of(content: bytes, keys: Collection[SigningKey]) -> Optional[str]:
-    """Problem of a text for nodes with these keys; None if they believe it. Raises as `split`."""
-    body, signature = split(content)
-    if signature is None:
-        return "is not signed"
-    key = next((key for key in keys if key.key_id == signature.key_id), None)
-    if key is None:
-        names = " and ".join(key.key_id for key in keys) or "no key"
-        return f"is signed with the key {signature.key_id}, and nodes have {names}"
-    if not hmac.compare_digest(_digest(body, key), signature.digest):
-        return f"has a signature that its text and the key {signature.key_id} do not make"
+    """Reason why nodes with these keys refuse the signature of a text; None if they accept it."""
+    reader = nodes_program()
+    try:
+        reader.check_signature(content, {key.key_id.encode(): key.secret for key in keys})
+    except reader.JobError as error:
+        code, detail = error.args
+        return f"has no signature of a key of the nodes ({code}: {detail})"
     return None
-
-
-def _digest(body: bytes, key: SigningKey) -> str:
-    return hmac.new(key.secret, body, hashlib.sha256).hexdigest()
-
-
-# ---- files of keys, by the rules of startd_cron/target.py
 
 
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
     """Keys in the file at ``path``; the first one signs, either verifies.
 
-    Raises ConfigError with all problems, and never the text of a key: it cannot be read, others
-    could read or replace it, or its content is invalid.
+    Raises ConfigError for a file that nodes would refuse, and never with the text of a key.
     """
+    reader = nodes_program()
     try:
-        content, facts = files.read_regular(path, _MAX_BYTES + 1)
+        files.read_regular(path, 0)
+        keys = reader.read_keys(str(path))
     except OSError as error:
         reason = error.strerror or error
         problem = f"{path}: cannot be read: {reason}; signing_key_file names the file of keys"
         raise ConfigError([problem]) from error
-    if content is None:
-        raise ConfigError([f"{path}: is no regular file; write the keys into one"])
-    keys, problems = parsed(content)
-    mode = stat.S_IMODE(facts.st_mode)
-    if mode & _FORBIDDEN_MODE:
-        fault = f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
-        problems.insert(0, fault)
-    if facts.st_uid not in (0, os.geteuid()):
-        fault = f": belongs to uid {facts.st_uid}; let root own it: chown root"
-        problems.insert(0, fault)
-    if problems:
-        raise ConfigError([f"{path}{problem}" for problem in problems])
-    return keys
-
-
-def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
-    """Keys, and problems, each after the number of its line."""
-    if len(content) > _MAX_BYTES:
-        return (), [f": has more than {_MAX_BYTES} bytes, so it is no file of keys"]
-    problems: list[str] = []
-    keys: dict[str, SigningKey] = {}
-    for number, text in enumerate(content.decode("ascii", "replace").split("\n"), start=1):
-        match = _KEY_LINE.fullmatch(text)
-        if not text.strip() or text.lstrip().startswith("#"):
-            continue
-        if match is None:
-            problems.append(
-                f":{number}: is not `KEYID HEX`: a name of a-z, 0-9, _ and -, at most 32, and an "
-                f"even number of 64 to 128 hexadecimal digits; {_MAKE}"
-            )
-        elif match[1] in keys:
-            problems.append(f":{number}: a key of this name is there already; name it otherwise")
-        else:
-            keys[match[1]] = SigningKey(match[1], bytes.fromhex(match[2]))
-    if len(keys) > MAX_KEYS:
-        problems.append(
-            f": has {len(keys)} keys; keep the one that signs first, and one other at most"
-        )
-    if not keys and not problems:
-        problems.append(f": has no key; {_MAKE}")
-    return tuple(keys.values()), problems
+    except reader.JobError as error:
+        code, detail = error.args
+        raise ConfigError([f"{detail}; {_REMEDIES[code]}"]) from error
+    return tuple(SigningKey(key_id.decode(), secret) for key_id, secret in keys.items())
 
 
 # ---- trust in the way of a file to the nodes

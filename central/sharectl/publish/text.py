@@ -6,11 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Optional
+from typing import Optional
 
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import (
@@ -26,7 +23,7 @@ from sharectl.model import SCHEMA_VERSION, Plan, Target
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
-from sharectl.publish.signing import Signature, SigningKey
+from sharectl.publish.signing import SigningKey, nodes_program
 from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
 
 PLAN_MAX_BYTES = 2**26
@@ -97,11 +94,10 @@ TEXT_MAX_BYTES = 2**20
 """Size of a file that is still read, here and by ``job_ctl``."""
 
 _METADATA = re.compile(
-    r"# (sharectl|sequence|pool|writer|generated|valid_until|targets|groups|multicore_pending): "
-    r"(.*)"
+    r"# (sharectl|sequence|pool|writer|generated|valid_until|targets|groups|multicore_pending"
+    r"|signature): (.*)"
 )
 _NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
-_WHOLE = re.compile(r"[0-9]{1,15}")
 _MAX_PROBLEMS = 20
 _SHOWN = 80
 """Characters of the file that a message shows."""
@@ -138,8 +134,9 @@ class SharectlFile:
     valid_until: Optional[int]
     """Unix seconds."""
     pool: Optional[str] = None
-    signature: Optional[Signature] = None
     writer: Optional[str] = None
+    signed_by: Optional[str] = None
+    """Id of the key of its signature, which nobody has verified."""
 
 
 @dataclass(frozen=True)
@@ -162,20 +159,26 @@ class FilePublisher:
 
     def content(self) -> tuple[bytes, PlacedTargets]:
         """Bytes of the file, and its targets."""
-        place = str(self.path)
+        place, key, problem = str(self.path), self.seal.key, None
         try:
             content = content_of(self.path)
-            held = parse_text(content, place)
+            file = parse_text(content, place)
         except InputError as error:
             return b"", PlacedTargets("file", place, str(error))
-        key, signature = self.seal.key, held.signature
-        fault = signing.problem_of(content, [key, *self.seal.others]) if key is not None else None
-        refused = "nodes with the key refuse it; `sharectl cycle` publishes it again"
-        problem = f"{place}: {fault}: {refused}" if fault else None
-        signed_by = signature.key_id if signature else None
-        more = {"signed_by": signed_by, "verified": key is not None and fault is None}
-        facts = len(held.targets), held.sequence, held.valid_until, held.pool, held.writer, more
-        return content, PlacedTargets("file", place, problem, *facts)
+        if key is not None and (fault := signing.problem_of(content, [key, *self.seal.others])):
+            remedy = "nodes with the key refuse it; `sharectl cycle` publishes it again"
+            problem = f"{place}: {fault}: {remedy}"
+        return content, PlacedTargets(
+            "file",
+            place,
+            problem,
+            targets=len(file.targets),
+            sequence=file.sequence,
+            valid_until=file.valid_until,
+            pool=file.pool,
+            writer=file.writer,
+            more={"signed_by": file.signed_by, "verified": key is not None and problem is None},
+        )
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path."""
@@ -207,17 +210,14 @@ class FilePublisher:
         try:
             files.replace(self.path, [text], mode=0o644)
         except StateError:
+            # Without a file nodes have no target, and its room may do for one without targets.
             if plan.targets or not files.remove_regular(self.path):
                 raise
-            self._write_in_its_room(text)
-
-    def _write_in_its_room(self, text: str) -> None:
-        """Write a plan without targets where the old file was; without a file nodes have none."""
-        try:
-            files.replace(self.path, [text], mode=0o644)
-        except StateError as error:
-            why = f"{error}; no file is there now, so that nodes have no target from it"
-            raise WithdrawnError(str(self.path), why) from error
+            try:
+                files.replace(self.path, [text], mode=0o644)
+            except StateError as error:
+                why = f"{error}; no file is there now, so that nodes have no target from it"
+                raise WithdrawnError(str(self.path), why) from error
 
 
 def target_lines(plan: Plan) -> list[str]:
@@ -225,15 +225,6 @@ def target_lines(plan: Plan) -> list[str]:
     return [
         f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets
     ]
-
-
-@cache
-def nodes_program() -> Any:
-    """Module of the nodes' program ``target.py``: the grammar of ``sharectl.txt``."""
-    module, path = ModuleType("target"), str(Path(__file__).with_name("target.node"))
-    module.__file__ = path
-    SourceFileLoader(module.__name__, path).exec_module(module)
-    return module
 
 
 def refusal(plan: Plan, pool: Optional[str], now: int) -> Optional[str]:
@@ -304,8 +295,7 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
     remedy = "publish a new one with `sharectl cycle`"
     try:
-        body, signature = signing.split(content)
-        *lines, rest = body.decode("ascii").split("\n")
+        *lines, rest = content.decode("ascii").split("\n")
     except ValueError as error:
         raise InputError([f"{name}: {error}; {remedy}"]) from error
     metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
@@ -318,6 +308,7 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
     if problems:
         raise InputError([f"{name}{problem}; {remedy}" for problem in problems[:_MAX_PROBLEMS]])
     numbers = {key: int(metadata[key]) for key in _NUMBERS if key in metadata}
+    signature = metadata.get("signature", "").split(" ")
     return SharectlFile(
         targets=tuple(
             Target(node, held_back, int(cap), helped, int(request))
@@ -327,13 +318,14 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         generated_at=numbers.get("generated"),
         valid_until=numbers.get("valid_until"),
         pool=metadata.get("pool"),
-        signature=signature,
         writer=metadata.get("writer"),
+        signed_by=signature[1] if len(signature) > 1 else None,
     )
 
 
 def _metadata_problems(metadata: dict[str, str], rows: int) -> Iterator[str]:
-    invalid = [key for key in _NUMBERS if key in metadata and not _WHOLE.fullmatch(metadata[key])]
+    is_number = nodes_program().is_number
+    invalid = [key for key in _NUMBERS if key in metadata and not is_number(metadata[key])]
     for key in invalid:
         yield f": # {key}: {metadata[key][:_SHOWN]!r} is no number"
     if invalid:

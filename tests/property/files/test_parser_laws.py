@@ -124,7 +124,7 @@ def test_a_plan_is_fit_to_be_published_or_refused(content: bytes) -> None:
     if plan is None:
         assert error.startswith("PLAN: ")
         return
-    reader = plan_json.nodes_program()
+    reader = signing.nodes_program()
     assert [target.node for target in plan.targets if not reader.is_node(target.node)] == []
     assert [group for group in plan.groups if not GROUP_NAME.fullmatch(group)] == []
     assert {name for t in plan.targets for name in (t.held_back, t.helped)} <= set(plan.groups)

@@ -31,9 +31,9 @@ targets = st.builds(
 )
 plans = st.builds(
     Plan,
-    sequence=st.integers(0, 2**40),
-    generated_at=st.integers(0, 2**40),
-    valid_until=st.integers(0, 2**40),
+    sequence=st.integers(0, 10**10 - 1),
+    generated_at=st.integers(0, 10**10 - 1),
+    valid_until=st.integers(0, 10**10 - 1),
     groups=st.lists(names, max_size=4).map(tuple),
     targets=st.lists(targets, max_size=5).map(tuple),
     reason=st.just("targets"),
@@ -63,7 +63,7 @@ def test_a_text_is_read_and_believed_by_those_who_have_its_key(
     read = sharectl_file.parse_text(content, "F")
     assert (read.targets, read.pool, read.sequence) == (plan.targets, pool, plan.sequence)
     assert (read.generated_at, read.valid_until) == (plan.generated_at, plan.valid_until)
-    assert (read.signature and read.signature.key_id) == (key and key.key_id)
+    assert read.signed_by == (key and key.key_id)
     rest = [other for other in others if key is None or other.key_id != key.key_id]
     assert signing.problem_of(content, rest) is not None
     if key is not None:
@@ -72,14 +72,10 @@ def test_a_text_is_read_and_believed_by_those_who_have_its_key(
 
 @given(st.integers(0, len(SIGNED) - 1), st.integers(1, 255))
 def test_no_byte_of_a_signed_text_can_be_changed(place: int, change: int) -> None:
-    """problem_of(signed, but for one byte) is a problem, or the text is refused as a whole."""
+    """problem_of(signed, but for one byte) is a problem."""
     content = bytearray(SIGNED)
     content[place] ^= change
-    try:
-        problem = signing.problem_of(bytes(content), [SigningKey("k", b"s" * 32)])
-    except ValueError:
-        return
-    assert problem is not None
+    assert signing.problem_of(bytes(content), [SigningKey("k", b"s" * 32)]) is not None
 
 
 @given(st.binary(max_size=400) | mutated)
@@ -98,16 +94,6 @@ def test_whatever_bytes_come_they_are_a_document_or_an_input_error(content: byte
     assert sum(map(len, problems)) < 10_000
     for target in found:
         assert f"{target.node} {target.held_back} " in content.decode("ascii")
-
-
-@given(st.text(max_size=300))
-def test_whatever_a_key_file_holds_no_long_word_of_it_is_said(text: str) -> None:
-    """No problem of a key file has a word of it that could be a key."""
-    secret = "ab" * 31
-    keys, problems = signing.parsed(f"{text}\nk {secret}\n".encode())
-    assert problems
-    assert not any(secret in problem for problem in problems)
-    assert len(keys) <= 300
 
 
 attributes = st.sampled_from([*collector.PROJECTION, "t1_TargetNode"])

@@ -259,7 +259,7 @@ def test_a_withdrawal_needs_no_key(run: Run, config: Path, tmp_path: Path, broke
         file.write(f"signing_key_file: {keys}\n")
     publish_targets(run, tmp_path)
     before = [path.read_bytes() for path in places(tmp_path)]
-    assert text.read(places(tmp_path)[0]).signature is not None
+    assert text.read(places(tmp_path)[0]).signed_by is not None
     keys.write_text(broken, encoding="utf-8") if broken else keys.unlink()
     assert run("cycle")[0] == 78, "targets are not published unsigned"
     assert [path.read_bytes() for path in places(tmp_path)] == before
@@ -275,7 +275,7 @@ def test_a_withdrawal_needs_no_key(run: Run, config: Path, tmp_path: Path, broke
         assert f"no targets at {path}" in out
         assert f"{path}: targets are withdrawn, unsigned: {keys}" in err
         unsigned = text.read(path)
-        assert (unsigned.targets, unsigned.signature) == ((), None)
+        assert (unsigned.targets, unsigned.signed_by) == ((), None)
 
 
 def test_a_broken_configuration_is_said_not_to_have_disabled_anything(

@@ -97,7 +97,7 @@ def test_a_key_that_cannot_be_used_is_a_finding(
         keys.chmod(mode)
         assert main(["check", "config", "--config", str(path)]) == exit_code
         out, err = capsys.readouterr()
-        assert ("has mode 0644" in err) == bool(exit_code)
+        assert ("chmod 0640" in err) == bool(exit_code)
         assert f"signing_key_file: {keys}\n" in out
         assert SECRET[:16] not in out + err
 

@@ -84,7 +84,6 @@ def of_texts(folder: Path) -> Iterator[str]:
     valid = text.render(PLAN)
     for content in (
         b"x" * (text.TEXT_MAX_BYTES + 1),
-        b"# signature: none\n",
         b"# sharectl: 2\n# targets: 3\nwn-1 a 8 b\nrest",
         b"# sequence: seven\n",
         valid.encode().replace(b"wn-1", b"\xff"),
