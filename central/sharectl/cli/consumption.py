@@ -133,8 +133,6 @@ def _request(text: str) -> Jobs:
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
-    by_group = "sums by accounting group, against its quota"
-    parser.add_argument("--group", action="store_true", help=by_group)
     _add_common(parser, "jobs of this file", "jobs of this request instead of those that pend")
 
 
@@ -166,10 +164,7 @@ def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) 
 def _cost(arguments: argparse.Namespace) -> int:
     """Print amounts, cost and number of the jobs that each slot takes."""
     run = _Run(arguments, pending=not arguments.request)
-    content = match_cost.priced(run.prices)
-    if arguments.group:
-        content["groups"] = match_cost.groups(run.groups(), run.prices)
-    return run.show("consumption-cost", content, match_cost.cost_tables)
+    return run.show("consumption-cost", match_cost.priced(run.prices), match_cost.cost_tables)
 
 
 def _capacity(arguments: argparse.Namespace) -> int:

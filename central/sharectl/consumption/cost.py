@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import ceil
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 from sharectl.shares.quotas import ROOT, Group
 
@@ -216,27 +216,6 @@ def charge_of(slots: PricedSlots, match: Match) -> float:
     if slots.kind is SlotKind.STATIC or before is None or after is None:
         return match.cost or 0.0
     return (before - after) / match.fits
-
-
-def group_cost(priced: Priced, jobs: Sequence[int]) -> dict[str, Any]:
-    """Price of pending jobs of a group, by their numbers, in weighted slots.
-
-    Keys: jobs, jobs_without_slot, cost (of all others, each where it costs least; None without any,
-    or if one is unknown), cost_differs (one costs more on another slot).
-    """
-    counts = {job: priced.jobs[job].count for job in jobs}
-    taken = {job: offers for job in jobs if (offers := priced.offers(job))}
-    costs = {
-        job: [match.cost for _, match in offers if match.cost is not None]
-        for job, offers in taken.items()
-    }
-    is_sure = taken and all(len(costs[job]) == len(offers) for job, offers in taken.items())
-    return {
-        "jobs": sum(counts.values()),
-        "jobs_without_slot": sum(count for job, count in counts.items() if job not in taken),
-        "cost": sum(counts[job] * min(every) for job, every in costs.items()) if is_sure else None,
-        "cost_differs": any(e and max(e) - min(e) > _ROUNDING for e in costs.values()),
-    }
 
 
 def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Content = dict[str, Any]
 
+_READS = 1
+"""Schema version of all documents."""
 _MOST_DIGITS = 18
 _VERSION = re.compile(rb'\s*\{\s*"schema_version":\s*([0-9]{1,9})\b')
 """Begin of every document that `Document.replace` writes, in this release and in later ones."""
@@ -37,8 +39,10 @@ class DocumentError(ValueError):
 class NewerError(DocumentError):
     """Document of a newer sharectl."""
 
-    def __init__(self, version: int, reads: int) -> None:
-        super().__init__(f"schema_version {version} is of a newer sharectl; this one reads {reads}")
+    def __init__(self, version: int) -> None:
+        super().__init__(
+            f"schema_version {version} is of a newer sharectl; this one reads {_READS}"
+        )
         self.version = version
 
 
@@ -48,7 +52,6 @@ class Document:
 
     path: Path
     max_bytes: int
-    schema_version: int = 1
     replaces_newer: bool = False
     """A new one may take the place of one of a newer sharectl."""
 
@@ -65,9 +68,9 @@ class Document:
         if text is None or len(text) > self.max_bytes:
             raise DocumentError(f"no regular file of at most {self.max_bytes} bytes")
         try:
-            return parsed(text, parse, self.schema_version)
+            return parsed(text, parse)
         except NewerError as error:
-            raise NewerFileError(self.path, error.version, self.schema_version) from error
+            raise NewerFileError(self.path, error.version, _READS) from error
 
     def refuse_newer(self) -> None:
         """Raise NewerFileError if the file there is of a newer sharectl."""
@@ -76,8 +79,8 @@ class Document:
         except OSError:
             return
         begin = _VERSION.match(text or b"")
-        if begin is not None and int(begin[1]) > self.schema_version:
-            raise NewerFileError(self.path, int(begin[1]), self.schema_version)
+        if begin is not None and int(begin[1]) > _READS:
+            raise NewerFileError(self.path, int(begin[1]), _READS)
 
     def replace(self, content: Mapping[str, Any]) -> None:
         """Put a new file in the place of the old one, which stays if `read` would refuse the new.
@@ -88,7 +91,7 @@ class Document:
         if not self.replaces_newer:
             self.refuse_newer()
         try:
-            text = _written({"schema_version": self.schema_version, **content})
+            text = _written({"schema_version": _READS, **content})
         except ValueError as error:
             raise StateError(f"{self.path}: not written: {error}; {_REPORT}") from error
         if len(text) >= self.max_bytes:
@@ -108,13 +111,13 @@ def _written(content: Content) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def parsed(text: Union[str, bytes], parse: Callable[[Content], T], schema_version: int = 1) -> T:
+def parsed(text: Union[str, bytes], parse: Callable[[Content], T]) -> T:
     """Value that ``parse`` makes of the content of a document, without its schema version.
 
     Raises DocumentError, also where ``parse`` raises what a wrong type, value or key raises.
     """
     try:
-        return parse(_content(text, schema_version))
+        return parse(_content(text))
     except DocumentError:
         raise
     except json.JSONDecodeError as error:
@@ -123,15 +126,15 @@ def parsed(text: Union[str, bytes], parse: Callable[[Content], T], schema_versio
         raise DocumentError(f"{type(error).__name__}: {error}") from error
 
 
-def _content(text: Union[str, bytes], schema_version: int) -> Content:
+def _content(text: Union[str, bytes]) -> Content:
     content = json.loads(text, parse_int=_whole_number)
     if not isinstance(content, dict):
         raise DocumentError("not a JSON object")
     version = content.pop("schema_version", None)
-    if type(version) is int and version > schema_version:
-        raise NewerError(version, schema_version)
-    if version != schema_version:
-        raise DocumentError(f"schema_version is not {schema_version}")
+    if type(version) is int and version > _READS:
+        raise NewerError(version)
+    if version != _READS:
+        raise DocumentError(f"schema_version is not {_READS}")
     return content
 
 

@@ -73,8 +73,8 @@ def rows_of(
     parse: Callable[[str], Optional[T]],
     needs: str,
     problems: list[str],
-) -> Iterator[tuple[int, T]]:
-    """Number of each line from 1, and its value; invalid lines are added to ``problems``.
+) -> Iterator[T]:
+    """Value of each line; invalid lines are added to ``problems``.
 
     ``parse`` returns None for a line to pass over, and raises ValueError or IndexError; ``needs``
     is the form of a row, for the messages.
@@ -92,4 +92,4 @@ def rows_of(
                 return
         else:
             if value is not None:
-                yield number, value
+                yield value

@@ -87,8 +87,7 @@ def stream(
     parse = partial(_row, latest=latest)
     with opened(path) as file:
         lines = files.lines_of(file, _MAX_LINE)
-        for _, row in rows_of(lines, str(path), parse, _NEEDS, problems):
-            yield row
+        yield from rows_of(lines, str(path), parse, _NEEDS, problems)
 
 
 def _row(line: str, latest: int) -> Optional[tuple[int, GroupError]]:

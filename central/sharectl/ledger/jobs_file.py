@@ -86,8 +86,8 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     pending: Counter[tuple[str, int]] = Counter()
     ignored = defaulted = 0
     problems: list[str] = []
-    for _, row in rows_of(lines, name, partial(_row, groups=groups), _NEEDS, problems):
-        status, job, by_default = row
+    rows = rows_of(lines, name, partial(_row, groups=groups), _NEEDS, problems)
+    for status, job, by_default in rows:
         if status in IN_SLOTS and job.node != PENDING_NODE:
             running.append(job)
             defaulted += by_default

@@ -19,7 +19,7 @@ from sharectl.errors import (
 )
 from sharectl.files import files
 from sharectl.files.documents import Content, DocumentError, parsed, record
-from sharectl.model import SCHEMA_VERSION, Plan, Target
+from sharectl.model import Plan, Target
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
@@ -40,7 +40,7 @@ def parse_plan(content: bytes, name: str) -> Plan:
     if len(content) > PLAN_MAX_BYTES:
         raise InputError([f"{name}: has more than {PLAN_MAX_BYTES} bytes; {remedy}"])
     try:
-        return parsed(content.decode(), _plan, SCHEMA_VERSION)
+        return parsed(content.decode(), _plan)
     except UnicodeDecodeError as error:
         raise InputError([f"{name}: is no text; {remedy}"]) from error
     except DocumentError as error:

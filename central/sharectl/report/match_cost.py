@@ -15,9 +15,8 @@ from sharectl.consumption.cost import (
     SlotKind,
     by_group,
     claims_within,
-    group_cost,
 )
-from sharectl.report.tables import NONE, cell, print_records
+from sharectl.report.tables import NONE, print_records
 from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import printable
 
@@ -37,12 +36,6 @@ def priced(prices: Priced) -> dict[str, Any]:
             for job, match in enumerate(row)
         ],
     }
-
-
-def groups(every: Sequence[Group], prices: Priced) -> list[dict[str, Any]]:
-    """Each group with the sums of its jobs."""
-    rows = by_group(every, prices.jobs)
-    return [{**asdict(group), **group_cost(prices, jobs)} for group, jobs in rows]
 
 
 def capacity(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -94,19 +87,14 @@ def _within(group: Group, offers: Sequence[Offer]) -> Optional[int]:
 
 _MATCHES = """slots, jobs, consumed AS takes, cost, remaining AS remains, fit,
     fits_in_a_cycle AS in a cycle, refused"""
-_GROUPS = """name AS group, quota, used, surplus, jobs, jobs_without_slot AS no slot,
-    cost AS their cost"""
 _SHAPES = """name AS jobs, count AS of them, quota_group AS group, slots, claims,
     claims_within_quota AS within quota"""
 
 
 def cost_tables(content: Row, to: TextIO) -> None:
-    """Print `priced`, or `groups` in its place."""
+    """Print `priced`."""
     slots, jobs = content["slots"], content["jobs"]
-    if "groups" in content:
-        groups = map(_group_cells, content["groups"])
-        print_records("groups, in weighted slots", _GROUPS, groups, to)
-    elif jobs:
+    if jobs:
         state = "empty slot" if content["empty"] else "slot as it is"
         names = ([_slot_name(row) for row in slots], [_name(row) for row in jobs])
         rows = (_match_cells(match, *names) for match in content["matches"])
@@ -144,13 +132,6 @@ def _match_cells(match: Row, slots: Sequence[str], jobs: Sequence[str]) -> Row:
         "refused": "; ".join(match["refused"]),
         **hidden,
     }
-
-
-def _group_cells(group: Row) -> Row:
-    """Cost of the jobs of a group that match a slot; a lower bound is written as such."""
-    if group["jobs"] == group["jobs_without_slot"]:
-        return {**group, "cost": NONE}
-    return {**group, "cost": f"{'>= ' if group['cost_differs'] else ''}{cell(group['cost'])}"}
 
 
 def _end(content: Row, to: TextIO) -> None:

@@ -112,7 +112,7 @@ CASES = [
     Case("check snippets", "snippets.d", "snippets", 1),
     Case("check pool", "", "pool", 1),
     Case("consumption check", "policies.conf", "consumption_check", 1),
-    Case("consumption cost", "--slots slots.ads --jobs jobs.ads --group", "consumption-cost"),
+    Case("consumption cost", "--slots slots.ads --jobs jobs.ads", "consumption-cost"),
     Case("consumption capacity", "--slots slots.ads --request cpus=2", "consumption-capacity"),
     Case("simulate", "small.yaml --jobs 1 -o simulated", "simulation"),
     Case("simulate", "--list", "simulation_names"),

@@ -14,13 +14,11 @@ from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import main
 from sharectl.consumption.cost import (
     Match,
-    Priced,
     PricedJobs,
     PricedSlots,
     SlotKind,
     by_group,
     claims_within,
-    group_cost,
 )
 from sharectl.shares.quotas import ROOT, Group
 
@@ -108,7 +106,6 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
 
 
 ONE_A_KIB = {"ConsumptionCpus": "0", "ConsumptionMemory": "0", "ConsumptionDisk": "1"}
-CHEAP = {**SLOT, "Name": '"slot2@wn-1"', "SlotWeight": "ceiling(Cpus / 4.0)"}
 OF_GROUPS = (
     {**JOB, "AcctGroup": '"atlas"'},
     {**JOB, "AccountingGroup": '"CMS.ann"'},
@@ -120,7 +117,7 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
     "a full slot, and jobs that are too large for now or for ever": (
         [SLOT, PLAIN, FULL],
         [JOB, JOB, JOB_12, JOB_8],
-        ["cost", "cost --empty", "cost --group", "capacity --empty"],
+        ["cost", "cost --empty", "capacity --empty"],
     ),
     "slots that have nothing to give, and requests": (
         [
@@ -131,11 +128,6 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
         [JOB],
         ["capacity --request cpus=2 --request memory=8000"],
     ),
-    "a cost that depends on the slot is a lower bound": (
-        [SLOT, CHEAP],
-        [JOB_4] * 5,
-        ["cost --group"],
-    ),
     "jobs of any group have a row, dynamic slots and users have none": (
         [
             SLOT,
@@ -143,7 +135,7 @@ SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
             {**group_ad("bob", 1), "IsAccountingGroup": "false"},
         ],
         OF_GROUPS,
-        ["cost --group", "cost"],
+        ["capacity --pending", "cost"],
     ),
     "claims are counted up to a number": ([PLAIN, {**SLOT, **ONE_A_KIB}], [JOB], ["cost"]),
     "no job waits": (
@@ -170,7 +162,7 @@ def test_tables(
 
 def test_json_of_files(files: Files) -> None:
     """Figures are those of the tables; here are keys for programs."""
-    cost = files.json("cost", "--group")
+    cost = files.json("cost")
     assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
     keys = ("slots", "jobs", "cost", "fits", "fits_in_a_cycle")
     assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 6, 1)
@@ -180,8 +172,6 @@ def test_json_of_files(files: Files) -> None:
         "partitionable, no policy",
     ]
     assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
-    (cms,) = (group for group in cost["groups"] if group["name"] == "cms")
-    assert tuple(cms[key] for key in ("quota", "jobs", "cost", "cost_differs")) == (3, 3, 6, True)
     capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
     assert capacity["kind"] == "consumption-capacity"
     claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
@@ -268,9 +258,3 @@ def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
     groups = [Group(name, 1.0, 0.0, "no") for name in ("cms", "cms.prod", "Other", ROOT)]
     rows = {group.name: numbers for group, numbers in by_group(groups, jobs)}
     assert rows == {"cms": [1], "cms.prod": [0], "Other": [5], ROOT: [2, 3, 4]}
-
-
-def test_jobs_without_a_slot_have_no_known_cost() -> None:
-    cost = group_cost(Priced((), (PricedJobs(("job",), 4, "cms"),), []), [0])
-    expected = {"jobs": 4, "jobs_without_slot": 4, "cost": None, "cost_differs": False}
-    assert cost == expected
