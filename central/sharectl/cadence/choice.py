@@ -71,7 +71,7 @@ class Terms:
     cycle_delay_seconds: float = Knobs.cycle_delay_seconds
 
     def allows(self, interval_seconds: float) -> bool:
-        """Return whether cycles leave the negotiator the time that it should have."""
+        """True if cycles leave the negotiator the time that it should have."""
         return (self.duration_seconds or 0.0) <= MOST_NEGOTIATING * interval_seconds
 
     def period_seconds(self, interval_seconds: float) -> float:

@@ -156,11 +156,11 @@ def parse(text: str) -> RunTimeLaw:
 
     Raises ValueError, which says what to write, if there is no such law.
     """
-    name, _colon, rest = text.partition(":")
+    name, _, words = text.partition(":")
     if name not in _FORMS:
         forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
         raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
-    parts = rest.split(",")
+    parts = words.split(",")
     if len(parts) != len(_FORMS[name]):
         raise ValueError(f"{text[:60]!r}: write {name}:{','.join(_FORMS[name])}, in seconds")
     return RunTimeLaw(name, tuple(_seconds(text, part) for part in parts))

@@ -105,11 +105,11 @@ class RunTimes:
                 exact += (longer := self.law.longer(cycle * cadence_seconds - start_seconds))
                 if longer < _ROUNDING:
                     break
-        held = sum(
+        cycles = sum(
             max(0, cycles_held(start_seconds + seconds, cadence_seconds) - first) * weight
             for seconds, weight in self.weights.items()
         )
-        return exact + held / self.weight
+        return exact + cycles / self.weight
 
     def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
         """Run times in whole steps, 1 at least, and their probabilities."""
@@ -233,11 +233,11 @@ class Load:
         self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
     ) -> float:
         """Work over the time for which slots are held; see `RunTimes.loading`."""
-        held = sum(
+        held_work = sum(
             work / run_times.loading(cadence_seconds, worklife_seconds, start_seconds)
             for work, run_times in self.parts
         )
-        return self.work / held
+        return self.work / held_work
 
 
 def load_of(counted: Mapping[CountedJob, int]) -> Load:

@@ -397,7 +397,7 @@ def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[Jobs
     rows = charged(daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS))
     in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
-    jobs.sort(key=lambda alike: -alike.count)
+    jobs.sort(key=lambda kind: -kind.count)
     return jobs[:MOST_SHAPES], len(jobs[MOST_SHAPES:])
 
 

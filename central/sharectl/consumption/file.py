@@ -93,21 +93,21 @@ def _slots(config: FileConfig, reader: Reader) -> dict[ValuePath, SlotPolicy]:
     every = config.startd or SlotPolicy()
     slots: dict[ValuePath, SlotPolicy] = {("startd",): every} if config.startd else {}
     unsound = {(f.path or ())[:length] for f in reader.faults for length in (1, 2)}
-    for path, own in {**slots, **written}.items():
+    for path, policy in {**slots, **written}.items():
         if unsound.isdisjoint((path, ("startd",))):
-            slots[path] = slot = own if path == ("startd",) else _completed(own, every)
-            for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, own.assets)):
+            slots[path] = slot = policy if path == ("startd",) else _completed(policy, every)
+            for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, policy.assets)):
                 reader.fault((*path, *at), message)
     return slots
 
 
-def _completed(own: SlotPolicy, every: SlotPolicy) -> SlotPolicy:
+def _completed(policy: SlotPolicy, every: SlotPolicy) -> SlotPolicy:
     """Policy of a slot type, with what it leaves out from ``startd`` where that has its model."""
-    if own.model not in (None, every.model):
-        return own
-    left_out = [key for key, value in vars(own).items() if value is None]
-    assets = {name.lower(): rule for of in (every, own) for name, rule in of.assets.items()}
-    return replace(own, assets=assets, **{key: getattr(every, key) for key in left_out})
+    if policy.model not in (None, every.model):
+        return policy
+    left_out = [key for key, value in vars(policy).items() if value is None]
+    assets = {name.lower(): rule for part in (every, policy) for name, rule in part.assets.items()}
+    return replace(policy, assets=assets, **{key: getattr(every, key) for key in left_out})
 
 
 def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[tuple[ValuePath, str]]:
@@ -168,9 +168,12 @@ def _consumption(
     custom = {name: AssetPolicy(request=True) for name in named if name not in STANDARD}
     policies = []
     for path, slot in slots.items():
-        own = {name.lower(): asset for name, asset in slot.assets.items()}
+        written = {name.lower(): asset for name, asset in slot.assets.items()}
         others = {} if slot.model == "none" else custom
-        assets = {**own, **{name: asset for name, asset in others.items() if name not in own}}
+        assets = {
+            **written,
+            **{name: asset for name, asset in others.items() if name not in written},
+        }
         number = int(path[1]) if len(path) > 1 else None
         policies.append(replace(slot, assets=assets, slot_type=number))
     return Consumption(

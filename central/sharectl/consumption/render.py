@@ -78,10 +78,10 @@ def _mark(consumption: Consumption, policy: SlotPolicy, *keys: str) -> str:
 
 def _resources(counted: dict[str, None], policy: SlotPolicy) -> str:
     """Value of SLOT_TYPE_<N>, with the custom resources that count claims."""
-    own = counters(policy)
+    units = counters(policy)
     # Beside a comma, the startd takes blanks for a part of an item.
     return ", ".join(
-        [*items(policy.resources or ""), *(f"{name}={own.get(name, 0)}" for name in counted)]
+        [*items(policy.resources or ""), *(f"{name}={units.get(name, 0)}" for name in counted)]
     )
 
 

@@ -129,8 +129,8 @@ def _kinds(snapshot: Snapshot) -> list[Sequence[object]]:
     As rows with names, a hundred thousand take three times the memory to read.
     """
     jobs: Counter[tuple[str, str, int, int]] = Counter()
-    for held in snapshot.running:
-        jobs[held.node, held.group, held.cores, held.seconds] += held.jobs
+    for running in snapshot.running:
+        jobs[running.node, running.group, running.cores, running.seconds] += running.jobs
     names = list(dict.fromkeys(name for kind in jobs for name in kind[:2]))
     place = {name: number for number, name in enumerate(names)}
     rows = (

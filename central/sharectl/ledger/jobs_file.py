@@ -137,11 +137,11 @@ def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs,
     )
     if int(status) in IN_SLOTS:
         # HTCondor lets a job hold 0 cores, which count as 1.
-        held = max(1.0, _number(cores, 0, MAX_CORES, default=1))
+        slot_cores = max(1.0, _number(cores, 0, MAX_CORES, default=1))
         hs06 = _number(power, _LEAST_POWER, _MOST_POWER, default=_DEFAULT_POWER)
-        if not held.is_integer():
+        if not slot_cores.is_integer():
             raise ValueError
-        job = job._replace(cores=int(held), hs06_per_core=hs06)
+        job = job._replace(cores=int(slot_cores), hs06_per_core=hs06)
     return int(status), job, bool(_NO_VALUE & {cores, power})
 
 

@@ -52,7 +52,7 @@ _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear; the rest is for finding out why not."""
 
 
-class HeldAd(NamedTuple):
+class PlacedAd(NamedTuple):
     """An ad as a collector holds it; numbers that it lacks are 0."""
 
     is_plan: bool
@@ -109,7 +109,7 @@ class CollectorPublisher:
     def look(self) -> list[PlacedTargets]:
         """Look into every collector."""
         try:
-            answers = self._ask(_held_in)
+            answers = self._ask(_ads_in)
         except PublishError as error:
             return [PlacedTargets("collector", "collector", str(error))]
         return [
@@ -139,7 +139,7 @@ class CollectorPublisher:
 
 def placed(
     name: str,
-    ads: Optional[Collection[HeldAd]],
+    ads: Optional[Collection[PlacedAd]],
     identity: Optional[str] = None,
     problem: Optional[str] = None,
 ) -> PlacedTargets:
@@ -211,11 +211,11 @@ def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
     return f"AuthenticatedIdentity =?= {quoted(identity)} && ({' || '.join(others)})"
 
 
-def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
+def placed_ads(ads: Iterable[Any]) -> list[PlacedAd]:
     """Ads of targets and plans among ``ads``, of any publisher."""
     kinds = ((ad, (text(evaluated(ad, "MyType")) or "").lower()) for ad in ads)
     return [
-        HeldAd(
+        PlacedAd(
             is_plan=kind == PLAN_TYPE.lower(),
             name=text(evaluated(ad, "Name")) or "",
             identity=text(evaluated(ad, "AuthenticatedIdentity")) or UNKNOWN_USER,
@@ -229,25 +229,25 @@ def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
     ]
 
 
-def plan_of(held: Iterable[HeldAd], identity: Optional[str] = None) -> Optional[HeldAd]:
+def plan_of(ads: Iterable[PlacedAd], identity: Optional[str] = None) -> Optional[PlacedAd]:
     """Newest plan of the publisher ``identity``; of any publisher if that is None."""
-    plans = (ad for ad in held if ad.is_plan and ad.name == PLAN_NAME)
-    own = (ad for ad in plans if identity in (None, ad.identity))
-    return max(own, key=lambda ad: ad.sequence, default=None)
+    plans = (ad for ad in ads if ad.is_plan and ad.name == PLAN_NAME)
+    published = (ad for ad in plans if identity in (None, ad.identity))
+    return max(published, key=lambda ad: ad.sequence, default=None)
 
 
-def strays(held: Iterable[HeldAd], plan: Plan, identity: str) -> list[HeldAd]:
+def strays(ads: Iterable[PlacedAd], plan: Plan, identity: str) -> list[PlacedAd]:
     """Targets of ``identity`` that are not those of ``plan``."""
     names = {f"{NAME_PREFIX}{target.node}" for target in plan.targets}
     return [
         ad
-        for ad in _targets_of(held, identity)
+        for ad in _targets_of(ads, identity)
         if ad.sequence != plan.sequence or ad.name not in names
     ]
 
 
-def _targets_of(held: Iterable[HeldAd], identity: str) -> list[HeldAd]:
-    return [ad for ad in held if not ad.is_plan and ad.identity == identity]
+def _targets_of(ads: Iterable[PlacedAd], identity: str) -> list[PlacedAd]:
+    return [ad for ad in ads if not ad.is_plan and ad.identity == identity]
 
 
 # ---- questions, and their part in a child
@@ -259,8 +259,8 @@ def who_may_publish(collector: Any) -> Optional[tuple[str, str]]:
     return daemons.collector_identity(collector, _PUBLISHING)
 
 
-def _held_in(collector: Any) -> list[HeldAd]:
-    return held_ads(daemons.query(collector, "Any", ALL_OF_OURS, PROJECTION))
+def _ads_in(collector: Any) -> list[PlacedAd]:
+    return placed_ads(daemons.query(collector, "Any", ALL_OF_OURS, PROJECTION))
 
 
 def _deliver(
@@ -286,22 +286,22 @@ def _deliver(
     return identity, problem
 
 
-def _shows(plan: Plan, ads: Iterable[HeldAd]) -> bool:
+def _shows(plan: Plan, ads: Iterable[PlacedAd]) -> bool:
     newest = plan_of(ads)
     return newest is not None and newest.sequence == plan.sequence
 
 
-def _is_whole(plan: Plan, identity: str, ads: Collection[HeldAd]) -> bool:
+def _is_whole(plan: Plan, identity: str, ads: Collection[PlacedAd]) -> bool:
     return why_not_whole(ads, plan, identity) is None
 
 
 def _until(
-    collector: Any, arrived: Callable[[list[HeldAd]], bool], patience_seconds: float
-) -> list[HeldAd]:
+    collector: Any, arrived: Callable[[list[PlacedAd]], bool], patience_seconds: float
+) -> list[PlacedAd]:
     """Ads in the collector once they have ``arrived``, or when patience ends."""
     end = time.monotonic() + patience_seconds
     while True:
-        ads = _held_in(collector)
+        ads = _ads_in(collector)
         if arrived(ads) or time.monotonic() > end:
             return ads
         time.sleep(_LOOK_SECONDS)
@@ -310,12 +310,12 @@ def _until(
 # ---- problems
 
 
-def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Optional[str]:
+def why_not_whole(ads: Collection[PlacedAd], plan: Plan, identity: str) -> Optional[str]:
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
-    beside = strays(held, plan, identity)
-    arrived = len(_targets_of(held, identity)) - len(beside)
+    beside = strays(ads, plan, identity)
+    arrived = len(_targets_of(ads, identity)) - len(beside)
     problems = []
-    if not _shows(plan, held):
+    if not _shows(plan, ads):
         problems.append("shows another plan by now; see whether a second sharectl publishes there")
     if arrived < len(plan.targets):
         problems.append(
@@ -369,5 +369,5 @@ def _why_refused(collector: Any, expected: Optional[str]) -> str:
         )
     # Without authentication it answers, or this raises the reason why it does not.
     daemons.authenticate(always=False)
-    _held_in(collector)
+    _ads_in(collector)
     return f"does not know sharectl, and takes ads of nobody it does not know; {_TOKEN}"

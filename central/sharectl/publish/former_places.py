@@ -47,13 +47,13 @@ class FormerPlacesFile:
         """Note that every place of the configuration may hold ``plan``."""
         if not plan.targets:
             return
-        here = dict.fromkeys(self.names, PlacedPlan(plan.sequence, plan.valid_until))
+        placed = dict.fromkeys(self.names, PlacedPlan(plan.sequence, plan.valid_until))
         try:
             before = self._read()
         except StateError:
-            self._write(here)
+            self._write(placed)
             raise
-        self._write({**before, **here})
+        self._write({**before, **placed})
 
     def publishers(self) -> list[Publisher]:
         """Publishers that empty the former places."""
@@ -124,7 +124,7 @@ class _Emptying:
 
 
 def _is_foreign(path: Path, placed: PlacedPlan) -> bool:
-    """Return whether the file is not sharectl's last one there."""
+    """True if the file is not sharectl's last one there."""
     try:
         sequence = text.read(path).sequence
     except InputError:

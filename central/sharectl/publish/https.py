@@ -52,13 +52,13 @@ class HttpsPublisher:
 
     def look(self) -> list[PlacedTargets]:
         """Look at the file, and at the server that should serve it."""
-        content, held = self.file.content()
-        if held.targets is None:
-            return [replace(held, way="https")]
+        content, placed = self.file.content()
+        if placed.targets is None:
+            return [replace(placed, way="https")]
         unserved = self._unserved(content)
-        more = {**held.more, "served": unserved is None}
-        problem = unserved or held.problem
-        return [replace(held, way="https", place=self.way.url, problem=problem, more=more)]
+        more = {**placed.more, "served": unserved is None}
+        problem = unserved or placed.problem
+        return [replace(placed, way="https", place=self.way.url, problem=problem, more=more)]
 
     def _unserved(self, content: bytes) -> Optional[str]:
         """Problem with a server that should serve the ``content`` of the file; None if it does."""

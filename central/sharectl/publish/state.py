@@ -127,5 +127,5 @@ def _parsed(content: Content) -> tuple[State, Content]:
         return record(State, content), last_cycle
     except DocumentError:
         # The targets that stand, for which limits hold, are worth more than a memory.
-        rest = {key: value for key, value in content.items() if key not in _MEMORIES}
-        return record(State, rest), last_cycle
+        lasting = {key: value for key, value in content.items() if key not in _MEMORIES}
+        return record(State, lasting), last_cycle

@@ -295,7 +295,7 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
     remedy = "publish a new one with `sharectl cycle`"
     try:
-        *lines, rest = content.decode("ascii").split("\n")
+        *lines, tail = content.decode("ascii").split("\n")
     except ValueError as error:
         raise InputError([f"{name}: {error}; {remedy}"]) from error
     metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
@@ -303,8 +303,8 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         number: line.split(" ") for number, line in enumerate(lines, 1) if line[:1] not in ("", "#")
     }
     problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
-    if rest:
-        problems.append(f": the last line has no end: {rest[:_SHOWN]!r}")
+    if tail:
+        problems.append(f": the last line has no end: {tail[:_SHOWN]!r}")
     if problems:
         raise InputError([f"{name}{problem}; {remedy}" for problem in problems[:_MAX_PROBLEMS]])
     numbers = {key: int(metadata[key]) for key in _NUMBERS if key in metadata}

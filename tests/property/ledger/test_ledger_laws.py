@@ -125,20 +125,12 @@ def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None
     """Buckets have means of power over all cycles, of target nodes over those that know them."""
     with ledger_of(kept) as ledger:
         (bucket,) = ledger.series(kept[0].taken_at, kept[0].taken_at + 10 * DAY_SECONDS, 1).buckets
-    work: Counter[str] = Counter()
-    whole = [record for record in kept if record.complete]
-    for before, record in zip(whole, whole[1:]):
-        covered_seconds = min(MOST_COVERED_SECONDS, record.taken_at - before.taken_at)
-        for control in record.groups:
-            power_seconds = control.error.usage.power_hs06 * covered_seconds
-            work[control.group] += power_seconds  # type: ignore[assignment]
     assert bucket.pool.cycles == len(kept)
     assert bucket.pool.complete_cycles == sum(record.complete for record in kept)
     for name, point in bucket.groups.items():
         power = [c.error.usage.power_hs06 for r in kept for c in r.groups if c.group == name]
         assert point.cycles == len(power)
         assert point.power_hs06 == pytest.approx(sum(power) / len(power))
-        assert point.work_hs06_seconds == pytest.approx(work[name])
         unplaceable = [
             sum(c.error.usage.unplaceable_by_cores.values())
             for r in kept

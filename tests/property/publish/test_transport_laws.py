@@ -111,7 +111,7 @@ def test_whatever_ads_a_collector_returns_they_are_counted(
     ads: list[dict[str, object]], identity: Optional[str]
 ) -> None:
     """placed(any ads) counts no more targets than there are, and those of the publisher alone."""
-    held = collector.held_ads(ads)
+    held = collector.placed_ads(ads)
     shown = collector.placed("C", held, identity)
     assert (shown.targets or 0) <= sum(not ad.is_plan for ad in held)
     assert identity is None or shown.more.get("identity") in (None, identity)

@@ -13,7 +13,7 @@ from sharectl.config.load import load
 from sharectl.model import Plan, Target
 from sharectl.plan.plan import State
 from sharectl.publish import signing, text
-from sharectl.publish.collector import HeldAd, placed
+from sharectl.publish.collector import PlacedAd, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
@@ -136,7 +136,7 @@ def test_the_content_of_a_server_is_shown(
 
 
 def test_the_content_of_a_collector_is_shown() -> None:
-    ad = HeldAd(
+    ad = PlacedAd(
         is_plan=True, name="sharectl", identity="s@x", sequence=7, valid_until=NOW + 60, pool=None
     )
     place = status.row(placed(COLLECTOR, [ad]), None, NOW, 7)

@@ -1,4 +1,4 @@
-"""``sharectl ledger info`` and ``check``, and all messages of this room."""
+"""``sharectl ledger info`` and ``check``, and ledgers that were changed by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from sharectl.errors import StateError
-from sharectl.ledger import error_log
 from sharectl.ledger.database import errors_of
 from sharectl.ledger.ledger import Histories, Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
-from tests.unit.ledger.test_imports import BAD_ROWS, ROWS, T0
 
 Run = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
@@ -90,51 +87,18 @@ def test_damage_inside_is_named_before_the_words_of_sqlite(
     assert "SQLite: " in second
 
 
-def test_messages(
-    run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture, golden: Callable[[str, str], None]
-) -> None:
-    """All messages of this room, but for those of faults that the machine has to have."""
-
-    def log_of(*rows: str) -> Path:
-        path = tmp_path / "errors.log"
-        path.write_text("\n".join(rows) + "\n")
-        return path
-
-    def say(*words: object) -> None:
-        with contextlib.suppress(SystemExit):
-            run(*words)
-
-    say("info")
-    say("export", "--from", "5", "--to", "5")
-    say("export", "--json")
-    say("import", log_of(*BAD_ROWS[:3]))
-    say("import", log_of(error_log.HEADER))
-    say("import", tmp_path / "missing.log", tmp_path)
-    say("import", log_of(ROWS[0].replace(str(T0), str(2**36))))
-    say("import", log_of(*ROWS))
-    say("import", log_of(ROWS[0].replace("4888", "5000")))
-    ledger.record(*made(0))
-    say("export", "--to", "5")
-    say("export", "-o", tmp_path / "sharectl.yaml")
-    say("export", "-o", tmp_path / "errors.log")
-    say("check")
-    for error in (
-        sqlite3.OperationalError("database is locked"),
-        sqlite3.OperationalError("database or disk is full"),
-        sqlite3.DatabaseError("database disk image is malformed"),
-        PermissionError(errno.EACCES, "Permission denied"),
-    ):
-        with pytest.raises(StateError) as caught, errors_of(ledger.path):
-            raise error
-        print(caught.value)
-    streams = capsys.readouterr()
-    text = "\n".join(
-        line
-        for line in (streams.err + streams.out).splitlines()
-        if not line.startswith(("usage:", " "))
-    )
-    text = re.sub(r"now it is \d+", "now it is NOW", text.replace(str(tmp_path), "FOLDER"))
-    golden("ledger/messages.txt", f"{text}\n")
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (sqlite3.OperationalError("database is locked"), "look for it"),
+        (sqlite3.OperationalError("database or disk is full"), "make room"),
+        (sqlite3.DatabaseError("database disk image is malformed"), "docs/ledger.md"),
+        (PermissionError(errno.EACCES, "Permission denied"), "run this as the user"),
+    ],
+)
+def test_an_error_of_sqlite_has_its_remedy(error: Exception, remedy: str) -> None:
+    with pytest.raises(StateError, match=remedy), errors_of(Path("ledger.sqlite")):
+        raise error
 
 
 def changed(path: Path, script: str) -> None:

@@ -63,6 +63,13 @@ def test_a_plan_that_nodes_refuse_leaves_by_no_transport(
     assert refusal(twice, "p", NOW) == "node 'wn-1' has two targets"
 
 
+def test_more_targets_than_nodes_read_are_not_published(tmp_path: Path) -> None:
+    many = replace(PLAN, targets=tuple(replace(TARGET, node=f"wn-{n}") for n in range(100_000)))
+    with pytest.raises(PublishError, match="100000 targets make"):
+        FilePublisher(tmp_path / "sharectl.txt").publish(many)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("strategy", ["many", "pair"])
 def test_a_node_that_lies_about_its_cores_keeps_no_other_from_its_target(strategy: str) -> None:
     """Not by the cores of its slots, nor by those of its jobs, even of a target that stands."""

@@ -15,7 +15,6 @@ from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 
 SECRET = "0123456789abcdef" * 4
-OTHER_SECRET = "fedcba9876543210" * 4
 KEY = SigningKey("2026-a", bytes.fromhex(SECRET))
 TARGETS = (Target("cn-609-05-06", "alice", 56, "cms", 8),)
 PLAN = Plan(7, 100, 3160, ("alice", "cms"), TARGETS, "targets")
@@ -50,12 +49,6 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
 def test_a_signature_that_is_not_the_last_line_or_of_another_kind_is_none(content: bytes) -> None:
     assert signing.problem_of(SIGNED, [KEY]) is None
     assert signing.problem_of(content, [KEY]) is not None
-
-
-def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
-    text = f"# by hand\n\n2026-a {SECRET}\n  # next\nnext {OTHER_SECRET.upper()}\n"
-    following = SigningKey("next", bytes.fromhex(OTHER_SECRET))
-    assert signing.read_keys(key_file(tmp_path, text)) == (KEY, following)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

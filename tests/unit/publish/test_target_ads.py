@@ -8,7 +8,7 @@ import pytest
 from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.model import Plan, Target
 from sharectl.publish import collector
-from sharectl.publish.collector import ads_of, held_ads, placed
+from sharectl.publish.collector import ads_of, placed, placed_ads
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
 OURS, HIS = "sharectl@example.org", "mallory@example.org"
@@ -62,7 +62,7 @@ def test_targets_in_a_collector_are_those_of_one_publisher(
     facts: Optional[tuple[Any, ...]],
     problem: Optional[str],
 ) -> None:
-    seen = placed("C", held_ads(ads), identity)
+    seen = placed("C", placed_ads(ads), identity)
     if facts is None:
         assert seen.targets is None
     else:
@@ -77,7 +77,7 @@ def test_targets_in_a_collector_are_those_of_one_publisher(
 def test_a_sender_that_is_not_authenticated_is_no_writer_to_yield_to(
     identity: str, writer: Optional[str]
 ) -> None:
-    held = held_ads([{**plan_ad(7, identity), "t1_TargetWriter": "cm:/x"}])
+    held = placed_ads([{**plan_ad(7, identity), "t1_TargetWriter": "cm:/x"}])
     assert placed("C", held).writer == writer
 
 
@@ -90,7 +90,7 @@ STRAYS = [
 
 
 def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_are() -> None:
-    held = held_ads([ad(7), *STRAYS, ad(6, HIS), plan_ad(7)])
+    held = placed_ads([ad(7), *STRAYS, ad(6, HIS), plan_ad(7)])
     names = [stray.name for stray in collector.strays(held, PLAN, OURS)]
     assert names == ["sharectl-cn-2", "from-the-future", "evil", 'no "sequence"']
     withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7, names))
@@ -113,7 +113,7 @@ def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_ar
     ],
 )
 def test_only_the_ads_of_the_plan_are_a_whole_plan(ads: list[dict[str, Any]], whole: bool) -> None:  # noqa: FBT001
-    assert (collector.why_not_whole(held_ads(ads), PLAN, OURS) is None) == whole
+    assert (collector.why_not_whole(placed_ads(ads), PLAN, OURS) is None) == whole
 
 
 @pytest.mark.parametrize(
