@@ -37,15 +37,13 @@ _BROKEN = (
     "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, "
     "plans are not; {remedy}"
 )
-_COUNTS = {
-    "cycles": "SELECT count(*) FROM cycles",
-    "complete_cycles": "SELECT count(*) FROM cycles WHERE complete",
-    "imported_cycles": "SELECT count(*) FROM cycles WHERE imported",
-    "first_at": "SELECT min(taken_at) FROM cycles",
-    "last_at": "SELECT max(taken_at) FROM cycles",
-    "first_cycle_with_nodes": "SELECT min(cycle) FROM nodes",
-    "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-}
+_INFO = """
+SELECT count(number) AS cycles, coalesce(sum(complete), 0) AS complete_cycles,
+    coalesce(sum(imported), 0) AS imported_cycles, min(taken_at) AS first_at,
+    max(taken_at) AS last_at, (SELECT min(cycle) FROM nodes) AS first_cycle_with_nodes,
+    page_count * page_size AS bytes
+FROM pragma_page_count, pragma_page_size LEFT JOIN cycles
+"""
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,7 @@ class Ledger:
         broken = map(str, self.path.parent.glob(f"{self.path.name}.broken-*"))
         aside = sorted(path for path in broken if not path.endswith(("-wal", "-shm")))
         with self.reading() as connection:
-            counts = {
-                name: connection.execute(query).fetchone()[0] for name, query in _COUNTS.items()
-            }
+            counts = dict(connection.execute(_INFO).fetchone())
         return {"path": str(self.path), **counts, "broken": aside}
 
     def problems(self, *, every_cycle: bool) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import time
 from pathlib import Path
@@ -92,17 +90,10 @@ class StateFile:
         return max(named, min(max(0, int(facts.st_mtime)), _MAX_SEQUENCE))
 
     def _begin_again(self, state: State) -> Path:
-        """Put ``state`` in the place of the broken file, so that a sequence is always there.
-
-        Returns the new path of the broken file.
-        """
+        """Put ``state`` in the place of the broken file; returns the new path of that one."""
         aside = files.name_aside(self.path, int(self.clock()))
         try:
-            try:
-                os.link(self.path, aside, follow_symlinks=False)
-            except OSError:
-                # A folder, the file of another user, or a file system without links.
-                self.path.rename(aside)
+            self.path.rename(aside)
         except OSError as error:
             raise StateError(
                 f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this "
@@ -111,10 +102,8 @@ class StateFile:
         try:
             self._write(state, {})
         except BaseException:
-            # Where the write failed before its rename, both names are of one file.
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(self.path.lstat(), aside.lstat()):
-                    aside.unlink()
+            # Its sequence is read out of the broken file again.
+            aside.rename(self.path)
             raise
         return aside
 
