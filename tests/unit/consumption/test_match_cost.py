@@ -166,17 +166,10 @@ def test_json_of_files(files: Files) -> None:
     assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
     keys = ("slots", "jobs", "cost", "fits", "fits_in_a_cycle")
     assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 6, 1)
-    assert cost["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
-    assert [slots["kind"] for slots in cost["slots"]] == [
-        "consumption policy",
-        "partitionable, no policy",
-    ]
     assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
     capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
     assert capacity["kind"] == "consumption-capacity"
     claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
-    gpus = files.json("capacity", "--request", "gpus=1")["jobs"][0]
-    assert (gpus["names"], gpus["claims"]) == (["request gpus=1"], 0)
     expected = {"request cpus=2": 6, "request memory=8000": 0, "jobs:1": 12, "jobs:8": 2}
     assert claims == expected
 
