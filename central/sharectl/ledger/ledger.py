@@ -191,8 +191,11 @@ class Histories:
                 problems.append(error)
             except Exception as error:  # noqa: BLE001 - the plan is out: no record may end a cycle
                 fact = f"the cycle is not recorded: {type(error).__name__}: {error}"
-                remedy = "see `sharectl ledger check`; if it finds nothing, please report this line"
-                problems.append(StateError(f"{fact}; {remedy}"))
+                remedy = (
+                    "see `sharectl ledger check`; if that finds nothing, please report this line"
+                )
+                reason = f"{fact}; {remedy}"
+                problems.append(StateError(reason))
         if problems:
             superseded = "".join(error.supersedes for error in problems)
             lines = (line for error in problems for line in error.problems)
