@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +28,6 @@ from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal, render
-from sharectl.report import as_json
 from sharectl.shares.pledges import Pledge
 from sharectl_lab.study.journal import Journal
 from sharectl_lab.study.tuning import Score, Take, Task
@@ -66,7 +63,6 @@ def make(folder: Path) -> None:
     texts = {
         "sharectl.txt": render(plan, Seal("farm", writer=WRITER)),
         "signed.txt": render(plan, Seal("farm", KEY, writer=WRITER)),
-        "plan.json": as_json.dumps("plan", {**as_json.plan(plan), "warnings": []}) + "\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii")
@@ -75,15 +71,6 @@ def make(folder: Path) -> None:
     policy = Policy(("error", "error_idle"), (1.0, -0.5), 7200.0, training)
     Document(folder / "policy.json", MAX_BYTES).replace(asdict(policy))
     _scores(folder)
-
-
-def renew(folder: Path) -> None:
-    """Let the plan be one of now, and the configuration leave its nodes targets."""
-    plan, config, now = folder / "plan.json", folder / "sharectl.yaml", int(time.time())
-    content = json.loads(plan.read_text(encoding="utf-8"))
-    plan.write_text(json.dumps({**content, "generated_at": now, "valid_until": now + 600}))
-    text = config.read_text(encoding="utf-8").replace(', max_target_share: "10%"', "")
-    config.write_text(text.replace('"50%"', '"cn-*"'), encoding="utf-8")
 
 
 def _cycles(folder: Path) -> Plan:

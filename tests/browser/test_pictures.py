@@ -17,7 +17,7 @@ from sharectl.report.tables import WIDTH
 from tests.browser.conftest import Chromium
 from tests.made_series import page_of
 from tests.simulated import cycles
-from tests.unit.cli.test_status_watch import status_of_a_pool
+from tests.unit.cli.test_status_screen import status_of_a_pool
 from tests.verbs import Terminal
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"

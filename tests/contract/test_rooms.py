@@ -125,7 +125,7 @@ def test_modules_of_no_room_import_no_room() -> None:
 
 def test_a_look_at_the_pool_loads_no_part_that_plans_or_publishes() -> None:
     """Each would take as long as a query (bench/snapshot.py)."""
-    look = "sharectl.cli.snapshot, sharectl.config.load, sharectl.condor.pool"
+    look = "sharectl.cli.pool, sharectl.config.load, sharectl.condor.pool"
     code = f"import sys, {look}; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from sharectl.cli.main import main
 CASES = sorted(
     path for path in Path(__file__).parent.iterdir() if (path / "AcctGroup_hs06.txt").exists()
 )
+TAKEN_AT = 1627101243
 COMMANDS = {
     "errors.txt": ("errors",),
     "errors.json": ("errors", "--json"),
@@ -20,16 +22,17 @@ COMMANDS = {
 @pytest.mark.parametrize("expected", COMMANDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_golden(
-    case: Path, expected: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    case: Path,
+    expected: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
-    arguments = [
-        *COMMANDS[expected],
-        "--config",
-        str(case / "sharectl.yaml"),
-        "--taken-at",
-        "1627101243",
-    ]
-    assert main([*arguments, "--jobs", str(case / "AcctGroup_hs06.txt")]) == 0
+    jobs = tmp_path / "jobs"
+    jobs.write_bytes((case / "AcctGroup_hs06.txt").read_bytes())
+    os.utime(jobs, (TAKEN_AT, TAKEN_AT))
+    arguments = [*COMMANDS[expected], "--config", str(case / "sharectl.yaml")]
+    assert main([*arguments, "--jobs", str(jobs)]) == 0
     seen = capsys.readouterr().out
     if request.config.getoption("--update-golden"):
         (case / expected).write_text(seen, encoding="utf-8")

@@ -51,11 +51,13 @@ class Sharectl:
         """``shares_Error.log``."""
         return self.folder / "shares_Error.log"
 
-    def start(self, *arguments: str, **configuration: Any) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, program: Sequence[str] = ("-m", "sharectl"), **configuration: Any
+    ) -> subprocess.Popen[str]:
         """The command, started with the sections ``configuration`` laid over the least form."""
         path = self._configured(configuration)
         return subprocess.Popen(
-            [*self.within, sys.executable, "-m", "sharectl", *arguments, "--config", str(path)],
+            [*self.within, sys.executable, *program, *arguments, "--config", str(path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -85,13 +87,11 @@ class Sharectl:
     def publish(
         self, plan: Plan, expect: int = 0, **configuration: Any
     ) -> subprocess.CompletedProcess[str]:
-        """``sharectl publish`` of that plan."""
+        """Publish that plan as a cycle publishes its own."""
         path = self.folder / "plan.json"
-        path.write_text(as_json.dumps("plan", as_json.plan(plan)))
-        jobs = self.folder / "jobs"  # the nodes of the plan are all there, whoever asks
-        jobs.write_text("".join(f"2 {target.node} alice 60 1 10\n" for target in plan.targets))
-        words = ("publish", "--plan", str(path), "--jobs", str(jobs))
-        return self.run(*words, expect=expect, **configuration)
+        path.write_text(json.dumps(as_json.plan(plan)))
+        program = str(CHECKOUT / "tests" / "publish_plan.py")
+        return self.run(str(path), expect=expect, program=(program,), **configuration)
 
     def _environment(self) -> dict[str, str]:
         own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}

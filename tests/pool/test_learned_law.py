@@ -77,10 +77,12 @@ def test_in_shadow_it_is_recorded_and_nothing_follows_it(
     words = " ".join(sharectl.run("explain", "group", HELPED, **how).stdout.split())
     assert "shadow law learned would have put out" in words
 
-    none = sharectl.json("replay", "--law", "learned", **how)["summary"]
+    path = f"control.policy={how['control']['shadow']['policy']}"
+    learned = ("--set", "control.law=learned", "--set", path)
+    none = sharectl.json("replay", *learned, **how)["summary"]
     assert (none["compared"], none["was"]["targets"], none["would"]["targets"]) == (3, 3, 0)
     policy(tmp_path, 1.0)
-    same = sharectl.json("replay", "--law", "learned", **how)["summary"]
+    same = sharectl.json("replay", *learned, **how)["summary"]
     assert (same["identical"], same["agreement_ratio"]) == (3, 1.0)
 
 

@@ -8,16 +8,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
 from sharectl.cli import options
-from sharectl.config.fields import POOL_CHECKS
 from sharectl.errors import ConfigError
 from sharectl.report import plugin
 from sharectl.report.tables import print_hanging
-from sharectl.words import counted, did_you_mean, printable, quoted
+from sharectl.words import counted, printable
 
 if TYPE_CHECKING:  # the other checks start without the pool's
     from sharectl.check.pool import PoolReport
@@ -171,24 +169,7 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
     from sharectl.cli.status import add_nagios
 
     add_nagios(parser)
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        type=_check_names,
-        metavar="CHECK[,CHECK…]",
-        help="leave checks out, beside those of the key check.ignore; may be repeated",
-    )
     list_checks(parser, CHECKS)
-
-
-def _check_names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in POOL_CHECKS:
-            remedy = did_you_mean(name, POOL_CHECKS, f"write some of {', '.join(POOL_CHECKS)}")
-            raise ValueError(f"{quoted(name)} is not a check; {remedy}")
-    return names
 
 
 def _pool(arguments: argparse.Namespace) -> int:
@@ -213,9 +194,8 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     from sharectl.cli.status import figures_of, look_with, problems_of
 
     config = options.config_of(arguments)
-    ignored = chain(config.check.ignore, *arguments.ignore)
     if report := without_bindings():
-        return report.without(ignored), {}
+        return report.without(config.check.ignore), {}
     seen = look_with(config, look_of())
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
@@ -235,7 +215,7 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     problems = {name: list(problems_of(part, patience_seconds)) for name, part in parts.items()}
     problems["future"] = [seen.of_future] if seen.of_future else []
     report = check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
-    return report.without(ignored), figures_of(status, config)
+    return report.without(config.check.ignore), figures_of(status, config)
 
 
 def _print_pool(report: PoolReport, to: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""``sharectl cycle`` and ``sharectl publish``: they publish targets."""
+"""``sharectl cycle``."""
 
 from __future__ import annotations
 
@@ -24,50 +24,27 @@ from sharectl.config.load import steering_of
 from sharectl.config.model import OBSERVE, Config
 from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
-from sharectl.cycle.publication import (
-    Failures,
-    Proposal,
-    Publication,
-    Publishing,
-    in_force,
-    load_state,
-    refuse_newer,
-)
-from sharectl.errors import InputError, PoolUnavailableError, SharectlError, StateError
-from sharectl.files import files, packed
+from sharectl.cycle.publication import Failures, Publication
+from sharectl.errors import PoolUnavailableError, StateError
+from sharectl.files import files
 from sharectl.files.documents import Content
-from sharectl.model import Disabled, Source
+from sharectl.model import Plan
 from sharectl.plan.nodes import STALE
-from sharectl.plan.plan import FOREIGN, REASONS, State, obstacles, published
+from sharectl.plan.plan import FOREIGN, REASONS, State
 from sharectl.plan.records import CycleRecord
 from sharectl.publish import text
 from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, unanswered_words
-from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 """Parts of the configuration that decide."""
 _DIGEST_DIGITS = 12
-_KIND_CHARACTERS = 200
-"""Of a kind of warnings that is remembered."""
-
 
 _EPILOG = """\
-Warnings that stand are printed once a day, and in each cycle on a terminal; `sharectl status` has
-those of the last cycle. In the journal each line has its priority: problems err, warnings warning,
-the cycle itself info."""
-
-
-def _add_cycle(parser: argparse.ArgumentParser) -> None:
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("-q", "--quiet", action="store_true", help="print problems alone")
-    amount.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="print all warnings, and the answer of each daemon with its seconds",
-    )
+Warnings are printed when they are new, and in each cycle on a terminal; `sharectl status` has those
+of the last cycle. In the journal each line has its priority: problems err, warnings warning, the
+cycle itself info."""
 
 
 def _cycle(arguments: argparse.Namespace) -> int:
@@ -102,15 +79,13 @@ def _run(arguments: argparse.Namespace) -> int:
         record = _record(config.mode, result, time.monotonic() - began)
         warnings = list(result.warnings)
         if not dry_run:
-            warnings = _tell_monitoring(config, record, result, every=_is_watched(arguments))
-    if dry_run and result.publication.plan is not None and not arguments.json:
-        _print_proposal(config, result.publication)
-    elif arguments.json or not arguments.quiet:
+            warnings = _tell_monitoring(config, record, result)
+    plan = result.publication.plan
+    if dry_run and plan is not None and not arguments.json:
+        _print_proposal(config, result.publication, plan)
+    else:
         options.show(arguments, "cycle", record, [_line(result, record)])
-    if not arguments.quiet:
-        options.say_warnings(warnings)
-    if arguments.verbose:
-        options.say((_source_words(source) for source in result.snapshot.sources), options.NOTICE)
+    options.say_warnings(warnings)
     if result.publication.enabled_again is not None:
         words = disabled_words(result.publication.enabled_again)
         options.say([f"enabled again, the time is over: was disabled {words}"], options.NOTICE)
@@ -123,18 +98,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return kind.exit_code if result.problems else 0
 
 
-def _print_proposal(config: Config, done: Publication) -> None:
+def _print_proposal(config: Config, done: Publication, plan: Plan) -> None:
     """Print the plan of a dry run as `sharectl.txt`, and what keeps it from being published."""
-    if done.plan is None:
-        return
-    print(text.render(done.plan, wiring.seal_of(config)), end="")
-    options.say_limits(done.plan)
-    obstacles = []
+    print(text.render(plan, wiring.seal_of(config)), end="")
+    options.say_limits(plan)
+    lines = []
     if config.mode == OBSERVE:
-        obstacles.append("a cycle would not publish this, because of mode: observe")
+        lines.append("a cycle would not publish this, because of mode: observe")
     if done.disabled is not None:
-        obstacles.append(f"not published now: disabled {disabled_words(done.disabled)}")
-    options.say(obstacles, options.NOTICE)
+        lines.append(f"not published now: disabled {disabled_words(done.disabled)}")
+    options.say(lines, options.NOTICE)
 
 
 def digest_of(config: Config) -> str:
@@ -146,44 +119,20 @@ def digest_of(config: Config) -> str:
     return sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
-def _is_watched(arguments: argparse.Namespace) -> bool:
-    """Return whether a person wants to read all warnings."""
-    verbose: bool = arguments.verbose
-    return verbose or sys.stderr.isatty()
+def new_warnings(warnings: Iterable[str], before: Iterable[object]) -> list[str]:
+    """Warnings that differ from all of ``before`` in more than numbers."""
+    earlier = {_without_numbers(str(warning)) for warning in before}
+    return [warning for warning in warnings if _without_numbers(warning) not in earlier]
 
 
-def _source_words(source: Source) -> str:
-    """Answer of a daemon, or of the source of pledges."""
-    return f"{source.name}: {source.problem or 'answered'} ({source.seconds:.1f} s)"
+def _without_numbers(warning: str) -> str:
+    return re.sub(r"\d[\d.,]*", "#", warning)
 
 
-def due_warnings(
-    warnings: Iterable[str], warned_at: object, now: int
-) -> tuple[list[str], dict[str, int]]:
-    """Warnings to print at Unix time ``now``, each once a day; and kind -> when it was printed.
-
-    Warnings that differ in numbers alone are of one kind. ``warned_at`` comes from a file, and what
-    is not kind -> Unix time there counts as never printed.
-    """
-    lately = {
-        kind: at
-        for kind, at in (warned_at.items() if isinstance(warned_at, dict) else ())
-        if isinstance(at, int) and 0 <= now - at < DAY_SECONDS
-    }
-    due = [warning for warning in warnings if _kind_of(warning) not in lately]
-    return due, {**lately, **dict.fromkeys(map(_kind_of, due), now)}
-
-
-def _kind_of(warning: str) -> str:
-    return re.sub(r"\d[\d.,]*", "#", warning)[:_KIND_CHARACTERS]
-
-
-def _tell_monitoring(
-    config: Config, record: dict[str, Any], result: CycleResult, *, every: bool
-) -> list[str]:
+def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult) -> list[str]:
     """Write the metrics, and keep the record for ``status``; returns the warnings to print.
 
-    ``every`` is for those that were printed lately too. Failures are printed, no more.
+    Failures are printed, no more.
     """
     store, failures = wiring.state_of(config), Failures()
     state, before = State(), Content()
@@ -200,13 +149,15 @@ def _tell_monitoring(
     if config.report.file is not None:
         record["report_problem"] = _report_problem(config, result.snapshot.taken_at)
     warnings += filter(None, (record["metrics_problem"], record["report_problem"]))
-    due, record["warned_at"] = due_warnings(
-        warnings, before.get("warned_at"), result.snapshot.taken_at
-    )
     with failures:
         store.note_cycle(dict(record))
     options.say(message for message in failures.messages if message not in result.problems)
-    return warnings if every else due
+    if sys.stderr.isatty():
+        return warnings
+    earlier = before.get("warnings")
+    earlier = earlier if isinstance(earlier, list) else []
+    problems = (before.get("metrics_problem"), before.get("report_problem"))
+    return new_warnings(warnings, (*earlier, *problems))
 
 
 def _write_metrics(
@@ -294,7 +245,6 @@ def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
         "succeeded_at": None,
         "metrics_problem": None,
         "report_problem": None,
-        "warned_at": {},
     }
 
 
@@ -352,71 +302,6 @@ def _reason(result: CycleResult) -> str:
     return f"{words}: targets were withdrawn" if done.plan else words
 
 
-# ---- publish
-
-
-def _add_publish(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plan",
-        default="-",
-        metavar="FILE",
-        help="the plan, as `sharectl plan --json` printed it (default: standard input)",
-    )
-
-
-def _publish(arguments: argparse.Namespace) -> int:
-    """Publish a plan that was looked at first, as it is; an old one is refused."""
-    config, name = options.config_of(arguments), arguments.plan
-    content, place = packed.content_of(Path(name), text.PLAN_MAX_BYTES)
-    if not content.strip():
-        raise InputError([f"{place}: is empty; give what `sharectl plan --json` printed"])
-    plan = text.parse_plan(content, name)
-    if set(plan.groups) != set(config.tree.names):
-        raise InputError([f"{name}: its groups are not those of {arguments.config}; plan again"])
-    problem = text.refusal(plan, config.pool.name, int(time.time()))
-    if problem is not None:
-        raise InputError([f"{name}: {problem}; plan again"])
-    if config.mode == OBSERVE:
-        raise SharectlError(f"not published: {arguments.config} says mode: observe; write steer")
-    refuse_clashes(config, arguments.config)
-    outlets = wiring.outlets_of(config, "publish")
-    with contextlib.nullcontext() if arguments.dry_run else wiring.lock_of(config):
-        now = int(time.time())
-        before, errors = load_state(outlets.state, now)
-        refuse_newer(errors)
-        off = in_force(outlets.switch.disabled(), now)
-        if off is not None and (arguments.dry_run or plan.sequence <= before.sequence):
-            raise _not_published(off)
-        if plan.sequence <= before.sequence:
-            problem = f"{name}: a plan as new as this was published already; plan again"
-            raise InputError([problem])
-        law = wiring.plan_config(config, wiring.UNASKED, withdraws=True)
-        snapshot = wiring.look(arguments, config)
-        if problems := obstacles(law, before, plan, snapshot, now):
-            raise InputError([f"{name}: {problem}; plan again" for problem in problems])
-        if arguments.dry_run:
-            lines = text.render(plan, wiring.seal_of(config)).splitlines()
-            options.show(arguments, "plan", as_json.plan(plan), lines)
-            return 0
-        proposal = Proposal(plan, published(before, plan, now))
-        done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
-    Failures([*errors, *done.errors]).raise_any()
-    if done.disabled is not None:
-        raise _not_published(done.disabled)
-    report = {"published": list(done.places), "sequence": plan.sequence}
-    options.show(arguments, "published", report, done.places)
-    options.say(
-        f"no targets any more at {place}, which publish: names no more" for place in done.emptied
-    )
-    return 0
-
-
-def _not_published(off: Disabled) -> SharectlError:
-    words = disabled_words(off)
-    return SharectlError(f"not published: disabled {words}; `sharectl enable` ends that")
-
-
 VERBS = {
-    "cycle": options.Verb(_cycle, _add_cycle, (*options.COMMON, "--dry-run"), epilog=_EPILOG),
-    "publish": options.Verb(_publish, _add_publish, shared=(*options.LOOK, "--dry-run")),
+    "cycle": options.Verb(_cycle, shared=(*options.COMMON, "--dry-run"), epilog=_EPILOG),
 }

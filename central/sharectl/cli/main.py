@@ -38,10 +38,10 @@ VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
     "errors": "each group's error, as rows of shares_Error.log",
     "plan": "the targets that the errors call for, as lines of sharectl.txt",
-    "publish": "publish a plan that `sharectl plan --json` printed",
     "cycle": "all of it: look, decide, publish, remember (what the timer runs)",
     "disable": "withdraw all targets, and publish none until `enable`",
     "enable": "let cycles publish targets again",
+    "nodes": "each node: control, snippet, version, target, since when, and why it gets none",
     "status": "the last cycle, what is published, and what the nodes make of it",
     "pledges": "each group's pledge, where it is from and how old it is",
     "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change "
@@ -63,13 +63,25 @@ VERBS = {
 
 GROUPS = {
     "run it": ("cycle", "disable", "enable"),
-    "ask it": ("status", "explain", "plan", "report"),
+    "ask it": ("status", "nodes", "explain", "plan", "report"),
     "set it up": ("init", "check", "snippets", "consumption"),
-    "laboratory": ("simulate", "learn", "tune"),
+    "laboratory": ("simulate", "tune"),
 }
 """Title of a group -> its verbs, as `sharectl --help` lists them."""
 
-_MODULES = {"errors": "plan", "publish": "cycle", "enable": "disable", "render": "pledges"}
+LABORATORY = ("simulate", "learn", "tune")
+"""Verbs of the package `sharectl_lab`, by the entry points `ENTRY_POINTS`."""
+
+UNLISTED = ("errors", "render")
+"""Verbs that `sharectl --help` does not name."""
+
+_MODULES = {
+    "enable": "disable",
+    "errors": "plan",
+    "nodes": "pool",
+    "render": "pledges",
+    "snapshot": "pool",
+}
 """Verb -> name of its module, where that is another one."""
 
 TRACEBACK = "SHARECTL_TRACEBACK"
@@ -79,7 +91,7 @@ MOST_UNSEARCHED = 50_000
 """New objects after which Python looks for garbage."""
 
 ENTRY_POINTS = "sharectl.verbs"
-"""Entry points of the laboratory, the package `sharectl_lab`: a module for each of its verbs."""
+"""Group of entry points that has a module for each verb of the laboratory."""
 
 _WITHOUT_VERB = ("-h", "--help", "--version")
 _MESSAGE_CHARACTERS = 500
@@ -239,7 +251,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser(*with_arguments: str) -> argparse.ArgumentParser:
     """Parser of the command, with the arguments of some verbs, whose modules alone are imported."""
-    others = [name for name in VERBS if name not in chain.from_iterable(GROUPS.values())]
+    others = [name for name in VERBS if name not in (*chain(*GROUPS.values()), *UNLISTED)]
     codes = "; ".join(f"{code} {words}" for code, words in EXIT_CODES.items())
     parser = _Parser(
         prog="sharectl",
@@ -275,7 +287,7 @@ def installed_verbs() -> list[str]:
 
 def _verb(name: str) -> Verb:
     """Arguments and run of a verb; raises `MissingExtraError` for one that is not installed."""
-    if name not in GROUPS["laboratory"]:
+    if name not in LABORATORY:
         verb: Verb = import_module(f"sharectl.cli.{_MODULES.get(name, name)}").VERBS[name]
         return verb
     from importlib.metadata import distribution  # for these verbs alone

@@ -15,12 +15,13 @@ from sharectl import times
 from sharectl.words import printable
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
+    from sharectl.condor.pool import CondorPool
     from sharectl.config.model import Config
     from sharectl.model import Plan
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
 COMMON = ("--config", "--json")
-LOOK = (*COMMON, "--jobs", "--taken-at")
+LOOK = (*COMMON, "--jobs")
 
 
 class Verb(NamedTuple):
@@ -84,12 +85,6 @@ def output(text: str) -> Optional[Path]:
     return None if text == "-" else Path(text)
 
 
-def _unix_seconds(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError(f"{text!r}: write whole seconds since 1970, such as 1627101243")
-    return int(text)
-
-
 _SHARED: Mapping[str, dict[str, Any]] = {
     "--config": {
         "type": Path,
@@ -110,12 +105,7 @@ _SHARED: Mapping[str, dict[str, Any]] = {
         "metavar": "FILE",
         "help": "work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or "
         "PEND, group, seconds running, cores, HS06 per core; docs/method.md has the condor_q "
-        "command) instead of asking the pool",
-    },
-    "--taken-at": {
-        "type": _unix_seconds,
-        "metavar": "UNIX_SECONDS",
-        "help": "with --jobs: when the file was made (default: its time of modification)",
+        "command) instead of asking the pool, as it was when the file was written",
     },
 }
 
@@ -153,6 +143,22 @@ def config_of(arguments: argparse.Namespace) -> Config:
     from sharectl.config.load import load
 
     return load(arguments.config)
+
+
+def pool_of(config: Config) -> CondorPool:
+    """Live pool."""
+    from sharectl.condor.pool import CondorPool
+    from sharectl.config.model import OBSERVE
+
+    steering = config.control
+    return CondorPool(
+        config.tree.names,
+        config.nodes,
+        config.pool,
+        steering.limits.multicore_cores,
+        true_sizes=steering.strategy == "many",
+        observes=config.mode == OBSERVE,
+    )
 
 
 # ---- output

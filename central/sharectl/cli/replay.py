@@ -10,8 +10,6 @@ from functools import partial
 from sharectl.cli import options, wiring
 from sharectl.cli.cycle import digest_of
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
-from sharectl.config.model import Config
-from sharectl.config.text import flow
 from sharectl.errors import AbsentError
 from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import Ledger
@@ -37,19 +35,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})",
     )
 
-    parser.add_argument(
-        "--law",
-        help="as --set control.law=LAW; the law in shadow has its policy, another one needs "
-        "control.policy for it",
-    )
-
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
     options.refuse_no_period(arguments)
     config = options.config_of(arguments)
-    law_settings = _law_settings(config, arguments.law) if arguments.law is not None else ()
-    settings = [*law_settings, *arguments.settings]
+    settings = arguments.settings
     decides = tried(config, settings, own_pledges=False)
     unchanged = wiring.plan_config(config, wiring.UNASKED)
     configuration, law = digest_of(config), unchanged
@@ -75,14 +66,6 @@ def _run(arguments: argparse.Namespace) -> int:
     heading = {"from": since, "to": until, "decides": words}
     options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
     return 0
-
-
-def _law_settings(config: Config, law: str) -> Iterator[str]:
-    """Settings by which a law acts; that of the shadow has the shadow's policy."""
-    yield f"control.law={law}"
-    shadow = config.control.acting.shadow
-    if shadow is not None and shadow.law == law and shadow.policy is not None:
-        yield f"control.policy={flow(str(shadow.policy))}"
 
 
 def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:

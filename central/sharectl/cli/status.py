@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import io
-import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl import __version__
 from sharectl.cli import options, wiring
@@ -37,16 +33,12 @@ from sharectl.publish.text import Seal
 from sharectl.report import plugin
 from sharectl.report.pool import block_problems, blocks_data, disabled_words
 from sharectl.report.status import status_tables
-from sharectl.times import shown, span
-from sharectl.words import counted, printable
-
-if TYPE_CHECKING:  # rich is for --watch alone
-    from rich.text import Text
+from sharectl.times import span
+from sharectl.words import counted
 
 Look = Callable[..., dict[str, Any]]
 """Question such as `look_at_nodes`."""
 NO_STATE = State()
-WATCH_SECONDS, MOST_WATCH_SECONDS = 10, 3600
 _EPILOG = f"""\
 Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
 pending jobs of one core and of more (multi), each with the longest wait; the code of its reason
@@ -91,11 +83,9 @@ class Status(NamedTuple):
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
-    if arguments.watch is not None:
-        return _watch(arguments)
     if arguments.nagios:
         return as_plugin(partial(_plugin, arguments))
-    seen = _look(arguments)
+    seen = look_with(options.config_of(arguments))
     content = {**seen.status, "problems": seen.problems}
     options.show(arguments, "status", content, partial(status_tables, seen.status, seen.off))
     options.say_warnings(seen.warnings)
@@ -154,10 +144,6 @@ def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Perfd
         if name in status["nodes"]:
             figures[name] = plugin.Perfdata(status["nodes"][name])
     return figures
-
-
-def _look(arguments: argparse.Namespace) -> Status:
-    return look_with(options.config_of(arguments))
 
 
 def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
@@ -354,10 +340,10 @@ def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> di
     return {**row, **facts, "writer": held.writer, **held.more, "older": older, "foreign": False}
 
 
-# ---- watch
+# ---- arguments
 
 
-def add_nagios(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+def add_nagios(parser: argparse.ArgumentParser) -> None:
     """Add ``--json`` and ``--nagios``, of which one may be given."""
     output = parser.add_mutually_exclusive_group()
     options.add(output, "--json")
@@ -367,73 +353,6 @@ def add_nagios(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
         help="for a monitor: one line, perfdata with thresholds, details below; exit 0 OK, "
         "1 WARNING, 2 CRITICAL, 3 UNKNOWN",
     )
-    return output
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    add_nagios(parser).add_argument(
-        "--watch",
-        nargs="?",
-        type=_interval,
-        const=WATCH_SECONDS,
-        metavar="SECONDS",
-        help=f"show it again every SECONDS (default: {WATCH_SECONDS}) on a screen, until Ctrl-C",
-    )
-
-
-def _interval(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= MOST_WATCH_SECONDS):
-        raise ValueError(f"{text!r}: write whole seconds from 1 to {MOST_WATCH_SECONDS}")
-    return int(text)
-
-
-def _watch(arguments: argparse.Namespace) -> int:
-    """Show the status on the terminal's other screen, which leaves no line behind, until Ctrl-C."""
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(highlight=False)
-    if not sys.stdout.isatty() or console.is_dumb_terminal:
-        arguments.usage_error("--watch needs a terminal: leave it out, or call status repeatedly")
-    seen: Union[Status, SharectlError] = _look(arguments)
-    resized = {signal.SIGWINCH}
-    # It waits in `sigtimedwait`, and stops no question to the pool.
-    signal.pthread_sigmask(signal.SIG_BLOCK, resized)
-    # `kill` puts the terminal back too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    live = Live(console=console, screen=True, auto_refresh=False)
-    with suppress(KeyboardInterrupt), live:
-        while True:
-            live.update(_screen(seen, arguments), refresh=True)
-            if signal.sigtimedwait(resized, arguments.watch) is None:
-                try:
-                    seen = _look(arguments)
-                except SharectlError as error:
-                    seen = error
-    return 0
-
-
-class _Screen(io.StringIO):
-    """Text laid out for a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def _screen(seen: Union[Status, SharectlError], arguments: argparse.Namespace) -> Text:
-    """Tables of a look, or its error, with problems below."""
-    from rich.text import Text
-
-    to = _Screen()
-    problems = list(seen.problems)
-    state = counted(len(problems), "problem") if problems else "no problem"
-    every = f"every {arguments.watch} s, Ctrl-C ends it"
-    to.write(f"sharectl status at {shown(time.time())}: {state}; {every}\n")
-    if isinstance(seen, Status):
-        status_tables(seen.status, seen.off, to)
-        problems = [*(f"warning: {warning}" for warning in seen.warnings), *problems]
-    to.writelines(f"{printable(problem)}\n" for problem in problems)
-    return Text.from_ansi(to.getvalue())
-
-
-VERBS = {"status": options.Verb(_run, _add, ("--config",), epilog=_EPILOG)}
+VERBS = {"status": options.Verb(_run, add_nagios, ("--config",), epilog=_EPILOG)}

@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Optional
 
-from sharectl.cli.options import say
-from sharectl.cli.snapshot import pool_of
+from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
 from sharectl.config.plans import plan_config_of
@@ -32,7 +31,7 @@ from sharectl.plan.nodes import ControlledConstraint
 from sharectl.plan.plan import PlanConfig, State
 from sharectl.plan.records import as_kept
 from sharectl.plan.waits import RunTimes
-from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
+from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, WrittenPledges
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
@@ -151,10 +150,8 @@ def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False
     Raises PoolUnavailableError if a daemon did not answer, and ConfigError if the configuration
     needs more than the file has, for errors or, if it ``decides``, plans.
     """
-    if arguments.jobs is None and arguments.taken_at is not None:
-        arguments.usage_error("--taken-at goes with --jobs: write both, or neither")
     if arguments.jobs is not None:
-        return _of_file(arguments.jobs, arguments.taken_at, config, decides=decides)
+        return _of_file(arguments.jobs, config, decides=decides)
     return live_look(config)
 
 
@@ -169,7 +166,7 @@ def live_look(config: Config) -> Snapshot:
     return snapshot
 
 
-def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bool) -> Snapshot:
+def _of_file(path: Path, config: Config, *, decides: bool) -> Snapshot:
     nodes = config.nodes
     problems = [
         f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
@@ -196,7 +193,7 @@ def _of_file(path: Path, taken_at: Optional[int], config: Config, *, decides: bo
         count = f"{rows.defaulted_rows} running jobs count by default"
         remarks.append(f"{count}: cores or power is undefined")
     say(f"{path}: {remark}" for remark in remarks)
-    taken_at = int(path.stat().st_mtime) if taken_at is None else taken_at
+    taken_at = int(path.stat().st_mtime)
     return jobs_file.as_snapshot(rows, taken_at, nodes.controlled, nodes.reserved)
 
 
@@ -295,7 +292,7 @@ def pledges_of(
     young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
     pledges, folder, wanted = config.pledges, config.state_directory, list(_wanted(config))
-    ask: Ask = lambda *_: join(wanted, {}, {})  # noqa: E731 - as methods of the others
+    ask: Ask = WrittenPledges(wanted).ask
     if pledges.source == "negotiator":
         from sharectl.pledges.negotiator import NegotiatorPledges
 

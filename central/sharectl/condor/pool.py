@@ -53,7 +53,7 @@ MOST_PENDING_CORES = 8
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
-_PROJECTION = [
+PROJECTION = [
     *node_ads.PROJECTION,
     "t1_TargetSequence",
     "State",
@@ -71,6 +71,7 @@ _PROJECTION = [
     "ChildJobStart",
     "ChildEnteredCurrentState",
 ]
+"""Attributes of a slot that a node is made of."""
 
 
 # ---- collector
@@ -104,7 +105,7 @@ def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     running: list[RunningJobs] = []
     held_cores: Counter[Optional[str]] = Counter()
     most_cores = 1
-    for ads in slots_in_parts(collector, sorted(machines.names), _PROJECTION):
+    for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes += nodes_of(ads, access, machines, now)
         jobs = [job for ad in ads for job in _jobs_in(ad)]
         running += access.running(jobs, machines.names, now)

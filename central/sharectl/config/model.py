@@ -162,7 +162,7 @@ class CheckConfig:
     """Checks of `sharectl check pool`."""
 
     ignore: tuple[str, ...] = setting((), kind="pool check")
-    """Checks that are left out, as with `--ignore`."""
+    """Checks that are left out."""
 
 
 @dataclass(frozen=True)

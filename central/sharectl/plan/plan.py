@@ -21,7 +21,6 @@ from sharectl.plan.blocks import (
 from sharectl.plan.feed_forward import foreseen_hs06
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
-    LIMITS,
     counted,
     deadband_hs06,
     dwelling,
@@ -295,36 +294,6 @@ def decide(
 
     idle_now = idle_cores(nodes.values(), acting)
     return Decision(plan, after, groups, idle_now, before, run_times, records)
-
-
-def obstacles(
-    config: PlanConfig, state: State, plan: Plan, snapshot: Snapshot, now: int
-) -> list[str]:
-    """Reasons why no cycle publishes the targets of ``plan`` at Unix time ``now``, in words."""
-    present = nodes_of(snapshot)
-    never = never_steered(present, config.controlled)
-    planned = {target.node: target for target in plan.targets}
-    reasons = {name: never.get(name) if name in present else "absent" for name in planned}
-    standing_nodes = {stood.target.node for stood in state.standing}
-    never_known = "it is not a node of the pool, or of the file of jobs"
-    words = [
-        f"{name}: {NODE_REASONS[why] if why != 'absent' or name in standing_nodes else never_known}"
-        for name, why in reasons.items()
-        if why
-    ]
-    stood = {stood.target.node: stood.target for stood in state.standing_at(now)}
-    changed = [
-        name
-        for name in (planned.keys() | stood.keys()) & (present.keys() - never.keys())
-        if planned.get(name) != stood.get(name)
-    ]
-    rooms = rooms_for_targets(config.limits, len(present))
-    numbers = [(code, len(planned), most) for code, most in rooms.items()]
-    if (most := config.limits.max_changed_nodes) is not None:
-        numbers.append(("max-changed-nodes", len(changed) + state.uncertain_nodes, most))
-    return words + [
-        f"{LIMITS[code]}: {nodes}, at most {most}" for code, nodes, most in numbers if nodes > most
-    ]
 
 
 def _planned(

@@ -46,6 +46,17 @@ Raises InputError and PoolUnavailableError.
 
 
 @dataclass(frozen=True)
+class WrittenPledges:
+    """Pledges that the configuration itself has."""
+
+    groups: Sequence[SteeredGroup]
+
+    def ask(self, _now: int, _warnings: list[str]) -> Joined:
+        """Pledges and notes, as of `Ask`."""
+        return join(self.groups, {}, {})
+
+
+@dataclass(frozen=True)
 class AllPledges:
     """Pledges of groups of all levels; a `sharectl.cycle.ports.Pledges`."""
 

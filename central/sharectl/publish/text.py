@@ -1,4 +1,4 @@
-"""Texts of plans: ``sharectl.txt``, as the node job ``job_ctl`` reads it, and JSON to publish."""
+"""``sharectl.txt``, as the node job ``job_ctl`` reads it."""
 
 from __future__ import annotations
 
@@ -18,75 +18,9 @@ from sharectl.errors import (
     WithdrawnError,
 )
 from sharectl.files import files
-from sharectl.files.documents import Content, DocumentError, parsed, record
 from sharectl.model import Plan, Target
-from sharectl.plan.limits import LIMITS
-from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
 from sharectl.publish.signing import SigningKey, nodes_program
-from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
-
-PLAN_MAX_BYTES = 2**26
-"""Size of a plan that is still read: some 100,000 targets."""
-
-
-def parse_plan(content: bytes, name: str) -> Plan:
-    """Plan of the JSON ``content``; ``name`` is its source in messages.
-
-    Raises InputError if it is not a plan, or holds a name that must not reach a node; all problems
-    at once.
-    """
-    remedy = "give what `sharectl plan --json` of this sharectl printed"
-    if len(content) > PLAN_MAX_BYTES:
-        raise InputError([f"{name}: has more than {PLAN_MAX_BYTES} bytes; {remedy}"])
-    try:
-        return parsed(content.decode(), _plan)
-    except UnicodeDecodeError as error:
-        raise InputError([f"{name}: is no text; {remedy}"]) from error
-    except DocumentError as error:
-        raise InputError([f"{name}: {problem}; {remedy}" for problem in error.problems]) from error
-
-
-def _plan(content: Content) -> Plan:
-    if content.pop("kind", None) != "plan":
-        raise DocumentError('"kind" is not "plan"')
-    content.pop("warnings", None)
-    plan = record(Plan, content)
-    problems = sorted({*_target_problems(plan), *_plan_problems(plan)})
-    if problems:
-        raise DocumentError(*problems)
-    return plan
-
-
-def _target_problems(plan: Plan) -> Iterator[str]:
-    rows = dict(enumerate((line.split(" ") for line in target_lines(plan)), start=1))
-    yield from (f"target {problem[1:]}" for problem in _row_problems(rows))
-    inner = {above for group in plan.groups for above in levels_above(group)}
-    nodes = Counter(target.node for target in plan.targets)
-    for target in plan.targets:
-        for group in (target.held_back, target.helped):
-            if group not in plan.groups:
-                yield f"group {group!r} of a target is not among the groups"
-            if group in inner:
-                yield f"group {group!r} of a target is steered by the groups within it"
-        if nodes[target.node] > 1:
-            yield f"node {target.node!r} has two targets"
-
-
-def _plan_problems(plan: Plan) -> Iterator[str]:
-    for group in plan.groups:
-        if not NESTED_GROUP_NAME.fullmatch(group):
-            yield f"{group!r} is no group name"
-    if plan.reason not in REASONS:
-        yield f"reason {plan.reason!r} is not one of {', '.join(REASONS)}"
-    for note in plan.limits:
-        if note.code not in LIMITS:
-            yield f"limit {note.code!r} is not one of {', '.join(LIMITS)}"
-    if plan.generated_at >= plan.valid_until:
-        yield "valid_until is not after generated_at"
-
-
-# ---- sharectl.txt
 
 FORMAT = 1
 """Version of the metadata; readers refuse any other."""

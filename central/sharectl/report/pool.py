@@ -79,6 +79,27 @@ def _node(node: Row) -> Row:
     }
 
 
+def nodes_table(rows: Sequence[Row], to: TextIO) -> None:
+    """Print a row for each node, from the content of ``nodes --json``."""
+    columns = ("node", "control", "version", "target", "since", "job_ctl", "why not")
+    print_table("nodes", columns, [[*_node_cells(row)] for row in rows], to)
+
+
+def _node_cells(row: Row) -> Iterator[object]:
+    yield row["node"]
+    yield "yes" if row["controlled"] else "reserved" if row["reserved"] else "no"
+    yield row["version"] or (UNKNOWN if row["snippet"] else NONE)
+    target = row["target"]
+    if target is None:
+        yield from (NONE, NONE)
+    else:
+        pair = f"{target['held_back']}>{target['helped']}"
+        yield f"{pair} cap {target['cap_cores']} for {target['request_cores']}"
+        yield UNKNOWN if row["since"] is None else shown(row["since"])
+    yield row["job_ctl"] or NONE
+    yield f"{row['reason']}: {row['says']}" if row["reason"] else NONE
+
+
 def waits_table(title: str, waits: Sequence[Row], to: TextIO) -> None:
     """Print waiting times, the longest of pending jobs first, unknown ones last."""
     times = ("longest", "median", "looked at")

@@ -30,7 +30,8 @@ without sharectl, and targets that changed by nodes. Take scenarios in which `sh
   sharectl learn bursts site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
 
 Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}, and
-sharectl replay --law learned. Compare it on jobs that it has not seen: bench/learned.py.
+sharectl replay --set control.law=learned --set control.policy=FILE. Compare it on jobs that it has
+not seen: bench/learned.py.
 
 The same seed and date give the same file, on any number of cores.
 

@@ -30,7 +30,7 @@ from sharectl.publish import signing
 from sharectl.publish import text as plan_json
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
-from sharectl.shares.groups import GROUP_NAME, group_of
+from sharectl.shares.groups import group_of
 
 GROUPS = frozenset(("alice", "cms"))
 MIB = 2**20
@@ -113,21 +113,6 @@ def test_a_state_file_is_a_state_or_a_state_error(content: bytes) -> None:
         for read, kind in ((StateFile(path).load, State), (StateFile(path).last_cycle, dict)):
             result, error = outcome(read)
             assert isinstance(result, kind) or str(path) in error
-
-
-@given(spoiled(json.dumps(PLAN)))
-@example(DEEP)
-@settings(max_examples=200)
-def test_a_plan_is_fit_to_be_published_or_refused(content: bytes) -> None:
-    """parse(any bytes) has only names that may reach a node, or an error names its place."""
-    plan, error = outcome(lambda: plan_json.parse_plan(content, "PLAN"))
-    if plan is None:
-        assert error.startswith("PLAN: ")
-        return
-    reader = signing.nodes_program()
-    assert [target.node for target in plan.targets if not reader.is_node(target.node)] == []
-    assert [group for group in plan.groups if not GROUP_NAME.fullmatch(group)] == []
-    assert {name for t in plan.targets for name in (t.held_back, t.helped)} <= set(plan.groups)
 
 
 @given(spoiled(JOBS))
@@ -227,7 +212,7 @@ def _ad(attributes: dict[str, str]) -> Any:
     return made
 
 
-@given(ads_of(pool._PROJECTION))  # noqa: SLF001 - the parser is private, its input is not
+@given(ads_of(pool.PROJECTION))
 @settings(max_examples=400)
 def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     """A slot's ad is none, or has a host's name, and numbers that are not negative."""

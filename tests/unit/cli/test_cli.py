@@ -1,103 +1,25 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sharectl.cli import options
 from sharectl.cli.main import VERBS, build_parser, main
 from sharectl.model import Source, UnplaceableJobs
-from sharectl.publish import text as sharectl_file
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
 from tests.fakes import snapshot
 from tests.unit.cli.conftest import Run
-
-TARGET = {"held_back": "alice", "cap_cores": 1, "helped": "cms", "request_cores": 8}
-
-
-def planned(run: Run, jobs: Path, **changes: object) -> Path:
-    """File of a plan, with other values of some keys."""
-    content = json.loads(run("plan", "--jobs", jobs, "--json")[1])
-    path = jobs.with_name("plan.json")
-    path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
-    return path
 
 
 def test_only_controlled_nodes_get_targets(run: Run, jobs: Path) -> None:
     with jobs.open("a") as file:
         file.write("2 vm-1 alice 60 1 10\n" * 64)
     assert run("plan", "--jobs", jobs)[:2] == (0, "cn-2 alice 8 cms 8\ncn-1 alice 56 cms 8\n")
-
-
-def test_json_is_a_plan_that_publish_takes_once(run: Run, jobs: Path, tmp_path: Path) -> None:
-    taken, plan = int(jobs.stat().st_mtime), planned(run, jobs)
-    assert run("publish", "--plan", plan, "--jobs", jobs)[0] == 0
-    content = sharectl_file.read(tmp_path / "sharectl.txt")
-    times = (content.generated_at, content.valid_until)
-    assert (len(content.targets), *times) == (2, taken, taken + 1200)
-    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
-    assert (code, "published already" in err) == (65, True)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kind": "errors"},
-        {"valid_until": 1, "generated_at": 0},
-        {"groups": ["alice", "cms", "lhcb"]},
-        {"targets": [{**TARGET, "node": "x\nevil"}]},
-    ],
-)
-def test_a_plan_that_was_tampered_with_is_refused(
-    run: Run, jobs: Path, tmp_path: Path, change: dict[str, object]
-) -> None:
-    plan = planned(run, jobs, **change)
-    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
-    assert (code, str(plan) in err, (tmp_path / "sharectl.txt").exists()) == (65, True, False)
-
-
-@pytest.mark.parametrize(
-    ("configured", "change", "words"),
-    [
-        ('controlled: "cn-2"', {}, "cn-1: it is not under control"),
-        ('controlled: "cn-*", reserved: "cn-2"', {}, "cn-2: it is reserved"),
-        ('controlled: "*"}\ncontrol: {max_nodes: 1', {}, "under targets: 2, at most 1;"),
-        ('controlled: "*"}\ncontrol: {max_target_share: 50%', {}, "control.max_target_share"),
-        ('controlled: "*"}\ncontrol: {max_changed_nodes: 1', {}, "control.max_changed_nodes"),
-        # Another name of a reserved node would be read by that node.
-        ('controlled: "*", reserved: "cn-1"', {"node": "CN-1"}, "CN-1: it is not a node of"),
-        ('controlled: "*"', {"node": "cn-1", "cap_cores": 10**9}, "(at most 100000)"),
-        ('controlled: "*"', {"years": 1}, "refuse it (future)"),
-        ('controlled: "*"', {"hours": 2}, "refuse it (future)"),
-    ],
-)
-def test_publish_takes_no_plan_that_a_cycle_would_not_make(
-    run: Run, config: Path, jobs: Path, configured: str, change: dict[str, Any], words: str
-) -> None:
-    plan = planned(run, jobs)
-    content = json.loads(plan.read_text(encoding="utf-8"))
-    if "node" in change:
-        content["targets"] = [{**TARGET, **change}]
-    content["valid_until"] += 31_536_000 * change.get("years", 0)
-    for name in ("sequence", "generated_at", "valid_until"):
-        content[name] += 3600 * change.get("hours", 0)
-    plan.write_text(json.dumps(content), encoding="utf-8")
-    text = config.read_text(encoding="utf-8").replace('controlled: "cn-*"', configured)
-    config.write_text(text, encoding="utf-8")
-    rehearsed = run("publish", "--plan", plan, "--jobs", jobs, "--dry-run")
-    assert not config.with_name("lock").exists()
-    code, out, err = run("publish", "--plan", plan, "--jobs", jobs)
-    assert rehearsed == (code, out, err)
-    assert (code, out, words in err, config.with_name("sharectl.txt").exists()) == (
-        *(65, "", True),
-        False,
-    ), err
 
 
 @pytest.mark.parametrize(
@@ -122,8 +44,6 @@ def test_a_file_of_jobs_is_not_enough_for_every_configuration(
     [
         ("errors --jobs", b"2 cn-1 alice 60 1\n", ":1: needs 6 columns"),
         ("errors --jobs", b"\x1f\x8b\x08\0\xff\x1b[31m\n" * 30, ":1: is no text"),
-        ("publish --plan", b" \n", ": is empty"),
-        ("publish --plan", b"\x7fELF\0\xff\x1b[31m", ": is no text"),
     ],
 )
 def test_a_bad_file_is_named(
@@ -195,7 +115,6 @@ SLIPS = {
     "explain --config x group cms": "behind the subject: sharectl explain group --config ...",
     "check --json pool": "options are written behind the check: sharectl check pool --json ...",
     "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; did you mean --jobs?",
-    "errors --taken-at=-5": "--taken-at: '-5': write whole seconds since 1970",
 }
 
 

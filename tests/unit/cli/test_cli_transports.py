@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli import status
-from sharectl.cli.main import main
 from sharectl.cli.wiring import own_writer
 from sharectl.config.load import load
+from sharectl.errors import ConfigError, StateError
 from sharectl.model import Plan, Target
 from sharectl.plan.plan import State
 from sharectl.publish import signing, text
 from sharectl.publish.collector import PlacedAd, placed
 from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
-from sharectl.report import as_json
 from sharectl.report.status import place_words
+from tests.publish_plan import publish
 from tests.unit.cli.conftest import configured
 from tests.web_server import WebServer, serving, web_server
 
@@ -49,32 +49,21 @@ def server(tmp_path: Path) -> Iterator[WebServer]:
         yield running
 
 
-def publish(config: Path, *options: str) -> int:
-    plan = config.parent / "plan.json"
-    plan.write_text(as_json.dumps("plan", as_json.plan(PLAN)), encoding="utf-8")
-    jobs = config.parent / "jobs"
-    jobs.write_text("2 cn-1 alice 60 1 10\n", encoding="utf-8")
-    words = ["--plan", str(plan), "--jobs", str(jobs), "--config", str(config)]
-    return main(["publish", *words, *options])
-
-
-def test_a_dry_run_prints_the_very_bytes_that_are_signed(
-    signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_is_published_signed_or_not_at_all(signed: Path, keys: Path) -> None:
     published = signed.parent / "sharectl.txt"
-    assert (publish(signed, "--dry-run"), published.exists()) == (0, False)
-    printed = capsys.readouterr().out.encode()
     keys.write_text(f"a {SECRET[:-1]}\n", encoding="utf-8")
-    assert (publish(signed), published.exists()) == (78, False)
-    assert SECRET[:32] not in capsys.readouterr().err
+    with pytest.raises(ConfigError) as refused:
+        publish(PLAN, signed)
+    assert (SECRET[:32] in str(refused.value), published.exists()) == (False, False)
     keys.write_text(f"a {SECRET}\n", encoding="utf-8")
-    assert (publish(signed), published.read_bytes()) == (0, printed)
-    assert signing.problem_of(printed, [KEY]) is None
-    assert f"\n# pool: pool-1\n# writer: {own_writer(load(signed))}\n".encode() in printed
+    publish(PLAN, signed)
+    content = published.read_bytes()
+    assert signing.problem_of(content, [KEY]) is None
+    assert f"\n# pool: pool-1\n# writer: {own_writer(load(signed))}\n".encode() in content
 
 
 def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
-    assert publish(signed) == 0
+    publish(PLAN, signed)
     config = load(signed)
     (place,) = status.places(config, NOW + 60)
     assert place == {
@@ -117,14 +106,12 @@ def test_a_file_that_nodes_refuse_is_a_problem(signed: Path, seal: Seal, problem
     assert problem in place["problem"]
 
 
-def test_the_content_of_a_server_is_shown(
-    tmp_path: Path, server: WebServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_content_of_a_server_is_shown(tmp_path: Path, server: WebServer) -> None:
     file = tmp_path / "sharectl.txt"
     https = f"{{file: {file}, url: '{server.url()}', ca_file: {server.certificate}}}"
     config = configured(tmp_path, f"publish: [{{https: {https}}}]\n")
-    assert publish(config) == 74
-    assert f"{server.url()}: is not what {file} holds" in capsys.readouterr().err
+    with pytest.raises(StateError, match=f"{server.url()}: is not what {file} holds"):
+        publish(PLAN, config)
     (place,) = status.places(load(config), NOW)
     assert (place["served"], place["targets"], place["place"]) == (False, 1, server.url())
     assert "NOT served" in place_words(place)

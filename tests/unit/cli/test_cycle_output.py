@@ -1,4 +1,4 @@
-"""Lines of a cycle: priorities for the journal, `-q` and `-v`, warnings that stand."""
+"""Lines of a cycle: priorities for the journal, warnings that stand."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
-from sharectl.cli.cycle import due_warnings
-from sharectl.times import DAY_SECONDS
+from sharectl.cli.cycle import new_warnings
+from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
-
-NOW = 1_800_000_000
 
 
 @pytest.mark.parametrize("is_the_journal", [True, False])
 def test_each_line_has_its_priority_in_the_journal_alone(
     config: Path, tmp_path: Path, *, is_the_journal: bool
 ) -> None:
+    metrics = f"metrics: {{textfile: {tmp_path}/missing/x.prom}}\n"
+    config.write_text(f"{config.read_text()}{metrics}")
     with (tmp_path / "stderr").open("w+") as error:
         seen = os.fstat(error.fileno())
         stream = f"{seen.st_dev}:{seen.st_ino + (not is_the_journal)}"
         subprocess.run(
-            [sys.executable, "-m", "sharectl", "cycle", "-v", "--config", str(config)],
+            [sys.executable, "-m", "sharectl", "cycle", "--config", str(config)],
             env={**os.environ, "JOURNAL_STREAM": stream},
             stdout=subprocess.DEVNULL,
             stderr=error,
@@ -35,39 +35,19 @@ def test_each_line_has_its_priority_in_the_journal_alone(
         error.seek(0)
         lines = error.read().splitlines()
     begins = [line.partition("sharectl: ")[0] for line in lines]
-    assert begins == (["<5>", "<3>"] if is_the_journal else ["", ""])
+    assert begins == (["<4>", "<3>"] if is_the_journal else ["", ""])
 
 
-def test_quiet_prints_problems_alone_and_verbose_each_answer(run: Run) -> None:
-    code, out, problem = run("cycle")
-    assert (code, out.count("\n")) == (75, 1)
-    assert run("cycle", "-q")[1:] == ("", problem)
-    _, out, err = run("cycle", "--verbose")
-    assert out.startswith("mode=steer complete=false ")
-    answer, end = err.splitlines()
-    assert answer.startswith("sharectl: collector: 127.0.0.1:1: nobody listens")
-    assert answer.endswith(" s)")
-    assert f"{end}\n" == problem
-    assert run("cycle", "-q", "-v")[0] == 2
-
-
-def test_a_warning_that_stands_is_printed_once_a_day() -> None:
+def test_a_warning_that_stands_is_printed_once() -> None:
     stands, other = "alice has 150 HS06 of 900", "metrics.textfile: no room"
-    due, warned_at = due_warnings([stands], {}, NOW)
-    assert due == [stands]
-    due, warned_at = due_warnings(["alice has 151.5 HS06 of 900", other], warned_at, NOW + 1020)
-    assert due == [other], "of one kind if numbers alone differ"
-    due, warned_at = due_warnings([], warned_at, NOW + 2040)
-    assert due_warnings([stands], warned_at, NOW + DAY_SECONDS - 1)[0] == []
-    due, warned_at = due_warnings([stands], warned_at, NOW + DAY_SECONDS)
-    assert due == [stands]
-    assert [*warned_at.values()] == [NOW + 1020, NOW + DAY_SECONDS]
-    assert due_warnings([stands], warned_at, NOW)[0] == [stands], "the clock was ahead"
+    assert new_warnings([stands], []) == [stands]
+    assert new_warnings(["alice has 151.5 HS06 of 900", other], [stands]) == [other]
+    assert new_warnings([stands], [other, None, 7]) == [stands]
 
 
-@pytest.mark.parametrize("written", [{"a": "x"}, {"a": None, "b": [1]}, {"a": 1e400}, [1], None, 7])
-def test_times_of_warnings_that_are_none_count_as_never(written: object) -> None:
-    assert due_warnings(["alice has 150 HS06"], written, NOW) == (
-        ["alice has 150 HS06"],
-        {"alice has # HS#": NOW},
-    )
+@pytest.mark.parametrize("written", [[{"a": 1}], "text", None, 7])
+def test_any_warnings_may_be_in_the_file_of_the_last_cycle(
+    run: Run, config: Path, written: object
+) -> None:
+    StateFile(config.parent / "state.json").note_cycle({"warnings": written})
+    assert run("cycle")[0] == 75

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.errors import SharectlError
 from sharectl.files.files import only_one
 from sharectl.model import Plan, Target
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal
 from tests.logs import changes_in
+from tests.publish_plan import publish
 from tests.unit.cli.conftest import Run
 
 DISABLE = ("disable", "--reason", "cooling")
@@ -38,22 +40,23 @@ def targets(folder: Path) -> list[int]:
     return [len(text.read(path).targets) for path in places(folder)]
 
 
-def publish_targets(run: Run, folder: Path) -> tuple[int, str]:
-    jobs, plan = folder / "jobs", folder / "plan.json"
-    rows = "2 cn-1 alice 60 1 10\n" * 64 + "1 PEND cms 0 8 10\n" * 3
-    jobs.write_text(rows, encoding="utf-8")
-    content = json.loads(run("plan", "--jobs", jobs, "--json")[1])
-    last = StateFile(folder / "state.json").load().sequence
-    content["sequence"] = max(content["sequence"], last + 1)
-    plan.write_text(json.dumps(content), encoding="utf-8")
-    code, _, err = run("publish", "--plan", plan, "--jobs", jobs)
-    return code, err
+def publish_targets(folder: Path) -> str:
+    """Publish a plan of one target, newer than the last; returns the problems."""
+    now, last = int(time.time()), StateFile(folder / "state.json").load().sequence
+    rows = (Target("cn-1", "alice", 56, "cms", 8),)
+    groups = ("alice", "cms")
+    plan = Plan(max(now, last + 1), now, now + 1200, groups, rows, "targets", *groups)
+    try:
+        publish(plan, folder / "sharectl.yaml")
+    except SharectlError as error:
+        return str(error)
+    return ""
 
 
 def test_targets_go_from_every_place_and_none_is_published_until_enable(
     run: Run, tmp_path: Path
 ) -> None:
-    assert publish_targets(run, tmp_path)[0] == 0
+    assert publish_targets(tmp_path) == ""
     assert targets(tmp_path) == [1, 1]
     state = StateFile(tmp_path / "state.json").load()
     assert [stood.target.node for stood in state.standing] == ["cn-1"]
@@ -64,24 +67,19 @@ def test_targets_go_from_every_place_and_none_is_published_until_enable(
     assert [f"no targets at {path}" for path in places(tmp_path)] == out.splitlines()[1:]
     assert targets(tmp_path) == [0, 0]
     assert (text.read(places(tmp_path)[0]).sequence or 0) > before
-    for more in ((), ("--dry-run",)):  # of a plan that is older than the withdrawal
-        old = ("--plan", tmp_path / "plan.json", "--jobs", tmp_path / "jobs", *more)
-        code, _, err = run("publish", *old)
-        assert (code, "not published: disabled" in err) == (1, True)
-    code, err = publish_targets(run, tmp_path)
-    assert (code, "not published: disabled" in err, "cooling" in err) == (1, True, True)
+    publish_targets(tmp_path)
     assert targets(tmp_path) == [0, 0]
     assert run("enable")[0] == 0
-    assert publish_targets(run, tmp_path)[0] == 0
+    assert publish_targets(tmp_path) == ""
     assert targets(tmp_path) == [1, 1]
     assert [
         (line["event"], line.get("change"), line["who"]["verb"]) for line in changes_in(tmp_path)
     ] == [
-        ("target", "added", "publish"),
+        ("target", "added", "cycle"),
         ("disabled", None, "disable"),
         ("target", "removed", "disable"),
         ("enabled", None, "enable"),
-        ("target", "added", "publish"),
+        ("target", "added", "cycle"),
     ]
 
 
@@ -100,7 +98,7 @@ def test_the_switch_is_set_before_any_cycle_made_its_folder(run: Run, config: Pa
 def test_one_place_that_fails_does_not_keep_the_other_and_the_next_cycle_tries_again(
     run: Run, tmp_path: Path
 ) -> None:
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     first, second = places(tmp_path)
     first.unlink()
     first.mkdir()
@@ -120,7 +118,7 @@ def test_one_place_that_fails_does_not_keep_the_other_and_the_next_cycle_tries_a
 def test_beside_a_cycle_that_hangs_the_switch_and_the_withdrawal_stand(
     run: Run, tmp_path: Path
 ) -> None:
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     state = (tmp_path / "state.json").read_bytes()
     with only_one(tmp_path / "lock", 0):
         code, _, err = run(*DISABLE)
@@ -130,7 +128,7 @@ def test_beside_a_cycle_that_hangs_the_switch_and_the_withdrawal_stand(
 
 
 def test_a_state_that_cannot_be_read_does_not_keep_targets_there(run: Run, tmp_path: Path) -> None:
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     (tmp_path / "state.json").write_text("{", encoding="utf-8")
     code, _, err = run(*DISABLE)
     assert (code, err.count("state.json: cannot be read"), "moved to" in err) == (74, 1, True)
@@ -141,7 +139,7 @@ def test_a_state_that_cannot_be_read_does_not_keep_targets_there(run: Run, tmp_p
 
 
 def test_without_the_switch_the_reply_tells_how_far_targets_went(run: Run, tmp_path: Path) -> None:
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     (tmp_path / "disabled").mkdir()
     first, second = places(tmp_path)
     code, out, err = run(*DISABLE)
@@ -192,7 +190,7 @@ def test_enable_without_disable_is_no_error(run: Run) -> None:
 
 
 def test_status_shows_it(run: Run, tmp_path: Path) -> None:
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     (tmp_path / "disabled").touch()
     _, out, err = run("status")
     assert "made by hand" in out
@@ -214,7 +212,7 @@ def test_a_plan_of_another_installation_is_seen_while_disabled_and_not_overwritt
     run: Run, tmp_path: Path
 ) -> None:
     partner, stranger = f"cm-2.example.org:{tmp_path}", "cm-2.example.org:/tmp/test"
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     run(*DISABLE)
     for writer in (partner, stranger):
         published_by(writer, tmp_path, targets=0)
@@ -229,8 +227,7 @@ def test_a_plan_of_another_installation_is_seen_while_disabled_and_not_overwritt
         assert [f"another sharectl, {writer}" in fault for fault in faults] == [True]
     run("enable")
     before = places(tmp_path)[0].read_bytes()
-    code, err = publish_targets(run, tmp_path)
-    assert (code, "stays: nothing is published meanwhile" in err) == (1, True)
+    assert "stays: nothing is published meanwhile" in publish_targets(tmp_path)
     assert places(tmp_path)[0].read_bytes() == before
     code, _, err = run(*DISABLE)
     assert (code, "replaced by one without targets" in err, targets(tmp_path)) == (1, True, [0, 0])
@@ -257,7 +254,7 @@ def test_a_withdrawal_needs_no_key(run: Run, config: Path, tmp_path: Path, broke
     keys.write_text(f"a {'0123456789abcdef' * 4}\n", encoding="utf-8")
     with config.open("a", encoding="utf-8") as file:
         file.write(f"signing_key_file: {keys}\n")
-    publish_targets(run, tmp_path)
+    publish_targets(tmp_path)
     before = [path.read_bytes() for path in places(tmp_path)]
     assert text.read(places(tmp_path)[0]).signed_by is not None
     keys.write_text(broken, encoding="utf-8") if broken else keys.unlink()
@@ -291,10 +288,10 @@ def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
 def test_a_law_that_cannot_be_loaded_does_not_keep_targets_up(
     run: Run, config: Path, tmp_path: Path
 ) -> None:
-    assert publish_targets(run, tmp_path)[0] == 0
+    assert publish_targets(tmp_path) == ""
     with config.open("a", encoding="utf-8") as file:
         file.write("control: {law: learned}\n")
-    code, _, err = run("plan", "--jobs", tmp_path / "jobs")
+    code, _, err = run("cycle")
     assert (code, "control.law: learned acts by a policy" in err) == (78, True)
     assert run(*DISABLE)[0] == 0
     assert targets(tmp_path) == [0, 0]

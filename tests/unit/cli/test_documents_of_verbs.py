@@ -26,7 +26,7 @@ from sharectl.report import as_json
 from sharectl.report.explain import JobReasons, job_page
 from tests import schemas
 from tests.fakes import NOW
-from tests.files_of_a_site import make, renew
+from tests.files_of_a_site import make
 from tests.ledgers import busy
 from tests.verbs import all_verbs
 
@@ -90,8 +90,6 @@ CASES = [
     Case("errors", "--jobs AcctGroup_hs06.txt", "errors"),
     Case("plan", "--jobs AcctGroup_hs06.txt", "plan"),
     Case("plan", "--diff --jobs AcctGroup_hs06.txt", "plan_diff"),
-    Case("publish", "--plan plan.json --jobs AcctGroup_hs06.txt", "published"),
-    Case("publish", "--plan plan.json --jobs AcctGroup_hs06.txt --dry-run", "plan"),
     Case("cycle", "", "cycle", 75),
     Case("disable", "--reason cooling", "disabled"),
     Case("enable", "", "enabled"),
@@ -171,12 +169,8 @@ def printed(case: Case, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.verb} {case.more}")
-def test_a_document_fits_its_schema(
-    folder: Path, capsys: pytest.CaptureFixture[str], case: Case
-) -> None:
-    if case.verb == "publish":
-        (folder / "state.json").unlink()
-        renew(folder)
+@pytest.mark.usefixtures("folder")
+def test_a_document_fits_its_schema(capsys: pytest.CaptureFixture[str], case: Case) -> None:
     document = printed(case, capsys)
     assert document["kind"] == case.kind
     assert schemas.problems(document) == []
@@ -211,7 +205,7 @@ def test_documents_of_a_pool_fit_their_schemas(
     contents = of_a_pool(folder, printed(Case("status", "", "status", 1), capsys))
     for kind, content in contents.items():
         assert schemas.problems(json.loads(as_json.dumps(kind, content))) == []
-    assert {case.kind for case in CASES} | set(contents) >= set(schemas.SCHEMAS)
+    assert {case.kind for case in CASES} | {*contents, "nodes"} >= set(schemas.SCHEMAS)
 
 
 def test_every_verb_with_json_has_its_case() -> None:
@@ -220,7 +214,7 @@ def test_every_verb_with_json_has_its_case() -> None:
         for verb in all_verbs()
         if any("--json" in action.option_strings for action in verb.actions)
     }
-    assert {case.verb for case in CASES} | {"explain job"} == printing
+    assert {case.verb for case in CASES} | {"explain job", "nodes"} == printing
 
 
 def test_a_configuration_that_is_refused_is_a_document(

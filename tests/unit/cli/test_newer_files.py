@@ -21,7 +21,7 @@ from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.publication import Publishing, load_state
 from sharectl.errors import ConfigError, InputError, NewerFileError, StateError
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import Disabled
+from sharectl.model import Disabled, Plan, Target
 from sharectl.plan.plan import State
 from sharectl.pledges.cric import Copy
 from sharectl.pledges.join import copy_in, keep_copy
@@ -29,14 +29,15 @@ from sharectl.pledges.negotiator import KnobsCopy
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.state import StateFile
-from sharectl.publish.text import parse_plan, read
+from sharectl.publish.text import read
 from sharectl_lab.study.journal import Journal
 from tests.fakes import NOW, FakePool, FakePublisher, World
-from tests.files_of_a_site import CYCLES, SUBJECT, make, renew
+from tests.files_of_a_site import CYCLES, SUBJECT, make
 from tests.ledgers import busy, law
 from tests.made_cycles import made
 
 LATER = NOW + 10_000
+PLAN = Plan(1, NOW, LATER, ("alice", "cms"), (Target("cn-1", "alice", 0, "cms", 8),), "targets")
 
 
 def learned(path: Path) -> SteeringConfig:
@@ -78,7 +79,6 @@ def kept(path: Path, kind: type, copy: Any) -> None:
 
 REMEDIES = (
     "; install that sharectl again, or ",
-    "; give what ",
     "; write it by `sharectl learn`, ",
 )
 KNOBS = KnobsCopy(None, NOW, ())
@@ -91,9 +91,7 @@ USES: dict[str, list[Callable[[Path], Any]]] = {
     ],
     "places.json": [
         lambda path: places(path).publishers(),
-        lambda path: places(path).remember(
-            parse_plan((path.parent / "plan.json").read_bytes(), "")
-        ),
+        lambda path: places(path).remember(PLAN),
         lambda path: places(path).forget("file:/srv/sharectl/sharectl.txt"),
     ],
     "pledges-cric.json": [
@@ -102,7 +100,6 @@ USES: dict[str, list[Callable[[Path], Any]]] = {
     ],
     "pledges-negotiator.json": [lambda path: kept(path, KnobsCopy, KNOBS)],
     "policy.json": [learned],
-    "plan.json": [lambda path: parse_plan(path.read_bytes(), path.name)],
 }
 """File -> what reads or replaces it."""
 
@@ -115,7 +112,7 @@ def test_a_newer_file_is_refused_with_a_remedy_and_stays(folder: Path, name: str
         with pytest.raises((StateError, ConfigError, InputError)) as caught:
             use(path)
         message = str(caught.value)
-        assert f"{path if path.is_absolute() and name != 'plan.json' else name}: " in message
+        assert f"{path}: " in message
         assert "schema_version 99 is of a newer sharectl" in message
         assert any(remedy in message for remedy in REMEDIES)
         assert path.read_bytes() == content
@@ -198,15 +195,13 @@ def test_targets_are_withdrawn_all_the_same_with_a_newer_state(folder: Path) -> 
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("words", ["cycle", "publish --plan plan.json", "status"])
+@pytest.mark.parametrize("words", ["cycle", "status"])
 def test_commands_name_a_newer_state_and_publish_nothing(
-    folder: Path, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(folder)
     path, targets = folder / "state.json", (folder / "sharectl.txt").read_bytes()
     content = newer(path)
-    renew(folder)
-    assert main([*words.split(), "--config", str(folder / "sharectl.yaml")]) == 74
+    assert main([words, "--config", str(folder / "sharectl.yaml")]) == 74
     assert f"sharectl: {path}: schema_version 99 is of a newer" in capsys.readouterr().err
     assert (folder / "sharectl.txt").read_bytes() == targets
     assert path.read_bytes() == content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -33,7 +34,8 @@ def jobs_of(folder: Path, group: str) -> tuple[object, ...]:
     """Options that decide on a file of jobs: a node full of a group's, and cms waits."""
     rows = [f"2 cn-1 {group} 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
     (folder / "jobs").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return ("--jobs", folder / "jobs", "--taken-at", NOW)
+    os.utime(folder / "jobs", (NOW, NOW))
+    return ("--jobs", folder / "jobs")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ JOBS = [
     *["2 cn-40 alice 600 1 12.5"] * 60,
     *["1 PEND cms 0 8 10.0"] * 9,
 ]
-DIFF = ("plan", "--jobs", "jobs", "--taken-at", NOW + 2500, "--diff")
+DIFF = ("plan", "--jobs", "jobs", "--diff")
 SCREENS: dict[str, tuple[object, ...]] = {
     "group-over.txt": ("explain", "group", "alice", "--cycle", "3"),
     "group-under.txt": ("explain", "group", "CMS", "--cycle", NOW + PERIOD_SECONDS),
@@ -87,6 +89,7 @@ def test_screens(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("jobs").write_text("".join(f"{row}\n" for row in JOBS), encoding="utf-8")
+    os.utime("jobs", (NOW + 2500, NOW + 2500))
     out = run(*SCREENS[name]).out
     golden(f"explain/{name}", out)
     if name.endswith(".txt"):
