@@ -191,7 +191,8 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     """Report of the pool without the checks to ignore, and figures for graphs."""
     from sharectl.check.pool import check, look_of, without_bindings
     from sharectl.check.pool_subject import PoolSubject
-    from sharectl.cli.status import figures_of, look_with, problems_of
+    from sharectl.cli.status import cycle_problems, figures_of, look_with, place_problems
+    from sharectl.report.pool import block_problems
 
     config = options.config_of(arguments)
     if report := without_bindings():
@@ -199,21 +200,12 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     seen = look_with(config, look_of())
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
-    # Each part alone: nodes are the business of the checks.
-    quiet = {
-        "nodes": {**status["nodes"], "problem": None, "slots": 0, "refusing": {}},
-        "blocks": {"free": [], "failing": []},
-        "last_cycle": {},
+    problems = {
+        "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
+        "cycle": [*cycle_problems(status["last_cycle"])],
+        "free": [*block_problems(status["blocks"])],
+        "future": [seen.of_future] if seen.of_future else [],
     }
-    still = {**status, **quiet, "published": [], "disabled": None, "mode": None}
-    parts = {
-        "place": {**status, **quiet},
-        "cycle": {**still, "last_cycle": status["last_cycle"]},
-        "free": {**still, "blocks": status["blocks"]},
-    }
-    patience_seconds = config.nodes.job_ctl_stale_seconds
-    problems = {name: list(problems_of(part, patience_seconds)) for name, part in parts.items()}
-    problems["future"] = [seen.of_future] if seen.of_future else []
     report = check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
     return report.without(config.check.ignore), figures_of(status, config)
 

@@ -10,12 +10,7 @@ from typing import Any
 from sharectl.cli import options
 
 SHELLS = ("bash", "zsh", "fish")
-_EPILOG = """\
-  sharectl completion bash > /usr/share/bash-completion/completions/sharectl
-  sharectl completion zsh > /usr/local/share/zsh/site-functions/_sharectl
-  sharectl completion fish > /usr/share/fish/vendor_completions.d/sharectl.fish
-
-For the running shell alone: eval "$(sharectl completion bash)"."""
+_EPILOG = 'For the running shell: eval "$(sharectl completion bash)"; packages bring the files.'
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

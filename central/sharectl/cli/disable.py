@@ -26,11 +26,9 @@ from sharectl.times import parse_span
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
-    "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file "
-    "(`sharectl check config` has the same list) and disable again. No cycle runs with it, so that "
-    "targets run out within validity_seconds; to be rid of them now, remove what publish: names, "
-    "or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. `touch disabled` in "
-    "state_directory keeps cycles from publishing once the file is mended"
+    "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file and disable "
+    "again. No cycle runs with it, so that targets run out within validity_seconds; to be rid of "
+    "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled"
 )
 _EPILOG = (
     "Targets are withdrawn at once, by every transport that is configured, whether or not the pool "

@@ -28,13 +28,8 @@ from sharectl.words import counted, printable
 
 _EPILOG = """\
 It asks the collector, the negotiator and all schedds, and writes a configuration with
-mode: observe: groups of running and pending jobs, quotas, job sizes, nodes and their power. A
-comment gives the origin of each. No file is overwritten. As root it asks as the service does: as
-the user sharectl, with /etc/sharectl/pool.token. If the pool refuses that, it prints the command
-that makes the token.
-
-  sharectl init                                  print it
-  sharectl init -o /etc/sharectl/sharectl.yaml   write it
+mode: observe. A comment gives the origin of each value. No file is overwritten. As root it asks as
+the service does; if the pool refuses that, it prints the command that makes the token.
 
 exit codes: 0 ok, 1 no group is known, 74 the file exists already or cannot be written, 75 the
 collector did not answer"""

@@ -39,25 +39,16 @@ from sharectl.words import counted
 Look = Callable[..., dict[str, Any]]
 """Question such as `look_at_nodes`."""
 NO_STATE = State()
-_EPILOG = f"""\
+_EPILOG = """\
 Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
 pending jobs of one core and of more (multi), each with the longest wait; the code of its reason
 (`sharectl explain codes`). ?: unknown. --json has all waits.
 
-A problem is a line on standard error, with what to do: no cycle has run, or the last one had a
-problem or could not write metrics.textfile or report.file; a place of targets that cannot be read,
-has run out, is unsigned, is for another pool, or holds an older plan, ads of somebody else, or a
-valid plan of another sharectl, also while this one is disabled or observes; a collector that does
-not answer; while it steers, no node that can get a target; nodes under control that refuse targets
-or cannot get them, by code of t1_JobCtlReason (not-published: without the snippet, where
-nodes.controlled names the node; never-ran, stale: job_ctl; no-file, no-ad: only where a node should
-find a target by now); nodes under control of a version that does not fit this one (the same 0.x,
-later the same first number); cores that stand free under a target for longer than
-control.give_up_seconds; targets that stay after `sharectl disable`; a clock that was more than
-{MAX_AHEAD_SECONDS} s ahead.
+A problem is a line on standard error with its remedy: of the last cycle, of a place of targets, of
+the collector, of nodes under control that refuse targets or cannot get them (`sharectl nodes`), of
+cores that stand free under a target, of targets that stay after `sharectl disable`, of a clock.
 No problem: sharectl is disabled, a plan without targets, a node without the snippet while mode is
-observe or nodes.controlled is "*" or a share, and lines that begin with "warning:": the
-last cycle found the configuration odd.
+observe or nodes.controlled is "*" or a share, and lines that begin with "warning:".
 
 As a monitoring check: --nagios, or the exit code: every one but 0 needs attention.
 exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file cannot be read; 78
@@ -170,13 +161,12 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
     problems = [
-        *problems_of(
-            status,
-            config.nodes.job_ctl_stale_seconds,
-            only_measures=config.nodes.only_measures,
-        )
+        *place_problems(status, config.nodes.job_ctl_stale_seconds),
+        *block_problems(status["blocks"]),
+        *node_problems(status, only_measures=config.nodes.only_measures),
+        *cycle_problems(status["last_cycle"]),
+        *([of_future] if of_future else []),
     ]
-    problems += [of_future] if of_future else []
     return Status(status, off, problems, state, of_future)
 
 
@@ -224,23 +214,21 @@ def _nodes(config: Config, now: int, awaited: Awaited, ask: Look) -> dict[str, A
     return {**seen, "problem": None}
 
 
-def problems_of(
-    status: dict[str, Any], patience_seconds: int, *, only_measures: bool = False
-) -> Iterator[str]:
-    """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled.
-
-    With ``only_measures`` the configuration wants no node under control.
-    """
-    cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
+def place_problems(status: dict[str, Any], patience_seconds: int) -> Iterator[str]:
+    """Problems of places and of the switch, which nodes have ``patience_seconds`` to see."""
+    now, acting = status["now"], status["nodes"].get("with_target", 0)
     off, withdrawn = status["disabled"], status["disabled"] and not status["to_withdraw"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
-    observes = status.get("mode") == OBSERVE
+    observes = status["mode"] == OBSERVE
     quiet = (off or observes) and not status["to_withdraw"]
-    marks = ("older", "foreign")
-    published = [place for place in status["published"] if not quiet or any(map(place.get, marks))]
+    published = [
+        place
+        for place in status["published"]
+        if not quiet or place.get("older") or place.get("foreign")
+    ]
     if observes and status["to_withdraw"]:
         yield "mode: observe, but older targets may be in force: the next cycle withdraws them"
-    yield from (part["problem"] for part in (*published, nodes) if part["problem"])
+    yield from (place["problem"] for place in published if place["problem"])
     if off and not withdrawn:
         yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
     if off and off["since"] > now + MAX_AHEAD_SECONDS:
@@ -249,15 +237,20 @@ def problems_of(
             "or is behind now, and --for ends too late by as much; disable again, or `sharectl "
             "enable`"
         )
-    acting = nodes.get("with_target", 0)
     if withdrawn and acting and now - off["since"] > patience_seconds:
         yield (
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "
             "publish for this pool, or to places that publish: does not name? `sharectl explain "
             "node NAME` tells which target it is"
         )
-    yield from block_problems(status["blocks"])
-    if nodes.get("slots") and not (nodes["controlled"] or observes or off or only_measures):
+
+
+def node_problems(status: dict[str, Any], *, only_measures: bool) -> Iterator[str]:
+    """Problems of nodes; with ``only_measures`` the configuration wants none under control."""
+    nodes, steers = status["nodes"], status["mode"] != OBSERVE and not status["disabled"]
+    if nodes["problem"]:
+        yield nodes["problem"]
+    if nodes.get("slots") and steers and not (nodes["controlled"] or only_measures):
         yield (
             "no node can get a target: nodes.controlled matches none, or no node has the execute "
             "point's snippet: `sharectl check pool`"
@@ -265,13 +258,17 @@ def problems_of(
     yield from refusals(nodes.get("refusing", {}), nodes.get("controlled", 0))
     versions, examples = nodes.get("versions", {}), nodes.get("node_of_version", {})
     yield from version_problems(versions, examples, __version__)
+
+
+def cycle_problems(cycle: Optional[dict[str, Any]]) -> Iterator[str]:
+    """Problems of the last cycle; None if there was none."""
     if cycle is None:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
-    else:
-        yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
-        for key in ("metrics_problem", "report_problem"):
-            if cycle.get(key):
-                yield f"last cycle: {cycle[key]}"
+        return
+    yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
+    for key in ("metrics_problem", "report_problem"):
+        if cycle.get(key):
+            yield f"last cycle: {cycle[key]}"
 
 
 # ---- places of targets

@@ -120,15 +120,14 @@ def deaf_code(ads: Sequence[Any], refusal: Optional[str]) -> Optional[str]:
     if not own:
         return nodes.NO_PARTITIONABLE_SLOT
     codes = [text(evaluated(ad, "t1_JobCtlReason")) for ad in own]
-    if not any(codes) and not any(map(has_snippet, own)):
+    if not any(codes) and not any(map(_has_snippet, own)):
         return nodes.NO_SNIPPET
     if any(map(switched_off, own)):
         return nodes.SWITCHED_OFF
     return nodes.STALE if refusal == nodes.STALE or not any(codes) else None
 
 
-def has_snippet(ad: Any) -> bool:
-    """True if the slot has attributes of the execute point's snippet."""
+def _has_snippet(ad: Any) -> bool:
     return any(name in ad for name in _OF_THE_SNIPPET)
 
 
@@ -298,7 +297,7 @@ def _code(ad: Any, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
     ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
     code = code_of(ad, stale_seconds)
     if code is None:
-        return nodes.NEVER_RAN if has_snippet(ad) else nodes.NOT_PUBLISHED, True
+        return nodes.NEVER_RAN if _has_snippet(ad) else nodes.NOT_PUBLISHED, True
     full, short = _names(ad)
     since = awaited.ads_since.get(full, awaited.ads_since.get(short, ran_at))
     unless_awaited = {

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ads import evaluated, sequence, text, whole
 from sharectl.condor.daemons import slots, slots_in_parts
-from sharectl.condor.node_ads import code_of, has_snippet, has_target
+from sharectl.condor.node_ads import code_of, has_target
 from sharectl.condor.nodes_in_control import machine_of, met_by
 from sharectl.condor.pool import PROJECTION, CondorPool, machines_of, nodes_of
 from sharectl.model import Node, Target
 from sharectl.plan.nodes import NEVER_RAN, STALE, never_steered, version_of
 from sharectl.plan.waits import NodeCores
+
+_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlReason")
+"""Attributes that slots have by the snippet alone: the first one, or what its job publishes."""
 
 
 class NodeRow(NamedTuple):
@@ -58,7 +61,7 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
                     machine=node.machine,
                     controlled=node.controlled,
                     reserved=node.reserved,
-                    snippet=code is not None or any(map(has_snippet, own)),
+                    snippet=any(name in ad for ad in own for name in _OF_THE_SNIPPET),
                     version=_version(own) if code is not None else None,
                     job_ctl=code,
                     target=_target(node.name, own, now),

@@ -71,7 +71,6 @@ PROJECTION = [
     "ChildJobStart",
     "ChildEnteredCurrentState",
 ]
-"""Attributes of a slot that a node is made of."""
 
 
 # ---- collector

@@ -81,14 +81,6 @@ def test_each_check_and_finding_stands_once_and_fits_a_terminal(
     assert " ".join("".join(lines).split()) == " ".join("".join(piped.splitlines()).split())
 
 
-def test_json_has_each_check_and_its_state(run: Run) -> None:
-    code, out, _ = run("check", "pool", "--json")
-    printed = json.loads(out)
-    assert (code, printed["kind"], list(printed["states"])) == (1, "pool", [c.id for c in CHECKS])
-    assert (printed["states"]["reach"], printed["states"]["nodes"]) == ("fail", "unknown")
-    assert {finding["level"] for finding in printed["findings"]} >= {"error", "unknown"}
-
-
 def test_usage_configuration_and_bindings(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,15 +137,6 @@ def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
     assert remedies["files"] == "`sharectl cycle` makes it, or enable sharectl.timer"
 
 
-def test_keys_that_cannot_be_used_are_named_as_check_config_names_them(
-    run: Run, config: Path
-) -> None:
-    keys = config.parent / "keys"
-    config.write_text(f"{config.read_text()}signing_key_file: {keys}\n")
-    (fault,) = [f["fault"] for f in findings(run) if f["place"] == "signing_key_file"]
-    assert fault == f"{keys}: cannot be read: No such file or directory"
-
-
 def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:
     DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
     StateFile(tmp_path / "state.json").save(State(sequence=5))
@@ -174,13 +157,3 @@ def test_a_timer_that_nobody_answers_about_is_unknown_before_the_first_cycle(
     last = {"problems": [], "taken_at": int(time.time()), "seconds": 1}
     StateFile(tmp_path / "state.json").note_cycle(last)
     assert json.loads(run("check", "pool", "--json")[1])["states"]["timer"] == "ok"
-
-
-def test_a_pool_that_is_disabled_or_observed_says_so(
-    run: Run, config: Path, tmp_path: Path
-) -> None:
-    DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
-    assert "targets: sharectl is disabled: no target is published\n" in run("check", "pool")[1]
-    DisabledFile(tmp_path).enable()
-    config.write_text(f"{config.read_text()}mode: observe\n")
-    assert "mode: observe: no target is published\n" in run("check", "pool")[1]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cli import options
-from sharectl.cli.main import VERBS, build_parser, main
+from sharectl.cli.main import build_parser, main
 from sharectl.model import Source, UnplaceableJobs
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
@@ -72,14 +71,6 @@ def test_what_a_replay_assumes_is_said_beside_the_rows(run: Run, jobs: Path) -> 
     assert "no job is in it" in run("errors", "--jobs", jobs)[2]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([verb, "--help"])
-    assert caught.value.code == 0
-    assert "usage: sharectl" in capsys.readouterr().out
-
-
 def test_control_characters_of_a_message_do_not_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -126,13 +117,6 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
         main(words.split())
     assert ended.value.code == 2
     assert SLIPS[words] in capsys.readouterr().err
-
-
-def test_a_server_that_is_quoted_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    options.say(["redirects to \x1b[31m\nthere", "and here"])
-    assert capsys.readouterr().err == (
-        "sharectl: redirects to \\x1b[31m\\nthere\nsharectl: and here\n"
-    )
 
 
 @pytest.mark.parametrize(

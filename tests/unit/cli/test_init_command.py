@@ -33,11 +33,6 @@ def test_what_is_there_stays_and_the_pool_is_not_asked(
     assert kind != "file" or path.read_text() == "mine"
 
 
-def test_a_missing_folder_is_told_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "-o", str(tmp_path / "no" / "x.yaml"), *NOBODY_LISTENS]) == 74
-    assert "make the folder" in capsys.readouterr().err
-
-
 def test_a_silent_collector_is_75_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

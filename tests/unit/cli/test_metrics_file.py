@@ -68,28 +68,3 @@ def test_somebody_elses_file_stays(run: Run, textfile: Path, tmp_path: Path, kin
     assert "not replaced: it is no file of sharectl's metrics" in err
     assert textfile.read_text(encoding="utf-8") == "node_boot_time_seconds 1\n"
     assert textfile.is_symlink() == (kind == "link")
-
-
-def test_a_dry_run_writes_no_metrics(run: Run, textfile: Path) -> None:
-    textfile.parent.mkdir()
-    run("cycle", "--dry-run")
-    assert not list(textfile.parent.iterdir())
-
-
-def test_a_name_that_node_exporter_does_not_read_is_refused(run: Run, config: Path) -> None:
-    with config.open("a", encoding="utf-8") as file:
-        file.write("metrics: {textfile: /var/lib/sharectl/metrics.txt}\n")
-    code, _, err = run("check", "config")
-    assert code == 78
-    assert "node_exporter reads *.prom alone" in err
-
-
-def test_a_textfile_that_is_the_file_of_targets_is_refused(run: Run, config: Path) -> None:
-    folder = config.parent
-    with config.open("a", encoding="utf-8") as file:
-        file.write(
-            f"publish: [{{file: {folder}/a.prom}}]\nmetrics: {{textfile: {folder}/a.prom}}\n"
-        )
-    code, _, err = run("cycle")
-    assert code == 78
-    assert "metrics.textfile" in err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Callable
@@ -14,12 +13,9 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.config.laws import with_laws
-from sharectl.config.load import load
 from sharectl.control.laws import Control
 from sharectl.control.steering import SteeringConfig
-from sharectl.cycle.cycle import run_cycle
-from sharectl.cycle.publication import Publishing, load_state
-from sharectl.errors import ConfigError, InputError, NewerFileError, StateError
+from sharectl.errors import ConfigError, InputError, StateError
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Disabled, Plan, Target
 from sharectl.plan.plan import State
@@ -30,10 +26,8 @@ from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import read
-from sharectl_lab.study.journal import Journal
-from tests.fakes import NOW, FakePool, FakePublisher, World
-from tests.files_of_a_site import CYCLES, SUBJECT, make
-from tests.ledgers import busy, law
+from tests.fakes import NOW, FakePublisher
+from tests.files_of_a_site import make
 from tests.made_cycles import made
 
 LATER = NOW + 10_000
@@ -133,28 +127,6 @@ def test_a_newer_ledger_is_refused_and_stays(folder: Path) -> None:
     assert [other.name for other in path.parent.glob("ledger*")] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["sharectl.txt", "signed.txt"])
-def test_a_newer_text_is_refused(folder: Path, name: str) -> None:
-    path = folder / name
-    path.write_text(path.read_text().replace("# sharectl: 1\n", "# sharectl: 99\n"))
-    with pytest.raises(InputError, match="99 is a format that this sharectl does not know; publi"):
-        read(path)
-
-
-def test_a_newer_journal_of_trials_is_refused_and_stays(folder: Path) -> None:
-    content = newer(folder / "trials.jsonl")
-    with pytest.raises(InputError, match="trials of another schema_version; name another folder"):
-        Journal(folder, SUBJECT)
-    assert (folder / "trials.jsonl").read_bytes() == content
-
-
-def test_a_newer_key_of_the_configuration_is_refused(folder: Path) -> None:
-    path = folder / "sharectl.yaml"
-    path.write_text(f"{path.read_text()}invented: 1\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="invented: unknown key"):
-        load(path)
-
-
 def test_a_newer_switch_is_off_until_somebody_enables(folder: Path) -> None:
     switch = DisabledFile(folder)
     switch.disable(Disabled("cooling", "ops@cm", NOW))
@@ -167,32 +139,6 @@ def test_a_newer_switch_is_off_until_somebody_enables(folder: Path) -> None:
     order = Disabled("broken", "ops@cm", LATER)
     switch.disable(order)
     assert switch.disabled() == order
-
-
-def test_a_cycle_with_a_newer_state_publishes_nothing(folder: Path) -> None:
-    path = folder / "state.json"
-    content = newer(path)
-    world = World(FakePool(busy(CYCLES)), state=StateFile(path))
-    with pytest.raises(NewerFileError, match="schema_version 99"):
-        run_cycle(law(max_nodes=4), world.ports(), LATER)
-    assert world.publishers[0].plans == []
-    assert path.read_bytes() == content
-
-
-def test_targets_are_withdrawn_all_the_same_with_a_newer_state(folder: Path) -> None:
-    sequence = StateFile(folder / "state.json").load().sequence
-    path = folder / "state.json"
-    content = newer(path)
-    os.utime(path, (NOW, NOW))  # its sequence is at least that second
-    world = World(FakePool(busy(CYCLES)), state=StateFile(path))
-    before, errors = load_state(world.state, sequence)
-    assert isinstance(errors[0], NewerFileError)
-    off = Disabled("broken", "ops@cm", LATER)
-    done = Publishing(law(), world.ports(), sequence).withdraw(off, before)
-    assert done.everywhere
-    (plan,) = world.publishers[0].plans
-    assert (plan.targets, plan.sequence > sequence) == ((), True)
-    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("words", ["cycle", "status"])
@@ -218,10 +164,3 @@ def test_disable_withdraws_with_a_newer_state(
     assert "schema_version 99" in err
     assert read(folder / "sharectl.txt").targets == ()
     assert path.read_bytes() == content
-
-
-def test_learn_leaves_a_newer_policy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content = newer(folder / "policy.json")
-    assert main(["learn", "small-site", "-o", str(folder / "policy.json")]) == 74
-    assert "schema_version 99 is of a newer sharectl" in capsys.readouterr().err
-    assert (folder / "policy.json").read_bytes() == content

@@ -19,7 +19,6 @@ from typing import Callable
 import pytest
 import shtab  # noqa: F401 - as mmap
 
-from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import TRACEBACK
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED
 from sharectl.ledger.ledger import PLACE, Ledger
@@ -199,47 +198,6 @@ def test_ctrl_c(config: Path) -> None:
         interrupted = as_soon_as_it_runs(lambda: signal.raise_signal(signal.SIGINT))
         ended = run(least(verb, config), interrupted)
         assert (ended.code, ended.err) == (INTERRUPTED, "sharectl: interrupted\n"), str(verb)
-
-
-START = """
-import signal, sys
-left = int(sys.argv.pop(1))
-def look(event, arguments):
-    global left
-    if event == "import" and "sharectl.__main__" in sys.modules:
-        left -= 1
-        if left == 0:
-            signal.raise_signal(signal.SIGINT)
-sys.addaudithook(look)
-from sharectl.__main__ import command
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    print("ignores Ctrl-C")
-command()
-"""
-"""Start of the command with a Ctrl-C at an import, the first argument; 0 for none."""
-
-
-def started(at_import: int, *words: str, before: str = "") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-c", before + START, str(at_import), *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
-
-
-def test_ctrl_c_while_it_starts(config: Path) -> None:
-    """At every twenty-third import, until there are no more."""
-    words = ("status", "--config", str(config))
-    whole, at = started(0, *words), 3
-    while (done := started(at, *words)).returncode == INTERRUPTED:
-        assert done.stderr == "sharectl: interrupted\n", at
-        at += 23
-    assert at > 60
-    assert (done.returncode, done.stderr) == (whole.returncode, whole.stderr)
-
-
-def test_ctrl_c_is_ignored_where_a_shell_says_so(config: Path) -> None:
-    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    done = started(5, "check", "config", "--config", str(config), before=ignore)
-    assert "ignores Ctrl-C" in done.stdout
-    assert "interrupted" not in done.stderr
 
 
 def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:

@@ -24,14 +24,6 @@ def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: P
     assert "the next cycle withdraws them" in err
 
 
-def test_status_before_any_cycle_tells_of_no_targets(run: Run, config: Path) -> None:
-    with config.open("a", encoding="utf-8") as file:
-        file.write("mode: observe\n")
-    _, out, _ = run("status")
-    assert "no cycle has run yet" in out
-    assert "would have published" not in out
-
-
 def test_a_monitor_is_told_that_nothing_is_steered_on_purpose(run: Run, config: Path) -> None:
     assert run("disable", "--reason", "cooling")[0] == 0
     with config.open("a", encoding="utf-8") as file:

@@ -63,12 +63,6 @@ def test_beside_targets_that_stand(
     assert kinds == counts
 
 
-def test_a_withdrawal_after_observing_has_not_run_out(plan: Plan, tmp_path: Path) -> None:
-    state = State(sequence=7, standing=(STOOD,), standing_until=NOW + 60, observed=True)
-    StateFile(tmp_path / "state.json").save(state)
-    assert diff(plan, "--diff") == ("what is published: sequence 7", {"added": 2})
-
-
 def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
     beside, counts = diff(plan, "--set", "control.max_nodes=1", "--diff")
     assert beside == "the plan without --set control.max_nodes=1"

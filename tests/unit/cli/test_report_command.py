@@ -101,12 +101,6 @@ def test_json_has_the_numbers_of_the_page(report: Run) -> None:
     assert (cms["held_back_nodes"], cms["helped_nodes"]) == (0, targets)
 
 
-@pytest.mark.parametrize("words", [["--from", "now", "--to", "-1d"], ["--compare", "-1d", "-2d"]])
-def test_periods_are_in_order(report: Run, words: list[str]) -> None:
-    code, _, problems = report(*words)
-    assert (code, words[0] in problems) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("since", "until", "begin"),
     [(NOW - 360, END, NOW), (NOW, END, NOW), (NOW + 7, NOW + 3_456_789, NOW + 7)],

@@ -94,15 +94,12 @@ def test_the_old_page_stays_while_the_ledger_cannot_be_read(
 
 
 @pytest.mark.usefixtures("ledger")
-def test_a_dry_run_writes_no_page(run: Run, page: Path) -> None:
+def test_a_dry_run_writes_no_page_and_no_metrics(run: Run, config: Path, page: Path) -> None:
+    metrics = config.parent / "x.prom"
+    config.write_text(f"{config.read_text()}metrics: {{textfile: {metrics}}}\n", encoding="utf-8")
     run("cycle", "--dry-run")
     assert not page.exists()
-
-
-@pytest.mark.usefixtures("ledger")
-def test_without_the_key_there_is_no_page(run: Run, tmp_path: Path) -> None:
-    run("cycle")
-    assert not list(tmp_path.rglob("*.html"))
+    assert not metrics.exists()
 
 
 @pytest.mark.parametrize("key", ["metrics: {textfile", "history: {jobs_file"])
@@ -111,5 +108,4 @@ def test_a_page_in_the_place_of_another_file_is_refused(run: Run, config: Path, 
     with config.open("a", encoding="utf-8") as file:
         file.write(f"report: {{file: {path}}}\n{key}: {path}}}\n")
     code, _, err = run("cycle")
-    assert code == 78
-    assert "report.file" in err
+    assert (code, "report.file" in err) == (78, True)
