@@ -11,14 +11,14 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl import __version__
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs, snippet, still
+from tests.pool.deployed import jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = pytest.mark.semantics
 STEERED, OFF, BARE, ELSEWHERE, STATIC = (f"wn-00{number}" for number in range(1, 6))
-CORES = 16
+CORES = 8
 STATIC_SLOTS = """\
-NUM_SLOTS_TYPE_1 = 16
+NUM_SLOTS_TYPE_1 = 8
 SLOT_TYPE_1 = cpus=1
 SLOT_TYPE_1_PARTITIONABLE = False
 """
@@ -37,7 +37,7 @@ SPEC = BoxSpec(
 )
 STEERS: dict[str, Any] = {
     "groups": {"cms": {"pledge_hs06": 950.0}, "alice": {"pledge_hs06": 50.0}},
-    "nodes": {"controlled": f"{STEERED},{OFF},{BARE},{STATIC}"},
+    "nodes": {"controlled": [STEERED, OFF, BARE, STATIC]},
     "validity_seconds": 600,
 }
 
@@ -47,7 +47,8 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     """All cores are held by one group, while large jobs of another wait."""
     with open_box(SPEC) as box:
         box.submit(jobs("alice", 1, CORES * len(CONFIGS), 3600))
-        still(box, CORES * len(CONFIGS))
+        cores = CORES * len(CONFIGS)
+        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == cores, "all cores are held")
         box.submit(jobs("cms", 8, 3, 3600))
         yield box
 
