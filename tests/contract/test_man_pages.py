@@ -81,7 +81,7 @@ def test_every_verb_is_in_the_page_with_its_options(pages: Path) -> None:
     assert missing == []
     assert [code for code in EXIT_CODES if f"\n.B {code}\n" not in text] == []
     # An epilog, with its lines.
-    assert "\n  sharectl report -o /var/www/shares  " in parts["report"]
+    assert "\n  sharectl cadence --run-time constant:255 --interval 60,300\n" in parts["cadence"]
 
 
 def test_every_key_is_in_the_page_of_the_configuration(pages: Path) -> None:

@@ -80,6 +80,7 @@ _MODULES = {
     "errors": "plan",
     "nodes": "pool",
     "render": "pledges",
+    "replay": "plan",
     "snapshot": "pool",
 }
 """Verb -> name of its module, where that is another one."""

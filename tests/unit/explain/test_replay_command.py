@@ -132,29 +132,14 @@ def test_a_policy_is_replayed_before_it_acts(run: Run, tmp_path: Path) -> None:
     """A policy with weight 1 of the error is the law of then; one without weights moves nothing."""
     training = {"features": ["error"], "weights": [1.0]}
     policy = f"control.policy={write_policy(tmp_path, **training)}"
-    same = run("replay", "--law", "learned", "--set", policy, "--json").json
+    learned = ("replay", "--set", "control.law=learned")
+    same = run(*learned, "--set", policy, "--json").json
     assert (same["summary"]["agreement_ratio"], same["decides"][:11]) == (1.0, "law learned")
     write_policy(tmp_path, features=[], weights=[])
-    none = run("replay", "--set", "control.law=learned", "--set", policy, "--json").json
+    none = run(*learned, "--set", policy, "--json").json
     assert none["summary"]["would"]["targets"] == 0
-    ended = run("replay", "--law", "learned")
+    ended = run(*learned)
     assert (ended.code, "control.law: learned acts by a policy" in ended.err) == (78, True)
-
-
-@pytest.mark.usefixtures("kept")
-def test_the_law_in_shadow_is_replayed_with_its_policy(
-    run: Run, tmp_path: Path, config: Path
-) -> None:
-    shadow = f"shadow: {{law: learned, policy: {write_policy(tmp_path, features=[], weights=[])}}}"
-    config.write_text(config.read_text().replace("strategy:", f"{shadow}, strategy:"))
-    none = run("replay", "--law", "learned", "--json").json
-    assert none["summary"]["would"]["targets"] == 0
-    path = tmp_path / "other"
-    path.mkdir()
-    other = write_policy(path, features=["error"], weights=[1.0])
-    same = run("replay", "--law", "learned", "--set", f"control.policy={other}", "--json").json
-    assert same["summary"]["agreement_ratio"] == 1.0
-    assert "policy" not in run("replay", "--law", "pid", "--json").json["decides"]
 
 
 @pytest.mark.usefixtures("kept")
