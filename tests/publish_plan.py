@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from sharectl.cli import options, wiring
+from sharectl.condor.service import asking_as_service
 from sharectl.config.load import load
 from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
 from sharectl.errors import SharectlError
@@ -32,8 +35,10 @@ def publish(plan: Plan, path: Path) -> Sequence[str]:
 
 if __name__ == "__main__":
     made = record(Plan, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    path = Path(sys.argv[3])
     try:
-        print(*publish(made, Path(sys.argv[3])), sep="\n")
+        with asking_as_service(path) if os.geteuid() == 0 else nullcontext():
+            print(*publish(made, path), sep="\n")
     except SharectlError as error:
         options.say(error.problems)
         sys.exit(error.exit_code)

@@ -143,7 +143,7 @@ def plan(sequence: int, *nodes: str) -> Plan:
 
 
 def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration: Any) -> str:
-    """What `sharectl publish` says about the plan, on whichever stream."""
+    """Output of the publication of the plan, of both streams."""
     done = command.publish(published, expect, **(configuration or BY_COLLECTOR))
     return done.stdout + done.stderr
 

@@ -70,7 +70,7 @@ def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
 
 
 def plan(decided: Plan) -> dict[str, Any]:
-    """All fields of the plan: what ``sharectl publish`` reads."""
+    """All fields of the plan."""
     return asdict(decided)
 
 
