@@ -120,13 +120,16 @@ def test_the_role_installs_both_halves_and_checks_the_configuration(host: Host) 
         "sharectl_host": ["central", "execute-point"],
         "sharectl_configuration": {"mode": "observe", "groups": GROUPS},
         "sharectl_knobs": {"SHARECTL_GRACE_SECONDS": 240},
+        "sharectl_power_hs06": 640,
+        "sharectl_token": "not a token",
     }
     host.play(site)
     assert yaml.safe_load(host.read("etc/sharectl/sharectl.yaml"))["groups"] == GROUPS
     node = "etc/condor/config.d/60-sharectl-execute-point.conf"
     assert (host.root / host.read(node).split()[-1].removeprefix("/")).is_file()
-    value = run_as_root(host.root, "condor_config_val SHARECTL_GRACE_SECONDS").stdout
-    assert value.split() == ["240"]
+    value = run_as_root(host.root, "condor_config_val SHARECTL_GRACE_SECONDS t1_wn_hs06").stdout
+    assert value.split() == ["240", "640"]
+    assert (host.root / "etc/sharectl/pool.token").stat().st_mode & 0o777 == 0o600
     assert host.reconfigs == 1
 
     assert "changed=0" in host.play(site)
