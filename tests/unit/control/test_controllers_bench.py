@@ -44,7 +44,7 @@ def test_a_group_without_work_collects_nothing(law: str, scenario: str) -> None:
 
 
 def test_the_page_has_the_figures_of_now() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "control.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "measurements.md").read_text(encoding="utf-8")
     printed = re.findall(r"(\d[\d.]* h|\u2013), ([\d.]+) %, ([\d.]+) %", page)
     made = [
         (
