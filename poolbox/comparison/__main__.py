@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--suite", choices=SUITES, default=SUITES[0], help="of the pools")
     run.add_argument("--pools", type=int, default=POOLS, help="pools side by side")
     show.add_argument(
-        "--write", action="store_true", help="write README.md, docs/simulate.md and the picture"
+        "--write", action="store_true", help="write README.md, docs/measurements.md and the picture"
     )
     return parser
 

@@ -193,7 +193,7 @@ def written(results: Results) -> dict[Path, str]:
     contents = {CHECKOUT / PICTURE: results.picture()}
     for page, name, block in (
         (CHECKOUT / "README.md", "comparison", results.readme()),
-        (CHECKOUT / "docs/simulate.md", "twins", results.simulate()),
+        (CHECKOUT / "docs/measurements.md", "twins", results.simulate()),
     ):
         begin, end = f"<!-- {name} -->\n\n", f"\n\n<!-- end of {name} -->"
         before, mark, rest = page.read_text(encoding="utf-8").partition(begin)

@@ -2,7 +2,7 @@
 
 Two rounds of jobs: claims, quotas, limits and access points; a negotiator with threads. Each claim
 is held against slots without a policy, or against an access point that splits leftovers.
-docs/consumption-reference.md relies on what is marked as semantics.
+docs/consumption.md relies on what is marked as semantics.
 """
 
 from __future__ import annotations

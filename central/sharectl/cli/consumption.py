@@ -35,7 +35,7 @@ Findings of `sharectl consumption check` are faults at the line of the YAML: not
 """
 _COST_EPILOG = """\
 The pool is asked for slots, jobs and groups; with --slots, no daemon is asked for anything.
-? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
+? is unknown, - is nothing. docs/consumption.md explains the columns."""
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
 
 
