@@ -27,6 +27,9 @@ EXIT_CODES = {
 
 INTERNAL, INTERRUPTED = 70, 130
 
+REPORT = "please report this line at https://github.com/sharectl/sharectl/issues"
+"""Request of a message about a fault of sharectl itself."""
+
 
 class SharectlError(Exception):
     """Base of all errors that sharectl reports in lines, without a traceback.

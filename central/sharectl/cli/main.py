@@ -25,6 +25,7 @@ from sharectl.errors import (
     INTERNAL,
     INTERRUPTED,
     LAST_WORDS,
+    REPORT,
     ConfigError,
     LastWords,
     MissingExtraError,
@@ -169,7 +170,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         frames = extract_tb(error.__traceback__)
         place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
         message = f"{type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"
-        report = f"please report this line; {TRACEBACK}=1 tells more"
+        report = f"{REPORT}; {TRACEBACK}=1 tells more"
         _complain(f"internal error{place}: {message}; {report}")
         code = INTERNAL
     _end_output()

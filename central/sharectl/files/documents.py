@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
-from sharectl.errors import NewerFileError, StateError
+from sharectl.errors import REPORT, NewerFileError, StateError
 from sharectl.files import files
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MOST_DIGITS = 18
 _VERSION = re.compile(rb'\s*\{\s*"schema_version":\s*([0-9]{1,9})\b')
 """Begin of every document that `Document.replace` writes, in this release and in later ones."""
 _BEGIN_BYTES = 4096
-_REPORT = "the file stays as it was; please report this line"
+_REPORT = f"the file stays as it was; {REPORT}"
 
 
 class DocumentError(ValueError):

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.errors import NoLedgerError, StateError
+from sharectl.errors import REPORT, NoLedgerError, StateError
 from sharectl.ledger import cycles, database, error_log, jobs_file, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
@@ -191,9 +191,7 @@ class Histories:
                 problems.append(error)
             except Exception as error:  # noqa: BLE001 - the plan is out: no record may end a cycle
                 fact = f"the cycle is not recorded: {type(error).__name__}: {error}"
-                remedy = (
-                    "see `sharectl ledger check`; if that finds nothing, please report this line"
-                )
+                remedy = f"see `sharectl ledger check`; if that finds nothing, {REPORT}"
                 reason = f"{fact}; {remedy}"
                 problems.append(StateError(reason))
         if problems:

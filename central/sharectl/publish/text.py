@@ -11,6 +11,7 @@ from typing import Optional
 
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import (
+    REPORT,
     InputError,
     PublishError,
     StateError,
@@ -180,7 +181,7 @@ def refuse_unreadable(plan: Plan, pool: Optional[str], place: str) -> None:
     """Raise PublishError for targets that nodes would refuse when the plan is made."""
     problem = refusal(plan, pool, plan.generated_at) if plan.targets else None
     if problem is not None:
-        raise PublishError(f"{place}: not published, because {problem}; please report this")
+        raise PublishError(f"{place}: not published, because {problem}; {REPORT}")
 
 
 def render(plan: Plan, seal: Seal = Seal()) -> str:
