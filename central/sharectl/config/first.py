@@ -227,7 +227,7 @@ def _pledges(look: FirstLook) -> Iterator[str]:
     if nested:
         yield from _comment(
             f"It also has {counted(len(nested), 'quota')} of groups within these; "
-            "docs/nested-groups.md says how to steer them."
+            "docs/pledges.md says how to steer them."
         )
     yield "pledges: {from: negotiator}"
 

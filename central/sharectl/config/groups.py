@@ -61,7 +61,7 @@ class _Steered:
     """Most of its share that others may use while it has no jobs (Kueue's lendingLimit,
     docs/control.md); null: none."""
     groups: Optional[Mapping[str, SubgroupConfig]] = setting(None)
-    """Groups within it, by the next part of AccountingGroup (docs/nested-groups.md), that promise
+    """Groups within it, by the next part of AccountingGroup (docs/pledges.md), that promise
     no more than it has."""
 
 

@@ -146,7 +146,7 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class ReportConfig:
-    """Page of `sharectl report` that cycles write (docs/report.md)."""
+    """Page of `sharectl report` that cycles write (docs/monitoring.md)."""
 
     file: Optional[Path] = setting(None, writes=True)
     """Page for a web server, such as `/var/lib/sharectl/report/index.html`, replaced by rename;
