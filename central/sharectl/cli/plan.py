@@ -64,12 +64,12 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "moved to another node, altered and dropped, the power that changes hands and the idle "
         "core-seconds it costs",
     )
-    keys = f"control.max_nodes=50, beside the plan without it; keys of {', '.join(REPLAYED)}"
     options.add(
         parser,
         "--set",
-        help="with --diff: decide with a key of the configuration that is otherwise, such as "
-        f"{keys} and of groups; may be given several times",
+        help="with --diff: another value of a key of the configuration, such as "
+        "control.max_nodes=50: the plan with it beside the plan without it; keys of "
+        f"{', '.join(REPLAYED)} and of groups; may be given several times",
     )
 
 
