@@ -173,7 +173,7 @@ FILTER_SECONDS = 2.0 * CRON_PERIOD_SECONDS
 """Time constant of the low-pass filter of the change of the power.
 
 Without ``derivative_seconds``, the default, it has no effect. With an hour of them, 300 s raise the
-shortfall of bursts from 7.1 to 8.3 % (docs/method.md).
+shortfall of bursts from 7.1 to 8.3 % (docs/measurements.md).
 """
 
 
