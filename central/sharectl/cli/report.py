@@ -25,15 +25,9 @@ INDEX = "index.html"
 _EPILOG = f"""\
 {fill(f"TIME is {FORMS}.", 100)}
 
-  sharectl report -o /var/www/shares                       the last 30 days
-  sharectl report --from 2022-01-01 --to 2022-02-01 -o january
-  sharectl report --from -30d --compare 2021-04-01 2021-05-01 -o before-and-after
-
-With report.file in the configuration cycles write it (docs/monitoring.md).
-
-The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and
-loads nothing, so that it can be mailed, printed, or served as a file. It is replaced at once; a
-file of that name that is no report stays.
+The page is DIR/index.html and nothing else: it runs no script and loads nothing, so that it can be
+mailed, printed, or served as a file. A file of that name that is no report stays. With report.file
+in the configuration cycles write it (docs/monitoring.md).
 
 exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the ledger cannot be read
 or the page not be written, 78 configuration"""
