@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
+from itertools import chain
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
@@ -197,8 +198,12 @@ def new_options(
 
     # Jobs of several sizes often wait for the same cores.
     @cache
+    def by_group(name: str) -> dict[str, list[Leaving]]:
+        return nodes[name].leaving_by_group(run_times)
+
     def leaving(name: str, whose: Optional[str]) -> Sequence[Leaving]:
-        return nodes[name].leaving(whose, run_times)
+        jobs = by_group(name)
+        return jobs[whose] if whose is not None else list(chain.from_iterable(jobs.values()))
 
     @cache
     def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:

@@ -33,6 +33,7 @@ from sharectl.plan.choices import (
     Budgets,
     Choice,
     Jobs,
+    Offer,
     Option,
     best,
     by_density,
@@ -240,12 +241,12 @@ def many_pairs(situation: Situation) -> Wanted:
     kept, rest = _affordable(_going_on(movable, rest), rest)
     taken = {option.place for option in kept}
     fresh = new_options(free, rest, situation.run_times, ratio, situation.block_cores)
-    options = [*kept, *(option for option in fresh if option.place not in taken)]
-    choices = _chosen(options, rest, kept)
+    offer = Offer((*kept, *(option for option in fresh if option.place not in taken)))
+    choices = _chosen(offer, rest, kept)
     later: list[str] = []
     if bounded.waiting != waiting:
         unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
-        later = [choice.option.node for choice in filled(options, unbounded, choices)]
+        later = [choice.option.node for choice in filled(offer, unbounded, choices)]
         later = later[len(choices) :]
 
     @cache
@@ -357,11 +358,11 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
-def _chosen(options: Sequence[Option], budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
+def _chosen(offer: Offer, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
     """The choices, the most useful first."""
-    choices = sorted(best(options, budgets, kept), key=lambda choice: by_value(choice.option))
+    choices = sorted(best(offer, budgets, kept), key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(options, replace(budgets, room=inf), choices)
+    return filled(offer, replace(budgets, room=inf), choices)
 
 
 def _wanted(

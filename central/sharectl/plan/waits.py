@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby
 from math import ceil, exp, floor, inf, log, sqrt
+from operator import itemgetter
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Node, RunningJobs, Snapshot
@@ -307,30 +309,34 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(free_mib + given_mib)
 
-    @cached_property
-    def _alike(self) -> Sequence[tuple[tuple[str, int, int], int]]:
-        """Group, cores of a job and bin of age, in order, each with the number of jobs."""
+    def leaving_by_group(self, run_times: RunTimes) -> dict[str, list[Leaving]]:
+        """Group, in order -> its jobs by cores and bin of age, with the time they still run."""
         alike: dict[tuple[str, int, int], int] = {}
         for _, name, cores, _, age_seconds, jobs, _ in self.running:
             # `age_bin`, a hundred thousand times.
             kind = (name, cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
             alike[kind] = alike.get(kind, 0) + jobs
-        return sorted(alike.items())
+        by_group: dict[str, list[Leaving]] = {}
+        for kind in sorted(alike):
+            group, cores, number = kind
+            if group not in by_group:
+                by_group[group] = rows = []
+                seconds = run_times.get(group, NOTHING_SEEN).by_bin
+            rows.append((cores, alike[kind], seconds[number]))
+        return by_group
 
     def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
-        """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
-        return [
-            (cores, jobs, run_times.get(name, NOTHING_SEEN).by_bin[number])
-            for (name, cores, number), jobs in self._alike
-            if group is None or name == group
-        ]
+        """Jobs of a group, as of `leaving_by_group`; None: of all."""
+        by_group = self.leaving_by_group(run_times)
+        if group is not None:
+            return by_group.get(group, [])
+        return list(chain.from_iterable(by_group.values()))
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
     """Node -> its jobs and cores."""
     running: dict[str, list[RunningJobs]] = {node.name: [] for node in snapshot.nodes}
-    for jobs in snapshot.running:
-        here = running.get(jobs.node)
-        if here is not None:
-            here.append(jobs)
+    for name, jobs in groupby(snapshot.running, itemgetter(0)):
+        if name in running:
+            running[name] += jobs
     return {node.name: NodeCores(node, running[node.name]) for node in snapshot.nodes}

@@ -259,7 +259,8 @@ class Twin:
 
     def _begin(self, claim: Claim, kind: ShapedKind, at: float) -> None:
         claim.submitted_at, run_seconds = self._pop(kind)
-        claim.job, claim.started_at, claim.run_until = kind, at, at + run_seconds
+        claim.job, claim.run_until = kind, at + run_seconds
+        claim.started_at, claim.started_second = at, int(at)
         self.measures[claim.group].wait(kind.cores, at - claim.submitted_at)
         claim.number = self._at(claim.run_until, self._end, (claim, self._number + 1))
 

@@ -12,7 +12,7 @@ from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.records import kept_age
-from sharectl.plan.waits import EDGES_SECONDS
+from sharectl.plan.waits import EDGES_SECONDS, age_bin
 from sharectl.shares.demand import Request, pending_rows, shared_out
 from sharectl_lab.twin.pool import ShapedKind, SimNode, SimSlot
 from sharectl_lab.twin.run_times import Ages
@@ -163,41 +163,53 @@ def _rows(
     Adds all jobs to ``sums``, and to ``new`` those that are younger than ``newest_seconds``.
     """
     # Plain loops: a month of a large pool has fifty million jobs at its looks.
-    alike: dict[tuple[str, int, bool, int], list[int]] = {}
+    alike: dict[tuple[tuple[str, int, bool], int], list[int]] = {}
     for slot in node.slots:
         for claim in slot.claims:
-            seconds = now - int(claim.started_at)
+            seconds = now - claim.started_second
             if seconds < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
                 seconds = 0
-            group, memory_mib = claim.group, claim.memory_mib
             number = bisect_right(EDGES_SECONDS, seconds)
             if seconds < newest_seconds:
-                youngest = new.setdefault((group, number), [0, 0])
+                youngest = new.setdefault((claim.group, number), [0, 0])
                 youngest[0] += 1
                 youngest[1] += seconds
-            key = (group, claim.cores, memory_mib > 0, number if group != helped else -seconds)
-            row = alike.get(key)
-            if row is None:
-                alike[key] = [1, seconds, memory_mib]
-            else:
+            if helped is not None and claim.group == helped:
+                number = -seconds
+            key = (claim.row, number)
+            if key in alike:
+                row = alike[key]
                 row[0] += 1
                 row[1] += seconds
-                row[2] += memory_mib
+                row[2] += claim.memory_mib
+            else:
+                alike[key] = [1, seconds, claim.memory_mib]
     name, power = node.spec.name, node.spec.hs06_per_core
     rows = []
-    for (group, cores, _, number), (jobs, seconds, memory_mib) in alike.items():
-        age = kept_age(seconds // jobs, number - 1) if number > 0 else -number
+    for ((group, cores, _), number), (jobs, seconds, memory_mib) in alike.items():
+        age = _KEPT_AGES[seconds // jobs] if number > 0 else -number
         # In half the time of `RunningJobs(*fields)`.
         fields = (name, group, cores, power, age, jobs, -(-memory_mib // jobs))
         rows.append(tuple.__new__(RunningJobs, fields))
         kind = (group, number if number > 0 else bisect_right(EDGES_SECONDS, age))
-        total = sums.get(kind)
-        if total is not None:
+        if kind in sums:
+            total = sums[kind]
             total[0] += jobs
             total[1] += seconds
         else:
             sums[kind] = [jobs, seconds]
     return rows
+
+
+class _KeptAges(dict[int, int]):
+    """Mean age of alike jobs, seconds -> that of their row: the mean is of their bin."""
+
+    def __missing__(self, seconds: int) -> int:
+        age = self[seconds] = kept_age(seconds, age_bin(seconds))
+        return age
+
+
+_KEPT_AGES = _KeptAges()
 
 
 def _ages(sums: _Sums) -> dict[str, Ages]:

@@ -22,8 +22,8 @@ class Claim:
     """A dynamic slot, with the job that runs in it."""
 
     __slots__ = (
-        "cores", "disk_kib", "group", "job", "kind", "memory_mib", "number", "run_until", "since",
-        "slot", "started_at", "submitted_at",
+        "cores", "disk_kib", "group", "job", "kind", "memory_mib", "number", "row", "run_until",
+        "since", "slot", "started_at", "started_second", "submitted_at",
     )  # fmt: skip
 
     def __init__(self, slot: SimSlot, kind: ShapedKind, now: float) -> None:
@@ -36,9 +36,12 @@ class Claim:
         self.memory_mib = kind.memory_mib
         self.disk_kib = kind.disk_kib
         self.group = kind.group
+        self.row = kind.row
         self.since = now
         self.started_at = now
         """Start of the job that runs now."""
+        self.started_second = int(now)
+        """As whole seconds."""
         self.submitted_at = now
         self.run_until = inf
         self.number = 0
@@ -50,7 +53,7 @@ class ShapedKind:
 
     __slots__ = (
         "access_point", "account", "attributes", "cores", "custom", "disk_kib", "group",
-        "memory_mib", "number", "pending", "placeable", "requirements", "shape", "sizes",
+        "memory_mib", "number", "pending", "placeable", "requirements", "row", "shape", "sizes",
         "submitter", "wanted_cores",
     )  # fmt: skip
 
@@ -67,6 +70,8 @@ class ShapedKind:
         self.access_point = kind.access_point
         self.group = group
         """Configured group, or `OTHER`."""
+        self.row = (group, kind.cores, kind.memory_mib > 0)
+        """Group and cores, and if memory is known: such jobs are one row of a look."""
         self.shape = -1
         self.placeable = True
         """Tells if a slot could run it if it were empty."""
@@ -85,6 +90,7 @@ class ShapedKind:
         if cores not in self.sizes:
             sized = self.sizes[cores] = copy(self)
             sized.cores, sized.sizes = cores, None
+            sized.row = (self.group, cores, self.memory_mib > 0)
         return self.sizes[cores]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.choices import Budgets, Choice, Option, best, filled, total_worth
+from sharectl.plan.choices import Budgets, Choice, Offer, Option, best, filled, total_worth
 from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
 from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.waits import nodes_of
@@ -319,15 +319,15 @@ def optimum(options: list[Option], budgets: Budgets) -> float:
 @given(option_lists, budgets_of)
 def test_a_choice_fits_and_stays_within_its_bound(options: list[Option], budgets: Budgets) -> None:
     """It has `guaranteed_ratio` of the best sum of values; one that stands goes for more alone."""
-    chosen = best(options, budgets)
+    chosen = best(Offer(options), budgets)
     assert fits(budgets, chosen)
     assert total_worth(chosen) >= guaranteed_ratio(options, budgets) * optimum(options, budgets)
     # Those on one node stand, for a group of their own.
     stand = [o._replace(helped="cms") if o.node == NODES[0] else o for o in options]
     kept = [option for option in stand if option.helped]
-    again = best(stand, budgets, kept)
+    again = best(Offer(stand), budgets, kept)
     assert fits(budgets, again)
-    assert total_worth(again) >= total_worth(filled(stand, budgets, first=kept))
+    assert total_worth(again) >= total_worth(filled(Offer(stand), budgets, first=Offer(kept)))
 
 
 def drawn(draw: Random) -> tuple[list[Option], Budgets]:
@@ -345,7 +345,7 @@ def drawn(draw: Random) -> tuple[list[Option], Budgets]:
 def test_choices_come_close_to_the_best() -> None:
     """In all, 98.5 % of the value of the best choices: no order alone comes to that."""
     pools = [drawn(Random(seed)) for seed in range(50)]
-    worth = fsum(total_worth(best(options, budgets)) for options, budgets in pools)
+    worth = fsum(total_worth(best(Offer(options), budgets)) for options, budgets in pools)
     assert worth >= 0.985 * fsum(optimum(options, budgets) for options, budgets in pools)
 
 
