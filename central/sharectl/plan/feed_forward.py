@@ -27,16 +27,17 @@ def foreseen_hs06(
     """
     kinds = {row.kind for row in snapshot.pending if row.jobs > 0 and row.placeable}
     waiting = {group for group, _ in kinds} & pledge_hs06.keys()
-    change_hs06: defaultdict[str, float] = defaultdict(float)
+    lost_hs06: defaultdict[str, list[float]] = defaultdict(list)
     for _, group, cores, hs06_per_core, seconds, jobs, _ in snapshot.running:
         if group in waiting and (group, cores) not in kinds:
             mean_seconds = run_times.get(group, NOTHING_SEEN).by_bin[age_bin(seconds)]
             ends_ratio = 1 - exp(-FORESEEN_SECONDS / mean_seconds)
-            change_hs06[group] -= jobs * cores * hs06_per_core * ends_ratio
+            lost_hs06[group].append(jobs * cores * hs06_per_core * ends_ratio)
+    change_hs06 = {group: -fsum(lost) for group, lost in lost_hs06.items()}
     given_hs06 = -fsum(change_hs06.values())
     takers = {group: hs06 for group, hs06 in pledge_hs06.items() if (group, 1) in kinds}
     if given_hs06 and takers:
         whole = fsum(takers.values())
         for group, hs06 in takers.items():
-            change_hs06[group] += given_hs06 * hs06 / whole
-    return dict(change_hs06)
+            change_hs06[group] = change_hs06.get(group, 0.0) + given_hs06 * hs06 / whole
+    return change_hs06

@@ -6,9 +6,12 @@ changed since their last look.
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from bisect import bisect_left, insort
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from math import inf
 from typing import Optional
 
@@ -22,8 +25,8 @@ class Claim:
     """A dynamic slot, with the job that runs in it."""
 
     __slots__ = (
-        "cores", "disk_kib", "group", "job", "kind", "memory_mib", "number", "row", "run_until",
-        "since", "slot", "started_at", "started_second", "submitted_at",
+        "cores", "disk_kib", "group", "job", "kind", "memory_mib", "number", "run_until", "since",
+        "slot", "started_at", "submitted_at",
     )  # fmt: skip
 
     def __init__(self, slot: SimSlot, kind: ShapedKind, now: float) -> None:
@@ -36,12 +39,9 @@ class Claim:
         self.memory_mib = kind.memory_mib
         self.disk_kib = kind.disk_kib
         self.group = kind.group
-        self.row = kind.row
         self.since = now
         self.started_at = now
         """Start of the job that runs now."""
-        self.started_second = int(now)
-        """As whole seconds."""
         self.submitted_at = now
         self.run_until = inf
         self.number = 0
@@ -53,7 +53,7 @@ class ShapedKind:
 
     __slots__ = (
         "access_point", "account", "attributes", "cores", "custom", "disk_kib", "group",
-        "memory_mib", "number", "pending", "placeable", "requirements", "row", "shape", "sizes",
+        "memory_mib", "number", "pending", "placeable", "requirements", "shape", "sizes",
         "submitter", "wanted_cores",
     )  # fmt: skip
 
@@ -70,8 +70,6 @@ class ShapedKind:
         self.access_point = kind.access_point
         self.group = group
         """Configured group, or `OTHER`."""
-        self.row = (group, kind.cores, kind.memory_mib > 0)
-        """Group and cores, and if memory is known: such jobs are one row of a look."""
         self.shape = -1
         self.placeable = True
         """Tells if a slot could run it if it were empty."""
@@ -90,7 +88,6 @@ class ShapedKind:
         if cores not in self.sizes:
             sized = self.sizes[cores] = copy(self)
             sized.cores, sized.sizes = cores, None
-            sized.row = (self.group, cores, self.memory_mib > 0)
         return self.sizes[cores]
 
 
@@ -101,7 +98,7 @@ class SimSlot:
         "cause", "claims", "counted_cores", "counted_taken", "draining", "free_cores",
         "free_custom", "free_disk_kib", "free_memory_mib", "held_back_cores", "idle_as",
         "logged_at", "multicore_only", "node", "order", "room_since", "room_until", "spec",
-        "taken_since", "target", "total_cores", "version",
+        "starts", "taken_since", "target", "total_cores", "version",
     )  # fmt: skip
 
     def __init__(self, node: SimNode, spec: SlotSpec) -> None:
@@ -114,6 +111,10 @@ class SimSlot:
         self.free_custom = dict(spec.custom)
         self.claims: dict[Claim, None] = {}
         """In the order in which they were made."""
+        self.starts: defaultdict[tuple[str, int, int], array[int]] = defaultdict(
+            partial(array, "q")
+        )
+        """Group, cores and memory -> starts of the jobs that run, whole seconds, in order."""
         self.multicore_only = node.spec.multicore_only
         self.draining = False
         self.target: Optional[SlotTarget] = None
@@ -136,6 +137,16 @@ class SimSlot:
         self.cause = ""
         """Cause of its idle cores, counted as ``idle_as`` cores."""
         self.idle_as = 0
+
+    def begin(self, claim: Claim, now: float) -> None:
+        """Have a job run in a claim from a time on."""
+        claim.started_at = now
+        insort(self.starts[claim.group, claim.cores, claim.memory_mib], int(now))
+
+    def end(self, claim: Claim) -> None:
+        """Have the job of a claim run no longer."""
+        starts = self.starts[claim.group, claim.cores, claim.memory_mib]
+        del starts[bisect_left(starts, int(claim.started_at))]
 
     def fits(self, kind: ShapedKind) -> bool:
         """Tell if its free resources are enough for a job."""
