@@ -139,6 +139,11 @@ class BlockLook:
     wait_seconds: Mapping[str, float] = field(default_factory=dict)
     """Node whose block stands free -> how much longer it is expected to wait."""
 
+    @property
+    def given_up_nodes(self) -> set[str]:
+        """Nodes of targets that go, and nodes that are left alone."""
+        return {target.node for target in self.given_back} | {node for *_, node in self.left_alone}
+
 
 NOT_LOOKED = BlockLook()
 """Bounds nothing."""
