@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
-from sharectl.shares.max_min import max_min_shares
+from sharectl.shares.shortfall import max_min_shares
 from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import QuotaTree
 from sharectl_lab.twin.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
