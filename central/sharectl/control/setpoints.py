@@ -23,6 +23,16 @@ SETPOINTS = {
 }
 """Mode -> a group's setpoint before anything is lent."""
 
+MOVED = {
+    "lends": "the setpoint is lower by the power that the group lends",
+    "borrows": "the setpoint is higher by what other groups lend",
+    "lent-limit": "max_lent_hs06 keeps the group from lending more",
+    "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
+    "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
+    "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
+}
+"""Code of a change of a setpoint -> what it means."""
+
 ROUNDING_RATIO = 1e-12
 """Part of the power shared out below which nothing is left to lend."""
 
@@ -86,7 +96,7 @@ class Entitled(NamedTuple):
     account_hs06_seconds: Optional[float] = None
     """Its account; None if nothing is to be carried over."""
     acted: tuple[str, ...] = ()
-    """Codes of `sharectl.control.laws.ACTED`."""
+    """Codes of `MOVED`, in order."""
 
 
 def entitlements(

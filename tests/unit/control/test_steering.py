@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 
 from sharectl.control.laws import (
-    ACTED,
     AVERAGE,
     AVERAGE_BEFORE,
     INTEGRAL,
@@ -23,7 +22,7 @@ from sharectl.control.setpoints import (
     Loans,
     shared_ratio,
 )
-from sharectl.control.steering import STEPPED_AT, SteeringConfig, steer
+from sharectl.control.steering import ACTED, STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.shares.errors import usage_by_group
