@@ -234,11 +234,6 @@ def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_tim
     assert [row.tried_at for row in look.memory.losses] == ([NOW + step] if step < 0 else [])
 
 
-def test_few_blocks_are_tried_in_a_small_pool_and_a_part_of_a_large_one() -> None:
-    assert [first_cores(cores) for cores in (48, 96, 400, 80_000)] == [24, 48, 64, 2400]
-    assert [allowed_cores(cores) for cores in (48, 80_000)] == [1, 80]
-
-
 def test_a_node_that_acts_on_no_target_keeps_no_cores_free() -> None:
     """Its cores are idle because nobody wants them."""
     stood = Standing(Target("wn-1", "alice", 0, "cms", SIZE), NOW - 9000)
