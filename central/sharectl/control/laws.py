@@ -83,7 +83,7 @@ class Reading:
     pool_cores: int = 0
     """Cores of all nodes."""
     idle_cores: int = 0
-    """Those that no job holds."""
+    """Cores of all nodes that no job holds."""
 
 
 class Move(NamedTuple):

@@ -92,7 +92,7 @@ class Entitled(NamedTuple):
 
     setpoint_hs06: float
     contested: bool
-    """Whether its error is a loss to a group that waits, itself included."""
+    """True if its error is a loss to a group that waits, itself included."""
     account_hs06_seconds: Optional[float] = None
     """Its account; None if nothing is to be carried over."""
     acted: tuple[str, ...] = ()

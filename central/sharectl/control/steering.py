@@ -39,7 +39,7 @@ class SteeringConfig:
     by_group: Mapping[str, Control] = field(default_factory=dict)
     """Group -> its own law and parameters."""
     entitlement: Entitlement = field(default_factory=Entitlement)
-    """What all setpoints are made of."""
+    """Settings of all setpoints."""
 
 
 SEED = SteeringConfig()

@@ -16,7 +16,7 @@ LONGEST_WAIT_SECONDS = 3600.0
 ALL_NODES = ""
 """Stands for every node in a `BackOff`."""
 
-Place = tuple[str, int, str]
+BlockKey = tuple[str, int, str]
 """Group, cores that its jobs request, and a node or `ALL_NODES`."""
 
 
@@ -42,7 +42,7 @@ class OpenBlock:
         return self.group, self.cores
 
     @property
-    def place(self) -> Place:
+    def place(self) -> BlockKey:
         """Group, cores and node."""
         return self.group, self.cores, self.node
 
@@ -128,7 +128,7 @@ class BlockLook:
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
     """Targets that go."""
-    left_alone: frozenset[Place] = frozenset()
+    left_alone: frozenset[BlockKey] = frozenset()
     """Places where no target may be made now."""
     left_alone_kinds: frozenset[Kind] = frozenset()
     """Kinds for which none may be made on any node."""

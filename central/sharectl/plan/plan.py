@@ -21,12 +21,12 @@ from sharectl.plan.blocks import (
 )
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
-    counted,
     deadband_hs06,
     dwelling,
     limited,
     rooms_for_targets,
     standing_after,
+    with_jobs,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.records import NodeRecord, node_records
@@ -125,7 +125,7 @@ class State:
     observed: bool = False
     """True if that plan was not published, because of ``mode: observe``."""
     withdrawn: bool = False
-    """Whether every publisher has taken a plan without targets since sharectl was disabled."""
+    """True if every publisher has taken a plan without targets since sharectl was disabled."""
     uncertain_nodes: int = 0
     """Nodes that a publication was to change that began and may not have ended."""
     unaudited: Optional[tuple[Standing, ...]] = None
@@ -247,7 +247,7 @@ def decide(
     controls = steer(pledges, deadband, config.steering, state.controllers, snapshot, now, soon)
     groups = controls_with_subgroups(controls, config.own_hs06)
     nodes = nodes_of(snapshot)
-    standing = counted(state.standing_at(now), nodes)
+    standing = with_jobs(state.standing_at(now), nodes)
     # The seed's method steers every node that it is told to.
     is_pair = config.strategy == "pair"
     ruled_out, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
@@ -304,7 +304,7 @@ def decide(
     unfinished = [s for s in standing if s.target.node not in nodes or not fulfilled(s, nodes)]
     after = replace(
         published(state, plan, now),
-        standing=counted(standing_after(unfinished, plan.targets, now), nodes),
+        standing=with_jobs(standing_after(unfinished, plan.targets, now), nodes),
         nodes=len(snapshot.nodes),
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},

@@ -98,7 +98,7 @@ class NodeRecord:
     reserved: bool = False
     draining: bool = False
     multicore_only: bool = False
-    """Whether its START takes no single-core job (t1_MulticoreOnly)."""
+    """True if its START takes no single-core job (t1_MulticoreOnly)."""
     hot: bool = False
     """True if its START takes no job (t1_overheat)."""
     closed: tuple[ClosedTo, ...] = ()
@@ -181,9 +181,9 @@ class CycleRecord:
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
     idle_target_cores: Optional[int] = None
-    """Those that targets kept from jobs; None if unknown."""
+    """Idle cores that targets kept from jobs; None if unknown."""
     idle_grace_cores: Optional[int] = None
-    """Those that grace kept from single-core jobs, where no target acts; None if unknown."""
+    """Idle cores that grace kept from single-core jobs without a target; None if unknown."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
     """Group -> nodes with a target for it after the cycle, where known; none of one that observed.
     """
@@ -194,7 +194,7 @@ class CycleRecord:
     observed: bool = False
     """True if it only planned (``mode: observe``): its targets are those that would stand."""
     imported: bool = False
-    """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
+    """True if it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 
     @property
     def steered_nodes(self) -> int:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.blocks import ALL_NODES, NO_BLOCKS, BackOff, BlockMemory, Loss, OpenBlock
 from sharectl.plan.free_blocks import (
-    DAY_SECONDS,
     FIRST_CORE_SECONDS,
     NODE_SECONDS,
     allowed_cores,
@@ -24,6 +23,7 @@ from sharectl.plan.free_blocks import (
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.plan.waits import nodes_of
+from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW
 
 CORES, NODES, SIZE = 32, 12, 8
