@@ -25,14 +25,6 @@ from sharectl.model import (
 )
 from sharectl.shares.errors import usage_by_group
 
-SERVED_RATIO = 0.9
-"""Part of its due from which a group counts as served."""
-LACKING_RATIO = 0.75
-"""Part of its due below which a group must fall for a time without it to count.
-
-Between the two a group loses and gains single jobs all day.
-"""
-
 
 def max_min_shares(
     amount: float, most: Mapping[str, float], weights: Mapping[str, float]
@@ -60,35 +52,6 @@ def shortfalls_hs06(
 ) -> dict[str, float]:
     """Group -> power that is due to it and that it does not use, HS06, >= 0."""
     return {group: max(0.0, due - power_hs06.get(group, 0.0)) for group, due in due_hs06.items()}
-
-
-class Lack(NamedTuple):
-    """Time during which a group had less than `SERVED_RATIO` of its due."""
-
-    seconds: float
-    ended: bool
-    """False if it had not ended with the last interval: it would have been longer."""
-
-
-def lacks(
-    due_hs06: Iterable[float], power_hs06: Iterable[float], interval_seconds: float
-) -> list[Lack]:
-    """Times from the begin of a group's shortfall until it has 90 % of its due, by their begin.
-
-    Due and power are those of consecutive intervals. A time in which the group never had less than
-    `LACKING_RATIO` of its due is left out.
-    """
-    times: list[Lack] = []
-    intervals, counts = 0, False
-    for due, power in zip(due_hs06, power_hs06):
-        if power < SERVED_RATIO * due:
-            intervals += 1
-            counts = counts or power < LACKING_RATIO * due
-            continue
-        if counts:
-            times.append(Lack(intervals * interval_seconds, ended=True))
-        intervals, counts = 0, False
-    return [*times, Lack(intervals * interval_seconds, ended=False)] if counts else times
 
 
 def pool_hs06(nodes: Iterable[Node]) -> float:
