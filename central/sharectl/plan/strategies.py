@@ -101,16 +101,16 @@ CLOSED, SHUT = "closed", "shut"
 
 
 @dataclass(frozen=True)
-class Search:
-    """Search of ``nodes`` for cores that groups over their share hold and waiting jobs need."""
+class NodeFits:
+    """Cores that groups ``over`` their share hold on nodes, beside the jobs that wait for them."""
 
     nodes: Mapping[str, NodeCores]
     over: AbstractSet[str]
     waiting: Mapping[Kind, Jobs]
 
     @cached_property
-    def fits(self) -> Mapping[str, str]:
-        """Each node, and the best that jobs which wait would find there."""
+    def by_node(self) -> Mapping[str, str]:
+        """Node -> the best that waiting jobs would find there, such as `FITS`."""
         lacking = dict.fromkeys((group for group, _ in self.waiting), inf)
         sizes_at, every = sizes_on(self.waiting, lacking), sizes_of(self.waiting, lacking)
         fits = {}
@@ -138,14 +138,14 @@ class Wanted:
     """Costs of targets that are called for or stand, where the strategy estimates them."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Node that was chosen or ruled out -> one of `sharectl.plan.plan.NODE_REASONS`."""
-    search: Optional[Search] = None
-    """Search that tells the reasons of all other nodes; None if there was none."""
+    fits: Optional[NodeFits] = None
+    """Source of the reasons of all other nodes; None if no node was looked at."""
 
     def node_reasons(self) -> dict[str, str]:
         """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
         codes = {FITS: "not-needed" if self.targets else "no-call"}
         codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
-        fits = self.search.fits if self.search is not None else {}
+        fits = self.fits.by_node if self.fits is not None else {}
         return {**{name: codes.get(fit, fit) for name, fit in fits.items()}, **self.reasons}
 
 
@@ -280,11 +280,11 @@ def many_pairs(situation: Situation) -> Wanted:
         unbounded = replace(remaining, waiting=budgets.after(fixed).waiting)
         with_later = filled(offer, unbounded, choices)
         later = [choice.option.node for choice in with_later[len(choices) :]]
-    search = Search(nodes, excess.keys(), waiting)
+    fits = NodeFits(nodes, excess.keys(), waiting)
     called = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     reason = "targets" if called else "no-group-over"
     if excess and not called:
-        reason = _why_none(search.fits, free, budgets, situation.groups)
+        reason = _why_none(fits.by_node, free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     pairs = {(target.held_back, target.helped) for target in called}
     reasons.update((t.node, "kept" if t in standing else "target") for t in called)
@@ -297,7 +297,7 @@ def many_pairs(situation: Situation) -> Wanted:
         len(later),
         {**waits, **called},
         reasons,
-        search,
+        fits,
     )
 
 
