@@ -11,7 +11,14 @@ from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
-from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option, least_hs06
+from sharectl.plan.choices import (
+    ROUNDING_HS06,
+    Budgets,
+    Option,
+    OptionPlace,
+    Queue,
+    least_hs06,
+)
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 
@@ -37,15 +44,12 @@ SINGLE_CORE_RATIO = 0.5
 """Part of their value at which cores for single-core jobs count."""
 
 WaitFor = Callable[[int, int], Wait]
-"""Tells the wait for a number of cores, and for idle ones with them, as `wait_for_cores`."""
-
-Place = tuple[str, str, int]
-"""Node, held-back group and cores that jobs request."""
+"""Cores that are needed, and idle ones with them -> the wait, as `wait_for_cores`."""
 
 
-def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dict[Kind, Jobs]:
+def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dict[Kind, Queue]:
     """Demand of ``groups``; memory within a power of two counts as the most of it."""
-    waiting: defaultdict[Kind, Jobs] = defaultdict(dict)
+    waiting: defaultdict[Kind, Queue] = defaultdict(dict)
     for row in pending_alike(pending, groups):
         if row.placeable:
             waiting[row.kind][row.memory_mib] = row.jobs
@@ -126,7 +130,7 @@ class Size(NamedTuple):
     """Least memory that they request."""
 
 
-def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) -> dict[int, Size]:
+def sizes_of(waiting: Mapping[Kind, Queue], deficit_hs06: Mapping[str, float]) -> dict[int, Size]:
     """Cores that jobs request -> the jobs."""
     sizes: dict[int, Size] = {}
     for (group, cores), jobs in waiting.items():
@@ -141,7 +145,7 @@ def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) ->
 
 
 def sizes_on(
-    waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]
+    waiting: Mapping[Kind, Queue], deficit_hs06: Mapping[str, float]
 ) -> Callable[[Node], Mapping[int, Size]]:
     """Function of a node: as `sizes_of`, without jobs to which it is closed."""
 
@@ -188,7 +192,7 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes_at = sizes_on(budgets.waiting, budgets.deficit_hs06)
-    freed: dict[Place, int] = {}
+    freed: dict[OptionPlace, int] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
             sizes = sizes_at(here.node)
@@ -209,7 +213,7 @@ def new_options(
     def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:
         return wait_for_cores(leaving(name, whose), needed_cores, idle_cores)
 
-    places: Iterable[Place] = freed
+    places: Iterable[OptionPlace] = freed
     if len(freed) > MANY:
         seconds = {
             (name, group, size): cores / _pace(leaving(name, whose_cores(group, size)))
@@ -234,11 +238,11 @@ def _pace(leaving: Iterable[Leaving]) -> float:
 
 
 def _worth_a_look(
-    glances: Mapping[Place, float],
+    glances: Mapping[OptionPlace, float],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
     block_cores: int,
-) -> Iterable[Place]:
+) -> Iterable[OptionPlace]:
     """Places to look at closely: the quickest of each group and size, the best of a node.
 
     Each has about the time until its cores come free.
@@ -247,7 +251,7 @@ def _worth_a_look(
     by_kind: defaultdict[Kind, list[tuple[float, str]]] = defaultdict(list)
     for (name, group, request), seconds in glances.items():
         by_kind[group, request].append((seconds, name))
-    places: set[Place] = set()
+    places: set[OptionPlace] = set()
     on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in by_kind.items():
         size = block_cores if request == 1 else request

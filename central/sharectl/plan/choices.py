@@ -32,6 +32,10 @@ def least_hs06(moved_hs06: float, size: int) -> float:
     return moved_hs06 * (0.5 if size > 1 else 1.0) - ROUNDING_HS06
 
 
+OptionPlace = tuple[str, str, int]
+"""Node, held-back group and cores that jobs request: two options of one place are one target."""
+
+
 class Option(NamedTuple):
     """A target that a node could have."""
 
@@ -56,8 +60,8 @@ class Option(NamedTuple):
     """Jobs that it is for, >= 1: one of more than one core, or some of one core."""
 
     @property
-    def place(self) -> tuple[str, str, int]:
-        """Node, held-back group and size: two options of one place are one target."""
+    def place(self) -> OptionPlace:
+        """Node, held-back group and size."""
         return self.node, self.held_back, self.request_cores
 
     @property
@@ -92,7 +96,7 @@ class Choice(NamedTuple):
         return Target(node, held_back, cap_cores, self.helped, request_cores)
 
 
-Jobs = dict[int, int]
+Queue = dict[int, int]
 """Memory that each job requests, MiB, 0 if unknown -> jobs that wait; least memory first."""
 
 
@@ -104,7 +108,7 @@ class Budgets:
     """Group -> power that may be taken from it."""
     deficit_hs06: dict[str, float]
     """Group -> power that may be given to it."""
-    waiting: dict[Kind, Jobs]
+    waiting: dict[Kind, Queue]
     room: float = inf
     """Most options that may be chosen."""
     left_alone: Collection[tuple[str, int, str]] = ()
@@ -260,7 +264,7 @@ class _Rows:
         self._in_order: dict[float, list[tuple[int, Option]]] = {}
 
     def payable(
-        self, exponent: float, rest: Budgets, without: Optional[tuple[str, str, int]]
+        self, exponent: float, rest: Budgets, without: Optional[OptionPlace]
     ) -> Iterator[Option]:
         """Options on free nodes that ``rest`` pays for when it is their turn, by `by_worth`.
 
@@ -285,7 +289,7 @@ class _Rows:
         return self._in_order[exponent]
 
 
-class Offer:
+class OptionSet:
     """Options to choose from, each as it is, and those of which a part may be chosen."""
 
     def __init__(self, options: Iterable[Option]) -> None:
@@ -294,7 +298,7 @@ class Offer:
 
     @cached_property
     def parts(self) -> _Rows:
-        """Those of which a part may be chosen, with the demand of one job."""
+        """Options of which a part may be chosen, with the demand of one job."""
         jobs = (option for option in self.options if option.jobs > 1 and option.helped is None)
         return _Rows(jobs, parts=True)
 
@@ -304,7 +308,7 @@ def total_worth(choices: Iterable[Choice]) -> float:
     return fsum(choice.option.worth for choice in choices)
 
 
-def best(offer: Offer, budgets: Budgets, standing: Collection[Option] = ()) -> list[Choice]:
+def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) -> list[Choice]:
     """Choices of a large total worth; those of ``standing`` unless others come to more.
 
     Options are taken one after the other as long as they fit, in three orders: by value, by value
@@ -314,7 +318,7 @@ def best(offer: Offer, budgets: Budgets, standing: Collection[Option] = ()) -> l
 
     Tests hold the sum of values to a part of the best there is.
     """
-    first = Offer(standing)
+    first = OptionSet(standing)
     starts = (_filled(offer, order, budgets.after(()), []) for order in (VALUE, BETWEEN))
     choices = max((filled(offer, budgets, first=first), *starts), key=total_worth)
     tries, before = TRIED_OPTIONS // max(1, len(offer.options)), -inf
@@ -323,14 +327,14 @@ def best(offer: Offer, budgets: Budgets, standing: Collection[Option] = ()) -> l
         worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)[:tries]
         tries -= len(worst)
         for choice in worst:
-            if choice in choices:
+            if choice in choices:  # unless an exchange before has left it out
                 others = _without(choice, choices, offer, budgets)
                 choices = max((choices, *others), key=total_worth)
     return choices
 
 
 def _without(
-    choice: Choice, choices: Sequence[Choice], offer: Offer, budgets: Budgets
+    choice: Choice, choices: Sequence[Choice], offer: OptionSet, budgets: Budgets
 ) -> Iterable[list[Choice]]:
     """All other choices, filled up with other options in two orders."""
     others = [other for other in choices if other is not choice]
@@ -340,11 +344,11 @@ def _without(
 
 
 def filled(
-    offer: Offer,
+    offer: OptionSet,
     budgets: Budgets,
     chosen: Iterable[Choice] = (),
     *,
-    first: Optional[Offer] = None,
+    first: Optional[OptionSet] = None,
 ) -> list[Choice]:
     """``chosen``, then options of ``first`` and all others that still fit, by `by_density`.
 
@@ -355,12 +359,12 @@ def filled(
 
 
 def _filled(
-    offer: Offer,
+    offer: OptionSet,
     order: float,
     rest: Budgets,
     choices: list[Choice],
-    first: Optional[Offer] = None,
-    without: Optional[tuple[str, str, int]] = None,
+    first: Optional[OptionSet] = None,
+    without: Optional[OptionPlace] = None,
 ) -> list[Choice]:
     """As `filled`, by `by_worth` of ``order``; ``rest`` is left of the budgets by choices.
 
@@ -379,7 +383,7 @@ def _filled(
     return choices
 
 
-def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
+def fitting_memory(jobs: Queue, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
     most, enough, fitting = option.memory_mib, option.jobs, None
     for memory, count in jobs.items():
@@ -388,7 +392,7 @@ def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
     return fitting
 
 
-def most_alike(jobs: Jobs, option: Option) -> int:
+def most_alike(jobs: Queue, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
     most, alike = option.memory_mib, 0
     for memory, count in jobs.items():

@@ -27,7 +27,7 @@ from sharectl.model import (
 )
 from sharectl.plan.blocks import NO_BLOCKS, BlockMemory
 from sharectl.plan.nodes import DEAF, OUT_OF_RANGE
-from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, NodeCores, Row, Wait, age_bin
+from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, BinRow, NodeCores, Wait, age_bin
 from sharectl.shares.groups import is_within
 
 
@@ -124,7 +124,7 @@ class Basis:
     controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     unheeding: Mapping[str, int] = field(default_factory=dict)
     blocks: BlockMemory = NO_BLOCKS
-    run_times: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    run_times: Mapping[str, tuple[BinRow, ...]] = field(default_factory=dict)
     """Group -> its life table, as known then."""
 
 

@@ -32,9 +32,9 @@ from sharectl.plan.choices import (
     ROUNDING_HS06,
     Budgets,
     Choice,
-    Jobs,
-    Offer,
     Option,
+    OptionSet,
+    Queue,
     best,
     by_density,
     by_value,
@@ -106,7 +106,7 @@ class NodeFits:
 
     nodes: Mapping[str, NodeCores]
     over: AbstractSet[str]
-    waiting: Mapping[Kind, Jobs]
+    waiting: Mapping[Kind, Queue]
 
     @cached_property
     def by_node(self) -> Mapping[str, str]:
@@ -273,7 +273,7 @@ def many_pairs(situation: Situation) -> Wanted:
     kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
     taken = {option.place for option in kept}
     fresh = new_options(free, remaining, situation.run_times, ratio, situation.block_cores)
-    offer = Offer((*kept, *(option for option in fresh if option.place not in taken)))
+    offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
     choices = _chosen(offer, remaining, kept)
     later: list[str] = []
     if bounded.waiting != waiting:
@@ -342,13 +342,13 @@ def _going_on(working: Iterable[Option], budgets: Budgets) -> list[Choice]:
 
 
 def _bounded(
-    waiting: Mapping[Kind, Jobs], look: BlockLook, working: Iterable[Option]
-) -> dict[Kind, Jobs]:
+    waiting: Mapping[Kind, Queue], look: BlockLook, working: Iterable[Option]
+) -> dict[Kind, Queue]:
     """Jobs for the new targets that may be tried beside those that stand, least memory first."""
     unfinished = Counter[tuple[Optional[str], int]]()
     for option in working:
         unfinished[option.helped, option.request_cores] += option.jobs
-    bounded: dict[Kind, Jobs] = {}
+    bounded: dict[Kind, Queue] = {}
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
         before = accumulate(jobs.values(), initial=0)
@@ -400,7 +400,7 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
-def _chosen(offer: Offer, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
+def _chosen(offer: OptionSet, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
     """The choices, the most useful first."""
     choices = sorted(best(offer, budgets, kept), key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.

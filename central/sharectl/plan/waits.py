@@ -41,7 +41,7 @@ START_TOLERANCE_SECONDS = 2
 LONGEST_GAP_SECONDS = 4 * 3600
 """Looks further apart say too little of when a job ended."""
 
-Row = tuple[int, float, float]
+BinRow = tuple[int, float, float]
 """Start of a bin, seconds at risk, ends."""
 
 
@@ -154,12 +154,12 @@ class RemainingTimes:
             from_end = (1 - stays) / rate + stays * from_end
         return tuple(reversed(means))
 
-    def as_rows(self) -> tuple[Row, ...]:
+    def as_rows(self) -> tuple[BinRow, ...]:
         """The bins in which something was seen."""
         return tuple((start, *seen) for start, seen in zip(EDGES_SECONDS, self.bins) if any(seen))
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> RemainingTimes:
+    def from_rows(cls, rows: Iterable[BinRow]) -> RemainingTimes:
         """Table of such rows; a row counts in the bin in which it starts."""
         bins = [(0.0, 0.0)] * len(EDGES_SECONDS)
         for start, seconds, ends in rows:

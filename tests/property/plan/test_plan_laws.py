@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.choices import Budgets, Choice, Offer, Option, best, filled, total_worth
+from sharectl.plan.choices import Budgets, Choice, Option, OptionSet, best, filled, total_worth
 from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
 from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.waits import nodes_of
@@ -294,13 +294,15 @@ def test_a_choice_fits_and_one_that_stands_goes_for_more_alone(
     options: list[Option], budgets: Budgets
 ) -> None:
     """Choices keep to the budgets; those that stand lose to none that comes to less."""
-    assert fits(budgets, best(Offer(options), budgets))
+    assert fits(budgets, best(OptionSet(options), budgets))
     # Those on one node stand, for a group of their own.
     stand = [o._replace(helped="cms") if o.node == NODES[0] else o for o in options]
     kept = [option for option in stand if option.helped]
-    again = best(Offer(stand), budgets, kept)
+    again = best(OptionSet(stand), budgets, kept)
     assert fits(budgets, again)
-    assert total_worth(again) >= total_worth(filled(Offer(stand), budgets, first=Offer(kept)))
+    assert total_worth(again) >= total_worth(
+        filled(OptionSet(stand), budgets, first=OptionSet(kept))
+    )
 
 
 def drawn(draw: Random) -> tuple[list[Option], Budgets]:
@@ -318,7 +320,7 @@ def drawn(draw: Random) -> tuple[list[Option], Budgets]:
 def test_choices_come_close_to_the_best() -> None:
     """In all, 98.5 % of the value of the best choices: no order alone comes to that."""
     pools = [drawn(Random(seed)) for seed in range(50)]
-    worth = fsum(total_worth(best(Offer(options), budgets)) for options, budgets in pools)
+    worth = fsum(total_worth(best(OptionSet(options), budgets)) for options, budgets in pools)
     assert worth >= 0.985 * fsum(optimum(options, budgets) for options, budgets in pools)
 
 
