@@ -88,7 +88,7 @@ def option_of(
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
-    due = max(0, here.held_cores[group] - cap)
+    due = here.cores_above(group, cap)
     memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
     jobs, cores = 1, size
     if size > 1:

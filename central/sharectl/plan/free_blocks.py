@@ -437,7 +437,7 @@ def _most_new(
     open_blocks: Counter[Kind] = Counter()
     for target, block in staying.items():
         here = look.nodes[target.node]
-        due = max(0, here.held_cores[target.held_back] - target.cap_cores)
+        due = here.cores_above(target.held_back, target.cap_cores)
         # A target for single cores is for as many as it brings.
         open_blocks[block.kind] += 1 if block.cores > 1 else max(1, due + here.idle_cores)
     started = Counter(place[:2] for place in takes)

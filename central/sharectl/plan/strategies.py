@@ -88,10 +88,6 @@ class Situation:
             for kind in here.node.closed_kinds & kinds
         )
 
-    def due_cores(self, target: Target) -> int:
-        """Cores that the held-back group has above the cap."""
-        return max(0, self.nodes[target.node].held_cores[target.held_back] - target.cap_cores)
-
 
 FITS, HELD, SMALL = "fits", "held", "small"
 """A group over its share holds there what a waiting job needs; its cores, and not the memory; no
@@ -224,8 +220,9 @@ def _affordable_nodes(
     Power that the targets of ``kept`` are still to move is taken off first.
     """
     block = situation.block_cores
-    power = {name: here.node.hs06_per_core for name, here in situation.nodes.items()}
-    due = {target: situation.due_cores(target) for target in kept}
+    nodes = situation.nodes
+    power = {name: here.node.hs06_per_core for name, here in nodes.items()}
+    due = {t: nodes[t.node].cores_above(t.held_back, t.cap_cores) for t in kept}
     taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
     given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
     awaited = sum(due[t] > 0 for t in kept if t.kind == (under.group, request))

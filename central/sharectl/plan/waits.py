@@ -292,6 +292,10 @@ class NodeCores:
         """Group -> cores that its jobs hold; 0 of any other."""
         return self._held[0]
 
+    def cores_above(self, group: str, cap_cores: int) -> int:
+        """Cores that the group holds above a cap."""
+        return max(0, self.held_cores[group] - cap_cores)
+
     def jobs(self, kind: Kind) -> int:
         """Number of jobs of a kind, with those of the group that are larger."""
         group, least_cores = kind
