@@ -11,7 +11,7 @@ from sharectl.control.steering import SEED, steer
 from sharectl.cycle.record import target_nodes
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Standing, Target
 from sharectl.plan.records import Basis, CycleRecord, as_kept, node_records
-from sharectl.plan.waits import EDGES_SECONDS, Row, Wait, nodes_of
+from sharectl.plan.waits import EDGES_SECONDS, BinRow, Wait, nodes_of
 
 PERIOD_SECONDS = 1020
 SIZES = ((1, 0.62), (8, 0.32), (4, 0.04), (2, 0.02))
@@ -108,7 +108,7 @@ class SyntheticPool:
         sources = tuple(Source(name, round(self.dice.uniform(0.1, 3), 3)) for name in names)
         return Snapshot(now, tuple(self.nodes), running, pending, sources)
 
-    def _table(self) -> tuple[Row, ...]:
+    def _table(self) -> tuple[BinRow, ...]:
         return tuple(
             (start, round(self.dice.uniform(1e5, 1e6)) * 10.0, round(self.dice.uniform(10, 999), 2))
             for start in EDGES_SECONDS[:22]

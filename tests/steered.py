@@ -61,6 +61,7 @@ class FakeTwin:
     def start(self, slot: SimSlot, kind: int, run_seconds: Optional[float] = None) -> Claim:
         claim = Claim(slot, self.kinds[kind], self.now)
         slot.claims[claim] = None
+        slot.begin(claim, self.now)
         slot.free_cores -= claim.cores
         slot.free_memory_mib -= claim.memory_mib
         assert slot.free_cores >= 0
@@ -76,6 +77,7 @@ class FakeTwin:
         for call in self.on_end:
             call(claim, self.now)
         del slot.claims[claim]
+        slot.end(claim)
         slot.free_cores += claim.cores
         slot.free_memory_mib += claim.memory_mib
 

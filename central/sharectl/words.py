@@ -73,7 +73,7 @@ class Problems:
         self._rest = 0
 
     def __bool__(self) -> bool:
-        """Return whether there is a problem."""
+        """True if there is a problem."""
         return bool(self._first)
 
     def add(self, place: str, problem: str) -> None:

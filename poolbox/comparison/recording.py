@@ -12,8 +12,8 @@ from poolbox import event_log
 from poolbox.comparison.scenario import SCALE, Comparison
 from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
-from sharectl.shares.max_min import max_min_shares
-from sharectl.shares.shortfall import Lack, lacks, shortfalls_hs06
+from sharectl.shares.shortfall import max_min_shares, shortfalls_hs06
+from sharectl_lab.twin.answers import Lack, lacks
 
 STEP_SECONDS = 5.0
 ABORTED, HELD, DISCONNECTED = "009", "012", "022"

@@ -28,7 +28,6 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.model import MAX_HS06
 from sharectl.settings import setting
-from sharectl.shares.groups import BY_SUBGROUPS
 from sharectl.times import CRON_PERIOD_SECONDS
 from sharectl.words import printable
 
@@ -40,27 +39,15 @@ GAP_SECONDS = 3.0 * CRON_PERIOD_SECONDS
 YEAR_SECONDS = 31_536_000
 
 
-ACTED = {
-    "lends": "the setpoint is lower by the power that the group lends",
-    "borrows": "the setpoint is higher by what other groups lend",
-    "lent-limit": "max_lent_hs06 keeps the group from lending more",
-    "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
-    "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
-    "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
-    "foreseen": "power that groups will soon give up, and others take, counts already",
-    "no-demand": "under its setpoint without waiting jobs: nothing is remembered to collect later",
-    "no-claimant": "over its setpoint while no group under its own waits: nothing is remembered to "
-    "pay back",
+BOUNDED = {
     "no-number": "the error was no finite number: nothing is moved or remembered",
     "gap": "no complete cycle for 51 minutes: the derivative begins again",
     "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared "
     "out)",
     "law-failed": "the law failed: nothing is moved, and its state begins again",
     "against-error": "integral and derivative were against the error: nothing is moved",
-    BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
-    "deadband": "inside control.deadband_hs06: nothing is moved",
 }
-"""Code of what bounded or changed a setpoint or an output -> what it means."""
+"""Code of a law's bound that changed an output -> what it means."""
 
 LAWS = {
     "latest": "acts on the latest error alone (the original method)",
@@ -96,7 +83,7 @@ class Reading:
     pool_cores: int = 0
     """Cores of all nodes."""
     idle_cores: int = 0
-    """Those that no job holds."""
+    """Cores of all nodes that no job holds."""
 
 
 class Move(NamedTuple):

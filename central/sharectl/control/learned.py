@@ -52,7 +52,7 @@ class Training:
     score: float
     """Mean reward of an episode; 0: no power is short, and no core idle because of sharectl."""
     score_before: float
-    """That of *latest* on the same episodes."""
+    """Mean reward of *latest* on the same episodes."""
     method: str
 
 

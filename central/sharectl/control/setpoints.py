@@ -12,9 +12,9 @@ from math import expm1, fsum, log
 from typing import NamedTuple, Optional
 
 from sharectl.control.laws import GAP_SECONDS, MOST_HS06, YEAR_SECONDS, beyond, limited
-from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, MAX_HS06, GroupUsage, Snapshot
+from sharectl.model import MAX_HS06, GroupUsage, Snapshot
 from sharectl.settings import setting
-from sharectl.shares.max_min import max_min_shares
+from sharectl.shares.shortfall import demand_hs06, max_min_shares, pool_hs06
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
@@ -22,6 +22,16 @@ SETPOINTS = {
     "pledge": "its pledge itself",
 }
 """Mode -> a group's setpoint before anything is lent."""
+
+MOVED = {
+    "lends": "the setpoint is lower by the power that the group lends",
+    "borrows": "the setpoint is higher by what other groups lend",
+    "lent-limit": "max_lent_hs06 keeps the group from lending more",
+    "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
+    "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
+    "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
+}
+"""Code of a change of a setpoint -> what it means."""
 
 ROUNDING_RATIO = 1e-12
 """Part of the power shared out below which nothing is left to lend."""
@@ -82,11 +92,11 @@ class Entitled(NamedTuple):
 
     setpoint_hs06: float
     contested: bool
-    """Whether its error is a loss to a group that waits, itself included."""
+    """True if its error is a loss to a group that waits, itself included."""
     account_hs06_seconds: Optional[float] = None
     """Its account; None if nothing is to be carried over."""
     acted: tuple[str, ...] = ()
-    """Codes of `sharectl.control.laws.ACTED`."""
+    """Codes of `MOVED`, in order."""
 
 
 def entitlements(
@@ -103,9 +113,9 @@ def entitlements(
     Setpoints sum to no more than the power shared out. ``accounts`` are HS06-seconds used beyond
     the setpoint (above 0) or left to others (below 0) up to the last complete cycle.
     """
-    ratio = shared_ratio(config.setpoint, pledge_hs06, usage, present_hs06(snapshot))
+    ratio = shared_ratio(config.setpoint, pledge_hs06, usage, pool_hs06(snapshot.nodes))
     nominal = {group: pledge * ratio for group, pledge in pledge_hs06.items()}
-    moved, short = loans(nominal, demand_hs06(usage, snapshot), pledge_hs06, config.loans)
+    moved, short = loans(nominal, demand_hs06(usage, snapshot.nodes), pledge_hs06, config.loans)
     setpoints = {group: nominal[group] + moved[group] for group in pledge_hs06}
     errors = {group: usage[group].power_hs06 - setpoints[group] for group in pledge_hs06}
     waits = {group for group in pledge_hs06 if usage[group].demand_by_cores}
@@ -156,22 +166,6 @@ def shared_ratio(
     pledged = fsum(pledge_hs06.values())
     in_use = fsum(usage[group].power_hs06 for group in pledge_hs06)
     return {"in_use": in_use, "present": present, "pledge": pledged}[mode] / pledged
-
-
-def demand_hs06(usage: Mapping[str, GroupUsage], snapshot: Snapshot) -> dict[str, float]:
-    """Group -> power that it would use if its demand ran on cores of the pool's mean power."""
-    cores = sum(node.cores for node in snapshot.nodes)
-    core_hs06 = present_hs06(snapshot) / cores if cores else DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
-    return {
-        group: used.power_hs06
-        + core_hs06 * sum(cores * jobs for cores, jobs in used.demand_by_cores.items())
-        for group, used in usage.items()
-    }
-
-
-def present_hs06(snapshot: Snapshot) -> float:
-    """Power of all cores of all nodes, HS06."""
-    return fsum(node.cores * node.hs06_per_core for node in snapshot.nodes)
 
 
 def loans(

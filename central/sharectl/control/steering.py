@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
-from typing import Optional
 
-from sharectl.control.laws import Control, Move, Reading, own_state, step
-from sharectl.control.setpoints import ACCOUNT, Entitlement, entitlements
+from sharectl.control.laws import BOUNDED, Control, Move, Reading, own_state, step
+from sharectl.control.setpoints import ACCOUNT, MOVED, Entitlement, entitlements
 from sharectl.model import GroupControl, ShadowMove, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.groups import BY_SUBGROUPS
+
+ACTED = {
+    **MOVED,
+    "foreseen": "power that groups will soon give up, and others take, counts already",
+    "no-demand": "under its setpoint without waiting jobs: nothing is remembered to collect later",
+    "no-claimant": "over its setpoint while no group under its own waits: nothing is remembered to "
+    "pay back",
+    **BOUNDED,
+    BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
+    "deadband": "inside control.deadband_hs06: nothing is moved",
+}
+"""Code of what changed or bounded a setpoint or an output -> what it means."""
 
 STEPPED_AT = "stepped_at_seconds"
 """Unix seconds of the complete cycle that a group's state is from."""
@@ -27,7 +39,7 @@ class SteeringConfig:
     by_group: Mapping[str, Control] = field(default_factory=dict)
     """Group -> its own law and parameters."""
     entitlement: Entitlement = field(default_factory=Entitlement)
-    """What all setpoints are made of."""
+    """Settings of all setpoints."""
 
 
 SEED = SteeringConfig()
@@ -67,27 +79,44 @@ def steer(
     controls = []
     for error in group_errors(usage, pledge_hs06):
         group, power_hs06 = error.group, error.usage.power_hs06
-        setpoint_hs06, contested, account, acted = entitled[group]
-        control = config.by_group.get(group, config.control)
-        error_hs06 = power_hs06 - setpoint_hs06
-        due = (deadband_hs06, most_hs06, setpoint_hs06, error.usage.demand_by_cores)
+        due = entitled[group]
+        law = config.by_group.get(group, config.control)
         change_hs06 = foreseen_hs06.get(group, 0.0)
-        acted = (*acted, *(("foreseen",) if change_hs06 else ()))
-        reading = Reading(error_hs06 + change_hs06, power_hs06, *due, pool_cores, idle_cores)
-        move = _moved(control, states[group], reading, dt_seconds[group], contested=contested)
-        beside, shadow = _shadowed(
-            control, states[group], reading, dt_seconds[group], contested=contested
+        reading = Reading(
+            error_hs06=power_hs06 - due.setpoint_hs06 + change_hs06,
+            power_hs06=power_hs06,
+            deadband_hs06=deadband_hs06,
+            most_hs06=most_hs06,
+            setpoint_hs06=due.setpoint_hs06,
+            demand_by_cores=error.usage.demand_by_cores,
+            pool_cores=pool_cores,
+            idle_cores=idle_cores,
         )
-        state = {**move.state, **beside, **({} if account is None else {ACCOUNT: account})}
+        move = _moved(law, states[group], reading, dt_seconds[group], contested=due.contested)
+        state, shadow = dict(move.state), None
+        if law.shadow is not None:
+            beside = replace(law, law=law.shadow.law, loaded=law.shadow.loaded)
+            before_beside = {
+                name[len(SHADOW) :]: number
+                for name, number in states[group].items()
+                if name.startswith(SHADOW)
+            }
+            tried = _moved(
+                beside, before_beside, reading, dt_seconds[group], contested=due.contested
+            )
+            state.update((f"{SHADOW}{name}", number) for name, number in tried.state.items())
+            shadow = ShadowMove(beside.law, tried.output_hs06, tried.acted, tried.problem)
+        if due.account_hs06_seconds is not None:
+            state[ACCOUNT] = due.account_hs06_seconds
         controls.append(
             GroupControl(
                 error=error,
-                setpoint_hs06=setpoint_hs06,
-                control_error_hs06=error_hs06,
+                setpoint_hs06=due.setpoint_hs06,
+                control_error_hs06=power_hs06 - due.setpoint_hs06,
                 output_hs06=move.output_hs06,
-                law=control.law,
+                law=law.law,
                 state={**state, STEPPED_AT: float(now)} if state else {},
-                acted=(*acted, *move.acted),
+                acted=(*due.acted, *(("foreseen",) if change_hs06 else ()), *move.acted),
                 problem=move.problem,
                 shadow=shadow,
             )
@@ -109,25 +138,6 @@ def _moved(
     code = "no-demand" if reading.error_hs06 < 0 else "no-claimant"
     move = step(control, state, replace(reading, error_hs06=0.0), dt_seconds)
     return move._replace(acted=(code, *move.acted))
-
-
-def _shadowed(
-    control: Control,
-    state: Mapping[str, float],
-    reading: Reading,
-    dt_seconds: float,
-    *,
-    contested: bool,
-) -> tuple[dict[str, float], Optional[ShadowMove]]:
-    """State and answer of the shadow law; its state has names of its kind alone."""
-    shadow = control.shadow
-    if shadow is None:
-        return {}, None
-    own = {name[len(SHADOW) :]: number for name, number in state.items() if name.startswith(SHADOW)}
-    law = replace(control, law=shadow.law, loaded=shadow.loaded)
-    move = _moved(law, own, reading, dt_seconds, contested=contested)
-    after = {f"{SHADOW}{name}": number for name, number in move.state.items()}
-    return after, ShadowMove(shadow.law, move.output_hs06, move.acted, move.problem)
 
 
 def _number(state: Mapping[str, float], name: str, default: float) -> float:

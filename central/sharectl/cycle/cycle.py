@@ -70,7 +70,8 @@ def run_cycle(
     loaded, errors = load_state(ports.state, now)
     if not how.dry_run:
         refuse_newer(errors)
-    before, failures = loaded, Failures(errors)
+    before = loaded
+    failures = Failures(errors)
     snapshot = with_restart(ports.pool.snapshot(now), before)
     warnings: tuple[str, ...] = ()
     if how.pledges is not None:  # if their source is silent, that is as if a schedd were

@@ -89,7 +89,9 @@ def record_of(
         nodes=nodes,
         basis=Basis(
             **{name: getattr(decision.before, name) for name in OF_STATE},
-            run_times={group: seen.as_rows() for group, seen in decision.run_times.items()},
+            run_times={
+                group: seen.as_rows() for group, seen in decision.situation.run_times.items()
+            },
         ),
         idle_cores=sum(node.idle_cores for node in nodes),
         idle_target_cores=decision.idle.target,

@@ -28,7 +28,7 @@ def writer_of(host: str, state_directory: Path) -> str:
 
 
 def are_partners(writer: str, other: str) -> bool:
-    """Return whether two writers may be a pair of central managers."""
+    """True if two writers may be a pair of central managers."""
     return writer.partition(":")[2] == other.partition(":")[2]
 
 
@@ -46,7 +46,7 @@ def foreign(held: PlacedTargets, own: str, state: State, now: int) -> Optional[s
 
 
 def both_publish(state: State, now: int) -> bool:
-    """Return whether a partner's newer plan is not of the central manager before this one."""
+    """True if a partner's newer plan is not of the central manager before this one."""
     return bool(state.foreign_sequence) or (now < state.standing_until and not state.observed)
 
 

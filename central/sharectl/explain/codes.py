@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharectl.control.laws import ACTED, LAWS, LOADED
+from sharectl.control.laws import LAWS, LOADED
 from sharectl.control.setpoints import SETPOINTS
+from sharectl.control.steering import ACTED
 from sharectl.explain.job import OBSTACLES, TARGET_KINDS, VERDICTS
 from sharectl.plan.diff import EXPIRED, KINDS
 from sharectl.plan.limits import LIMITS

@@ -17,7 +17,7 @@ from sharectl.ledger.database import packed, packed_rows, unpacked
 from sharectl.ledger.retention import HALF_LIFE_DAYS, WINDOW_DAYS
 from sharectl.model import Node, RunningJobs, Snapshot
 from sharectl.plan.records import Basis, CycleRecord, NodeRecord, rounded
-from sharectl.plan.waits import RemainingTimes, Row, RunTimes, observed
+from sharectl.plan.waits import BinRow, RemainingTimes, RunTimes, observed
 from sharectl.times import DAY_SECONDS
 
 _MOST_SECONDS = 1e12
@@ -87,7 +87,7 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
     if last is None:
         return {}
     newest, wanted = last[0] // DAY_SECONDS, frozenset(groups)
-    tables: defaultdict[str, list[Row]] = defaultdict(list)
+    tables: defaultdict[str, list[BinRow]] = defaultdict(list)
     for day, name, start, at_risk, ends in connection.execute(
         "SELECT * FROM remaining_times WHERE day > ? AND day <= ?", (newest - WINDOW_DAYS, newest)
     ):

@@ -16,7 +16,7 @@ LONGEST_WAIT_SECONDS = 3600.0
 ALL_NODES = ""
 """Stands for every node in a `BackOff`."""
 
-Place = tuple[str, int, str]
+BlockKey = tuple[str, int, str]
 """Group, cores that its jobs request, and a node or `ALL_NODES`."""
 
 
@@ -42,7 +42,7 @@ class OpenBlock:
         return self.group, self.cores
 
     @property
-    def place(self) -> Place:
+    def place(self) -> BlockKey:
         """Group, cores and node."""
         return self.group, self.cores, self.node
 
@@ -128,7 +128,7 @@ class BlockLook:
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
     """Targets that go."""
-    left_alone: frozenset[Place] = frozenset()
+    left_alone: frozenset[BlockKey] = frozenset()
     """Places where no target may be made now."""
     left_alone_kinds: frozenset[Kind] = frozenset()
     """Kinds for which none may be made on any node."""
@@ -138,6 +138,11 @@ class BlockLook:
     """Kind of jobs that wait -> most targets that may be new; any number of others."""
     wait_seconds: Mapping[str, float] = field(default_factory=dict)
     """Node whose block stands free -> how much longer it is expected to wait."""
+
+    @property
+    def given_up_nodes(self) -> set[str]:
+        """Nodes of targets that go, and nodes that are left alone."""
+        return {target.node for target in self.given_back} | {node for *_, node in self.left_alone}
 
 
 NOT_LOOKED = BlockLook()

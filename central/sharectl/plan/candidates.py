@@ -6,11 +6,19 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, partial
+from itertools import chain
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
-from sharectl.plan.choices import ROUNDING_HS06, Budgets, Jobs, Option, least_hs06
+from sharectl.plan.choices import (
+    ROUNDING_HS06,
+    Budgets,
+    Option,
+    OptionPlace,
+    Queue,
+    least_hs06,
+)
 from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
 from sharectl.shares.demand import pending_alike
 
@@ -37,15 +45,12 @@ SINGLE_CORE_RATIO = 0.5
 """Part of their value at which cores for single-core jobs count."""
 
 WaitFor = Callable[[int, int], Wait]
-"""Tells the wait for a number of cores, and for idle ones with them, as `wait_for_cores`."""
-
-Place = tuple[str, str, int]
-"""Node, held-back group and cores that jobs request."""
+"""Cores that are needed, and idle ones with them -> the wait, as `wait_for_cores`."""
 
 
-def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dict[Kind, Jobs]:
+def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dict[Kind, Queue]:
     """Demand of ``groups``; memory within a power of two counts as the most of it."""
-    waiting: defaultdict[Kind, Jobs] = defaultdict(dict)
+    waiting: defaultdict[Kind, Queue] = defaultdict(dict)
     for row in pending_alike(pending, groups):
         if row.placeable:
             waiting[row.kind][row.memory_mib] = row.jobs
@@ -84,7 +89,7 @@ def option_of(
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
-    due = max(0, here.held_cores[group] - cap)
+    due = here.cores_above(group, cap)
     memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
     jobs, cores = 1, size
     if size > 1:
@@ -126,7 +131,7 @@ class Size(NamedTuple):
     """Least memory that they request."""
 
 
-def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) -> dict[int, Size]:
+def sizes_of(waiting: Mapping[Kind, Queue], deficit_hs06: Mapping[str, float]) -> dict[int, Size]:
     """Cores that jobs request -> the jobs."""
     sizes: dict[int, Size] = {}
     for (group, cores), jobs in waiting.items():
@@ -141,7 +146,7 @@ def sizes_of(waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]) ->
 
 
 def sizes_on(
-    waiting: Mapping[Kind, Jobs], deficit_hs06: Mapping[str, float]
+    waiting: Mapping[Kind, Queue], deficit_hs06: Mapping[str, float]
 ) -> Callable[[Node], Mapping[int, Size]]:
     """Function of a node: as `sizes_of`, without jobs to which it is closed."""
 
@@ -188,7 +193,7 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes_at = sizes_on(budgets.waiting, budgets.deficit_hs06)
-    freed: dict[Place, int] = {}
+    freed: dict[OptionPlace, int] = {}
     for name, here in nodes.items():
         for group in here.held_cores.keys() & budgets.excess_hs06.keys():
             sizes = sizes_at(here.node)
@@ -198,14 +203,18 @@ def new_options(
 
     # Jobs of several sizes often wait for the same cores.
     @cache
+    def by_group(name: str) -> dict[str, list[Leaving]]:
+        return nodes[name].leaving_by_group(run_times)
+
     def leaving(name: str, whose: Optional[str]) -> Sequence[Leaving]:
-        return nodes[name].leaving(whose, run_times)
+        jobs = by_group(name)
+        return jobs[whose] if whose is not None else list(chain.from_iterable(jobs.values()))
 
     @cache
     def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:
         return wait_for_cores(leaving(name, whose), needed_cores, idle_cores)
 
-    places: Iterable[Place] = freed
+    places: Iterable[OptionPlace] = freed
     if len(freed) > MANY:
         seconds = {
             (name, group, size): cores / _pace(leaving(name, whose_cores(group, size)))
@@ -230,11 +239,11 @@ def _pace(leaving: Iterable[Leaving]) -> float:
 
 
 def _worth_a_look(
-    glances: Mapping[Place, float],
+    glances: Mapping[OptionPlace, float],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
     block_cores: int,
-) -> Iterable[Place]:
+) -> Iterable[OptionPlace]:
     """Places to look at closely: the quickest of each group and size, the best of a node.
 
     Each has about the time until its cores come free.
@@ -243,7 +252,7 @@ def _worth_a_look(
     by_kind: defaultdict[Kind, list[tuple[float, str]]] = defaultdict(list)
     for (name, group, request), seconds in glances.items():
         by_kind[group, request].append((seconds, name))
-    places: set[Place] = set()
+    places: set[OptionPlace] = set()
     on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in by_kind.items():
         size = block_cores if request == 1 else request

@@ -8,8 +8,9 @@ targets; the sum of values is to be large.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -29,6 +30,10 @@ def least_hs06(moved_hs06: float, size: int) -> float:
     Half of it for a block, which cannot be split: the error is smaller with it than without.
     """
     return moved_hs06 * (0.5 if size > 1 else 1.0) - ROUNDING_HS06
+
+
+OptionPlace = tuple[str, str, int]
+"""Node, held-back group and cores that jobs request: two options of one place are one target."""
 
 
 class Option(NamedTuple):
@@ -55,8 +60,8 @@ class Option(NamedTuple):
     """Jobs that it is for, >= 1: one of more than one core, or some of one core."""
 
     @property
-    def place(self) -> tuple[str, str, int]:
-        """Node, held-back group and size: two options of one place are one target."""
+    def place(self) -> OptionPlace:
+        """Node, held-back group and size."""
         return self.node, self.held_back, self.request_cores
 
     @property
@@ -91,7 +96,7 @@ class Choice(NamedTuple):
         return Target(node, held_back, cap_cores, self.helped, request_cores)
 
 
-Jobs = dict[int, int]
+Queue = dict[int, int]
 """Memory that each job requests, MiB, 0 if unknown -> jobs that wait; least memory first."""
 
 
@@ -103,7 +108,7 @@ class Budgets:
     """Group -> power that may be taken from it."""
     deficit_hs06: dict[str, float]
     """Group -> power that may be given to it."""
-    waiting: dict[Kind, Jobs]
+    waiting: dict[Kind, Queue]
     room: float = inf
     """Most options that may be chosen."""
     left_alone: Collection[tuple[str, int, str]] = ()
@@ -226,73 +231,76 @@ Order = Callable[[Option], tuple[Any, ...]]
 
 def by_worth(exponent: float) -> Order:
     """Order by worth, most first: at 0 as it is, at 1 for each HS06 given, at others between."""
-    # Without `worth` and `place`: a plan for a large pool asks this ten thousand times.
-    return lambda option: (
-        -(option.value + option.bonus) / option.gives_hs06**exponent,
-        option.node,
-        option.held_back,
-        option.request_cores,
-    )
+    return lambda option: (-option.worth / option.gives_hs06**exponent, *option.place)
 
 
-by_value, by_density, _between = by_worth(0.0), by_worth(1.0), by_worth(0.5)
+VALUE, BETWEEN, DENSITY = 0.0, 0.5, 1.0
+by_value, by_density = by_worth(VALUE), by_worth(DENSITY)
 
 _Demand = tuple[str, float, int, float]
 """Held-back group, power that it must have to give, cores that jobs request, power that their group
 must lack."""
 
 
-class _Rows(NamedTuple):
-    """Options in an order. Many have the same demand, because few kinds of nodes make a pool."""
+class _Rows:
+    """Options by demand. Many have the same, because few kinds of nodes make a pool."""
 
-    demands: Sequence[_Demand]
-    options: Sequence[tuple[int, Option]]
-    """Number of its demand, and the option."""
+    def __init__(self, options: Iterable[Option], *, parts: bool = False) -> None:
+        numbers: dict[_Demand, int] = {}
+        # By place, so that options of the same worth stay in this order. A plain loop: a plan for
+        # a large pool has thousands of options.
+        self._rows: list[tuple[int, Option]] = []
+        for option in sorted(options, key=lambda option: option.place):
+            size, jobs = option.request_cores, option.jobs if parts else 1
+            part = 0.5 if size > 1 else 1.0
+            demand = (
+                option.held_back,
+                option.takes_hs06 / jobs * part - ROUNDING_HS06,
+                size,
+                option.gives_hs06 / jobs * part - ROUNDING_HS06,
+            )
+            self._rows.append((numbers.setdefault(demand, len(numbers)), option))
+        self._demands = tuple(numbers)
+        self._in_order: dict[float, list[tuple[int, Option]]] = {}
 
-    def payable(self, rest: Budgets, without: Optional[tuple[str, str, int]]) -> Iterator[Option]:
-        """Options on free nodes that ``rest`` pays for when it is their turn.
+    def payable(
+        self, exponent: float, rest: Budgets, without: Optional[OptionPlace]
+    ) -> Iterator[Option]:
+        """Options on free nodes that ``rest`` pays for when it is their turn, by `by_worth`.
 
         Budgets only fall: a demand that they do not pay for is not looked at again.
         """
-        pays = [rest.pays_for(demand) for demand in self.demands]
-        for number, option in [row for row in self.options if pays[row[0]]]:
+        pays = [rest.pays_for(demand) for demand in self._demands]
+        if not any(pays):
+            return
+        for number, option in [row for row in self._ordered(exponent) if pays[row[0]]]:
             if pays[number] and option.node not in rest.nodes and option.place != without:
-                pays[number] = rest.pays_for(self.demands[number])
+                pays[number] = rest.pays_for(self._demands[number])
                 if pays[number]:
                     yield option
+                elif not any(pays):
+                    return
+
+    def _ordered(self, exponent: float) -> list[tuple[int, Option]]:
+        if exponent not in self._in_order:
+            worth = [-(row.value + row.bonus) / row.gives_hs06**exponent for _, row in self._rows]
+            places = sorted(range(len(worth)), key=worth.__getitem__)
+            self._in_order[exponent] = [self._rows[place] for place in places]
+        return self._in_order[exponent]
 
 
-_InOrder = tuple[_Rows, _Rows]
-"""Options as they are, and those of which a part may be chosen, with the demand of one job."""
+class OptionSet:
+    """Options to choose from, each as it is, and those of which a part may be chosen."""
 
+    def __init__(self, options: Iterable[Option]) -> None:
+        self.options = list(options)
+        self.whole = _Rows(self.options)
 
-def _in_order(options: Iterable[Option], order: Order, rest: Optional[Budgets] = None) -> _InOrder:
-    """Options in an order, of ``rest`` only those that it pays for."""
-    whole = [(_demand(option, 1), option) for option in options]
-    parts = [
-        (_demand(option, option.jobs), option)
-        for _, option in whole
-        if option.jobs > 1 and option.helped is None
-    ]
-    return _rows(whole, order, rest), _rows(parts, order, rest)
-
-
-def _demand(option: Option, parts: int) -> _Demand:
-    size = option.request_cores
-    takes_hs06 = least_hs06(option.takes_hs06 / parts, size)
-    gives_hs06 = least_hs06(option.gives_hs06 / parts, size)
-    return option.held_back, takes_hs06, size, gives_hs06
-
-
-def _rows(
-    options: Iterable[tuple[_Demand, Option]], order: Order, rest: Optional[Budgets]
-) -> _Rows:
-    numbers: dict[_Demand, int] = {}
-    rows = [(numbers.setdefault(demand, len(numbers)), option) for demand, option in options]
-    if rest is not None:
-        pays = [rest.pays_for(demand) for demand in numbers]
-        rows = [row for row in rows if pays[row[0]]]
-    return _Rows(tuple(numbers), sorted(rows, key=lambda row: order(row[1])))
+    @cached_property
+    def parts(self) -> _Rows:
+        """Options of which a part may be chosen, with the demand of one job."""
+        jobs = (option for option in self.options if option.jobs > 1 and option.helped is None)
+        return _Rows(jobs, parts=True)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -300,9 +308,7 @@ def total_worth(choices: Iterable[Choice]) -> float:
     return fsum(choice.option.worth for choice in choices)
 
 
-def best(
-    options: Sequence[Option], budgets: Budgets, standing: Collection[Option] = ()
-) -> list[Choice]:
+def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) -> list[Choice]:
     """Choices of a large total worth; those of ``standing`` unless others come to more.
 
     Options are taken one after the other as long as they fit, in three orders: by value, by value
@@ -312,72 +318,64 @@ def best(
 
     Tests hold the sum of values to a part of the best there is.
     """
-    by_order = {order: _in_order(options, order) for order in (by_density, by_value, _between)}
-    first = _in_order(standing, by_density)
-    starts = (_filled(by_order[order], budgets.after(()), []) for order in (by_value, _between))
-    choices = max(
-        (_filled(by_order[by_density], budgets.after(()), [], first), *starts), key=total_worth
-    )
-    tries, before = TRIED_OPTIONS // max(1, len(options)), -inf
+    first = OptionSet(standing)
+    starts = (_filled(offer, order, budgets.after(()), []) for order in (VALUE, BETWEEN))
+    choices = max((filled(offer, budgets, first=first), *starts), key=total_worth)
+    tries, before = TRIED_OPTIONS // max(1, len(offer.options)), -inf
     while tries > 0 and total_worth(choices) > before:
         before = total_worth(choices)
         worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)[:tries]
         tries -= len(worst)
         for choice in worst:
-            if choice in choices:
-                choices = max(
-                    (choices, *_without(choice, choices, by_order, budgets)), key=total_worth
-                )
+            if choice in choices:  # unless an exchange before has left it out
+                others = _without(choice, choices, offer, budgets)
+                choices = max((choices, *others), key=total_worth)
     return choices
 
 
 def _without(
-    choice: Choice,
-    choices: Sequence[Choice],
-    by_order: Mapping[Order, _InOrder],
-    budgets: Budgets,
+    choice: Choice, choices: Sequence[Choice], offer: OptionSet, budgets: Budgets
 ) -> Iterable[list[Choice]]:
     """All other choices, filled up with other options in two orders."""
     others = [other for other in choices if other is not choice]
     rest = budgets.after(others)
-    for order in (by_value, by_density):
-        yield _filled(by_order[order], rest.copied(), [*others], without=choice.option.place)
+    for order in (VALUE, DENSITY):
+        yield _filled(offer, order, rest.copied(), [*others], without=choice.option.place)
 
 
 def filled(
-    options: Iterable[Option],
+    offer: OptionSet,
     budgets: Budgets,
     chosen: Iterable[Choice] = (),
     *,
-    first: Iterable[Option] = (),
+    first: Optional[OptionSet] = None,
 ) -> list[Choice]:
     """``chosen``, then options of ``first`` and all others that still fit, by `by_density`.
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
     choices = list(chosen)
-    rest = budgets.after(choices)
-    in_order = (_in_order(some, by_density, rest) for some in (options, first))
-    return _filled(next(in_order), rest, choices, next(in_order))
+    return _filled(offer, DENSITY, budgets.after(choices), choices, first)
 
 
 def _filled(
-    options: _InOrder,
+    offer: OptionSet,
+    order: float,
     rest: Budgets,
     choices: list[Choice],
-    first: Optional[_InOrder] = None,
-    without: Optional[tuple[str, str, int]] = None,
+    first: Optional[OptionSet] = None,
+    without: Optional[OptionPlace] = None,
 ) -> list[Choice]:
-    """As `filled`, with options that are in order; ``rest`` is left of the budgets by choices.
+    """As `filled`, by `by_worth` of ``order``; ``rest`` is left of the budgets by choices.
 
-    Options of the place ``without`` are left out.
+    Options of ``first`` come before all others, by `by_density`; those of the place ``without``
+    are left out.
     """
-    whole, parts = options
-    turns = [(whole, rest.fitting), (parts, rest.fitting_part)]
+    turns = [(offer.whole, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
     if first is not None:
-        turns.insert(0, (first[0], rest.fitting))
-    for rows, fitting in turns:
-        for option in rows.payable(rest, without):
+        turns.insert(0, (first.whole, DENSITY, rest.fitting))
+    for rows, exponent, fitting in turns:
+        for option in rows.payable(exponent, rest, without):
             choice = fitting(option)
             if choice is not None:
                 rest.use(choice)
@@ -385,7 +383,7 @@ def _filled(
     return choices
 
 
-def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
+def fitting_memory(jobs: Queue, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
     most, enough, fitting = option.memory_mib, option.jobs, None
     for memory, count in jobs.items():
@@ -394,7 +392,7 @@ def fitting_memory(jobs: Jobs, option: Option) -> Optional[int]:
     return fitting
 
 
-def most_alike(jobs: Jobs, option: Option) -> int:
+def most_alike(jobs: Queue, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
     most, alike = option.memory_mib, 0
     for memory, count in jobs.items():

@@ -15,6 +15,8 @@ dropped it. A target that ends because its node closed or left the pool is no lo
   them, in turn. The next waits until the allowance has made up for its expected cost, at most a
   day; about an hour if a kind failed and other jobs of it wait.
 - Jobs that waited while a block stood free for too long are no demand until other jobs wait.
+
+A day is the longest time between two tries, and the time for which losses and failures count.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from sharectl.model import Kind, Snapshot, Standing, Target
 from sharectl.plan.blocks import (
     ALL_NODES,
     BackOff,
+    BlockKey,
     BlockLook,
     BlockMemory,
     Loss,
     OpenBlock,
-    Place,
     TakenBlocks,
     expected_wait_seconds,
 )
@@ -49,15 +51,13 @@ from sharectl.plan.waits import (
     RunTimes,
     wait_for_cores,
 )
+from sharectl.times import DAY_SECONDS
 
 FADING_RATIO = 15 / 16
 """Part of the longest wait that is left after a block that was taken sooner."""
 
 RETRY_TIMES, NODE_SECONDS = 4, 3600
 """A node is left alone for times as long as its block stood free, up to an hour."""
-
-DAY_SECONDS = 24 * 3600
-"""Longest time between two tries; time for which losses and failures count."""
 
 OTHER_JOBS_SECONDS = 3600
 """Time between two tries of a kind that failed, once other jobs of it wait; or a quarter of it."""
@@ -72,7 +72,7 @@ CREDIT_RATIO, MOST_CREDITS = 1 / 3, 2
 """Part of the cost of taken blocks that earned ones may lose; at most so many times what first
 blocks may cost."""
 
-EARNED_HALF_SECONDS = 86_400
+EARNED_HALF_SECONDS = DAY_SECONDS
 """Time in which half of the earned blocks, and of the credit, are forgotten: groups come back each
 day."""
 
@@ -111,7 +111,7 @@ def allowed_cores(pool_cores: int) -> float:
 
 
 @dataclass
-class _Look:
+class _Watch:
     """Pool at a look, and the memory of blocks, which changes as the look goes on."""
 
     snapshot: Snapshot
@@ -122,7 +122,7 @@ class _Look:
     between_seconds: int
     """Time since the last look; 0 if unknown."""
     taken: dict[Kind, TakenBlocks]
-    pauses: dict[Place, BackOff]
+    pauses: dict[BlockKey, BackOff]
     losses: dict[str, Loss]
     jobs: Counter[Kind]
     """Jobs that wait and that some node could run."""
@@ -296,7 +296,7 @@ def _remembered(
     now: int,
     give_up: GiveUp,
     run_times: RunTimes,
-) -> _Look:
+) -> _Watch:
     """Memory that still counts; times are bounded from now on, whatever the clock was."""
     between = max(0, min(now - memory.looked_at, GAP_SECONDS)) if memory.looked_at else 0
     jobs: Counter[Kind] = Counter()
@@ -304,56 +304,41 @@ def _remembered(
         if pending.placeable:
             jobs[pending.kind] += pending.jobs
     pauses = {}
-    for row in memory.back_offs:
-        longest = DAY_SECONDS if row.node == ALL_NODES else NODE_SECONDS
-        until = min(row.until, now + longest)
+    for pause in memory.back_offs:
+        longest = DAY_SECONDS if pause.node == ALL_NODES else NODE_SECONDS
+        until = min(pause.until, now + longest)
         if now < until + DAY_SECONDS:
-            pauses[row.group, row.cores, row.node] = replace(row, until=until)
-    look = _Look(snapshot, nodes, now, give_up, run_times, between, {}, pauses, {}, jobs)
+            pauses[pause.group, pause.cores, pause.node] = replace(pause, until=until)
+    look = _Watch(snapshot, nodes, now, give_up, run_times, between, {}, pauses, {}, jobs)
     made_up = between * allowed_cores(look.pool_cores)
     for loss in memory.losses:
         if now < loss.at + DAY_SECONDS:
             at, tried_at = min(loss.at, now), min(loss.tried_at, now)
             lost = max(0.0, loss.core_seconds - made_up)
             look.losses[loss.group] = replace(loss, at=at, tried_at=tried_at, core_seconds=lost)
-    for kept in memory.taken:
-        kind = (kept.group, kept.cores)
-        # Jobs that failed are tried again as others once their loss is forgotten.
-        has_lost = kept.group in look.losses
-        failed = _still_failed(kept.failed_jobs, jobs[kind]) if has_lost else 0
+    remembered_ratio = 0.5 ** (between / EARNED_HALF_SECONDS)
+    for row in memory.taken:
+        kind, lost = (row.group, row.cores), row.lost_core_seconds
+        # Jobs that failed are tried again as others once their loss is forgotten. Each of them that
+        # has gone makes room for several others.
+        gone = max(0, row.failed_jobs - jobs[kind])
+        failed = max(0, row.failed_jobs - EARNED_BLOCKS * gone) if row.group in look.losses else 0
         look.taken[kind] = replace(
-            kept,
-            earned=kept.earned * _kept(between),
+            row,
+            earned=row.earned * remembered_ratio,
             failed_jobs=failed,
-            lost_core_seconds=_after(kept.lost_core_seconds, between, made_up),
+            lost_core_seconds=max(0.0, lost - made_up) if lost > 0 else lost * remembered_ratio,
         )
     return look
 
 
-def _after(lost_core_seconds: float, seconds: int, made_up: float) -> float:
-    """Balance of lost blocks after a time in which so much was allowed."""
-    if lost_core_seconds > 0:
-        return max(0.0, lost_core_seconds - made_up)
-    return lost_core_seconds * _kept(seconds)
-
-
-def _kept(seconds: int) -> float:
-    """Part of what was earned that is left after a time."""
-    return float(0.5 ** (seconds / EARNED_HALF_SECONDS))
-
-
-def _still_failed(failed: int, waiting: int) -> int:
-    """Jobs that failed and wait still: fewer by `EARNED_BLOCKS` for each of them that has gone."""
-    return max(0, failed - EARNED_BLOCKS * max(0, failed - waiting))
-
-
 def _followed(
-    look: _Look, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
-) -> tuple[dict[Target, OpenBlock], list[Place]]:
+    look: _Watch, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
+) -> tuple[dict[Target, OpenBlock], list[BlockKey]]:
     """Blocks of the targets that stand, and places of those that jobs took since the last look."""
     before = {block.place: block for block in open_before}
     blocks: dict[Target, OpenBlock] = {}
-    takes: list[Place] = []
+    takes: list[BlockKey] = []
     for stood in standing:
         target, kind = stood.target, stood.target.kind
         if target.node in look.nodes:
@@ -372,7 +357,7 @@ def _followed(
     return blocks, takes
 
 
-def _seen(block: OpenBlock, look: _Look) -> tuple[OpenBlock, list[int]]:
+def _seen(block: OpenBlock, look: _Watch) -> tuple[OpenBlock, list[int]]:
     """The block now, and the starts of jobs that have taken it since the last look.
 
     A slot may have more cores than its job requests (quanta, MODIFY_REQUEST_EXPR_REQUESTCPUS).
@@ -396,14 +381,14 @@ def _seen(block: OpenBlock, look: _Look) -> tuple[OpenBlock, list[int]]:
             again = starts or block.free_since is None
             free_since = look.now if again else min(block.free_since or look.now, look.now)
     if starts:
-        rest = here.idle_cores // block.cores
-        idle *= rest / (rest + len(starts))
+        others = here.idle_cores // block.cores
+        idle *= others / (others + len(starts))
     started_at = max([started_at, *starts])
     seen = replace(block, started_at=started_at, free_since=free_since, idle_core_seconds=idle)
     return seen, starts
 
 
-def _end_pauses(look: _Look, takes: Collection[Place]) -> None:
+def _end_pauses(look: _Watch, takes: Collection[BlockKey]) -> None:
     """End pauses of kinds of which a job started: on its node, or on all if the kind failed."""
     kinds = {place[:2] for place in takes}
     failed = {kind for kind in kinds if look.failures(kind) >= IN_A_ROW}
@@ -413,7 +398,7 @@ def _end_pauses(look: _Look, takes: Collection[Place]) -> None:
             del look.pauses[place]
 
 
-def _give_up(look: _Look, late: Iterable[OpenBlock], takes: Iterable[Place]) -> set[Kind]:
+def _give_up(look: _Watch, late: Iterable[OpenBlock], takes: Iterable[BlockKey]) -> set[Kind]:
     """Pause the nodes of blocks that stood free for too long, and count failures of their kinds.
 
     A kind of which a job started meanwhile has not failed. Returns kinds whose open blocks all go.
@@ -443,16 +428,16 @@ def _give_up(look: _Look, late: Iterable[OpenBlock], takes: Iterable[Place]) -> 
 
 
 def _most_new(
-    look: _Look,
+    look: _Watch,
     staying: Mapping[Target, OpenBlock],
     waiting: Collection[Kind],
-    takes: Iterable[Place],
+    takes: Iterable[BlockKey],
 ) -> dict[Kind, int]:
     """Blocks of each kind of jobs that wait which may be new."""
     open_blocks: Counter[Kind] = Counter()
     for target, block in staying.items():
         here = look.nodes[target.node]
-        due = max(0, here.held_cores[target.held_back] - target.cap_cores)
+        due = here.cores_above(target.held_back, target.cap_cores)
         # A target for single cores is for as many as it brings.
         open_blocks[block.kind] += 1 if block.cores > 1 else max(1, due + here.idle_cores)
     started = Counter(place[:2] for place in takes)
@@ -484,7 +469,7 @@ def _most_new(
 
 
 def _first_tries(
-    look: _Look,
+    look: _Watch,
     group: str,
     unserved: Mapping[Kind, int],
     earned: Mapping[Kind, int],
@@ -527,7 +512,7 @@ def _first_tries(
     return {kind: blocks[kind] for kind in unserved}
 
 
-def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
+def _kind_in_turn(look: _Watch, kinds: Iterable[Kind]) -> Optional[Kind]:
     """Kind of a group with losses that is tried now; None if the time for it has not come.
 
     Proven kinds come first, then those that had no turn, those that failed less often, those of

@@ -120,7 +120,7 @@ def standing_after(
     return tuple(sorted(stands, key=lambda stood: stood.target.node))
 
 
-def counted(standing: Iterable[Standing], nodes: Mapping[str, NodeCores]) -> tuple[Standing, ...]:
+def with_jobs(standing: Iterable[Standing], nodes: Mapping[str, NodeCores]) -> tuple[Standing, ...]:
     """Targets that stand, with the jobs that were on their nodes when they began."""
     return tuple(
         replace(stood, jobs=nodes[stood.target.node].jobs(stood.target.kind))

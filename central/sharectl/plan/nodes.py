@@ -156,7 +156,7 @@ SWITCHES = {
     "remove it",
     "knob": "SHARECTL_ENABLED is False there; set it to True, and condor_reconfig",
 }
-"""What switches sharectl off on one node, and how to have it on again."""
+"""Switch that turns sharectl off on one node -> how to have it on again."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def controlled_machines(
 
 
 def names_nodes(controlled: Controlled) -> bool:
-    """Tells if the operator chose the very nodes: not all that can act, or a share of them."""
+    """True if the operator names the nodes, or an expression: neither all nodes nor a share."""
     return controlled != ALL_NODES and not isinstance(controlled, ControlledShare)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
-from typing import Callable, Optional
+from math import exp, fsum, inf
+from typing import Optional
 
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
@@ -18,21 +19,20 @@ from sharectl.plan.blocks import (
     idle_cores,
     without_open,
 )
-from sharectl.plan.feed_forward import foreseen_hs06
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
-    counted,
     deadband_hs06,
     dwelling,
     limited,
     rooms_for_targets,
     standing_after,
+    with_jobs,
 )
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
 from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import OBEY_SECONDS, GiveUp
 from sharectl.plan.strategies import Situation, Wanted, fulfilled, many_pairs, one_pair
-from sharectl.plan.waits import NOTHING_KNOWN, RunTimes, nodes_of
+from sharectl.plan.waits import NOTHING_KNOWN, NOTHING_SEEN, NodeCores, RunTimes, age_bin, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
@@ -100,6 +100,14 @@ less than half as many cores as with 0. The other group is further over its shar
 others are nearer to theirs: the RMS error is the same. From 1 on it grows.
 """
 
+FORESEEN_SECONDS = 2700.0
+"""Time within which power that groups will give up counts already: about as long as a block takes.
+
+A group whose jobs of a size wait no more loses the power of those that run, job by job, and other
+groups take the cores. Blocks that begin when the error is there come an hour late. With half and
+with twice the time the shortfall is larger.
+"""
+
 
 @dataclass(frozen=True)
 class State:
@@ -117,7 +125,7 @@ class State:
     observed: bool = False
     """True if that plan was not published, because of ``mode: observe``."""
     withdrawn: bool = False
-    """Whether every publisher has taken a plan without targets since sharectl was disabled."""
+    """True if every publisher has taken a plan without targets since sharectl was disabled."""
     uncertain_nodes: int = 0
     """Nodes that a publication was to change that began and may not have ended."""
     unaudited: Optional[tuple[Standing, ...]] = None
@@ -184,9 +192,12 @@ class Decision:
     idle: IdleCores
     """Idle cores that targets and grace kept from jobs when the pool was looked at."""
     before: State = field(repr=False)
-    run_times: RunTimes = field(repr=False)
-    """Run times as known when it was made."""
-    _node_records: Callable[[], tuple[NodeRecord, ...]] = field(repr=False, compare=False)
+    pool: Mapping[str, NodeCores] = field(repr=False)
+    """Every node of the snapshot."""
+    situation: Situation = field(repr=False)
+    wanted: Wanted = field(repr=False)
+    ruled_out: Mapping[str, str] = field(repr=False)
+    """Node that no strategy gives a target -> one of `NODE_REASONS`."""
 
     @cached_property
     def nodes(self) -> tuple[NodeRecord, ...]:
@@ -194,7 +205,9 @@ class Decision:
 
         They are made when somebody wants them, which the twin does not.
         """
-        return self._node_records()
+        targets = self.plan.targets
+        reasons = {**_node_reasons(self.situation, self.wanted, targets), **self.ruled_out}
+        return node_records(self.pool, targets, reasons, self.wanted.waits)
 
     @property
     def law_problems(self) -> tuple[str, ...]:
@@ -234,18 +247,19 @@ def decide(
     controls = steer(pledges, deadband, config.steering, state.controllers, snapshot, now, soon)
     groups = controls_with_subgroups(controls, config.own_hs06)
     nodes = nodes_of(snapshot)
-    standing = counted(state.standing_at(now), nodes)
+    standing = with_jobs(state.standing_at(now), nodes)
     # The seed's method steers every node that it is told to.
-    left_alone, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
-    if config.strategy != "pair":
-        left_alone, unheeding = left_out(
-            left_alone, snapshot, acting, state.unheeding, now, config.obey_seconds
+    is_pair = config.strategy == "pair"
+    ruled_out, unheeding = never_steered(nodes, config.controlled), dict[str, int]()
+    if not is_pair:
+        ruled_out, unheeding = left_out(
+            ruled_out, snapshot, acting, state.unheeding, now, config.obey_seconds
         )
     look = NOT_LOOKED
     if config.give_up is not None:
         blocks = state.blocks if acting or not state.standing else without_open(state.blocks)
         look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
-    free = {name: here for name, here in nodes.items() if name not in left_alone}
+    free = {name: here for name, here in nodes.items() if name not in ruled_out}
     may_stay = [
         stood
         for stood in standing
@@ -265,16 +279,32 @@ def decide(
         block_cores=config.limits.multicore_cores,
         look=look,
     )
-    pair = config.strategy == "pair"
-    wanted = one_pair(situation) if pair else many_pairs(situation)
-    limited_to = limited(
+    wanted = one_pair(situation) if is_pair else many_pairs(situation)
+    targets, notes = limited(
         standing, may_stay, wanted.targets, config.limits, now, len(nodes), state.uncertain_nodes
     )
-    plan, idle = _planned(config, state, situation, wanted, limited_to, now)
+    # Nodes that stay without a target because no job came to their cores.
+    given_up = look.given_up_nodes - {target.node for target in targets}
+    ruled_out.update(dict.fromkeys(given_up & free.keys(), "given-up"))
+    ruled_out.update((s.target.node, "absent") for s in standing if s.target.node not in nodes)
+    notes += (LimitNote("probing", wanted.probing_nodes),) if wanted.probing_nodes else ()
+    if given_up or look.left_alone_kinds:
+        notes += (LimitNote("given-up", max(1, len(given_up))),)
+    held_back, helped = wanted.pair or (None, None)
+    plan = replace(
+        withdrawal(config, state, now, _reason(wanted, targets, groups))[0],
+        targets=targets,
+        held_back=held_back,
+        helped=helped,
+        limits=notes,
+        multicore_pending=multicore_pending(
+            snapshot, _far_over(groups), look.failing_kinds | situation.closed_kinds
+        ),
+    )
     unfinished = [s for s in standing if s.target.node not in nodes or not fulfilled(s, nodes)]
     after = replace(
         published(state, plan, now),
-        standing=counted(standing_after(unfinished, plan.targets, now), nodes),
+        standing=with_jobs(standing_after(unfinished, plan.targets, now), nodes),
         nodes=len(snapshot.nodes),
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
@@ -282,51 +312,40 @@ def decide(
         blocks=look.memory if config.give_up is not None else state.blocks,
         observed=config.observes,
     )
-
-    def records() -> tuple[NodeRecord, ...]:
-        reasons = {
-            **_node_reasons(situation, wanted, plan.targets),
-            **left_alone,
-            **dict.fromkeys(idle & free.keys(), "given-up"),
-            **{stood.target.node: "absent" for stood in standing if stood.target.node not in nodes},
-        }
-        return node_records(nodes, plan.targets, reasons, wanted.waits)
-
-    idle_now = idle_cores(nodes.values(), acting)
-    return Decision(plan, after, groups, idle_now, before, run_times, records)
+    idle = idle_cores(nodes.values(), acting)
+    return Decision(plan, after, groups, idle, before, nodes, situation, wanted, ruled_out)
 
 
-def _planned(
-    config: PlanConfig,
-    state: State,
-    situation: Situation,
-    wanted: Wanted,
-    limited_to: tuple[tuple[Target, ...], tuple[LimitNote, ...]],
-    now: int,
-) -> tuple[Plan, set[str]]:
-    """Plan, and nodes that stay without a target because nobody came to their cores."""
-    (targets, notes), look = limited_to, situation.look
-    idle = {target.node for target in look.given_back} | {node for *_, node in look.left_alone}
-    idle -= {target.node for target in targets}
-    given_up = (LimitNote("given-up", max(1, len(idle))),) if idle or look.left_alone_kinds else ()
+def foreseen_hs06(
+    pledge_hs06: Mapping[str, float], snapshot: Snapshot, run_times: RunTimes
+) -> dict[str, float]:
+    """Group -> change of its power that is foreseen, HS06; groups without one are left out.
+
+    Groups whose single-core jobs wait take what others give up, in proportion to their pledges.
+    """
+    kinds = {row.kind for row in snapshot.pending if row.jobs > 0 and row.placeable}
+    waiting = {group for group, _ in kinds} & pledge_hs06.keys()
+    lost_hs06: defaultdict[str, list[float]] = defaultdict(list)
+    for _, group, cores, hs06_per_core, seconds, jobs, _ in snapshot.running:
+        if group in waiting and (group, cores) not in kinds:
+            mean_seconds = run_times.get(group, NOTHING_SEEN).by_bin[age_bin(seconds)]
+            ends_ratio = 1 - exp(-FORESEEN_SECONDS / mean_seconds)
+            lost_hs06[group].append(jobs * cores * hs06_per_core * ends_ratio)
+    change_hs06 = {group: -fsum(lost) for group, lost in lost_hs06.items()}
+    given_hs06 = -fsum(change_hs06.values())
+    takers = {group: hs06 for group, hs06 in pledge_hs06.items() if (group, 1) in kinds}
+    if given_hs06 and takers:
+        whole = fsum(takers.values())
+        for group, hs06 in takers.items():
+            change_hs06[group] = change_hs06.get(group, 0.0) + given_hs06 * hs06 / whole
+    return change_hs06
+
+
+def _reason(wanted: Wanted, targets: Sequence[Target], groups: Iterable[GroupControl]) -> str:
+    """Reason of a plan, one of `REASONS`."""
     reason = "no-room" if wanted.targets and not targets else wanted.reason
-    failed = any(control.problem for control in situation.groups)
-    if failed and reason in ("no-group-over", "no-group-under"):
-        reason = "law-failed"
-    held_back, helped = wanted.pair or (None, None)
-    plan = replace(
-        withdrawal(config, state, now, reason)[0],
-        targets=targets,
-        held_back=held_back,
-        helped=helped,
-        limits=(*notes, *wanted.notes, *given_up),
-        multicore_pending=multicore_pending(
-            situation.snapshot,
-            _far_over(situation.groups),
-            look.failing_kinds | situation.closed_kinds,
-        ),
-    )
-    return plan, idle
+    failed = any(control.problem for control in groups)
+    return "law-failed" if failed and reason in ("no-group-over", "no-group-under") else reason
 
 
 def _far_over(groups: Iterable[GroupControl]) -> set[str]:
@@ -347,8 +366,8 @@ def _node_reasons(
     called = {target.node: target for target in wanted.targets}
     reasons = dict.fromkeys(situation.nodes, "not-needed" if called else "no-call")
     reasons.update(dict.fromkeys(stands, "target"))
-    own = wanted.reasons()
-    reasons.update((name, own[name]) for name in reasons.keys() & own.keys())
+    by_strategy = wanted.node_reasons()
+    reasons.update((name, by_strategy[name]) for name in reasons.keys() & by_strategy.keys())
     for name, reason in reasons.items():
         if stands.get(name) != called.get(name):
             reasons[name] = "dwell" if name in situation.young and name in stands else "limit"

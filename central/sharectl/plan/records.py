@@ -27,7 +27,7 @@ from sharectl.model import (
 )
 from sharectl.plan.blocks import NO_BLOCKS, BlockMemory
 from sharectl.plan.nodes import DEAF, OUT_OF_RANGE
-from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, NodeCores, Row, Wait, age_bin
+from sharectl.plan.waits import EDGES_SECONDS, NO_WAIT, BinRow, NodeCores, Wait, age_bin
 from sharectl.shares.groups import is_within
 
 
@@ -98,7 +98,7 @@ class NodeRecord:
     reserved: bool = False
     draining: bool = False
     multicore_only: bool = False
-    """Whether its START takes no single-core job (t1_MulticoreOnly)."""
+    """True if its START takes no single-core job (t1_MulticoreOnly)."""
     hot: bool = False
     """True if its START takes no job (t1_overheat)."""
     closed: tuple[ClosedTo, ...] = ()
@@ -124,7 +124,7 @@ class Basis:
     controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     unheeding: Mapping[str, int] = field(default_factory=dict)
     blocks: BlockMemory = NO_BLOCKS
-    run_times: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    run_times: Mapping[str, tuple[BinRow, ...]] = field(default_factory=dict)
     """Group -> its life table, as known then."""
 
 
@@ -181,9 +181,9 @@ class CycleRecord:
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
     idle_target_cores: Optional[int] = None
-    """Those that targets kept from jobs; None if unknown."""
+    """Idle cores that targets kept from jobs; None if unknown."""
     idle_grace_cores: Optional[int] = None
-    """Those that grace kept from single-core jobs, where no target acts; None if unknown."""
+    """Idle cores that grace kept from single-core jobs without a target; None if unknown."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
     """Group -> nodes with a target for it after the cycle, where known; none of one that observed.
     """
@@ -194,7 +194,7 @@ class CycleRecord:
     observed: bool = False
     """True if it only planned (``mode: observe``): its targets are those that would stand."""
     imported: bool = False
-    """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
+    """True if it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 
     @property
     def steered_nodes(self) -> int:

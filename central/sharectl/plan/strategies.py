@@ -7,15 +7,15 @@ With ``many`` each group over its share can give to each under it, a node to one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import accumulate
 from math import ceil, fsum, inf
-from typing import Callable, Optional
+from typing import Optional
 
-from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
+from sharectl.model import GroupControl, Kind, Snapshot, Standing, Target
 from sharectl.plan.blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.candidates import (
     Size,
@@ -32,8 +32,9 @@ from sharectl.plan.choices import (
     ROUNDING_HS06,
     Budgets,
     Choice,
-    Jobs,
     Option,
+    OptionSet,
+    Queue,
     best,
     by_density,
     by_value,
@@ -87,9 +88,34 @@ class Situation:
             for kind in here.node.closed_kinds & kinds
         )
 
-    def due_cores(self, target: Target) -> int:
-        """Cores that the held-back group has above the cap."""
-        return max(0, self.nodes[target.node].held_cores[target.held_back] - target.cap_cores)
+
+FITS, HELD, SMALL = "fits", "held", "small"
+"""A group over its share holds there what a waiting job needs; its cores, and not the memory; no
+waiting job would fit if the node were empty."""
+CLOSED, SHUT = "closed", "shut"
+"""Of a node that is closed to all waiting jobs: it would fit, or it would not fit either."""
+
+
+@dataclass(frozen=True)
+class NodeFits:
+    """Cores that groups ``over`` their share hold on nodes, beside the jobs that wait for them."""
+
+    nodes: Mapping[str, NodeCores]
+    over: AbstractSet[str]
+    waiting: Mapping[Kind, Queue]
+
+    @cached_property
+    def by_node(self) -> Mapping[str, str]:
+        """Node -> the best that waiting jobs would find there, such as `FITS`."""
+        lacking = dict.fromkeys((group for group, _ in self.waiting), inf)
+        sizes_at, every = sizes_on(self.waiting, lacking), sizes_of(self.waiting, lacking)
+        fits = {}
+        for name, here in self.nodes.items():
+            sizes = sizes_at(here.node)
+            fit = _fit(here, self.over, sizes or every)
+            tells = sizes or fit == "multicore-only"
+            fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
+        return fits
 
 
 @dataclass(frozen=True)
@@ -102,13 +128,21 @@ class Wanted:
     """At most one a node, the most useful first."""
     pair: Optional[tuple[str, str]] = None
     """Groups held back and helped, if there is one such pair."""
-    notes: tuple[LimitNote, ...] = ()
-    """What kept the strategy from doing better."""
+    probing_nodes: int = 0
+    """Nodes that the limit ``probing`` keeps from a target."""
     waits: Mapping[Target, Wait] = field(default_factory=dict)
     """Costs of targets that are called for or stand, where the strategy estimates them."""
-    reasons: Callable[[], Mapping[str, str]] = dict
-    """Makes, when somebody wants them: node -> one of `sharectl.plan.plan.NODE_REASONS`, where the
-    strategy has one."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Node that was chosen or ruled out -> one of `sharectl.plan.plan.NODE_REASONS`."""
+    fits: Optional[NodeFits] = None
+    """Source of the reasons of all other nodes; None if no node was looked at."""
+
+    def node_reasons(self) -> dict[str, str]:
+        """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
+        codes = {FITS: "not-needed" if self.targets else "no-call"}
+        codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
+        fits = self.fits.by_node if self.fits is not None else {}
+        return {**{name: codes.get(fit, fit) for name, fit in fits.items()}, **self.reasons}
 
 
 def one_pair(situation: Situation) -> Wanted:
@@ -126,9 +160,8 @@ def one_pair(situation: Situation) -> Wanted:
     tried = helpable.keys() - look.left_alone_kinds
     kinds = tried - situation.closed_kinds
     if not kinds:
-        shut = dict.fromkeys(nodes, "closed")
-        nowhere = Wanted("given-up" if helpable else "no-group-under")
-        return Wanted("closed", reasons=lambda: shut) if tried else nowhere
+        reason = "closed" if tried else "given-up" if helpable else "no-group-under"
+        return Wanted(reason, reasons=dict.fromkeys(nodes if tried else (), "closed"))
     kind = min(kinds, key=lambda kind: (helpable[kind].output_hs06, kind))
     under, request = helpable[kind], kind[1]
     pair = (over.group, under.group)
@@ -142,7 +175,7 @@ def one_pair(situation: Situation) -> Wanted:
     )
     if not able:
         none = "closed" if any(held[name] >= block for name in closed) else "no-node"
-        return Wanted("given-up" if alone else none, pair=pair, reasons=lambda: shut)
+        return Wanted("given-up" if alone else none, pair=pair, reasons=shut)
     targets = [stood.target for stood in situation.standing]
     kept = [target for target in targets if target.node in situation.young]
     affordable = _affordable_nodes(able, over, under, request, situation, kept)
@@ -153,14 +186,14 @@ def one_pair(situation: Situation) -> Wanted:
     chosen = {t.node for t in kept if (t.held_back, t.helped) == pair} | {*affordable} - {*later}
     if not chosen:
         if set(able) <= situation.young:
-            return Wanted("no-room", pair=pair, reasons=lambda: shut)
+            return Wanted("no-room", pair=pair, reasons=shut)
         # Either the errors are not worth a block, or the controllers' outputs are not.
         power = min(nodes[name].node.hs06_per_core for name in able)
         least_hs06 = block * power - ROUNDING_HS06
         outputs_hs06 = min(over.output_hs06, -under.output_hs06)
         errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
         too_small = "output" if outputs_hs06 < least_hs06 <= errors_hs06 else "error"
-        return Wanted(f"{too_small}-below-node", pair=pair, reasons=lambda: shut)
+        return Wanted(f"{too_small}-below-node", pair=pair, reasons=shut)
     return Wanted(
         "targets",
         tuple(
@@ -169,8 +202,8 @@ def one_pair(situation: Situation) -> Wanted:
             if node in chosen
         ),
         pair,
-        (LimitNote("probing", len(later)),) if later else (),
-        reasons=lambda: {**shut, **dict.fromkeys(later, "probing")},
+        len(later),
+        reasons={**shut, **dict.fromkeys(later, "probing")},
     )
 
 
@@ -187,8 +220,9 @@ def _affordable_nodes(
     Power that the targets of ``kept`` are still to move is taken off first.
     """
     block = situation.block_cores
-    power = {name: here.node.hs06_per_core for name, here in situation.nodes.items()}
-    due = {target: situation.due_cores(target) for target in kept}
+    nodes = situation.nodes
+    power = {name: here.node.hs06_per_core for name, here in nodes.items()}
+    due = {t: nodes[t.node].cores_above(t.held_back, t.cap_cores) for t in kept}
     taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
     given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
     awaited = sum(due[t] > 0 for t in kept if t.kind == (under.group, request))
@@ -209,53 +243,59 @@ def many_pairs(situation: Situation) -> Wanted:
     outputs = {control.group: control.output_hs06 for control in situation.groups}
     excess = {group: output for group, output in outputs.items() if output > 0}
     deficit = {group: -output for group, output in outputs.items() if output < 0}
-    look, waiting = situation.look, waiting_jobs(situation.snapshot.pending, deficit)
-    reason = "no-group-under" if excess else "no-group-over"
-    if waiting and excess and look.left_alone_kinds.issuperset(waiting):
-        reason = "given-up"
-    waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
+    look, nodes = situation.look, situation.nodes
+    demand = waiting_jobs(situation.snapshot.pending, deficit)
+    waiting = {kind: jobs for kind, jobs in demand.items() if kind not in look.left_alone_kinds}
     ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
-    stood = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
-    before = Wanted(
-        reason,
-        reasons=lambda: {target.node: "released" for target in stood},
-        waits={target: option.wait for target, option in stood.items()},
-    )
-    if not waiting or not (excess or stood):
-        return before
-    nodes = situation.nodes
-    working = [stood[old.target] for old in situation.standing if not fulfilled(old, nodes)]
+    standing = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
+    waits = {target: option.wait for target, option in standing.items()}
+    reasons = {target.node: "released" for target in standing}
+    if not waiting or not (excess or standing):
+        nobody = "no-group-under" if excess else "no-group-over"
+        all_left_alone = excess and demand and not waiting
+        return Wanted("given-up" if all_left_alone else nobody, waits=waits, reasons=reasons)
+    working = [standing[old.target] for old in situation.standing if not fulfilled(old, nodes)]
     apart = look.left_alone | situation.closed_places(waiting.keys())
     budgets = Budgets(excess, deficit, waiting, situation.room, apart)
     bounded = replace(budgets, waiting=_bounded(waiting, look, working))
     free = {name: here for name, here in nodes.items() if name not in situation.young}
     fixed = _going_on((old for old in working if old.node not in free), bounded)
     room = max(0, situation.room - len(situation.young))
-    rest = replace(bounded.after(fixed), room=room)
     movable = (
         old
         for old in working
         if old.node in free and not (old.request_cores == 1 and free[old.node].node.multicore_only)
     )
-    kept, rest = _affordable(_going_on(movable, rest), rest)
+    after_fixed = replace(bounded.after(fixed), room=room)
+    kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
     taken = {option.place for option in kept}
-    fresh = new_options(free, rest, situation.run_times, ratio, situation.block_cores)
-    options = [*kept, *(option for option in fresh if option.place not in taken)]
-    choices = _chosen(options, rest, kept)
+    fresh = new_options(free, remaining, situation.run_times, ratio, situation.block_cores)
+    offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
+    choices = _chosen(offer, remaining, kept)
     later: list[str] = []
     if bounded.waiting != waiting:
-        unbounded = replace(rest, waiting=budgets.after(fixed).waiting)
-        later = [choice.option.node for choice in filled(options, unbounded, choices)]
-        later = later[len(choices) :]
-
-    @cache
-    def fits() -> dict[str, str]:
-        return dict(_fits(situation.nodes, excess.keys(), waiting))
-
-    if not (fixed or choices) and excess:
-        reason = _why_none(fits(), free, budgets, situation.groups)
+        unbounded = replace(remaining, waiting=budgets.after(fixed).waiting)
+        with_later = filled(offer, unbounded, choices)
+        later = [choice.option.node for choice in with_later[len(choices) :]]
+    fits = NodeFits(nodes, excess.keys(), waiting)
+    called = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
+    reason = "targets" if called else "no-group-over"
+    if excess and not called:
+        reason = _why_none(fits.by_node, free, budgets, situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
-    return _wanted(before, reason, (fixed, choices), fits, later)
+    pairs = {(target.held_back, target.helped) for target in called}
+    reasons.update((t.node, "kept" if t in standing else "target") for t in called)
+    reasons.update((choice.option.node, "dwell") for choice in fixed)
+    reasons.update((node, "probing") for node in later)
+    return Wanted(
+        reason,
+        tuple(called),
+        pairs.pop() if len(pairs) == 1 else None,
+        len(later),
+        {**waits, **called},
+        reasons,
+        fits,
+    )
 
 
 def _standing_option(stood: Standing, situation: Situation, single_ratio: float) -> Option:
@@ -285,27 +325,27 @@ def _going_on(working: Iterable[Option], budgets: Budgets) -> list[Choice]:
     """Standing targets as choices, without those that nobody waits for."""
     choices = []
     for old in working:
-        helped, alike = old.helped or "", old
+        helped, option = old.helped or "", old
         jobs = budgets.waiting.get((helped, old.request_cores), {})
         if old.request_cores == 1:
             # For cores that are not free yet, as far as jobs wait.
-            alike = old.for_jobs(max(1, min(old.jobs, most_alike(jobs, old))))
-        memory_mib = fitting_memory(jobs, alike)
-        if memory_mib is not None and alike.value > 0:
-            bonus = KEEP_GAIN_RATIO * alike.value
-            option = alike._replace(cap_cores=old.cap_cores, bonus=bonus)
+            option = old.for_jobs(max(1, min(old.jobs, most_alike(jobs, old))))
+        memory_mib = fitting_memory(jobs, option)
+        if memory_mib is not None and option.value > 0:
+            bonus = KEEP_GAIN_RATIO * option.value
+            option = option._replace(cap_cores=old.cap_cores, bonus=bonus)
             choices.append(Choice(option, helped, memory_mib))
     return choices
 
 
 def _bounded(
-    waiting: Mapping[Kind, Jobs], look: BlockLook, working: Iterable[Option]
-) -> dict[Kind, Jobs]:
+    waiting: Mapping[Kind, Queue], look: BlockLook, working: Iterable[Option]
+) -> dict[Kind, Queue]:
     """Jobs for the new targets that may be tried beside those that stand, least memory first."""
     unfinished = Counter[tuple[Optional[str], int]]()
     for option in working:
         unfinished[option.helped, option.request_cores] += option.jobs
-    bounded: dict[Kind, Jobs] = {}
+    bounded: dict[Kind, Queue] = {}
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
         before = accumulate(jobs.values(), initial=0)
@@ -357,65 +397,11 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
-def _chosen(options: Sequence[Option], budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
+def _chosen(offer: OptionSet, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
     """The choices, the most useful first."""
-    choices = sorted(best(options, budgets, kept), key=lambda choice: by_value(choice.option))
+    choices = sorted(best(offer, budgets, kept), key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(options, replace(budgets, room=inf), choices)
-
-
-def _wanted(
-    before: Wanted,
-    reason: str,
-    chosen: tuple[Sequence[Choice], Sequence[Choice]],
-    fits: Callable[[], Mapping[str, str]],
-    later: Collection[str],
-) -> Wanted:
-    """All that follows from the choices on young nodes and on all others."""
-    fixed, choices = chosen
-    waits = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
-    targets = tuple(waits)
-    pairs = {(target.held_back, target.helped) for target in targets}
-    codes = {FITS: "not-needed" if targets else "no-call"}
-    codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
-
-    def reasons() -> dict[str, str]:
-        return {
-            **{name: codes.get(fit, fit) for name, fit in fits().items()},
-            **before.reasons(),
-            **{t.node: "kept" if t in before.waits else "target" for t in targets},
-            **{choice.option.node: "dwell" for choice in fixed},
-            **dict.fromkeys(later, "probing"),
-        }
-
-    return Wanted(
-        "targets" if targets else reason,
-        targets,
-        pairs.pop() if len(pairs) == 1 else None,
-        (LimitNote("probing", len(later)),) if later else (),
-        {**before.waits, **waits},
-        reasons,
-    )
-
-
-FITS, HELD, SMALL = "fits", "held", "small"
-"""A group over its share holds there what a waiting job needs; its cores, and not the memory; no
-waiting job would fit if the node were empty."""
-CLOSED, SHUT = "closed", "shut"
-"""Of a node that is closed to all waiting jobs: it would fit, or it would not fit either."""
-
-
-def _fits(
-    nodes: Mapping[str, NodeCores], over: AbstractSet[str], waiting: Mapping[Kind, Jobs]
-) -> Iterator[tuple[str, str]]:
-    """Each node, and the best that jobs which wait would find there."""
-    lacking = dict.fromkeys((group for group, _ in waiting), inf)
-    sizes_at, every = sizes_on(waiting, lacking), sizes_of(waiting, lacking)
-    for name, here in nodes.items():
-        sizes = sizes_at(here.node)
-        fit = _fit(here, over, sizes or every)
-        tells = sizes or fit == "multicore-only"
-        yield name, fit if tells else CLOSED if fit == FITS else SHUT
+    return filled(offer, replace(budgets, room=inf), choices)
 
 
 def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:

@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby
 from math import ceil, exp, floor, inf, log, sqrt
+from operator import itemgetter
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Node, RunningJobs, Snapshot
@@ -39,7 +41,7 @@ START_TOLERANCE_SECONDS = 2
 LONGEST_GAP_SECONDS = 4 * 3600
 """Looks further apart say too little of when a job ended."""
 
-Row = tuple[int, float, float]
+BinRow = tuple[int, float, float]
 """Start of a bin, seconds at risk, ends."""
 
 
@@ -152,12 +154,12 @@ class RemainingTimes:
             from_end = (1 - stays) / rate + stays * from_end
         return tuple(reversed(means))
 
-    def as_rows(self) -> tuple[Row, ...]:
+    def as_rows(self) -> tuple[BinRow, ...]:
         """The bins in which something was seen."""
         return tuple((start, *seen) for start, seen in zip(EDGES_SECONDS, self.bins) if any(seen))
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Row]) -> RemainingTimes:
+    def from_rows(cls, rows: Iterable[BinRow]) -> RemainingTimes:
         """Table of such rows; a row counts in the bin in which it starts."""
         bins = [(0.0, 0.0)] * len(EDGES_SECONDS)
         for start, seconds, ends in rows:
@@ -290,6 +292,10 @@ class NodeCores:
         """Group -> cores that its jobs hold; 0 of any other."""
         return self._held[0]
 
+    def cores_above(self, group: str, cap_cores: int) -> int:
+        """Cores that the group holds above a cap."""
+        return max(0, self.held_cores[group] - cap_cores)
+
     def jobs(self, kind: Kind) -> int:
         """Number of jobs of a kind, with those of the group that are larger."""
         group, least_cores = kind
@@ -307,30 +313,34 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(free_mib + given_mib)
 
-    @cached_property
-    def _alike(self) -> Sequence[tuple[tuple[str, int, int], int]]:
-        """Group, cores of a job and bin of age, in order, each with the number of jobs."""
+    def leaving_by_group(self, run_times: RunTimes) -> dict[str, list[Leaving]]:
+        """Group, in order -> its jobs by cores and bin of age, with the time they still run."""
         alike: dict[tuple[str, int, int], int] = {}
         for _, name, cores, _, age_seconds, jobs, _ in self.running:
             # `age_bin`, a hundred thousand times.
             kind = (name, cores, bisect_right(EDGES_SECONDS, age_seconds, 1) - 1)
             alike[kind] = alike.get(kind, 0) + jobs
-        return sorted(alike.items())
+        by_group: dict[str, list[Leaving]] = {}
+        for kind in sorted(alike):
+            group, cores, number = kind
+            if group not in by_group:
+                by_group[group] = rows = []
+                seconds = run_times.get(group, NOTHING_SEEN).by_bin
+            rows.append((cores, alike[kind], seconds[number]))
+        return by_group
 
     def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
-        """A group's jobs by cores and bin of age, with the time that they still run; None: all."""
-        return [
-            (cores, jobs, run_times.get(name, NOTHING_SEEN).by_bin[number])
-            for (name, cores, number), jobs in self._alike
-            if group is None or name == group
-        ]
+        """Jobs of a group, as of `leaving_by_group`; None: of all."""
+        by_group = self.leaving_by_group(run_times)
+        if group is not None:
+            return by_group.get(group, [])
+        return list(chain.from_iterable(by_group.values()))
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
     """Node -> its jobs and cores."""
     running: dict[str, list[RunningJobs]] = {node.name: [] for node in snapshot.nodes}
-    for jobs in snapshot.running:
-        here = running.get(jobs.node)
-        if here is not None:
-            here.append(jobs)
+    for name, jobs in groupby(snapshot.running, itemgetter(0)):
+        if name in running:
+            running[name] += jobs
     return {node.name: NodeCores(node, running[node.name]) for node in snapshot.nodes}

@@ -78,7 +78,7 @@ def unplaceable_jobs(
 def multicore_pending(
     snapshot: Snapshot, far_over: Collection[str] = (), failing: Collection[Kind] = ()
 ) -> Optional[bool]:
-    """Tells if multicore jobs wait that some node could run; None if that is unknown.
+    """True if multicore jobs wait that some node could run; None if that is unknown.
 
     Jobs of the groups ``far_over`` their share do not count: cores that were kept for them would be
     taken from groups to which they are due. Nor do kinds that are ``failing``: no job of them took
@@ -118,7 +118,7 @@ class JobWait(NamedTuple):
     cores: int
     """Cores that it requests."""
     started: bool
-    """Whether it has started, within `STARTED_SECONDS`; else it waits still."""
+    """True if it has started, within `STARTED_SECONDS`; else it waits still."""
     seconds: int
     """From its submission until now, or until its start."""
     jobs: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import fsum
 
-from sharectl.model import GroupError, GroupUsage, PendingJobs, Snapshot
+from sharectl.model import GroupError, GroupUsage, Snapshot
 
 
 def group_errors(
@@ -47,45 +47,29 @@ def usage_by_group(snapshot: Snapshot, groups: Iterable[str]) -> dict[str, Group
 
     A job of one core is single, one of more is multicore.
     """
-    running: defaultdict[str, _Held] = defaultdict(_Held)
-    pending: defaultdict[str, list[PendingJobs]] = defaultdict(list)
+    single_cores, multi_cores = Counter[str](), Counter[str]()
+    powers_hs06: defaultdict[str, list[float]] = defaultdict(list)
     for _, group, cores, hs06_per_core, _, jobs, _ in snapshot.running:
-        held = running[group]
         if cores == 1:
-            held.single_cores += jobs
+            single_cores[group] += jobs
         else:
-            held.multi_cores += jobs * cores
-        held.powers_hs06.append(jobs * cores * hs06_per_core)
-    for waiting in snapshot.pending:
-        pending[waiting.group].append(waiting)
-    return {group: _usage(running[group], pending[group]) for group in groups}
-
-
-class _Held:
-    """Cores that a group holds, and the power of each row of its jobs."""
-
-    __slots__ = ("multi_cores", "powers_hs06", "single_cores")
-
-    def __init__(self) -> None:
-        self.single_cores = self.multi_cores = 0
-        self.powers_hs06: list[float] = []
-
-
-def _usage(held: _Held, pending: Sequence[PendingJobs]) -> GroupUsage:
-    waiting = _jobs_by_cores(pending)
-    return GroupUsage(
-        single_cores=held.single_cores,
-        multi_cores=held.multi_cores,
-        power_hs06=fsum(held.powers_hs06),
-        pending_single_jobs=waiting.get(1, 0),
-        pending_multi_jobs=sum(jobs for cores, jobs in waiting.items() if cores > 1),
-        pending_by_cores=waiting,
-        unplaceable_by_cores=_jobs_by_cores(jobs for jobs in pending if not jobs.placeable),
-    )
-
-
-def _jobs_by_cores(pending: Iterable[PendingJobs]) -> Mapping[int, int]:
-    waiting: Counter[int] = Counter()
-    for jobs in pending:
-        waiting[jobs.cores] += jobs.jobs
-    return dict(sorted(waiting.items()))
+            multi_cores[group] += jobs * cores
+        powers_hs06[group].append(jobs * cores * hs06_per_core)
+    waiting: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    unplaceable: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for row in snapshot.pending:
+        waiting[row.group][row.cores] += row.jobs
+        if not row.placeable:
+            unplaceable[row.group][row.cores] += row.jobs
+    return {
+        group: GroupUsage(
+            single_cores=single_cores[group],
+            multi_cores=multi_cores[group],
+            power_hs06=fsum(powers_hs06[group]),
+            pending_single_jobs=waiting[group][1],
+            pending_multi_jobs=sum(jobs for cores, jobs in waiting[group].items() if cores > 1),
+            pending_by_cores=dict(sorted(waiting[group].items())),
+            unplaceable_by_cores=dict(sorted(unplaceable[group].items())),
+        )
+        for group in groups
+    }

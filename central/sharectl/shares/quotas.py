@@ -21,7 +21,7 @@ class Group:
 
     name: str
     quota: Optional[float]
-    """What it may use by itself; None if unknown, as before the first negotiation cycle."""
+    """Most that it may use by itself; None if unknown, as before the first negotiation cycle."""
     used: Optional[float]
     surplus: Optional[str]
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP) or None."""

@@ -11,13 +11,50 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple, Optional
 
 from sharectl.model import OTHER
-from sharectl.shares.shortfall import Lack, lacks
 from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
 
 HOUR_SECONDS = 3600.0
 NOTHING = "nothing to compare: no job of a configured group ran in the time that counts"
 WASTE = tuple(cause for cause in CAUSES if cause not in ("no-jobs", "unmatchable"))
 """Causes of idle cores while jobs wait that could run there."""
+
+
+SERVED_RATIO = 0.9
+"""Part of its due from which a group counts as served."""
+LACKING_RATIO = 0.75
+"""Part of its due below which a group must fall for a time without it to count.
+
+Between the two a group loses and gains single jobs all day.
+"""
+
+
+class Lack(NamedTuple):
+    """Time during which a group had less than `SERVED_RATIO` of its due."""
+
+    seconds: float
+    ended: bool
+    """False if it had not ended with the last interval: it would have been longer."""
+
+
+def lacks(
+    due_hs06: Iterable[float], power_hs06: Iterable[float], interval_seconds: float
+) -> list[Lack]:
+    """Times from the begin of a group's shortfall until it has 90 % of its due, by their begin.
+
+    Due and power are those of consecutive intervals. A time in which the group never had less than
+    `LACKING_RATIO` of its due is left out.
+    """
+    times: list[Lack] = []
+    intervals, counts = 0, False
+    for due, power in zip(due_hs06, power_hs06):
+        if power < SERVED_RATIO * due:
+            intervals += 1
+            counts = counts or power < LACKING_RATIO * due
+            continue
+        if counts:
+            times.append(Lack(intervals * interval_seconds, ended=True))
+        intervals, counts = 0, False
+    return [*times, Lack(intervals * interval_seconds, ended=False)] if counts else times
 
 
 @dataclass(frozen=True)

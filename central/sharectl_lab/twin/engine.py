@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
-from sharectl.shares.max_min import max_min_shares
+from sharectl.shares.shortfall import max_min_shares
 from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import QuotaTree
 from sharectl_lab.twin.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
@@ -259,7 +259,8 @@ class Twin:
 
     def _begin(self, claim: Claim, kind: ShapedKind, at: float) -> None:
         claim.submitted_at, run_seconds = self._pop(kind)
-        claim.job, claim.started_at, claim.run_until = kind, at, at + run_seconds
+        claim.job, claim.run_until = kind, at + run_seconds
+        claim.slot.begin(claim, at)
         self.measures[claim.group].wait(kind.cores, at - claim.submitted_at)
         claim.number = self._at(claim.run_until, self._end, (claim, self._number + 1))
 
@@ -270,6 +271,7 @@ class Twin:
         for call in self.on_end:
             call(claim, self.now)
         self.measures[claim.group].done[claim.job.cores] += 1
+        claim.slot.end(claim)
         kind = self._next_of(claim)
         if kind is None:
             self._release(claim)
@@ -346,6 +348,7 @@ class Twin:
         kind.pending.appendleft((claim.submitted_at, claim.run_until - claim.started_at))
         self._add_pending(kind, 1)
         self.counts["evicted_jobs"] += 1
+        claim.slot.end(claim)
         self.counts["lost_core_seconds"] += claim.cores * max(0.0, self.now - claim.started_at)
         self._release(claim)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.records import kept_age
-from sharectl.plan.waits import EDGES_SECONDS
+from sharectl.plan.waits import EDGES_SECONDS, age_bin
 from sharectl.shares.demand import Request, pending_rows, shared_out
 from sharectl_lab.twin.pool import ShapedKind, SimNode, SimSlot
 from sharectl_lab.twin.run_times import Ages
@@ -23,6 +24,9 @@ EPOCH = 1_700_000_000
 
 Meets = Callable[[SimSlot, ShapedKind], bool]
 """Tells if a slot meets the requirements of a job beside its requests."""
+
+_ENDS = (0, *EDGES_SECONDS[1:], inf)
+"""Ends of the bins of age, by their number from 1."""
 
 _Sums = dict[tuple[str, int], list[int]]
 """Group and number of a bin of age, from 1 -> jobs, and the sum of their ages."""
@@ -162,42 +166,60 @@ def _rows(
 
     Adds all jobs to ``sums``, and to ``new`` those that are younger than ``newest_seconds``.
     """
-    # Plain loops: a month of a large pool has fifty million jobs at its looks.
+    # Sums of slices: a month of a large pool has fifty million jobs at its looks.
     alike: dict[tuple[str, int, bool, int], list[int]] = {}
     for slot in node.slots:
-        for claim in slot.claims:
-            seconds = now - int(claim.started_at)
-            if seconds < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
-                seconds = 0
-            group, memory_mib = claim.group, claim.memory_mib
-            number = bisect_right(EDGES_SECONDS, seconds)
-            if seconds < newest_seconds:
-                youngest = new.setdefault((group, number), [0, 0])
-                youngest[0] += 1
-                youngest[1] += seconds
-            key = (group, claim.cores, memory_mib > 0, number if group != helped else -seconds)
-            row = alike.get(key)
-            if row is None:
-                alike[key] = [1, seconds, memory_mib]
-            else:
-                row[0] += 1
-                row[1] += seconds
-                row[2] += memory_mib
+        for (group, cores, memory_mib), starts in slot.starts.items():
+            end = len(starts)
+            while end:
+                begin = end - 1
+                age = now - starts[begin]
+                if age < 0:  # noqa: PLR1730 - a call of max takes as long as the rest
+                    # It has a match, and starts soon.
+                    age = 0
+                number = bisect_right(EDGES_SECONDS, age)
+                if age < newest_seconds:
+                    youngest = new.setdefault((group, number), [0, 0])
+                    youngest[0] += 1
+                    youngest[1] += age
+                elif age and group != helped:
+                    begin = bisect_right(starts, now - _ENDS[number], 0, begin)
+                seconds = age if end - begin == 1 else (end - begin) * now - sum(starts[begin:end])
+                key = (group, cores, memory_mib > 0, number if group != helped else -age)
+                row = alike.get(key)
+                if row is None:
+                    alike[key] = [end - begin, seconds, (end - begin) * memory_mib]
+                else:
+                    row[0] += end - begin
+                    row[1] += seconds
+                    row[2] += (end - begin) * memory_mib
+                end = begin
     name, power = node.spec.name, node.spec.hs06_per_core
     rows = []
     for (group, cores, _, number), (jobs, seconds, memory_mib) in alike.items():
-        age = kept_age(seconds // jobs, number - 1) if number > 0 else -number
+        age = _KEPT_AGES[seconds // jobs] if number > 0 else -number
         # In half the time of `RunningJobs(*fields)`.
         fields = (name, group, cores, power, age, jobs, -(-memory_mib // jobs))
         rows.append(tuple.__new__(RunningJobs, fields))
         kind = (group, number if number > 0 else bisect_right(EDGES_SECONDS, age))
-        total = sums.get(kind)
-        if total is not None:
+        if kind in sums:
+            total = sums[kind]
             total[0] += jobs
             total[1] += seconds
         else:
             sums[kind] = [jobs, seconds]
     return rows
+
+
+class _KeptAges(dict[int, int]):
+    """Mean age of alike jobs, seconds -> that of their row: the mean is of their bin."""
+
+    def __missing__(self, seconds: int) -> int:
+        age = self[seconds] = kept_age(seconds, age_bin(seconds))
+        return age
+
+
+_KEPT_AGES = _KeptAges()
 
 
 def _ages(sums: _Sums) -> dict[str, Ages]:

@@ -6,9 +6,12 @@ changed since their last look.
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from bisect import bisect_left, insort
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from math import inf
 from typing import Optional
 
@@ -95,7 +98,7 @@ class SimSlot:
         "cause", "claims", "counted_cores", "counted_taken", "draining", "free_cores",
         "free_custom", "free_disk_kib", "free_memory_mib", "held_back_cores", "idle_as",
         "logged_at", "multicore_only", "node", "order", "room_since", "room_until", "spec",
-        "taken_since", "target", "total_cores", "version",
+        "starts", "taken_since", "target", "total_cores", "version",
     )  # fmt: skip
 
     def __init__(self, node: SimNode, spec: SlotSpec) -> None:
@@ -108,6 +111,10 @@ class SimSlot:
         self.free_custom = dict(spec.custom)
         self.claims: dict[Claim, None] = {}
         """In the order in which they were made."""
+        self.starts: defaultdict[tuple[str, int, int], array[int]] = defaultdict(
+            partial(array, "q")
+        )
+        """Group, cores and memory -> starts of the jobs that run, whole seconds, in order."""
         self.multicore_only = node.spec.multicore_only
         self.draining = False
         self.target: Optional[SlotTarget] = None
@@ -130,6 +137,16 @@ class SimSlot:
         self.cause = ""
         """Cause of its idle cores, counted as ``idle_as`` cores."""
         self.idle_as = 0
+
+    def begin(self, claim: Claim, now: float) -> None:
+        """Have a job run in a claim from a time on."""
+        claim.started_at = now
+        insort(self.starts[claim.group, claim.cores, claim.memory_mib], int(now))
+
+    def end(self, claim: Claim) -> None:
+        """Have the job of a claim run no longer."""
+        starts = self.starts[claim.group, claim.cores, claim.memory_mib]
+        del starts[bisect_left(starts, int(claim.started_at))]
 
     def fits(self, kind: ShapedKind) -> bool:
         """Tell if its free resources are enough for a job."""

@@ -17,7 +17,6 @@ from sharectl.control.laws import (
     MOST_STATE,
     Control,
     Ewma,
-    LawStep,
     Move,
     Reading,
     Shadow,
@@ -232,32 +231,6 @@ def test_fences_act_on_a_loaded_law(
     built_in = Control("ewma", ewma=Ewma(half_life_seconds=1e-3))
     expected = cycles(built_in, limits, strategy, looks)
     assert cycles(Control("odd", loaded=says_error), limits, strategy, looks) == expected
-
-
-def turning(state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
-    """Law that turns about in every cycle."""
-    del dt_seconds
-    past = state.get("cycles", 0.0)
-    return Move({"cycles": past + 1}, reading.error_hs06 * (-1.0) ** past)
-
-
-def targets(law: LawStep, cores: int, count: int, **limits: Any) -> list[list[str]]:
-    """Nodes with a target in each cycle; alice holds so many of their 64 cores, cms waits."""
-    held = [running(f"wn-{n}", "alice", 1, cores) for n in range(4)]
-    looks = [snapshot(held, {("cms", 8): 9, ("alice", 1): 9})] * count
-    seen = cycles(Control("odd", loaded=law), PlanLimits(**limits), "many", looks)
-    return [[target.node for target in plan.targets] for plan, *_ in seen]
-
-
-def test_each_fence_acts_on_a_loaded_law() -> None:
-    steady, turned = targets(turning, 64, 2)
-    assert (len(steady) > 1, turned) == (True, [])
-    assert targets(turning, 64, 3, dwell_seconds=2500) == [steady] * 3
-    assert len(targets(turning, 64, 1, max_nodes=1)[0]) == 1
-    assert targets(turning, 64, 1, deadband_hs06=1e6) == [[]]
-    # Cores that stand free and that no job takes are given up.
-    first, *_, last = targets(says_error, 48, 4)
-    assert (first != [], last) == (True, [])
 
 
 def says_error(state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:

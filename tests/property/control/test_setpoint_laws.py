@@ -17,16 +17,15 @@ from sharectl.control.setpoints import (
     Entitlement,
     Loans,
     account_after,
-    demand_hs06,
     entitlements,
     loans,
-    present_hs06,
     repaid_setpoints,
     shared_ratio,
 )
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import PendingJobs, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.shortfall import demand_hs06, pool_hs06
 from tests.fakes import NOW
 from tests.property.shares.test_law_laws import GROUPS, snapshots
 
@@ -45,7 +44,7 @@ ONE_CYCLE = dict.fromkeys(GROUPS, 1020.0)
 
 def nominal_hs06(mode: str, pledge: Mapping[str, float], taken: Snapshot) -> dict[str, float]:
     """Setpoints before anything is lent."""
-    ratio = shared_ratio(mode, pledge, usage_by_group(taken, pledge), present_hs06(taken))
+    ratio = shared_ratio(mode, pledge, usage_by_group(taken, pledge), pool_hs06(taken.nodes))
     return {group: hs06 * ratio for group, hs06 in pledge.items()}
 
 
@@ -71,7 +70,7 @@ def test_loans_keep_to_every_limit(
     """All lend as much as all borrow, within every limit and their work."""
     usage = usage_by_group(taken, pledge)
     nominal = nominal_hs06(mode, pledge, taken)
-    demand = demand_hs06(usage, taken)
+    demand = demand_hs06(usage, taken.nodes)
     moved, _ = loans(nominal, demand, pledge, limit)
     assert abs(fsum(moved.values())) <= 1e-6 + 1e-9 * fsum(nominal.values())
     for group, hs06 in moved.items():

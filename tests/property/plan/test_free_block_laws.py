@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.blocks import ALL_NODES, NO_BLOCKS, BackOff, BlockMemory, Loss, OpenBlock
 from sharectl.plan.free_blocks import (
-    DAY_SECONDS,
     FIRST_CORE_SECONDS,
     NODE_SECONDS,
     allowed_cores,
@@ -24,6 +23,7 @@ from sharectl.plan.free_blocks import (
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.plan.waits import nodes_of
+from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW
 
 CORES, NODES, SIZE = 32, 12, 8
@@ -232,11 +232,6 @@ def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_tim
     assert all(row.until <= NOW + step + NODE_SECONDS for row in look.memory.back_offs)
     assert bool(look.left_alone) == (step < 0)
     assert [row.tried_at for row in look.memory.losses] == ([NOW + step] if step < 0 else [])
-
-
-def test_few_blocks_are_tried_in_a_small_pool_and_a_part_of_a_large_one() -> None:
-    assert [first_cores(cores) for cores in (48, 96, 400, 80_000)] == [24, 48, 64, 2400]
-    assert [allowed_cores(cores) for cores in (48, 80_000)] == [1, 80]
 
 
 def test_a_node_that_acts_on_no_target_keeps_no_cores_free() -> None:

@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharectl.model import ClosedTo, Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.shares.shortfall import Lack, lacks, shortfalls_hs06, shortfalls_of
+from sharectl.shares.shortfall import shortfalls_hs06, shortfalls_of
 
 
 def test_shortfall_is_never_below_zero_and_counts_a_group_without_jobs() -> None:
     short = shortfalls_hs06({"alice": 100.0, "cms": 300.0}, {"alice": 500.0})
     assert short == {"alice": 0.0, "cms": 300.0}
-
-
-def test_a_group_lacks_power_from_the_begin_of_its_shortfall_until_it_has_90_percent() -> None:
-    due = [100.0, 100.0, 100.0, 100.0, 100.0, 0.0, 100.0, 100.0, 100.0]
-    power = [100.0, 85.0, 70.0, 89.0, 90.0, 0.0, 80.0, 95.0, 0.0]
-    begun_slowly, cut_off = Lack(180.0, ended=True), Lack(60.0, ended=False)
-    assert lacks(due, power, 60.0) == [begun_slowly, cut_off], "it never was far below at 80"
 
 
 OWN = Node("wn-1", "wn-1.example.org", 40, 10.0, controlled=True)

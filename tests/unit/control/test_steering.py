@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 
 from sharectl.control.laws import (
-    ACTED,
     AVERAGE,
     AVERAGE_BEFORE,
     INTEGRAL,
@@ -21,13 +20,13 @@ from sharectl.control.setpoints import (
     CarryOver,
     Entitlement,
     Loans,
-    present_hs06,
     shared_ratio,
 )
-from sharectl.control.steering import STEPPED_AT, SteeringConfig, steer
+from sharectl.control.steering import ACTED, STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.shares.errors import usage_by_group
+from sharectl.shares.shortfall import pool_hs06
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 300.0, "lhcb": 100.0}
@@ -63,7 +62,7 @@ def test_setpoints_by_mode() -> None:
     # 500 HS06 in use of 2 * 64 cores * 10 HS06 that are there.
     taken = snapshot(ALICE_HAS_ALL)
     usage = usage_by_group(taken, PLEDGES)
-    present = present_hs06(taken)
+    present = pool_hs06(taken.nodes)
     ratios = {mode: shared_ratio(mode, PLEDGES, usage, present) for mode in SETPOINTS}
     assert ratios == {"in_use": 1, "present": 2.56, "pledge": 1}
 

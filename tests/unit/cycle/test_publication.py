@@ -461,16 +461,3 @@ def test_steering_begins_from_nothing_published_and_keeps_what_the_law_remembers
         assert numbers["stepped_at_seconds"] == NOW + PERIOD
         assert state.controllers[group]["stepped_at_seconds"] == NOW + 2 * PERIOD
         assert state.controllers[group].keys() == numbers.keys()
-
-
-def test_a_restarted_collector_is_doubted_while_observing_too() -> None:
-    world = Cycles()
-    world.cycle(0, OBSERVED)
-    young = NOW + PERIOD - 20
-    part = snapshot([running(NODES[0], "alice", 1, 64)], {("cms", 8): 2})
-    world.pool.looks_like = replace(part, taken_at=NOW + PERIOD, collector_started_at=young)
-    done = world.cycle(1, OBSERVED)
-    assert not done.snapshot.complete
-    assert "knows 1 of 4 execute points" in done.problems[0]
-    assert world.history.records[1].groups == ()
-    assert world.state.state.nodes == len(NODES)

@@ -136,16 +136,6 @@ def test_a_plan_that_no_node_believes_is_nobodys() -> None:
     assert run_cycle(CONFIG, nameless.ports(), NOW + PERIOD).problems == ()
 
 
-def test_one_that_begins_to_observe_leaves_a_strangers_plan() -> None:
-    one, test = both(STRANGER)
-    assert not is_left(test.cycle(8)), "the first one's plan has run out"
-    targets = one.publishers[0].plans[-1].targets
-    assert targets
-    (problem,) = one.cycle(8, replace(CONFIG, observes=True)).problems
-    assert "stays: nothing is published meanwhile" in problem
-    assert one.publishers[0].plans[-1].targets == targets
-
-
 def test_one_that_observes_leaves_a_partners_plan_for_as_long_as_that_goes_on() -> None:
     one, two = both(SECOND)
     two.cycle(1)

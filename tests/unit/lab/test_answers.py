@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl_lab.twin.answers import Spread, ToDue, figures_of, over_seeds, spread
+from sharectl_lab.twin.answers import (
+    Lack,
+    Spread,
+    ToDue,
+    figures_of,
+    lacks,
+    over_seeds,
+    spread,
+)
 from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
 
 WAITS = Waits(3, 20.0, 10.0, 40.0, 50.0)
@@ -87,3 +95,10 @@ def test_spread_over_seeds() -> None:
     waits = figures["groups"]["a"]["waits_by_cores"]
     assert [*waits] == [1, 8], "sizes in order, also if one seed lacks one"
     assert waits[8]["p95_seconds"] == (40.0, 0.0, 40.0, 40.0)
+
+
+def test_a_group_lacks_power_from_the_begin_of_its_shortfall_until_it_has_90_percent() -> None:
+    due = [100.0, 100.0, 100.0, 100.0, 100.0, 0.0, 100.0, 100.0, 100.0]
+    power = [100.0, 85.0, 70.0, 89.0, 90.0, 0.0, 80.0, 95.0, 0.0]
+    begun_slowly, cut_off = Lack(180.0, ended=True), Lack(60.0, ended=False)
+    assert lacks(due, power, 60.0) == [begun_slowly, cut_off], "it never was far below at 80"

@@ -90,21 +90,6 @@ def test_a_node_that_is_closed_to_one_group_helps_another() -> None:
     assert set(nodes_helped(by_pair).values()) == {"atlas"}
 
 
-def test_a_node_for_multicore_jobs_alone_keeps_its_code() -> None:
-    singles = (ClosedTo("cms", (1,), "TARGET.RequestCpus >= 2"),)
-    taken = pool(singles, size=1)
-    only = replace(taken.nodes[0], multicore_only=True)
-    taken = replace(taken, nodes=(only, *taken.nodes[1:]))
-    assert reasons(decide(law(), BLANK, taken, NOW))["wn-1"] == "multicore-only"
-
-
-def test_of_two_groups_each_gets_nodes_that_are_open_to_it() -> None:
-    taken = pool(TO_CMS, TO_CMS, TO_CMS, open_nodes=1, waiting=("atlas", "cms"))
-    helped = nodes_helped(decide(law(), BLANK, taken, NOW))
-    assert helped.pop("wn-4") == "cms"
-    assert set(helped.values()) == {"atlas"}
-
-
 def test_power_for_jobs_to_which_a_node_is_closed_pays_for_no_target_there() -> None:
     taken = replace(
         pool(TO_CMS, open_nodes=0, waiting=("atlas", "cms")),

@@ -8,12 +8,10 @@ import pytest
 
 from sharectl.control.laws import Control, Pid
 from sharectl.control.steering import SEED, SteeringConfig
-from sharectl.explain.decisions import Explained, explain_group, explain_node, of_now
+from sharectl.explain.decisions import Explained, explain_group, of_now
 from sharectl.explain.what_if import Case
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.nodes import NodeWords
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
-from sharectl.report.explain import node_page
 from tests.fakes import NOW
 
 SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=30.0)))
@@ -99,13 +97,6 @@ def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None
         assert (node.target, node.reason) == (STOOD, "dwell")
         assert node.wait_seconds > 0
         assert node.idle_core_seconds > 0
-
-
-def test_a_node_that_is_switched_off_is_said_to_be() -> None:
-    of = explained(config(), seen())
-    node = of.record.nodes[0]
-    page = node_page(of, node, explain_node(of, node), words=NodeWords(0, switched_off=("knob",)))
-    assert [row["code"] for row in page.data["says"]["switched_off"]] == ["knob"]
 
 
 @pytest.mark.parametrize("only", [True, False])

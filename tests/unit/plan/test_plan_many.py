@@ -81,12 +81,6 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     assert targeted(decide(config(), BLANK, seen, NOW, learnt)) == ["wn-1"]
 
 
-def test_jobs_of_all_groups_on_a_node_make_a_block_grow() -> None:
-    held = [alice(32, seconds=80_000), running("wn-1", "lhcb", 1, 32)]
-    seen = snapshot([*held, alice(64, "wn-2", seconds=80_000)], {("cms", 8): 1})
-    assert targeted(cycle(seen)) == ["wn-1"]
-
-
 def test_a_group_that_holds_no_core_of_a_node_is_not_held_back_there() -> None:
     empty = RunningJobs("wn-1", "alice", 0, 10.0, 60)  # A job of request_cpus = 0
     assert cycle(one_node(empty)).plan.targets == ()

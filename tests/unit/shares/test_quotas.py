@@ -4,7 +4,7 @@ import pytest
 
 from sharectl.errors import ConfigError
 from sharectl.shares.groups import GroupTree
-from sharectl.shares.quotas import central_manager_configuration, nested_quota_shares
+from sharectl.shares.quotas import central_manager_configuration
 
 
 def test_names_that_would_stop_a_daemon_are_refused_all_at_once() -> None:
@@ -26,16 +26,6 @@ NESTED = GroupTree(
         "none_yet.prod": 0,
     }
 )
-
-
-def test_a_subgroup_has_its_share_of_the_group_above_it() -> None:
-    """What is left of 1 HTCondor gives to the group above itself."""
-    assert nested_quota_shares(NESTED) == {
-        "alice.prod": "0.700000",
-        "alice.user": "0.200000",
-        "alice.user.bob": "1.000000",
-        "none_yet.prod": "0.000000",
-    }
 
 
 def test_groups_of_all_levels_are_named_and_have_quotas() -> None:
