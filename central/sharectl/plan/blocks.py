@@ -52,6 +52,25 @@ class OpenBlock:
 
 
 @dataclass(frozen=True)
+class NewJob:
+    """A job that took a block, and has yet to run for long enough to earn others."""
+
+    node: str
+    group: str
+    cores: int
+    """Cores that jobs of the block request."""
+    started_at: int
+    """Unix seconds."""
+    idle_core_seconds: float
+    """Cost of its block."""
+
+    @property
+    def kind(self) -> Kind:
+        """Group and cores of the block."""
+        return self.group, self.cores
+
+
+@dataclass(frozen=True)
 class BackOff:
     """Blocks of one kind that stood free for too long, on one node or on any."""
 
@@ -105,6 +124,7 @@ class BlockMemory:
 
     open: tuple[OpenBlock, ...] = ()
     """By node."""
+    new_jobs: tuple[NewJob, ...] = ()
     back_offs: tuple[BackOff, ...] = ()
     taken: tuple[TakenBlocks, ...] = ()
     losses: tuple[Loss, ...] = ()

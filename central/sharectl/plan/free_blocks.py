@@ -7,10 +7,10 @@ dropped it. A target that ends because its node closed or left the pool is no lo
 - First blocks: as long as its losses of a day leave some of `FIRST_CORE_SECONDS`, a group may have
   blocks open of such an expected cost (`first_cores` at once), its sizes in turn. A thousandth of
   the pool's cores (`allowed_cores`) makes up for losses.
-- Each job that takes a block lets `EARNED_BLOCKS` more of its kind be open; half of them are
-  forgotten in a day, and a target that ends uses one up. Lost ones come out of a third of what the
-  taken ones cost, or fewer are earned. A group that takes all it gets is soon bounded by its
-  waiting jobs alone.
+- Each job that takes a block, and runs for a part of what it cost (`PROOF_RATIO`), lets
+  `EARNED_BLOCKS` more of its kind be open; half of them are forgotten in a day, and a target that
+  ends uses one up. Lost ones come out of a third of what the taken ones cost, or fewer are earned.
+  A group that takes all it gets is soon bounded by its waiting jobs alone.
 - Where losses leave nothing, the sizes of a group that have earned no block have one try between
   them, in turn. The next waits until the allowance has made up for its expected cost, at most a
   day; about an hour if a kind failed and other jobs of it wait.
@@ -38,6 +38,7 @@ from sharectl.plan.blocks import (
     BlockLook,
     BlockMemory,
     Loss,
+    NewJob,
     OpenBlock,
     TakenBlocks,
     expected_wait_seconds,
@@ -67,6 +68,10 @@ GAP_SECONDS = 3600
 
 EARNED_BLOCKS, EARNED_SLOWLY = 3, 2
 """Blocks of a kind that may be open for each that a job took; fewer while it has lost much."""
+
+PROOF_RATIO = 0.05
+"""A job earns blocks once its core-seconds are such a part of those that its block stood idle: a
+job that ends at once proves nothing."""
 
 CREDIT_RATIO, MOST_CREDITS = 1 / 3, 2
 """Part of the cost of taken blocks that earned ones may lose; at most so many times what first
@@ -126,6 +131,8 @@ class _Watch:
     losses: dict[str, Loss]
     jobs: Counter[Kind]
     """Jobs that wait and that some node could run."""
+    new_jobs: list[NewJob] = field(default_factory=list)
+    """Jobs that took blocks since the last look."""
     _leaving: dict[str, list[Leaving]] = field(default_factory=dict)
     """Node -> its jobs, with the time that they still run."""
 
@@ -142,6 +149,10 @@ class _Watch:
     def earned(self, kind: Kind) -> float:
         """Blocks that may be open for those taken."""
         return self.taken[kind].earned if kind in self.taken else 0.0
+
+    def earned_blocks(self, kind: Kind) -> int:
+        """Whole number of them: fading by some minutes takes none away."""
+        return round(self.earned(kind))
 
     def demand(self, kind: Kind) -> int:
         """Jobs of a kind that wait, without those that left cores free."""
@@ -205,15 +216,24 @@ class _Watch:
         least = -MOST_CREDITS * self.first_core_seconds
         return replace(row, lost_core_seconds=max(lost, least))
 
+    def earn(self, job: NewJob) -> None:
+        """Count a block that a job took."""
+        row = self.credited(job.kind, job.idle_core_seconds)
+        earned = row.earned + (EARNED_SLOWLY if self.lost_much(row) else EARNED_BLOCKS)
+        self.taken[job.kind] = replace(row, earned=earned)
+
     def lose(self, block: OpenBlock, *, given_back: bool = False) -> None:
         """Remember a block whose target ended; no loss without idle cores since its last job."""
         earned = self.earned(block.kind)
-        if earned >= 1:
+        if self.earned_blocks(block.kind):
             row = self.taken[block.kind]
             lost = row.lost_core_seconds + block.idle_core_seconds
-            self.taken[block.kind] = replace(row, earned=earned - 1, lost_core_seconds=lost)
+            self.taken[block.kind] = replace(
+                row, earned=max(0.0, earned - 1), lost_core_seconds=lost
+            )
         # Where jobs earned blocks, the plan has dropped this one for a reason that is not theirs.
-        is_theirs = given_back or (earned < 1 and not self.proven(block.kind))
+        is_new = any(new.kind == block.kind for new in self.new_jobs)
+        is_theirs = given_back or not (earned >= 1 / 2 or is_new or self.proven(block.kind))
         if block.idle_core_seconds > 0 and is_theirs:
             before = self.losses.get(block.group, Loss(block.group, self.now))
             lost = before.core_seconds + block.idle_core_seconds
@@ -234,6 +254,7 @@ def look_at_blocks(
 ) -> BlockLook:
     """Blocks of the targets that stand, with the memory of the cycle before."""
     look = _remembered(memory, snapshot, nodes, now, give_up, run_times)
+    _earn(look, memory.new_jobs)
     blocks, takes = _followed(look, memory.open, standing)
     _end_pauses(look, takes)
     standing_places = {block.place for block in blocks.values()}
@@ -269,6 +290,7 @@ def look_at_blocks(
     return BlockLook(
         BlockMemory(
             tuple(staying.values()),
+            tuple(look.new_jobs),
             tuple(look.pauses[place] for place in sorted(look.pauses)),
             tuple(look.taken[kind] for kind in sorted(look.taken)),
             tuple(look.losses[group] for group in sorted(look.losses)),
@@ -332,6 +354,28 @@ def _remembered(
     return look
 
 
+def _earn(look: _Watch, new_jobs: Iterable[NewJob]) -> None:
+    """Count blocks of jobs that have run for long enough; forget jobs that ended sooner."""
+    taken_at = look.snapshot.taken_at
+    for new in new_jobs:
+        here = look.nodes.get(new.node)
+        if here is None or not _runs(new, here, taken_at):
+            continue
+        if taken_at - new.started_at >= PROOF_RATIO * new.idle_core_seconds / new.cores:
+            look.earn(new)
+        else:
+            look.new_jobs.append(new)
+
+
+def _runs(new: NewJob, here: NodeCores, taken_at: int) -> bool:
+    """True if a job that took a block runs still."""
+    return any(
+        jobs.cores >= new.cores
+        and abs(taken_at - jobs.seconds - new.started_at) <= START_TOLERANCE_SECONDS
+        for jobs in here.by_group.get(new.group, ())
+    )
+
+
 def _followed(
     look: _Watch, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
 ) -> tuple[dict[Target, OpenBlock], list[BlockKey]]:
@@ -339,6 +383,7 @@ def _followed(
     before = {block.place: block for block in open_before}
     blocks: dict[Target, OpenBlock] = {}
     takes: list[BlockKey] = []
+    new_jobs: list[NewJob] = []
     for stood in standing:
         target, kind = stood.target, stood.target.kind
         if target.node in look.nodes:
@@ -349,11 +394,12 @@ def _followed(
             idle = look.nodes[target.node].idle_cores * look.between_seconds
             cost = block.idle_core_seconds + idle - seen.idle_core_seconds
             for start in starts:
-                row = look.credited(kind, cost / len(starts))
+                row = look.taken.get(kind, TakenBlocks(*kind, 0.0))
                 longest = max(row.wait_seconds * FADING_RATIO, float(block.free_seconds(start)))
-                earned = row.earned + (EARNED_SLOWLY if look.lost_much(row) else EARNED_BLOCKS)
-                look.taken[kind] = replace(row, wait_seconds=longest, earned=earned)
+                look.taken[kind] = replace(row, wait_seconds=longest)
                 takes.append(block.place)
+                new_jobs.append(NewJob(target.node, *kind, start, cost / len(starts)))
+    _earn(look, new_jobs)
     return blocks, takes
 
 
@@ -446,7 +492,7 @@ def _most_new(
             most_open = max(1, open_blocks[kind] + EARNED_SLOWLY * started[kind])
             look.taken[kind] = replace(row, earned=min(row.earned, most_open))
     most_new = {
-        kind: max(0, min(look.demand(kind), int(look.earned(kind))) - open_blocks[kind])
+        kind: max(0, min(look.demand(kind), look.earned_blocks(kind)) - open_blocks[kind])
         for kind in waiting
     }
     by_group: defaultdict[str, list[Kind]] = defaultdict(list)
@@ -454,9 +500,9 @@ def _most_new(
         by_group[kind[0]].append(kind)
     for group, kinds in by_group.items():
         unearned = {
-            kind: blocks - int(look.earned(kind))
+            kind: blocks - look.earned_blocks(kind)
             for kind, blocks in open_blocks.items()
-            if kind[0] == group and blocks > int(look.earned(kind))
+            if kind[0] == group and blocks > look.earned_blocks(kind)
         }
         unserved = {kind: look.demand(kind) - open_blocks[kind] for kind in kinds}
         tries = _first_tries(look, group, unserved, most_new, unearned)

@@ -11,7 +11,7 @@ from bench.games import GAMES, Game, figures_of, played
 
 BY_NAME = {game.name: game for game in GAMES}
 SMALL = (50, 32)
-MOST_LATE_PERCENT, MOST_LOST_PERCENT, MOST_WAIT_RATIO = 0.5, 1.0, 2.0
+MOST_LATE_PERCENT, MOST_LOST_PERCENT, MOST_WAIT_RATIO = 0.5, 1.0, 1.5
 
 
 def small(name: str) -> Game:
@@ -22,7 +22,8 @@ def small(name: str) -> Game:
     "name", ["whole nodes", "many sizes", "proven sizes", "quick phases", "grace kept on by sizes"]
 )
 def test_phantoms_idle_few_cores(name: str) -> None:
-    # A whole node is 2 % of the small pool for as long as one is tried.
+    # A node of 32 jobs of two hours idles for 195 core-hours until the last has ended: 1.2 % of the
+    # small pool in half a day.
     is_large = name == "whole nodes"
     score, _, play = played(BY_NAME[name] if is_large else small(name), 1 if is_large else 0.5, 1)
     assert sum(play.idle) > 0
@@ -31,9 +32,9 @@ def test_phantoms_idle_few_cores(name: str) -> None:
 
 
 def test_honest_jobs_after_phantoms_of_their_size_start_in_time() -> None:
-    plays = [played(BY_NAME["one size before"], 1.0, seed) for seed in (1, 2)]
-    assert all(honest.waits[0] > 0 for _, honest, _ in plays)
-    assert mean(score.wait_ratio for score, _, _ in plays) <= MOST_WAIT_RATIO
+    score, honest, _ = played(BY_NAME["one size before"], 1.0, 1)
+    assert honest.waits[0] > 0
+    assert score.wait_ratio <= MOST_WAIT_RATIO
 
 
 def test_jobs_that_die_at_once_idle_no_more_than_without_sharectl() -> None:

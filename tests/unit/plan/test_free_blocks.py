@@ -35,6 +35,7 @@ from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 
 TARGET = Target("wn-1", "alice", 24, "cms", 8)
+CMS_20_SECONDS = RunningJobs("wn-1", "cms", 8, 10.0, seconds=20)
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
 
 
@@ -109,6 +110,24 @@ def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str, cores: 
     assert [row.free_since for row in after.state.blocks.open] == [NOW + 700]
     (row,) = after.state.blocks.taken
     assert row.wait_seconds == 600.0
+
+
+@pytest.mark.parametrize(
+    ("later", "earned"), [((CMS_20_SECONDS._replace(seconds=80),), [3.0]), ((), [])]
+)
+def test_a_job_earns_blocks_once_it_has_run_for_a_part_of_what_its_block_cost(
+    later: tuple[RunningJobs, ...], earned: list[float]
+) -> None:
+    state = decide(law(), begun(), pool(NOW), NOW).state
+    state = decide(law(), state, pool(NOW + 560), NOW + 560).state
+    # Eight cores stood idle for ten minutes: half a minute proves that the job was worth them.
+    young = decide(law(), state, pool(NOW + 600, CMS_20_SECONDS), NOW + 600)
+    assert [row.earned for row in young.state.blocks.taken] == [0.0]
+    after = decide(law(), young.state, pool(NOW + 660, *later), NOW + 660)
+    assert [row.earned for row in after.state.blocks.taken if row.earned > 0] == pytest.approx(
+        earned
+    )
+    assert after.state.blocks.new_jobs == ()
 
 
 @pytest.mark.parametrize(
