@@ -90,8 +90,7 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(
 def test_while_it_negotiates_its_last_answer_is_used(
     pool: Box, sharectl: Sharectl, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    section = {"from": "negotiator", "negotiator": {"deadline_seconds": 3}}
-    impatient = {**FROM_NEGOTIATOR, "pledges": section}
+    impatient = {**FROM_NEGOTIATOR, "pool": {"collector_deadline_seconds": 3}}
     sharectl.run("cycle", **FROM_NEGOTIATOR)
     with hung(pool, SPEC.central_point, "NEGOTIATOR"):
         done = sharectl.json("cycle", **impatient)

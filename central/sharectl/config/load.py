@@ -29,7 +29,7 @@ REPLAYED = ("control", "validity_seconds")
 """Keys of the top level that a replay decides by, and all that is below them."""
 REPLAYED_OF_GROUPS = ("control", "max_borrowed_hs06", "max_lent_hs06")
 """Keys of a group that it decides by."""
-_PLEDGING = ("pledges", "pledge_hs06", "pledge_hepscore23", "share", "cric_vo")
+_PLEDGING = ("pledges", "pledge_hs06", "share", "cric_vo")
 _LINE = re.compile(r"\A--set:[0-9]+: ")
 
 

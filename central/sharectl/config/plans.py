@@ -26,7 +26,6 @@ def plan_config_of(
         controlled=config.nodes.controlled,
         steering=steering if withdraws else with_laws(steering),
         strategy=config.control.strategy,
-        obey_seconds=config.control.obey_seconds,
         give_up=None if offline else config.control.give_up,
         observes=config.mode == OBSERVE,
     )

@@ -27,7 +27,7 @@ from sharectl.condor.negotiator import (
 from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files.packed import text_errors
-from sharectl.model import PoolConfig
+from sharectl.model import DEFAULT_NODE_CORES, PoolConfig
 from sharectl.pledges.join import (
     Joined,
     SteeredGroup,
@@ -37,9 +37,11 @@ from sharectl.pledges.join import (
     some,
 )
 from sharectl.shares.pledges import Pledge
-from sharectl.times import span
+from sharectl.times import DAY_SECONDS, span
 
 SOURCE = "negotiator"
+MOST_AGE_SECONDS = DAY_SECONDS
+"""Age to which the last answer is used; a negotiator that negotiates is silent for minutes."""
 _OWN_SCALE, _SCALE = 10.0, 100.0
 """Factors from its own quota, and from those of others, at which a pledge may have another unit."""
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
@@ -107,12 +109,12 @@ class NegotiatorPledges:
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
         """Knobs, and cores and HS06 of the negotiator's slots, 0 where these are not needed."""
         access = self.access
-        copy = self._knobs(now, warnings)
+        copy, seconds = self._knobs(now, warnings), self.pool.collector_deadline_seconds
         if access.pool_cores and access.weight_hs06:
             return copy, 0.0, 0.0
         constraint = slots_of(copy.knobs)
         ask = partial(power_of_slots, pool=self.pool, constraint=constraint)
-        cores, hs06 = ask_collector(self.pool.collector, access.deadline_seconds, ask)
+        cores, hs06 = ask_collector(self.pool.collector, seconds, ask)
         if constraint:
             fact = f"the negotiator sees {cores:g} cores of the pool ({constraint})"
             warnings.append(f"{fact}: quotas are shares of these, use is measured on all nodes")
@@ -125,7 +127,8 @@ class NegotiatorPledges:
             _refuse_pipe(access.file)
             return KnobsCopy(access.name, now, tuple(knobs_of_text(*content_of(access.file))))
         ask = partial(quota_knobs, name=access.name)
-        question = collector_question(self.pool.collector, access.deadline_seconds, ask)
+        seconds = self.pool.collector_deadline_seconds
+        question = collector_question(self.pool.collector, seconds, ask)
         answer = ask_all({"negotiator": question})["negotiator"]
         if answer.value is None:
             return self._copy(now, f"negotiator: {answer.source.problem}", warnings)
@@ -139,12 +142,9 @@ class NegotiatorPledges:
         copy = copy_in(self.copy_file, KnobsCopy, warnings)
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
-        age, most = now - copy.asked_at, self.access.max_age_seconds
-        if abs(age) > most:
-            bound = f"pledges.negotiator.max_age_seconds ({most:g})"
-            raise PoolUnavailableError(
-                f"{problem}; the copy is of {span(age)} ago, older than {bound}"
-            )
+        age = now - copy.asked_at
+        if abs(age) > MOST_AGE_SECONDS:
+            raise PoolUnavailableError(f"{problem}; the copy is of {span(age)} ago, too old")
         warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
 
@@ -197,7 +197,7 @@ def power_of_slots(
         if text(evaluated(ad, "Machine")) is not None:
             of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
             node_hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0) or pool.default_node_hs06
-            node_cores = whole(evaluated(ad, "TotalCpus"), 0) or pool.default_node_cores
+            node_cores = whole(evaluated(ad, "TotalCpus"), 0) or DEFAULT_NODE_CORES
             cores += of_slot
             hs06 += of_slot * node_hs06 / node_cores
     return cores, hs06

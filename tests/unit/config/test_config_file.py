@@ -24,7 +24,7 @@ LEAST = "groups:\n  cms:   {pledge_hs06: 87100}\n  atlas: {pledge_hs06: 105300}\
 PRINTED = """\
 groups:
   CMS: {pledge_hs06: 87100.0}
-  "no": {pledge_hepscore23: 0.5}
+  "no": {pledge_hs06: 0.5}
 nodes: {controlled: [wn-0*]}
 control: {deadband_hs06: 1.0e-07}
 lock_wait_seconds: 60
@@ -76,7 +76,7 @@ def test_every_default_is_within_its_bounds() -> None:
     numbers = [
         key for key in keys if isinstance(key.default, (int, float)) and not key.setting.kind
     ]
-    assert len(numbers) > 30
+    assert len(numbers) > 10
     assert [key.name for key in numbers if not key.admits(key.default)] == []
 
 

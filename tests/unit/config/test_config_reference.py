@@ -28,7 +28,6 @@ UNITS = {
     "seconds": "s",
     "bytes": "bytes",
     "hs06": "HS06",
-    "hepscore23": "HEPscore23",
     "cores": "cores",
 }
 

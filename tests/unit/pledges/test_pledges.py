@@ -37,7 +37,7 @@ GROUP_QUOTA_lhcb = 0
 GROUP_QUOTA_ghost = 3
 BASE_CGROUP = htcondor
 """
-NOBODY = PoolConfig(collector="127.0.0.1:1")
+NOBODY = PoolConfig(collector="127.0.0.1:1", collector_deadline_seconds=5.0)
 
 
 def wanted(name: str, written: float | None = None) -> SteeredGroup:
@@ -96,13 +96,11 @@ def test_no_cycle_waits_for_a_writer_into_a_pipe(tmp_path: Path) -> None:
 # ---- a negotiator that does not answer
 
 
-def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
+def silent(folder: Path, now: int = NOW + 1800) -> Pledged:
     """Pledges of a negotiator whose collector does not answer."""
-    access = NegotiatorPledgesConfig(
-        deadline_seconds=5.0, pool_cores=100.0, weight_hs06=10.0, max_age_seconds=max_age_seconds
-    )
+    access = NegotiatorPledgesConfig(pool_cores=100.0, weight_hs06=10.0)
     source = NegotiatorPledges(access, NOBODY, [wanted("cms")], folder / "copy")
-    return resolved(source, NOW + 1800)
+    return resolved(source, now)
 
 
 def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
@@ -114,10 +112,10 @@ def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
     assert (pledged.hs06, pledged.pledges[0].said_at) == ({"cms": 400}, NOW)
     assert pledged.warnings[0].startswith("negotiator: ")
     assert pledged.warnings[0].endswith("; what it said 30 min ago is in use")
-    old = problem_of(silent(tmp_path, max_age_seconds=1799.0))
-    assert "is of 30 min ago, older than pledges.negotiator.max_age_seconds (1799)" in old
-    document.replace(asdict(KnobsCopy(None, NOW + DAY_SECONDS, knobs)))
-    assert "older than pledges.negotiator.max_age_seconds" in problem_of(silent(tmp_path))
+    for age_seconds in (DAY_SECONDS, -DAY_SECONDS):
+        assert silent(tmp_path, NOW + age_seconds).hs06 == {"cms": 400}
+        beyond = NOW + age_seconds + (1 if age_seconds > 0 else -1)
+        assert "ago, too old" in problem_of(silent(tmp_path, beyond))
     document.replace(asdict(KnobsCopy("another", NOW, knobs)))
     assert "there is no copy of what it said before" in problem_of(silent(tmp_path))
 
@@ -126,7 +124,7 @@ def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path)
     nobody = "nobody listens at 127.0.0.1:1: COLLECTOR does not run there"
     assert problem_of(silent(tmp_path)).startswith(f"negotiator: {nobody}")
     (tmp_path / "knobs").write_text(KNOBS)
-    access = NegotiatorPledgesConfig(tmp_path / "knobs", deadline_seconds=5.0)
+    access = NegotiatorPledgesConfig(tmp_path / "knobs")
     problem = problem_of(
         resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy"))
     )
