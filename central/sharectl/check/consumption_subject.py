@@ -34,12 +34,8 @@ SHARED: Mapping[str, str] = {
     "ram": "Memory",
     "memory": "Memory",
     "disk": "Disk",
-    "swap": "Swap",
-    "virtualmemory": "Swap",
 }
 """Name in SLOT_TYPE_<N>, which may be cut short → asset."""
-MOST_SLOTS, UNKNOWN, LITTLE = 1000, 1e12, 0.01
-"""Slots of one type that are counted; an amount of which any number is little; no amount."""
 
 BOOLEANS = (
     *(POLICY, LEFTOVERS, "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS", SCHEDD_USES_WEIGHT),
@@ -165,39 +161,6 @@ class CheckedNode:
     def whole(self) -> Amounts:
         """Amounts of the machine, on which policies of all types are tried."""
         return {**MACHINE, **self.sizes, **self.resources}
-
-    @cached_property
-    def shared(self) -> Amounts:
-        """Asset that slot types share → amount of the machine; `UNKNOWN` if it is not written."""
-        wanted = dict.fromkeys((name for slot in self.sharing for name in slot.shares if name), 0.0)
-        shared = dict.fromkeys((*SHARED.values(), GPUS.lower()), UNKNOWN)
-        for name in self.resources:
-            listed = self.configuration.words(f"MACHINE_RESOURCE_{name}")
-            amount = _number(" ".join(listed))
-            shared[name.lower()] = (len(listed) or UNKNOWN) if amount is None else amount
-        return {**wanted, **shared, **self.sizes}
-
-    @cached_property
-    def sharing(self) -> tuple[SlotType, ...]:
-        """Slot types that share the machine; backfill slots share it a second time."""
-        backfill = "SLOT_TYPE_{}_BACKFILL".format
-        types = (slot for slot in self.slot_types if slot.count)
-        return tuple(slot for slot in types if not self.boolean(backfill(slot.number)))
-
-    def runs_out(self, asset: str) -> bool:
-        """True if the startd has too little of an asset for its slots.
-
-        AvailAttributes::decrement and computeAutoShares in ResAttributes.cpp: free cores are cut
-        to whole ones after each slot, and slots with ``auto`` come last.
-        """
-        free = self.shared[asset]
-        for slot in sorted(self.sharing, key=lambda slot: slot.share(asset) == AUTO):
-            for _ in range(min(slot.count, MOST_SLOTS)):
-                free -= slot.amount(asset)
-                free = math.trunc(free) if asset in self.sizes else free
-                if free < -LITTLE:
-                    return True
-        return False
 
     @cached_property
     def attributes(self) -> Ad:
@@ -341,16 +304,6 @@ class SlotType:
         share = self.shares.get(asset, self.shares[""])
         return share if share[:1].isdigit() else AUTO
 
-    def amount(self, asset: str) -> float:
-        """Amount of an asset in one slot (compute_local_resource in slot_builder.cpp).
-
-        At least a core and a MiB; ``auto`` needs some of what others leave, but for custom ones.
-        """
-        share = self.share(asset)
-        amount = self._part(share, self.node.shared[asset]) or 0.0
-        is_needed = asset in ("Cpus", "Memory") or (asset in SHARED.values() and share == AUTO)
-        return max(float(is_needed), math.trunc(amount) if asset == "Memory" else amount)
-
     @staticmethod
     def _part(share: str, most: float) -> Optional[float]:
         """Amount of a share of the machine's ``most``; None if it is no number."""
@@ -367,7 +320,7 @@ class SlotType:
             share = self.share(asset if asset in SHARED.values() else asset.lower())
             if (amount := self._part(share, most)) is not None:
                 own[asset] = amount
-            elif share == AUTO and len(self.node.sharing) == 1:
+            elif share == AUTO and len([slot for slot in self.node.slot_types if slot.count]) == 1:
                 own[asset] = most / self.count
         if len(own) < len(self.node.whole) or self not in self.node.tried:
             return None

@@ -12,8 +12,6 @@ TESTED: Version = (23, 0, 28)
 """Oldest version that pool tests ran on."""
 NEEDED: Version = (23, 0)
 """With an older one `60-sharectl-execute-point.conf` changes nothing."""
-FITS_SLOT_TYPES: Version = (24, 2, 1)
-"""Slot types that want more than the machine has end an older startd (HTCONDOR-2500)."""
 _DEADLINE_SECONDS = 10
 _VERSION = re.compile(r"\D*(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 
