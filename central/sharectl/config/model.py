@@ -39,8 +39,6 @@ OWN_FILES = ("lock", "state.json", "places.json", "disabled", CRIC_COPY, KNOBS_C
 class NegotiatorPledgesConfig:
     """Group quotas of the negotiator as pledges, nested ones too."""
 
-    file: Optional[Path] = setting(None)
-    """Output of `condor_config_val -dump -expand GROUP_ NEGOTIATOR_`; null asks the negotiator."""
     name: Optional[str] = setting(None, kind="daemon")
     """Name of the negotiator, where there are several."""
     pool_cores: Optional[float] = setting(None, above=0, most=1e9)

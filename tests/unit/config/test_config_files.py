@@ -16,7 +16,7 @@ from sharectl.config.text import as_data
 from sharectl.errors import ConfigError
 
 KEYS = "a " + "0" * 64 + "\n"
-READ = ("sharectl.yaml", "keys", "cas/one.pem", "knobs", "ca.pem", "condor_config")
+READ = ("sharectl.yaml", "keys", "cas/one.pem", "ca.pem", "condor_config")
 STATE = ("lock", "state.json", "places.json", "disabled", "pledges-cric.json")
 LEDGER = ("ledger.sqlite", "ledger.sqlite-wal", "changes.jsonl", "changes.jsonl.3")
 KEPT = (*STATE, "pledges-negotiator.json", *(f"ledger/{name}" for name in LEDGER))
@@ -27,7 +27,6 @@ WAYS = {
     "history.errors_log": "history: {{errors_log: {path}}}",
 }
 SOURCES = {
-    "knobs": "{{from: negotiator, negotiator: {{file: {folder}/knobs}}}}",
     "ca.pem": "{{from: cric, cric: {{federations: [A], ca_file: {folder}/ca.pem}}}}",
     "cas/one.pem": "{{from: cric, cric: {{federations: [A], ca_file: {folder}/cas}}}}",
 }
@@ -128,7 +127,7 @@ def test_every_path_of_a_configuration_is_in_the_list(folder: Path) -> None:
     """A path that is named under a new key must be written, read or kept."""
     line = "publish: [{https: {file: /w/1, url: 'https://cm/x', ca_file: /r/2}}, {file: /w/3}]"
     cric = "{federations: [A], ca_file: /r/4}"
-    pledges = f"pledges: {{from: cric, cric: {cric}, negotiator: {{file: /r/7}}}}"
+    pledges = f"pledges: {{from: cric, cric: {cric}}}"
     path = configured(folder, line, f"{pledges}\nhistory: {{jobs_file: /w/8, errors_log: /w/9}}")
     config = load(path)
     files = {str(file.path) for file in (*kept(config, path), *written(config))}
