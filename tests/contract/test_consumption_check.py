@@ -122,7 +122,6 @@ def test_each_check_is_shown_to_fire() -> None:
     [
         "CONSUMPTION_GPUS = TARGET.RequestGPUs ?: 0\nSLOT_WEIGHT = Cpus + 0 * GPUs\n",
         "use feature:GPUs\n",
-        "NEGOTIATOR_NUM_THREADS = 8\n",
         "CONSUMPTION_POLICY = 1 == 1\n",
         "CONSUMPTION_POLICY = 2\n",
         # The remedy for a policy that takes nothing.

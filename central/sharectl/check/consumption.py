@@ -23,7 +23,6 @@ from sharectl.check.consumption_subject import (
     POLICY,
     SCHEDD_USES_WEIGHT,
     SCHEDD_WEIGHT,
-    THREADS,
     WEIGHT,
     CheckedNode,
     SlotKnob,
@@ -236,19 +235,6 @@ def combinations(node: CheckedNode) -> Iterator[Finding]:
         is_read = node.daemons is None or node.runs(daemon)
         if is_read and node.boolean(knob, daemon) is value:
             yield finding(knob, node.configuration.place(knob))
-
-
-@CHECKS.rule(_TRIED)
-def threads(slot: SlotType) -> Iterator[Finding]:
-    """Threads of the negotiator beside a policy that takes less than jobs request."""
-    number = slot.node.configuration.text(THREADS).strip()
-    takes_less = any(
-        amount < float(job.get(f"Request{asset}", "0"))
-        for job, taken in slot.accepted
-        for asset, amount in taken.items()
-    )
-    if number.isdecimal() and int(number) > 1 and takes_less:
-        yield finding("threads", slot.node.configuration.place(THREADS), number=number)
 
 
 # ---- Charges, by trial

@@ -25,7 +25,6 @@ from sharectl.check.snippet_subject import (
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
 from sharectl.condor.knob_readers import readers_of, unread
-from sharectl.condor.versions import NEEDED, dotted
 from sharectl.publish import signing
 from sharectl.words import near
 
@@ -68,14 +67,6 @@ _SOURCES = re.compile(
 )
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
-
-
-@CHECKS.rule()
-def too_old(subject: SnippetSubject) -> Iterator[Finding]:
-    """HTCondor for which `60-sharectl-execute-point.conf` was never tried."""
-    if subject.has_clauses and () < subject.version < NEEDED:
-        place, version = subject.place("START"), dotted(subject.version)
-        yield finding("too old", place, version=version, least=dotted(NEEDED))
 
 
 @CHECKS.rule()

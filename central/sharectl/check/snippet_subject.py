@@ -18,7 +18,6 @@ from sharectl.condor.configuration import (
     without_daemon,
 )
 from sharectl.condor.library import CondorProcess
-from sharectl.condor.versions import Version, installed_version
 
 CHECKS = Checks("snippets.txt")
 finding = CHECKS.finding
@@ -87,8 +86,6 @@ class SnippetSubject:
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
     carried: Mapping[str, str] = field(default_factory=dict)
     """Attributes that jobs of the site carry → their values."""
-    version: Version = ()
-    """HTCondor's on the machine whose configuration it is; empty if it is unknown."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro without blanks around it, empty if it is not set."""
@@ -222,5 +219,4 @@ def subject_of(
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
     values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
     configuration = replace(configuration, values={**values, **configuration.values})
-    version = installed_version() if source.main_file is not None else ()
-    return SnippetSubject(configuration, process, site_attributes, carried, version)
+    return SnippetSubject(configuration, process, site_attributes, carried)

@@ -16,8 +16,8 @@ from typing import Optional
 
 from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
+from sharectl.config.laws import plan_config_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
-from sharectl.config.plans import plan_config_of
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.cycle.writers import writer_of
