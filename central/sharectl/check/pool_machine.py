@@ -131,7 +131,7 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
 
 
 @CHECKS.rule()
-def told_by_status(subject: PoolSubject) -> Iterator[Finding]:
+def status_problems(subject: PoolSubject) -> Iterator[Finding]:
     """Problems that `sharectl status` names, but for those of nodes."""
     places = {"cycle": "last cycle", "place": "publish", "free": "cores"}
     for kind, place in places.items():

@@ -132,8 +132,8 @@ ROLES: Mapping[str, Role] = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """Place of a role's snippet in the configuration of this machine."""
+class SnippetPlace:
+    """SnippetPlace of a role's snippet in the configuration of this machine."""
 
     path: Path
     content: Optional[str]
@@ -145,8 +145,8 @@ class Place:
     """True if HTCondor is to run the role's daemon here."""
 
 
-def place_of(role: Role, folder: Optional[Path]) -> Place:
-    """Place in ``folder``, or in the last of those that HTCondor reads on this machine.
+def place_of(role: Role, folder: Optional[Path]) -> SnippetPlace:
+    """SnippetPlace in ``folder``, or in the last of those that HTCondor reads on this machine.
 
     Raises InputError if it has no such folder, or its configuration cannot be read.
     """
@@ -168,11 +168,11 @@ def place_of(role: Role, folder: Optional[Path]) -> Place:
         fact = "HTCondor would not read it: LOCAL_CONFIG_DIR_EXCLUDE_REGEXP matches its name"
         raise InputError([f"{path}: {fact}; correct that"])
     has_daemon = role.daemon in (daemons_of(configuration) or ())
-    return Place(path, content_of(path), source, folders, has_daemon)
+    return SnippetPlace(path, content_of(path), source, folders, has_daemon)
 
 
 def trial(
-    place: Place,
+    place: SnippetPlace,
     content: Optional[str],
     published: Mapping[str, str],
     carried: Mapping[str, str],
@@ -198,7 +198,7 @@ def trial(
 
 
 @contextmanager
-def _staged(place: Place, content: Optional[str]) -> Iterator[Path]:
+def _staged(place: SnippetPlace, content: Optional[str]) -> Iterator[Path]:
     """Folder with the files of the place's own, but for the snippet."""
     with tempfile.TemporaryDirectory(prefix="sharectl-") as name:
         folder = Path(name).resolve()

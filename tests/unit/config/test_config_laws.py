@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.cli.cycle import digest_of
 from sharectl.cli.main import main
-from sharectl.config.advice import idle, unusable
+from sharectl.config.advice import unusable
 from sharectl.config.laws import with_laws
 from sharectl.config.load import parse, steering_of
 from sharectl.control.laws import Control, Reading, step
@@ -223,17 +223,6 @@ def test_a_shadow_that_cannot_be_loaded_stops_no_cycle(tmp_path: Path) -> None:
     assert move.problem.startswith("law learned: control.shadow.policy: there is no")
     problems, _ = unusable(config, tmp_path / "F")
     assert any(problem.startswith("control.shadow.policy: there is no") for problem in problems)
-
-
-def test_a_policy_that_nobody_reads_is_idle(tmp_path: Path) -> None:
-    path = write_policy(tmp_path)
-    config = parse(f"{GROUPS}control: {{law: ewma, policy: {path}}}", "F")
-    (advice,) = idle(config)
-    assert advice.startswith("control.policy: has no effect, because no group has a law that reads")
-    learned = parse(f"{GROUPS}control: {{law: learned, policy: {path}}}", "F")
-    assert list(idle(learned)) == []
-    shadow = "{pid: {gain: 2}, shadow: {law: pid}}"
-    assert list(idle(parse(f"{GROUPS}control: {shadow}", "F"))) == []
 
 
 def test_a_cycle_looks_for_no_package_unless_a_law_is_named() -> None:

@@ -200,13 +200,6 @@ def test_many_groups_are_counted() -> None:
     assert "5 groups more with jobs" in comments(some)
 
 
-@pytest.mark.parametrize("name", LIKE_OTHER_TYPES)
-def test_a_name_that_yaml_could_take_for_something_else_stays_a_name(name: str) -> None:
-    valid = group_of(name, AnyGroup())
-    held = running("wn-1", valid, 1)
-    assert list(seen(with_(running=(held,), pending=()))["groups"]) == [name]
-
-
 NAMES = st.text(max_size=80) | st.sampled_from((*LIKE_OTHER_TYPES, "x" * 10**6, "a\n- b", "{"))
 
 
