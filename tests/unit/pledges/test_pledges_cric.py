@@ -146,7 +146,6 @@ STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
     "other sites deliver the rest": [(0, GOOD, {"federation_ratio": 0.25})],
     "an old copy": [(0, GOOD, {}), (29, failing, {}), (31, failing, {})],
     "a copy of another place": [(0, GOOD, {}), (HOUR, failing, {"url": "https://localhost:1/"})],
-    "the next year": [(0, GOOD, {}), (150, GOOD, {})],
     **{
         f"a jump to {cms}": [
             (0, GOOD, {}),
@@ -159,7 +158,6 @@ STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
     },
     "a jump that nobody confirms": [(0, GOOD, {}), (20, saying(cms=1), {}), (31, None, {})],
     "a clock set back": [(0, GOOD, {}), (-HOUR, failing, {}), (-31, failing, {})],
-    "a group of later": [(0, GOOD, {"wanted": (CMS,)}), (HOUR, None, {}), (1, saying(atlas=1), {})],
     "no power": [(0, GOOD, {}), (1, saying(cms=0), {})],
     "an unknown VO": [(0, GOOD, {"wanted": UNKNOWN})],
     "a written pledge": [(0, GOOD, {"wanted": WRITTEN}), (1, saying(cms=1), {"wanted": WRITTEN})],
