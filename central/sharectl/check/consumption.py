@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Optional
@@ -370,10 +370,8 @@ def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
 
 def check(
     path: Optional[Path], *, with_local: bool = False
-) -> tuple[list[Finding], Mapping[SlotType, Optional[float]]]:
-    """Findings about the consumption policies of a configuration; slot with a policy -> weight.
-
-    It is the weight without claims; None if it is unknown.
+) -> tuple[list[Finding], tuple[SlotType, ...]]:
+    """Findings about the consumption policies of a configuration, and its slots with a policy.
 
     Parameters
     ----------
@@ -391,9 +389,9 @@ def check(
         try:
             configuration = _configuration(path, process, with_local=with_local)
             node = CheckedNode(configuration, process)
-            return CHECKS.findings(node), {slot: slot.weight_at_first for slot in node.slots}
+            return CHECKS.findings(node), node.slots
         except UnreadableConfigurationError as error:
-            return [refusal(error, str(path or "this machine"))], {}
+            return [refusal(error, str(path or "this machine"))], ()
 
 
 def check_text(name: str, content: str) -> list[Finding]:

@@ -15,26 +15,17 @@ from sharectl.condor.configuration import Configuration, booleans
 from sharectl.condor.knob_readers import daemons_of
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
-from sharectl.consumption.policy import by_name, items
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGHT"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
-GPUS, AUTO = "GPUs", "auto"
+GPUS = "GPUs"
 MACHINE = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
 """Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
 """Units of a custom resource that is a list of names, or known to a script on the node."""
-
-SHARED: Mapping[str, str] = {
-    "cpus": "Cpus",
-    "ram": "Memory",
-    "memory": "Memory",
-    "disk": "Disk",
-}
-"""Name in SLOT_TYPE_<N>, which may be cut short → asset."""
 
 BOOLEANS = (
     *(POLICY, LEFTOVERS, "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS", SCHEDD_USES_WEIGHT),
@@ -286,45 +277,6 @@ class SlotType:
         """True if a consumption policy is on, and there are slots that can have it."""
         return self.count > 0 and self.partitionable and self.wants_policy
 
-    # ---- share of the machine
-
-    @cached_property
-    def shares(self) -> Mapping[str, str]:
-        """Asset → share that SLOT_TYPE_<N> names; its share of all others under ``""``."""
-        text = self.node.configuration.text(f"SLOT_TYPE_{self.number}")
-        shares = {"": [AUTO, *(item for item in items(text) if "=" not in item)][-1]}
-        for name, share in by_name(text).items():
-            assets = [asset for full, asset in SHARED.items() if full.startswith(name)]
-            shares[(*assets, name)[0]] = share.partition(":")[0].strip()
-        return shares
-
-    def share(self, asset: str) -> str:
-        """Share of an asset in one slot: ``4``, ``25%``, ``1/4`` or ``auto``."""
-        share = self.shares.get(asset, self.shares[""])
-        return share if share[:1].isdigit() else AUTO
-
-    @staticmethod
-    def _part(share: str, most: float) -> Optional[float]:
-        """Amount of a share of the machine's ``most``; None if it is no number."""
-        number, _, below = share.replace("%", "/100").partition("/")
-        if (amount := _number(number)) is None:
-            return None
-        return amount * most / (_number(below) or math.inf) if below else amount
-
-    @cached_property
-    def weight_at_first(self) -> Optional[float]:
-        """Weight of a slot without claims; None if its amounts, or the weight, are unknown."""
-        own: dict[str, float] = {}
-        for asset, most in self.node.whole.items():
-            share = self.share(asset if asset in SHARED.values() else asset.lower())
-            if (amount := self._part(share, most)) is not None:
-                own[asset] = amount
-            elif share == AUTO and len([slot for slot in self.node.slot_types if slot.count]) == 1:
-                own[asset] = most / self.count
-        if len(own) < len(self.node.whole) or self not in self.node.tried:
-            return None
-        return number_of(self.weights([self.slot_ad(own, own)])[0])
-
     # ---- trials on an empty slot
 
     @cached_property
@@ -377,10 +329,10 @@ class SlotType:
         (rows,) = self.node.htcondor.evaluate(["MY.SlotWeight"], ads)
         return [row[0] for row in rows or ()]
 
-    def slot_ad(self, free: Amounts, whole: Optional[Amounts] = None) -> dict[str, str]:
+    def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
         own = {"PartitionableSlot": "true", "SlotTypeID": "1"}
-        return {**self._ad(free, whole or self.node.whole), **own}
+        return {**self._ad(free, self.node.whole), **own}
 
     def dynamic_slot_ad(self, taken: Amounts) -> dict[str, str]:
         """Ad of the dynamic slot for a claim: whole numbers, at least a core and a MiB.

@@ -125,11 +125,9 @@ def _bounds(config: Config, key: str) -> dict[str, float]:
 
 def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
     """Law of a group: its own, else that of the group above it, else that of ``control``."""
-    control = config.control.acting
-    for part in own:
-        written = {key: value for key, value in vars(part).items() if value is not None}
-        control = replace(control, **written)
-    return control
+    acting = config.control.acting
+    laws = [acting.law, *(part.law for part in own if part.law is not None)]
+    return replace(acting, law=laws[-1])
 
 
 def overridden(config: Config, settings: Sequence[str]) -> Config:
