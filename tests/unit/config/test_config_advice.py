@@ -156,7 +156,7 @@ def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_settings_without_effect_are_named_and_others_are_not(listing: Listing) -> None:
-    listing("config/idle.txt", lambda text: idle(parse(text, "F")), 10)
+    listing("config/idle.txt", lambda text: idle(parse(text, "F")), 12)
 
 
 def test_a_whole_pool_that_is_steered_at_once_is_named() -> None:
