@@ -354,8 +354,8 @@ class HttpsWay:
     """Address that nodes fetch, `https://HOST[:PORT]/PATH`."""
     ca_file: Optional[Path] = setting(None)
     """Trusted certificates, PEM; null: those of this machine."""
-    deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for the server."""
+    deadline_seconds: float = 20.0
+    """Time for the server: it has one small file, and a cycle waits for it."""
 
 
 @dataclass(frozen=True)
@@ -365,8 +365,8 @@ class CollectorWay:
     identity: Optional[str] = setting(None, kind="identity")
     """Identity of sharectl in the collectors, the only one that nodes believe (docs/transports.md);
     null only reports it."""
-    deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for each collector; they are asked together."""
+    deadline_seconds: float = 20.0
+    """Time for each collector, as `PoolConfig.collector_deadline_seconds` is by default."""
 
 
 @dataclass(frozen=True)
@@ -391,8 +391,6 @@ class PoolConfig:
     """Time for each schedd; they are asked together."""
     default_node_hs06: float = setting(DEFAULT_NODE_HS06, above=0, most=1e6)
     """Power of a node without `t1_wn_hs06`."""
-    default_node_cores: int = setting(DEFAULT_NODE_CORES, least=1, most=65536)
-    """Cores of a node without TotalSlotCpus."""
 
 
 @dataclass(frozen=True)

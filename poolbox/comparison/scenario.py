@@ -37,7 +37,6 @@ TIMES = {
         ("mc_grace_cron", 60, 3),
         ("validity", validity_of(PERIOD_SECONDS), 60),
         ("give_up", 120, 10),
-        ("obey", 2340, 40),
     )
 }
 """Interval of daemons, nodes or the loop, seconds: of a site, divided by the scale, and at least

@@ -155,7 +155,6 @@ def control_section(strategy: Strategy) -> dict[str, Any]:
     """Section `control` of sharectl's configuration: its defaults with times scaled."""
     section: dict[str, Any] = {
         "multicore_cores": MULTICORE_CORES,
-        "obey_seconds": TIMES["obey"],
         "give_up_seconds": TIMES["give_up"],
     }
     for text in strategy.control:

@@ -74,7 +74,6 @@ WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
         ("CLAIM_PARTITIONABLE_LEFTOVERS = False\n", []),
         (ACCESS_POINT, ["leftovers: advice"]),
         (WITHOUT_LEFTOVERS, []),
-        (f"{WITHOUT_LEFTOVERS}{TYPE_1}NUM_CPUS = 4\nSLOT_TYPE_1 = cpus=8\n", []),
         (WITHOUT_LEFTOVERS + WEIGHED, ["access points: error"]),
         (f"{WITHOUT_LEFTOVERS}{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n", []),
         # Causes come first, and knobs of a type are one finding.
@@ -93,8 +92,6 @@ WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
             f"{OF_TYPE.replace('PARTITIONABLE = True', 'PARTITIONABLE = 0')}SLOT_TYPE_1_{BROKEN}",
             OFF,
         ),
-        (f"{DUMP}{OF_TYPE}SLOT_TYPE_1 = 100%, gpu=2\n", ["slot types: error"]),
-        (f"{DUMP}{OF_TYPE}NUM_SLOTS_TYPE_1 = 9\nSLOT_TYPE_1 = 5%\n", ["slot types: error"]),
         # The startd takes the policy of all types for an invalid one.
         (f"{TYPE_1}{GOOD}SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n", ["knobs: error"]),
     ],
@@ -125,7 +122,6 @@ def test_each_check_is_shown_to_fire() -> None:
     [
         "CONSUMPTION_GPUS = TARGET.RequestGPUs ?: 0\nSLOT_WEIGHT = Cpus + 0 * GPUs\n",
         "use feature:GPUs\n",
-        "NEGOTIATOR_NUM_THREADS = 8\n",
         "CONSUMPTION_POLICY = 1 == 1\n",
         "CONSUMPTION_POLICY = 2\n",
         # The remedy for a policy that takes nothing.
@@ -141,12 +137,6 @@ def test_each_check_is_shown_to_fire() -> None:
         f"{WEIGHED}DAEMON_LIST = MASTER, STARTD\n",
         f"STARTD.{WEIGHED}DAEMON_LIST = MASTER, STARTD, SCHEDD\n",
         WEIGHED,
-        # Slots that have no more than the machine.
-        f"{TWO_TYPES}NUM_CPUS = 16\nMEMORY = 64000\nSLOT_TYPE_1 = cpus=8, 50%\nSLOT_TYPE_2 = 1/2\n",
-        f"{TWO_TYPES}SLOT_TYPE_1 = 100%\nSLOT_TYPE_2 = 50%\nSLOT_TYPE_2_BACKFILL = True\n",
-        f"{TYPE_1}NUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = 33%, memory=4G, foo=0, gpus=2 : Big\n",
-        f"{TYPE_1}NUM_CPUS = 20\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = 33%\n",
-        f"{TWO_TYPES}NUM_CPUS = 2\nSLOT_TYPE_1 = 50%, swap=100%\nSLOT_TYPE_2 = auto, swap=0%\n",
     ],
 )
 def test_what_does_no_harm_is_no_error(added: str, tmp_path: Path) -> None:

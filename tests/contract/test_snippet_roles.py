@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.check.roles import ROLES
+from sharectl.check.snippets import ROLES
 from sharectl.cli.main import main
 from tests.verbs import Terminal
 

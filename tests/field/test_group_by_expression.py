@@ -102,7 +102,7 @@ def submit(box: Box, user: str, count: int, expression: str, cores: int = 1) -> 
 @pytest.mark.semantics
 def test_pending_and_running_jobs_are_of_one_group(sharectl: Sharectl) -> None:
     box = sharectl.box
-    steering: dict[str, Any] = {"groups": GROUPS, "nodes": {"job_ctl_stale_seconds": 3600}}
+    steering: dict[str, Any] = {"groups": GROUPS}
     box.submit(jobs("atlas", 1, 16, 600), OF_SITE)
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 16, "all cores are held")
     by_transform = jobs("", 8, 2, 600, '+WantGroup = strcat("cms", ".prod")')

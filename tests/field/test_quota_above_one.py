@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.cli.main import main
-from sharectl.condor.negotiator import groups_of_knobs, knobs_of_text
+from sharectl.condor.negotiator import groups_of_knobs
 from sharectl.errors import InputError
+from tests.quota_knobs import knobs_of
 
 NAMES = "GROUP_NAMES = alpha, beta, Gamma, beta.x, lost.y\n"
 BETA = "GROUP_QUOTA_DYNAMIC_beta = 0.4\n"
@@ -32,7 +31,6 @@ QUOTAS = {
     "GROUP_QUOTA_DYNAMIC_alpha = 1.0": {"alpha": 1000 / 1.4, "beta": 400 / 1.4},
     "GROUP_QUOTA_DYNAMIC_alpha = 3.0 / 5": {"alpha": 600, "beta": 400},
     "GROUP_QUOTA_alpha = 10 * 4": {"alpha": 40, "beta": 384},
-    "NEGOTIATOR.GROUP_QUOTA_alpha = 40\nGROUP_QUOTA_alpha = 5000": {"alpha": 40, "beta": 384},
     "GROUP_QUOTA_alpha = 5000": {"alpha": 5000, "beta": 0},
     # The dynamic quota is not read where there is a static one.
     "GROUP_QUOTA_alpha = 40\nGROUP_QUOTA_DYNAMIC_alpha = 60": {"alpha": 40, "beta": 384},
@@ -47,7 +45,7 @@ QUOTAS = {
 @pytest.mark.parametrize("line", ENDING)
 def test_the_negotiator_ends_on_them(line: str) -> None:
     with pytest.raises(InputError) as raised:
-        groups_of_knobs(knobs_of_text(f"{NAMES}{BETA}{line}\n", "f"), "f", 1000.0)
+        groups_of_knobs(knobs_of(f"{NAMES}{BETA}{line}\n"), "f", 1000.0)
     (problem,) = raised.value.problems
     name = line.partition(" =")[0]
     assert problem.startswith(f"f:3: {name} is ")
@@ -57,20 +55,8 @@ def test_the_negotiator_ends_on_them(line: str) -> None:
 
 @pytest.mark.parametrize(("lines", "quotas"), QUOTAS.items())
 def test_quotas_that_it_takes(lines: str, quotas: dict[str, float]) -> None:
-    groups = groups_of_knobs(knobs_of_text(f"{NAMES}{BETA}{lines}\n", "f"), "f", 1000.0)
+    groups = groups_of_knobs(knobs_of(f"{NAMES}{BETA}{lines}\n"), "f", 1000.0)
     assert {group.name: group.quota for group in groups} == pytest.approx(quotas)
-
-
-def test_pledges_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    knobs, config = tmp_path / "knobs", tmp_path / "sharectl.yaml"
-    knobs.write_text(f"GROUP_NAMES = alpha, beta\nGROUP_QUOTA_DYNAMIC_alpha = 60.0\n{BETA}")
-    access = f"{{file: {knobs}, pool_cores: 1000, weight_hs06: 10}}"
-    config.write_text(
-        f"groups: {{alpha: {{}}, beta: {{}}}}\n"
-        f"pledges: {{from: negotiator, negotiator: {access}}}\n"
-    )
-    assert main(["pledges", "--config", str(config)]) == 75
-    assert f"{knobs}:2: GROUP_QUOTA_DYNAMIC_alpha is '60.0'" in capsys.readouterr().err
 
 
 SPEC = BoxSpec((ExecutePoint("wn-001.example.org", 8),), access_points=("ap-1.example.org",))

@@ -23,6 +23,7 @@ from typing import Any, Callable
 from bench import ledger_pool
 from poolbox import Box, BoxSpec, PoolboxError
 from poolbox.spec import equal_nodes
+from sharectl.files.files import LOG_BYTES
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
 from tests.pool import clocks, deployed
@@ -40,7 +41,7 @@ SUPPLY = {"alice": (1, 40), "cms": (8, 4)}
 RESTART_SECONDS = 90
 """Time in which daemons must be back, which their masters start again."""
 MOST_FILE_BYTES = 16_384
-"""Of the state of two nodes, or of a log with its last line."""
+"""Of the state of two nodes."""
 LAST_JOBS_SECONDS = 300
 MOST_AFTER = {
     "negotiator dead": 1,
@@ -52,7 +53,7 @@ MOST_AFTER = {
 }
 """Fault that is over at once -> cycles until all is as before."""
 PAST_CYCLES = 90
-LEDGER_BYTES, LOG_BYTES, LOG_KEEP = 2**20, 4096, 2
+LEDGER_BYTES = 2**20
 DISK_KIB = 16 * 1024
 FREE_PAGES = 2
 OTHER_CLOCK_SECONDS = (2 * 86400, -3600)
@@ -80,7 +81,7 @@ CONFIGURATION: dict[str, Any] = {
     "groups": {name: {"pledge_hs06": pledge} for name, pledge in GROUPS.items()},
     "control": {"strategy": "pair", "dwell_seconds": 3600},
     "validity_seconds": 600,
-    "ledger": {"max_bytes": LEDGER_BYTES, "keep_nodes_days": 2, "keep_days": 10},
+    "ledger": {"max_bytes": LEDGER_BYTES, "keep_days": 10},
     "pool": {"collector_deadline_seconds": 4.0, "schedd_deadline_seconds": 4.0},
 }
 
@@ -225,14 +226,12 @@ class LongRun:
         # The path of the disk within its namespace.
         state = Path("/", *self.disk.parts[4:], "state")
         file = self.box.shared_directory / "way" / "sharectl.txt"
-        bounds = {"errors_log_max_bytes": LOG_BYTES, "errors_log_keep": LOG_KEEP}
-        bounds |= {"changes_max_bytes": LOG_BYTES, "changes_keep": LOG_KEEP}
         files = {"jobs_file": str(state / "jobs.txt"), "errors_log": str(state / "errors.log")}
         return {
             **CONFIGURATION,
             "publish": [{"file": str(file)}, {"collector": {}}],
             "state_directory": str(state),
-            "history": {**files, **bounds},
+            "history": files,
         }
 
     def sizes(self) -> dict[str, int]:
@@ -399,13 +398,8 @@ def of_daemons(rows: Mapping[str, list[int]]) -> dict[str, Trend]:
 def too_large(run: LongRun) -> list[str]:
     """Files of state, ledger and logs that are beyond their bounds."""
     bounds = {"ledger/ledger.sqlite": LEDGER_BYTES}
-    logs = ("errors.log", "ledger/changes.jsonl")
-    sizes = run.sizes()
-    rotated = {log: [name for name in sizes if name.startswith(log)] for log in logs}
-    large = [name for name, size in sizes.items() if size > bounds.get(name, MOST_FILE_BYTES)]
-    return large + [
-        f"{log}: {names}" for log, names in rotated.items() if len(names) > LOG_KEEP + 1
-    ]
+    bounds |= dict.fromkeys(("errors.log", "ledger/changes.jsonl"), LOG_BYTES)
+    return [name for name, size in run.sizes().items() if size > bounds.get(name, MOST_FILE_BYTES)]
 
 
 def exit_codes(run: LongRun) -> dict[str, Counter[int]]:

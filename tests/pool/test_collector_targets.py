@@ -358,7 +358,7 @@ def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Share
     pid = sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")
     published = plan(int(time.time()), "wn-001")
     ways = [
-        {"collector": {"identity": KNOWN, "deadline_seconds": 2}},
+        {"collector": {"identity": KNOWN}},
         {"file": str(sharectl.targets)},
     ]
     os.kill(pid, signal.SIGSTOP)
@@ -369,7 +369,7 @@ def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Share
         )
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert "no answer within 2 s" in said
+    assert "no answer within 20 s" in said
     sharectl.box.wait_until(
         lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout,
         "it answers again",

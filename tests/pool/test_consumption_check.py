@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import FITS_SLOT_TYPES, Version
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, on
@@ -215,53 +214,6 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
         "the slot has a policy",
     )
     assert faults(box, tmp_path, STATIC) == []
-
-
-TWO = "NUM_SLOTS_TYPE_2 = 1\nSLOT_TYPE_1 = cpus=2, 50%, {}\nSLOT_TYPE_2 = cpus=2, 50%, {}"
-
-
-@pytest.mark.parametrize(
-    ("shares", "slots", "left"),
-    [
-        ("NUM_CPUS = 4\nSLOT_TYPE_1 = cpus=8", 1, 0),
-        ("NUM_CPUS = 4\nSLOT_TYPE_1 = 100%, gpu=2", 1, 0),
-        ("NUM_CPUS = 16\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = 33%, tokens=1", 3, 2),
-        ("NUM_CPUS = 20\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = 33%, tokens=1", 3, 3),
-        (f"NUM_CPUS = 4\n{TWO.format('disk=100%', 'disk=auto')}", 2, 1),
-        (f"NUM_CPUS = 4\n{TWO.format('disk=90%, foo=0', 'disk=auto')}", 2, 2),
-        (f"NUM_CPUS = 4\n{TWO.format('tokens=2', 'tokens=2')}", 2, 1),
-    ],
-)
-@pytest.mark.semantics
-def test_slot_types_that_want_too_much_are_found_and_the_startd_ends(
-    shares: str, slots: int, left: int, box: Box, pool_version: Version, tmp_path: Path
-) -> None:
-    """``left``: slots that work where the startd goes on. What is not found has all its slots."""
-
-    def working() -> int:
-        of_host = f'Machine == "{host(TOKENS)}" && SlotBrokenReason =?= undefined'
-        query = ["condor_status", "-constraint", of_host, "-af", "Name"]
-        return len(box.run(query).stdout.split())
-
-    def endings() -> int:
-        return box.log_text(host(TOKENS), "MASTER").count("exited with status 4")
-
-    def refusals() -> int:
-        log = box.log_text(host(TOKENS), "STARTD")
-        return len(re.findall("Can't allocate|Unknown attribute", log))
-
-    box.remove_jobs()
-    box.write_config(host(TOKENS), f"{shares}\nSLOT_TYPE_2_PARTITIONABLE = True\n")
-    assert ("slot types" in verdict(box, tmp_path, TOKENS)) == (left < slots)
-    ended, refused = endings(), refusals()
-    restart(box, TOKENS)
-    if left < slots:
-        box.wait_until(lambda: refusals() > refused, "the startd refuses its slot types")
-    if left < slots and pool_version < FITS_SLOT_TYPES:
-        box.wait_until(lambda: endings() > ended, "the startd ends")
-        left = 0
-    box.wait_until(lambda: working() == left, "the other slots are there")
-    assert left == 0 or endings() == ended
 
 
 @pytest.mark.parametrize(

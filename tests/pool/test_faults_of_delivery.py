@@ -227,7 +227,7 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     keys = {node: box.shared_directory / f"{node}.keys" for node in (ROTATED, WRONG_ORDER)}
     files = {node: box.shared_directory / f"{node}.txt" for node in NODES}
     central_keys = command.folder / "keys"
-    how = {"ca_file": str(servers.most.certificate), "deadline_seconds": 4}
+    how = {"ca_file": str(servers.most.certificate)}
     ways: dict[str, Any] = {
         "signing_key_file": str(central_keys),
         "publish": [

@@ -82,17 +82,16 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     assert done.stdout == f"{path}: 2 groups; now: sharectl check config --config {path}\n"
     text = path.read_text()
     data = yaml.safe_load(text)
-    # wn-002 has 8 cores, and those of wn-001 have 10 HS06.
+    # wn-001 has 16 cores of 10 HS06; wn-002 publishes no power, and counts as 400 HS06.
     assert data == {
         "mode": "observe",
         "groups": {"cms": {}, "alice": {}},
         "pledges": {"from": "negotiator"},
         "nodes": {"controlled": "*"},
         "control": {"multicore_cores": 8},
-        "pool": {"default_node_hs06": 80},
     }
     for line in (
-        "# The collector knows 2 nodes with 24 cores, 240 HS06. 1 of 1 schedd answered.",
+        "# The collector knows 2 nodes with 24 cores, 560 HS06. 1 of 1 schedd answered.",
         "  # 8 cores in use; 8-core jobs: 1 run, 4 wait; quota 12 of 24 cores",
         "  # 0 cores in use; no jobs; quota 6 of 24 cores",
         "  # lhcb: {pledge_hs06: }",

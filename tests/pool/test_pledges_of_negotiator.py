@@ -33,7 +33,6 @@ FROM_NEGOTIATOR: dict[str, Any] = {
     "groups": {"cms": {}, "alice": {"groups": {"prod": {}, "user": {"share": 0.25}}}},
     "pledges": {"from": "negotiator"},
 }
-DUMP = ("-dump", "-expand", "GROUP_")
 HS06 = {"cms": 100.0, "alice": 150.0, "alice.prod": 112.5, "alice.user": 37.5}
 
 
@@ -55,12 +54,6 @@ def test_pledges_are_the_quotas_that_the_negotiator_has(pool: Box, sharectl: Sha
     pledges = {row["group"]: row["pledge_hs06"] for row in done["errors"]}
     assert [pledges["cms"], pledges["alice"]] == pytest.approx([HS06["cms"], HS06["alice"]])
     assert "surprise" not in pledges
-
-    dump = sharectl.folder / "knobs"
-    dump.write_text(pool.run(["condor_config_val", *DUMP], host=SPEC.central_point).stdout)
-    access = {"file": str(dump), "pool_cores": 16, "weight_hs06": 25}
-    offline = {"from": "negotiator", "negotiator": access}
-    assert hs06_of(sharectl, pledges=offline) == pytest.approx(HS06)
 
     # EffectiveQuota of a group leaves out the groups within it: 4.5 of alice.prod, 0 of alice.
     ads = ["condor_status", "-any", "-constraint", "IsAccountingGroup && EffectiveQuota > 0"]
@@ -90,8 +83,7 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(
 def test_while_it_negotiates_its_last_answer_is_used(
     pool: Box, sharectl: Sharectl, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    section = {"from": "negotiator", "negotiator": {"deadline_seconds": 3}}
-    impatient = {**FROM_NEGOTIATOR, "pledges": section}
+    impatient = {**FROM_NEGOTIATOR, "pool": {"collector_deadline_seconds": 3}}
     sharectl.run("cycle", **FROM_NEGOTIATOR)
     with hung(pool, SPEC.central_point, "NEGOTIATOR"):
         done = sharectl.json("cycle", **impatient)

@@ -71,8 +71,7 @@ def message(sharectl: Sharectl, daemon: str, expected: str, seconds: float = 60.
     _, beginning = DAEMONS[daemon]
     deadlines = {"collector_deadline_seconds": seconds, "schedd_deadline_seconds": seconds}
     verb = "pledges" if daemon == "NEGOTIATOR" else "snapshot"
-    quotas = {"from": "negotiator", "negotiator": {"deadline_seconds": seconds}}
-    more = {"pledges": quotas} if daemon == "NEGOTIATOR" else {}
+    more = {"pledges": {"from": "negotiator"}} if daemon == "NEGOTIATOR" else {}
     done = sharectl.run(verb, expect=75, pool=deadlines, **more)
     line = re.compile(rf"^sharectl: {beginning}{expected}", re.MULTILINE)
     assert line.search(done.stderr), done.stderr

@@ -9,7 +9,7 @@ import sys
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS
-from sharectl.check.roles import ROLES
+from sharectl.check.snippets import ROLES
 from tests.pool.deployed import CHECKOUT, jobs, partitionable
 
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"

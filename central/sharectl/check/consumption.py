@@ -1,28 +1,377 @@
-"""Checks of consumption policies in an HTCondor configuration: a file, a folder or a dump."""
+"""Checks of consumption policies in an HTCondor configuration, by what is written and by trial.
+
+The daemons' behaviour was read in the source of 25.14 and 23.9.6, and seen where a pool test says
+so. Policies and weights are evaluated by HTCondor, for the same ordinary jobs each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
-from sharectl.check.consumption_rules import CHECKS
-from sharectl.check.consumption_subject import MACROS, CheckedNode, SlotType
-from sharectl.check.findings import Finding, refusal
+from sharectl.check.consumption_subject import (
+    ATTRIBUTE_LISTS,
+    BOOLEANS,
+    GPUS,
+    LEFTOVERS,
+    MACROS,
+    POLICY,
+    SCHEDD_USES_WEIGHT,
+    SCHEDD_WEIGHT,
+    WEIGHT,
+    CheckedNode,
+    SlotKnob,
+    SlotType,
+    number_of,
+    typed,
+)
+from sharectl.check.findings import (
+    Checks,
+    Finding,
+    Level,
+    one_line,
+    refusal,
+    some,
+    unread_knobs,
+)
+from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.configuration import MAX_BYTES, Configuration, read, read_text, source_of
+from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.condor.knob_readers import readers_of, unread
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.consumption.cost import Refusal
 from sharectl.errors import InputError
 from sharectl.files.packed import content_of
+from sharectl.words import near
 
-__all__ = ["CHECKS", "check", "check_text"]
+CHECKS = Checks("consumption.txt")
+finding = CHECKS.finding
+
+_TYPES, _SLOTS, _TRIED = map(attrgetter, ("slot_types", "slots", "tried"))
+_CONSUMPTION = "CONSUMPTION_"
+_OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
+_OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *BOOLEANS)
+_SMALL_JOBS = tuple(
+    {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
+    for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
+)
+
+
+# ---- Knobs
+
+
+@CHECKS.rule()
+def unknown_knob(node: CheckedNode) -> Iterator[Finding]:
+    """Knobs that nothing reads, and that look like one of consumption policies."""
+    configuration = node.configuration
+    used = {name for part in configuration.definitions for name in part.references}
+    used |= set(map(str.lower, configuration.words(*ATTRIBUTE_LISTS)))
+    stems = ("\0", *(name[:-1] for name in used if name.endswith("*")))
+    for name, part in {part.name: part for part in configuration.definitions}.items():
+        is_used = not name or name.lower() in used or name.lower().startswith(stems)
+        if not is_used and configuration.is_judged(part):
+            yield from _unknown(node, name, part.place)
+
+
+def _unknown(node: CheckedNode, name: str, place: str) -> Iterator[Finding]:
+    number, rest = typed(name) or (None, name.rpartition(".")[2])
+    assets = (*node.whole, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
+    of_assets = [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
+    knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
+    close = near(rest.upper(), knobs, likeness=0.85)
+    if not rest or rest.upper() in knobs:
+        return
+    if close:
+        meant = name[: len(name) - len(rest)] + close[0]
+        yield finding("unknown knob", place, name=name, meant=meant)
+    elif rest.upper().startswith(_CONSUMPTION):
+        asset = rest[len(_CONSUMPTION) :]
+        yield finding("unknown asset", place, name=name, assets=list(node.whole), asset=asset)
+
+
+@CHECKS.rule()
+def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
+    """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
+    idle = {knob.part.name for knob in unread(node.configuration)}
+    for name, text in node.boolean_texts.items():
+        if node.booleans.get(text) is not None or name in idle:
+            continue
+        daemon, _, last = name.upper().rpartition(".")
+        number, knob = typed(name.upper()) or (None, last)
+        if number is None or knob == "BACKFILL":
+            readers = readers_of(knob) or ("STARTD",)
+            ending = daemon if daemon in readers else " or ".join(readers)
+            effect = f"the {ending.lower()} ends as soon as it reads that, again and again"
+        elif knob == POLICY:
+            general = bool(node.boolean(POLICY))
+            effect = f"the startd ignores it silently, and takes {POLICY} = {general}"
+        else:
+            effect = "the startd takes it for False silently"
+        place, shown = node.configuration.place(name), one_line(text, 60)
+        yield finding("invalid boolean", place, name=name, text=shown, effect=effect)
+
+
+@CHECKS.rule()
+def without_daemon(node: CheckedNode) -> Iterator[Finding]:
+    """Knobs that no daemon of this machine reads."""
+    ours = re.compile(rf".*(?:{_CONSUMPTION}\w+|NUM_CLAIMS)", re.IGNORECASE)
+    yield from unread_knobs(finding, node.configuration, ours.fullmatch)
+
+
+@CHECKS.rule(_SLOTS)
+def invalid_claims(slot: SlotType) -> Iterator[Finding]:
+    """Numbers of claims that the startd cannot give (Resource::Resource)."""
+    knob = slot.knob("NUM_CLAIMS")
+    number = slot.node.number_of(knob.text) if knob.text else 1
+    if number is None or number < 1:
+        yield finding("invalid claims", knob.place, knob=knob)
+
+
+@CHECKS.rule()
+def no_policy(node: CheckedNode) -> Iterator[Finding]:
+    """Configurations of slots without any consumption policy."""
+    configuration = node.configuration
+    of_access_points = node.is_access_point
+    if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
+        is_set = bool(configuration.assignments(LEFTOVERS))
+        of_access_points |= is_set and not configuration.is_whole
+    is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
+    if not of_access_points and not is_meant:
+        yield finding("no policy", configuration.name)
+
+
+@CHECKS.rule(_TYPES)
+def without_effect(slot: SlotType) -> Iterator[Finding]:
+    """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
+    configuration, count = slot.node.configuration, f"NUM_SLOTS_TYPE_{slot.number}"
+    knobs = [*([slot.policy] if slot.wants_policy else []), *slot.policies.values()]
+    knobs, is_sure = [knob for knob in knobs if typed(knob.macro)], True
+    if not slot.count:
+        # Another file may have slots of that type.
+        remedy = f"{count} = 1, or use the number of a type that it has"
+        is_sure = configuration.is_whole or bool(configuration.assignments(count))
+    elif slot.wants_policy:
+        is_sure, knobs = bool(knobs), [] if slot.partitionable else [slot.policy]
+        remedy = f"{slot.scope}PARTITIONABLE = True, or {slot.scope}{POLICY} = False"
+    else:
+        remedy = f"{slot.scope}{POLICY} = True, or take that out"
+    if knobs and not slot.is_misread:
+        names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
+        level = Level.ERROR if is_sure else Level.ADVICE
+        words = {"knobs": names, "slot": slot, "remedy": remedy}
+        yield finding("without effect", knobs[0].place, level=level, **words)
+
+
+# ---- Expressions
+
+
+@CHECKS.rule(_SLOTS)
+def unreadable(slot: SlotType) -> Iterator[Finding]:
+    """Expressions on which the startd ends ("Bad consumption policy expression")."""
+    for knob in slot.expressions:
+        if knob.text not in slot.node.readable:
+            yield finding("unreadable", knob.place, knob=knob)
+
+
+@CHECKS.rule(_SLOTS)
+def wrong_scope(slot: SlotType) -> Iterator[Finding]:
+    """Names that a policy or a weight asks of the wrong side, or of no side."""
+    for knob in slot.expressions:
+        for reference in references(slot.node.readable.get(knob.text, "")):
+            if kind := _out_of_scope(slot, reference):
+                # HTCondor finds the job's attribute all the same.
+                level = Level.ADVICE if kind == "unscoped" else Level.ERROR
+                yield finding(kind, knob.place, level=level, knob=knob, name=reference.name)
+
+
+def _out_of_scope(slot: SlotType, reference: Reference) -> str:
+    lower, assets = reference.name.lower(), {asset.lower() for asset in slot.policies}
+    own = {f"{prefix}{asset}" for prefix in ("", "total", "totalslot") for asset in assets}
+    own.update(map(str.lower, slot.node.attributes))
+    is_request = lower.startswith("request")
+    is_known = is_request or lower in own or startd_publishes(reference.name)
+    faults = {
+        "request of the slot": reference.scope == MY and is_request,
+        "asset of the job": reference.scope == TARGET and lower in assets,
+        "unscoped": reference.scope == UNSCOPED and not is_known,
+    }
+    return next((kind for kind, applies in faults.items() if applies), "")
+
+
+# ---- Leftovers and other knobs
+
+
+@CHECKS.rule()
+def leftovers(node: CheckedNode) -> Iterator[Finding]:
+    """Leftovers beside a policy: access points start jobs there that no quota was asked for.
+
+    Since 23.7.2 the startd asks only the access point (request_claim in command.cpp).
+    """
+    configuration, has_schedd = node.configuration, node.runs("SCHEDD")
+    names = (f"SCHEDD.{LEFTOVERS}", LEFTOVERS)
+    is_set = any(map(configuration.assignments, names))
+    applies = has_schedd or is_set if node.slots else node.is_access_point
+    if applies and node.boolean(LEFTOVERS, "SCHEDD"):
+        level = Level.ERROR if node.slots else Level.ADVICE
+        place = configuration.place(LEFTOVERS) if is_set else configuration.name
+        by_default = "" if is_set else " by default"
+        yield finding("leftovers", place, level=level, by_default=by_default)
+
+
+@CHECKS.rule()
+def combinations(node: CheckedNode) -> Iterator[Finding]:
+    """Knobs that do not go with consumption policies."""
+    values = {
+        "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", False),
+        "NEGOTIATOR_DEPTH_FIRST": ("NEGOTIATOR", True),
+        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("STARTD", True),
+    }
+    for knob, (daemon, value) in values.items() if node.slots else ():
+        is_read = node.daemons is None or node.runs(daemon)
+        if is_read and node.boolean(knob, daemon) is value:
+            yield finding(knob, node.configuration.place(knob))
+
+
+# ---- Charges, by trial
+
+
+_REFUSALS = {
+    Refusal.NOT_A_NUMBER: ("no number", "no number"),
+    Refusal.NEGATIVE: ("no number", "negative"),
+    Refusal.ALL_ZERO: ("takes nothing", "zero"),
+}
+"""Reason of the negotiator against ordinary jobs on an empty slot → finding, and its kind."""
+
+
+@CHECKS.rule(_TRIED)
+def refused_jobs(slot: SlotType) -> Iterator[Finding]:
+    """Amounts for which the negotiator refuses a match (cp_sufficient_assets)."""
+    seen = set[str]()
+    for job, taken in slot.taken:
+        for why, assets in slot.refusals(taken).items():
+            new = [asset for asset in assets or ("Cpus",) if why in _REFUSALS and asset not in seen]
+            for asset in new:
+                seen.add(asset)
+                policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
+                words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
+                yield finding(name, policy.place, slot=slot, kind=kind, **words)
+
+
+@CHECKS.rule(_TRIED)
+def refused_claims(slot: SlotType) -> Iterator[Finding]:
+    """Policies that ask the dynamic slot for more than it was given.
+
+    The startd makes whole numbers for the dynamic slot, and asks the policy again on that slot
+    ("Slot Requirements not satisfied").
+    """
+    seen = set()
+    for job, taken in slot.accepted:
+        ad = slot.dynamic_slot_ad(taken)
+        for asset, wanted in slot.charges(ad, [job])[0].items():
+            if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
+                continue
+            seen.add(asset)
+            policy, kind = slot.policies[asset], "not a number there"
+            words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
+            if wanted is not None:
+                kind, words = "refused claim", {**words, "amount": ad[asset], "wanted": wanted}
+            yield finding(kind, policy.place, **words)
+
+
+@CHECKS.rule(_TRIED)
+def too_few_cores(slot: SlotType) -> Iterator[Finding]:
+    """Policies that take less than the core that the startd gives each claim (create_dslot)."""
+    policy, whole = slot.policies["Cpus"], slot.node.whole
+    for job, taken in slot.smallest[:1]:
+        claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
+        cores = whole["Cpus"]
+        words: dict[str, Any] = {"policy": policy, "cores": cores, "job": job}
+        if claims > cores:
+            yield finding("too few cores", policy.place, claims=claims, **words)
+
+
+# ---- Weights, by trial
+
+
+@CHECKS.rule(_TRIED)
+def no_weight(slot: SlotType) -> Iterator[Finding]:
+    """Weights that are no number in some state of the slot ("Failed to evaluate SlotWeight")."""
+    weight, whole = slot.weight, slot.node.whole
+    gone = [(), *((a,) for a in whole), *itertools.combinations(whole, 2), tuple(whole)]
+    ads = [slot.slot_ad({**whole, **dict.fromkeys(state, 0.0)}) for state in gone]
+    values = zip(gone, slot.weights(ads))
+    for state, value in [row for row in values if number_of(row[1]) is None][:1]:
+        kind, level = ("divides by zero", Level.ERROR) if state else ("no weight", Level.ADVICE)
+        where = " = ".join((*state, "0"))
+        yield finding(kind, weight.place, level=level, weight=weight, value=value, state=where)
+
+
+@CHECKS.rule(_TRIED)
+def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
+    """Weights by which a match costs nothing, or something else from the next cycle on."""
+    for job, taken in slot.smallest:
+        cost = slot.cost(slot.node.whole, taken)
+        # Accountant::CheckMatches.
+        (weight,) = slot.weights([slot.dynamic_slot_ad(taken)])
+        later = 1.0 if number_of(weight) is None else float(weight)
+        if cost is None or (cost > 0 and math.isclose(later, cost, rel_tol=1e-3)):
+            continue
+        kind, knob = "free of charge" if cost <= 0 else "another charge", slot.weight
+        names: dict[str, Any] = {"weight": knob, "cost": cost, "later": later}
+        yield finding(kind, knob.place, level=Level.ADVICE, job=job, **names)
+        break
+
+
+# ---- Access points
+
+
+@CHECKS.rule()
+def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
+    """Weights by which an idle job counts as nothing.
+
+    Without SCHEDD_SLOT_WEIGHT, a schedd takes SLOT_WEIGHT of an ad with the job's requests as
+    Cpus, Memory and Disk (guessJobSlotWeight in schedd.cpp), and adds the whole part for each job
+    to WeightedIdleJobs, the negotiator's demand of a group.
+    """
+    knob = _schedds_weight(node)
+    if knob is None:
+        return
+    ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
+    (rows,) = node.htcondor.evaluate([knob.text], ads)
+    weights = [number_of(row[0]) for row in rows or ()]
+    light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
+    for job, weight in light[:1]:
+        yield finding("weightless", knob.place, knob=knob, job=job, weight=weight)
+
+
+def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
+    """Knob by which a schedd weighs jobs; None if no schedd reads any here."""
+    text, written = node.configuration.text, node.configuration.assignments
+    is_complete = node.configuration.is_whole or written("DAEMON_LIST")
+    has_schedd, place = node.runs("SCHEDD"), node.configuration.place
+    if node.boolean(SCHEDD_USES_WEIGHT, "SCHEDD") is False or (is_complete and not has_schedd):
+        return None
+    if written(SCHEDD_WEIGHT):
+        return SlotKnob(SCHEDD_WEIGHT, text(SCHEDD_WEIGHT).strip(), place(SCHEDD_WEIGHT))
+    own = [part for part in written(WEIGHT) if part.name.upper() == WEIGHT]
+    # The library reads STARTD's: only as it is written, it is the schedd's.
+    weight = own[-1].text if own and written(f"STARTD.{WEIGHT}") else text(WEIGHT).strip()
+    is_schedds = has_schedd and own and weight and "$" not in weight
+    return SlotKnob(WEIGHT, weight, own[-1].place) if is_schedds else None
+
+
+# ---- Configurations
 
 
 def check(
     path: Optional[Path], *, with_local: bool = False
-) -> tuple[list[Finding], Mapping[SlotType, Optional[float]]]:
-    """Findings about the consumption policies of a configuration; slot with a policy -> weight.
-
-    It is the weight without claims; None if it is unknown.
+) -> tuple[list[Finding], tuple[SlotType, ...]]:
+    """Findings about the consumption policies of a configuration, and its slots with a policy.
 
     Parameters
     ----------
@@ -40,9 +389,9 @@ def check(
         try:
             configuration = _configuration(path, process, with_local=with_local)
             node = CheckedNode(configuration, process)
-            return CHECKS.findings(node), {slot: slot.weight_at_first for slot in node.slots}
+            return CHECKS.findings(node), node.slots
         except UnreadableConfigurationError as error:
-            return [refusal(error, str(path or "this machine"))], {}
+            return [refusal(error, str(path or "this machine"))], ()
 
 
 def check_text(name: str, content: str) -> list[Finding]:

@@ -15,38 +15,24 @@ from sharectl.condor.configuration import Configuration, booleans
 from sharectl.condor.knob_readers import daemons_of
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
-from sharectl.consumption.policy import by_name, items
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGHT"
-THREADS = "NEGOTIATOR_NUM_THREADS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
-GPUS, AUTO = "GPUs", "auto"
+GPUS = "GPUs"
 MACHINE = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
 """Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
 """Units of a custom resource that is a list of names, or known to a script on the node."""
-
-SHARED: Mapping[str, str] = {
-    "cpus": "Cpus",
-    "ram": "Memory",
-    "memory": "Memory",
-    "disk": "Disk",
-    "swap": "Swap",
-    "virtualmemory": "Swap",
-}
-"""Name in SLOT_TYPE_<N>, which may be cut short → asset."""
-MOST_SLOTS, UNKNOWN, LITTLE = 1000, 1e12, 0.01
-"""Slots of one type that are counted; an amount of which any number is little; no amount."""
 
 BOOLEANS = (
     *(POLICY, LEFTOVERS, "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS", SCHEDD_USES_WEIGHT),
     *("NEGOTIATOR_USE_SLOT_WEIGHTS", "NEGOTIATOR_DEPTH_FIRST"),
 )
 MACROS = (
-    *(*BOOLEANS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS),
+    *(*BOOLEANS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT),
     *(f"CONSUMPTION_{asset.upper()}" for asset in STANDARD_ASSETS),
     *("MACHINE_RESOURCE_NAMES", "DAEMON_LIST", "NUM_CPUS", "MEMORY", "DETECTED_MEMORY"),
 )
@@ -165,39 +151,6 @@ class CheckedNode:
     def whole(self) -> Amounts:
         """Amounts of the machine, on which policies of all types are tried."""
         return {**MACHINE, **self.sizes, **self.resources}
-
-    @cached_property
-    def shared(self) -> Amounts:
-        """Asset that slot types share → amount of the machine; `UNKNOWN` if it is not written."""
-        wanted = dict.fromkeys((name for slot in self.sharing for name in slot.shares if name), 0.0)
-        shared = dict.fromkeys((*SHARED.values(), GPUS.lower()), UNKNOWN)
-        for name in self.resources:
-            listed = self.configuration.words(f"MACHINE_RESOURCE_{name}")
-            amount = _number(" ".join(listed))
-            shared[name.lower()] = (len(listed) or UNKNOWN) if amount is None else amount
-        return {**wanted, **shared, **self.sizes}
-
-    @cached_property
-    def sharing(self) -> tuple[SlotType, ...]:
-        """Slot types that share the machine; backfill slots share it a second time."""
-        backfill = "SLOT_TYPE_{}_BACKFILL".format
-        types = (slot for slot in self.slot_types if slot.count)
-        return tuple(slot for slot in types if not self.boolean(backfill(slot.number)))
-
-    def runs_out(self, asset: str) -> bool:
-        """True if the startd has too little of an asset for its slots.
-
-        AvailAttributes::decrement and computeAutoShares in ResAttributes.cpp: free cores are cut
-        to whole ones after each slot, and slots with ``auto`` come last.
-        """
-        free = self.shared[asset]
-        for slot in sorted(self.sharing, key=lambda slot: slot.share(asset) == AUTO):
-            for _ in range(min(slot.count, MOST_SLOTS)):
-                free -= slot.amount(asset)
-                free = math.trunc(free) if asset in self.sizes else free
-                if free < -LITTLE:
-                    return True
-        return False
 
     @cached_property
     def attributes(self) -> Ad:
@@ -324,55 +277,6 @@ class SlotType:
         """True if a consumption policy is on, and there are slots that can have it."""
         return self.count > 0 and self.partitionable and self.wants_policy
 
-    # ---- share of the machine
-
-    @cached_property
-    def shares(self) -> Mapping[str, str]:
-        """Asset → share that SLOT_TYPE_<N> names; its share of all others under ``""``."""
-        text = self.node.configuration.text(f"SLOT_TYPE_{self.number}")
-        shares = {"": [AUTO, *(item for item in items(text) if "=" not in item)][-1]}
-        for name, share in by_name(text).items():
-            assets = [asset for full, asset in SHARED.items() if full.startswith(name)]
-            shares[(*assets, name)[0]] = share.partition(":")[0].strip()
-        return shares
-
-    def share(self, asset: str) -> str:
-        """Share of an asset in one slot: ``4``, ``25%``, ``1/4`` or ``auto``."""
-        share = self.shares.get(asset, self.shares[""])
-        return share if share[:1].isdigit() else AUTO
-
-    def amount(self, asset: str) -> float:
-        """Amount of an asset in one slot (compute_local_resource in slot_builder.cpp).
-
-        At least a core and a MiB; ``auto`` needs some of what others leave, but for custom ones.
-        """
-        share = self.share(asset)
-        amount = self._part(share, self.node.shared[asset]) or 0.0
-        is_needed = asset in ("Cpus", "Memory") or (asset in SHARED.values() and share == AUTO)
-        return max(float(is_needed), math.trunc(amount) if asset == "Memory" else amount)
-
-    @staticmethod
-    def _part(share: str, most: float) -> Optional[float]:
-        """Amount of a share of the machine's ``most``; None if it is no number."""
-        number, _, below = share.replace("%", "/100").partition("/")
-        if (amount := _number(number)) is None:
-            return None
-        return amount * most / (_number(below) or math.inf) if below else amount
-
-    @cached_property
-    def weight_at_first(self) -> Optional[float]:
-        """Weight of a slot without claims; None if its amounts, or the weight, are unknown."""
-        own: dict[str, float] = {}
-        for asset, most in self.node.whole.items():
-            share = self.share(asset if asset in SHARED.values() else asset.lower())
-            if (amount := self._part(share, most)) is not None:
-                own[asset] = amount
-            elif share == AUTO and len(self.node.sharing) == 1:
-                own[asset] = most / self.count
-        if len(own) < len(self.node.whole) or self not in self.node.tried:
-            return None
-        return number_of(self.weights([self.slot_ad(own, own)])[0])
-
     # ---- trials on an empty slot
 
     @cached_property
@@ -425,10 +329,10 @@ class SlotType:
         (rows,) = self.node.htcondor.evaluate(["MY.SlotWeight"], ads)
         return [row[0] for row in rows or ()]
 
-    def slot_ad(self, free: Amounts, whole: Optional[Amounts] = None) -> dict[str, str]:
+    def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
         own = {"PartitionableSlot": "true", "SlotTypeID": "1"}
-        return {**self._ad(free, whole or self.node.whole), **own}
+        return {**self._ad(free, self.node.whole), **own}
 
     def dynamic_slot_ad(self, taken: Amounts) -> dict[str, str]:
         """Ad of the dynamic slot for a claim: whole numbers, at least a core and a MiB.

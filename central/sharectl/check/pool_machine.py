@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from sharectl.check import snippet_rules
@@ -75,21 +74,6 @@ def readers(subject: PoolSubject) -> Iterator[Finding]:
             if not mode & needed:
                 words: dict[str, Any] = {"mode": mode, "readers": who, "right": right, "path": path}
                 yield finding("kept from readers", str(path), level=Level.ADVICE, **words)
-    if metrics is not None and subject.cycle:
-        yield from _metrics(metrics, subject)
-
-
-def _metrics(metrics: Path, subject: PoolSubject) -> Iterator[Finding]:
-    """A file of metrics that the last cycle has not written; it writes at its end."""
-    try:
-        seconds = int(subject.cycle["taken_at"] - metrics.stat().st_mtime)
-    except FileNotFoundError:
-        yield finding("not written", str(metrics), level=Level.ADVICE)
-    except OSError:
-        return  # named by `readers`
-    else:
-        if seconds > 1:
-            yield finding("old metrics", str(metrics), level=Level.ADVICE, seconds=seconds)
 
 
 @CHECKS.rule()
@@ -147,7 +131,7 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
 
 
 @CHECKS.rule()
-def told_by_status(subject: PoolSubject) -> Iterator[Finding]:
+def status_problems(subject: PoolSubject) -> Iterator[Finding]:
     """Problems that `sharectl status` names, but for those of nodes."""
     places = {"cycle": "last cycle", "place": "publish", "free": "cores"}
     for kind, place in places.items():

@@ -34,6 +34,7 @@ from sharectl.condor.pool_look import (
 )
 from sharectl.condor.versions import NEEDED, TESTED, dotted
 from sharectl.plan.nodes import MOST_CORES, NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.plan.settings import OBEY_SECONDS
 from sharectl.words import counted
 
 EXECUTE_POINT = "execute point"
@@ -310,7 +311,7 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     if hot := subject.status["nodes"].get("hot"):
         yield finding("hot", named(hot), level=Level.ADVICE, count=counted(len(hot), "node"))
     if names := sorted(subject.state.unheeding):
-        count, seconds = counted(len(names), "node"), subject.config.control.obey_seconds
+        count, seconds = counted(len(names), "node"), OBEY_SECONDS
         yield finding("unheeding", named(names), level=Level.ADVICE, count=count, seconds=seconds)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
-from sharectl.check.bare_words import STRINGS, Word, bare_word
 from sharectl.check.findings import Finding, Level, unread_knobs
 from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
 from sharectl.check.snippet_subject import (
@@ -25,7 +24,6 @@ from sharectl.check.snippet_subject import (
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
 from sharectl.condor.knob_readers import readers_of, unread
-from sharectl.condor.versions import NEEDED, dotted
 from sharectl.publish import signing
 from sharectl.words import near
 
@@ -66,16 +64,9 @@ _SOURCES = re.compile(
     r"|https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s,\"'$?#]*"
     r"|collector:[^\s,\"'$]*"
 )
+_STRINGS = re.compile(r'"(?:\\.|[^"\\])*"')
 _SENSORS = ("t1_overheat",)
 """Attributes that a site may measure; undefined where it does not."""
-
-
-@CHECKS.rule()
-def too_old(subject: SnippetSubject) -> Iterator[Finding]:
-    """HTCondor for which `60-sharectl-execute-point.conf` was never tried."""
-    if subject.has_clauses and () < subject.version < NEEDED:
-        place, version = subject.place("START"), dotted(subject.version)
-        yield finding("too old", place, version=version, least=dotted(NEEDED))
 
 
 @CHECKS.rule()
@@ -288,15 +279,16 @@ def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
     """Names without ``MY.`` or ``TARGET.``, and attributes of the node asked of the job."""
-    for reference, place, macro in _references(subject, subject.readable):
+    for reference, place in _references(subject):
         name = reference.name
         is_nodes = name.lower() in subject.published
-        is_text = _bare_word(subject, reference, subject.readable[macro], macro) is not None
-        if reference.scope == UNSCOPED and not is_text and not _is_slots(name):
+        if reference.scope == UNSCOPED and not _is_slots(name):
             is_slots, is_jobs = startd_publishes(name), _carried(subject, name)
             scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
             if is_nodes or is_slots != is_jobs:
                 scoped = f"MY.{name}" if is_nodes or is_slots else f"TARGET.{name}"
+            elif not is_slots:
+                scoped += f', "{name}" for a text'
             yield finding("unscoped", place, name=name, scoped=scoped)
         elif reference.scope == TARGET and is_nodes:
             yield finding("wrong side", place, name=name)
@@ -308,7 +300,7 @@ def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     missing: dict[tuple[str, Level], dict[str, str]] = {}
     # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
-    for reference, place, _ in _references(subject, subject.readable):
+    for reference, place in _references(subject):
         name = reference.name
         is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
         if reference.scope == MY and not is_published and not startd_publishes(name):
@@ -345,33 +337,6 @@ def slot(subject: SnippetSubject) -> Iterator[Finding]:
         yield finding("no sums", subject.place(knob))
 
 
-@CHECKS.rule()
-def lost_quotes(subject: SnippetSubject) -> Iterator[Finding]:
-    """Texts without quotes, which HTCondor takes for attributes that nothing has."""
-    texts = {**subject.other_readable, **subject.readable}
-    lost: dict[tuple[str, str, str], list[str]] = {}
-    for reference, place, macro in _references(subject, texts):
-        if word := _bare_word(subject, reference, texts[macro], macro):
-            lost.setdefault((place, word.corrected, word.effect), []).append(word.text)
-    for (place, corrected, effect), words in lost.items():
-        names = list(dict.fromkeys(words))
-        yield finding("no quotes", place, words=names, corrected=corrected, effect=effect)
-
-
-def _bare_word(
-    subject: SnippetSubject, reference: Reference, text: str, macro: str
-) -> Optional[Word]:
-    """Text that a reference of an expression stands for; None for an attribute."""
-
-    def is_known(name: str) -> bool:
-        is_nodes = name.lower() in subject.published or startd_publishes(name)
-        return is_nodes or _carried(subject, name) or name.lower() == "currenttime"
-
-    if reference.scope != UNSCOPED or is_known(reference.name):
-        return None
-    return bare_word(text, reference.name, macro, is_known)
-
-
 def _is_slots(name: str) -> bool:
     """True if no job can give the attribute a value where START asks for it without a scope."""
     # HTCondor's evaluator has time() for CurrentTime, before it looks at the job.
@@ -383,20 +348,18 @@ def _carried(subject: SnippetSubject, name: str) -> bool:
     return jobs_have(name) or name.lower() in map(str.lower, subject.carried)
 
 
-def _references(
-    subject: SnippetSubject, texts: Mapping[str, str]
-) -> Iterator[tuple[Reference, str, str]]:
-    """Attributes that macros of judged files ask for, the places and macros, each pair once."""
+def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:
+    """Attributes that expressions of judged files ask for, and their places, each pair once."""
     seen: set[tuple[Reference, str]] = set()
-    for macro, text in texts.items():
+    for macro, text in subject.readable.items():
         parts = subject.configuration.made_of(macro)
         for reference in references(text):
             scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.])(?<!\$\()"
             written = re.compile(rf"{scope}'?{re.escape(reference.name)}\b(?!\s*\()", re.IGNORECASE)
-            part = next((p for p in parts if written.search(STRINGS.sub('""', p.text))), None)
+            part = next((p for p in parts if written.search(_STRINGS.sub('""', p.text))), None)
             if part is None or not subject.configuration.is_judged(part):
                 continue
             key = (Reference(reference.scope, reference.name.lower()), part.place)
             if key not in seen:
                 seen.add(key)
-                yield reference, part.place, macro
+                yield reference, part.place

@@ -18,7 +18,6 @@ from sharectl.condor.configuration import (
     without_daemon,
 )
 from sharectl.condor.library import CondorProcess
-from sharectl.condor.versions import Version, installed_version
 
 CHECKS = Checks("snippets.txt")
 finding = CHECKS.finding
@@ -29,11 +28,6 @@ ACTUATION = "SHARECTL_ACTUATION"
 ATTRIBUTES, LATCHES = "STARTD_ATTRS", "STARTD_LATCH_EXPRS"
 EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
 """Lists of macros that HTCondor takes for expressions."""
-SENT_LISTS = (
-    *("SUBMIT_ATTRS", "SUBMIT_EXPRS", "SYSTEM_SUBMIT_ATTRS"),
-    *(f"{daemon}_{end}" for daemon in ("SCHEDD", "MASTER") for end in ("ATTRS", "EXPRS")),
-)
-"""Lists of macros that become attributes of jobs and of other daemons."""
 MOST_CORES = 1024
 TRANSFORM, GROUP_MAP_IN_USE = (
     "JOB_TRANSFORM_SharectlPower",
@@ -45,18 +39,13 @@ MACROS = (
     *("START", "CLAIM_WORKLIFE", CRON_JOBS, *EVALUATED_LISTS),
     *("STARTD_PARTITIONABLE_SLOT_ATTRS", "STARTD_JOB_ATTRS", "SHARECTL_ENABLED", ACTUATION),
     *("JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS", GROUP_MAP_IN_USE),
-    *("ADVERTISE_PSLOT_ROLLUP_INFORMATION", "DAEMON_LIST", *SENT_LISTS),
+    *("ADVERTISE_PSLOT_ROLLUP_INFORMATION", "DAEMON_LIST"),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 EXPRESSIONS = re.compile(
     r"(SLOT_TYPE_\d+_)?(START|CLAIM_WORKLIFE)|(DEFRAG|DEFAULT)_DRAINING_START_EXPR"
 )
 """Knobs of a node, upper case, that are expressions and decide which jobs start there."""
-_POLICY = re.compile(
-    r"RANK|PREEMPT|SUSPEND|CONTINUE|KILL|IS_OWNER|MAXJOBRETIREMENTTIME|SLOT_WEIGHT"
-    r"|WANT_(SUSPEND|VACATE|HOLD|HOLD_REASON|HOLD_SUBCODE)(_VANILLA)?"
-)
-"""Other expressions of a node."""
 _OF_SLOTS = re.compile(r"SLOT(_TYPE_)?\d+_")
 """Beginning of a knob of some slots."""
 
@@ -87,8 +76,6 @@ class SnippetSubject:
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
     carried: Mapping[str, str] = field(default_factory=dict)
     """Attributes that jobs of the site carry → their values."""
-    version: Version = ()
-    """HTCondor's on the machine whose configuration it is; empty if it is unknown."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro without blanks around it, empty if it is not set."""
@@ -176,19 +163,8 @@ class SnippetSubject:
     @cached_property
     def readable(self) -> Mapping[str, str]:
         """`expressions` as HTCondor prints them, without those that it cannot read."""
-        return self._printed(self.expressions)
-
-    @cached_property
-    def other_readable(self) -> Mapping[str, str]:
-        """Expressions of nodes that start no job, and those that go into other ads, readable."""
-        sent = set(map(str.upper, self.configuration.words(*SENT_LISTS)))
-        wanted = [n for n in self._named if _POLICY.fullmatch(_general(n)) or n in sent]
-        return self._printed(self.configuration.texts(self._named[name] for name in wanted))
-
-    def _printed(self, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Expressions as HTCondor prints them, without those that it cannot read."""
-        printed = self.htcondor.canonical(list(texts.values()))
-        return {name: text for name, text in zip(texts, printed) if text is not None}
+        printed = self.htcondor.canonical(list(self.expressions.values()))
+        return {name: text for name, text in zip(self.expressions, printed) if text is not None}
 
     def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
         """Value of each expression; None for one that is no number."""
@@ -222,5 +198,4 @@ def subject_of(
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
     values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
     configuration = replace(configuration, values={**values, **configuration.values})
-    version = installed_version() if source.main_file is not None else ()
-    return SnippetSubject(configuration, process, site_attributes, carried, version)
+    return SnippetSubject(configuration, process, site_attributes, carried)

@@ -103,12 +103,10 @@ def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
     findings, checked = check(arguments.path, with_local=arguments.with_local)
     lines = [] if checked else ["no slot with a consumption policy was there to check"]
-    for slot, weight in checked.items():
-        at_first = "" if weight is None else f", {weight:g} without claims"
-        lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}{at_first}")
+    for slot in checked:
+        lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")
         lines += [f"  {asset}: {policy.text}" for asset, policy in slot.policies.items()]
-    weights = {slot.name: weight for slot, weight in checked.items()}
-    content = {"slots": list(weights), "weights": weights}
+    content = {"slots": [slot.name for slot in checked]}
     return show(arguments, "consumption_check", content, lines, CHECKS, findings)
 
 

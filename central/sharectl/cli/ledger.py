@@ -75,7 +75,7 @@ def _export(arguments: argparse.Namespace) -> int:
     config, table = options.config_of(arguments), TABLES[name]
     ledger, period = wiring.ledger_of(config), (arguments.since, arguments.until)
     if output is not None:
-        home = NamedFile("state_directory", config.state_directory, is_folder=True)
+        home = NamedFile("state_directory", config.state_directory)
         refuse_output(output, config, arguments.config, [home])
         refuse_foreign(output, table)
     if next(ledger.cycles(*period), None) is None:

@@ -22,7 +22,7 @@ _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
 def _add(parser: argparse.ArgumentParser) -> None:
     refresh = "ask CRIC however young the copy is, and keep what it says"
     parser.add_argument("--refresh", action="store_true", help=refresh)
-    factor = "differ from those in use by more than pledges.cric.max_change_factor"
+    factor = "differ from those in use by more than a factor of 2"
     confirm = f"the same, and take pledges that {factor}"
     parser.add_argument("--confirm", action="store_true", help=confirm)
 

@@ -21,6 +21,10 @@ from sharectl.times import DAY_SECONDS, FORMS, shown
 from sharectl.words import counted
 
 INDEX = "index.html"
+_INTERVAL_SECONDS = 3600
+"""Age of the page of ``report.file`` from which a cycle writes it again."""
+_PERIOD_SECONDS = 7 * DAY_SECONDS
+"""Time up to now that this page shows."""
 
 _EPILOG = f"""\
 {fill(f"TIME is {FORMS}.", 100)}
@@ -73,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def renew(config: Config, now: int) -> None:
-    """Write the page of ``report.file`` unless it is younger than ``report.interval_seconds``.
+    """Write the page of ``report.file`` unless it is younger than an hour.
 
     Raises StateError and AbsentError; the page of before stays then.
     """
@@ -81,11 +85,10 @@ def renew(config: Config, now: int) -> None:
     if path is None:
         return
     with suppress(OSError):
-        if 0 <= now - path.stat().st_mtime < config.report.interval_seconds:
+        if 0 <= now - path.stat().st_mtime < _INTERVAL_SECONDS:
             return
-    period_seconds = round(config.report.period_days * DAY_SECONDS)
     # The cycle of now is in the page.
-    _write(config, path, [(max(0, now - period_seconds), now + 1)])
+    _write(config, path, [(max(0, now - _PERIOD_SECONDS), now + 1)])
 
 
 def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.check.findings import has_errors
-from sharectl.check.roles import ROLES, content_of, place_of, trial
+from sharectl.check.snippets import ROLES, content_of, place_of, trial
 from sharectl.cli import options
 from sharectl.cli.check import add_published
 from sharectl.files import files

@@ -16,14 +16,14 @@ from typing import Optional
 
 from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
+from sharectl.config.laws import plan_config_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
-from sharectl.config.plans import plan_config_of
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.cycle.writers import writer_of
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
-from sharectl.files.files import only_one
+from sharectl.files.files import LOG_BYTES, LOG_FILES, only_one
 from sharectl.ledger import jobs_file
 from sharectl.ledger.ledger import PLACE, Histories, Ledger
 from sharectl.model import CollectorWay, Snapshot, Source, Way
@@ -54,8 +54,8 @@ def ports_of(config: Config) -> Ports:
     histories = Histories(
         history.jobs_file,
         history.errors_log,
-        history.errors_log_max_bytes,
-        history.errors_log_keep,
+        LOG_BYTES,
+        LOG_FILES,
         ledger_of(config),
     )
     return Ports(**vars(outlets), pool=pool_of(config), history=histories)
@@ -123,8 +123,8 @@ def switch_of(config: Config) -> DisabledFile:
 
 def audit_of(config: Config, verb: str) -> AuditFile:
     """Record of changes by the user who runs ``verb``."""
-    bounds = config.history.changes_max_bytes, config.history.changes_keep
-    return AuditFile(config.state_directory, who_runs(verb, os.environ), *bounds)
+    who = who_runs(verb, os.environ)
+    return AuditFile(config.state_directory, who, LOG_BYTES, LOG_FILES)
 
 
 # ---- looks at the pool
@@ -301,7 +301,7 @@ def pledges_of(
     elif pledges.cric is not None and pledges.source == "cric":
         from sharectl.pledges.cric import CricPledges
 
-        copy_file = pledges.cric.copy_file or folder / CRIC_COPY
+        copy_file = folder / CRIC_COPY
         how = {"keep": keep, "refresh": refresh, "confirm": confirm}
         ask = CricPledges(pledges.cric, copy_file, wanted, **how).ask
     return AllPledges(ask, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
@@ -312,6 +312,6 @@ def _wanted(config: Config) -> Iterator[SteeredGroup]:
     for name, (*above, group) in all_groups(config.groups):
         place = place_of(name)
         if isinstance(group, GroupConfig):
-            yield SteeredGroup(name, group.written_hs06, place, (group.cric_vo or name).lower())
-        elif above and group.share is None and group.written_hs06 is None:
+            yield SteeredGroup(name, group.pledge_hs06, place, (group.cric_vo or name).lower())
+        elif above and group.share is None and group.pledge_hs06 is None:
             yield SteeredGroup(name, None, place)

@@ -141,7 +141,6 @@ _OF_GROUP = re.compile(
 _PREFIX = re.compile(r"NEGOTIATOR\.", re.IGNORECASE)
 _OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
 """Prefix of knobs for negotiators, and for those with a local name too."""
-_KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
 _WRITE = "write GROUP_QUOTA_<group> = number"
 
 
@@ -243,27 +242,6 @@ def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Map
         if negotiators
         else "the collector knows no negotiator; see condor_status -negotiator"
     )
-
-
-def knobs_of_text(text: str, name: str) -> list[QuotaKnob]:
-    """Knobs of quotas of a text, as condor_config_val -dump prints it.
-
-    Raises InputError if a line sets no knob. ``name`` stands for the text in places.
-    """
-    problems = Problems()
-    knobs = []
-    for number_, line in enumerate(text.splitlines(), 1):
-        match = _KNOB.fullmatch(line)
-        if match is not None:
-            knobs.append(QuotaKnob(f"{name}:{number_}", match[1], match[2]))
-        elif line.strip() and not line.lstrip().startswith("#"):
-            problems.add(f"{name}:{number_}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
-    if problems:
-        raise InputError(problems.lines())
-    own = [replace(knob, name=_PREFIX.sub("", knob.name)) for knob in knobs]
-    # Knobs of the negotiator alone go before those of all daemons.
-    ordered = sorted(zip(own, knobs), key=lambda pair: pair[0].name != pair[1].name)
-    return [knob for knob, _ in ordered if any(knob.parts)]
 
 
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:

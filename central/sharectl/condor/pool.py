@@ -30,6 +30,7 @@ from sharectl.condor.nodes_in_control import InControl, Met, in_control, machine
 from sharectl.condor.requests import Requests, sizes_on_slots, users_of
 from sharectl.condor.schedd_jobs import MODES, Job, Kind, ScheddJobs
 from sharectl.model import (
+    DEFAULT_NODE_CORES,
     OTHER,
     SCHEDD_SOURCE,
     Node,
@@ -214,9 +215,7 @@ def _power(ad: Any) -> tuple[Optional[float], Optional[int]]:
 def _hs06_per_core(
     access: CondorPool, node_hs06: Optional[float], node_cores: Optional[int]
 ) -> float:
-    return (node_hs06 or access.pool.default_node_hs06) / (
-        node_cores or access.pool.default_node_cores
-    )
+    return (node_hs06 or access.pool.default_node_hs06) / (node_cores or DEFAULT_NODE_CORES)
 
 
 def _jobs_in(ad: Any) -> Iterator[Job]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 Version = tuple[int, ...]
 """Three numbers, such as 24.0.18; empty if it is unknown."""
@@ -12,9 +11,6 @@ TESTED: Version = (23, 0, 28)
 """Oldest version that pool tests ran on."""
 NEEDED: Version = (23, 0)
 """With an older one `60-sharectl-execute-point.conf` changes nothing."""
-FITS_SLOT_TYPES: Version = (24, 2, 1)
-"""Slot types that want more than the machine has end an older startd (HTCONDOR-2500)."""
-_DEADLINE_SECONDS = 10
 _VERSION = re.compile(r"\D*(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 
 
@@ -27,20 +23,3 @@ def version_of(written: str) -> Version:
     """Version in a text such as ``$CondorVersion: 25.14.1 …``; empty if it has no version."""
     match = _VERSION.match(written)
     return tuple(map(int, match.groups())) if match else ()
-
-
-def installed_version() -> Version:
-    """Version of HTCondor on this machine; empty without one."""
-    try:
-        done = subprocess.run(
-            ["condor_version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_DEADLINE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return version_of(done.stdout)

@@ -30,9 +30,7 @@ POOL_CHECKS = (
 """Checks of `sharectl check pool`, which `sharectl.check` has with their words."""
 UNMAPPED = "unmapped"
 """Domain of the identity of clients that HTCondor could not authenticate."""
-UNITS = {"hs06": "HS06", "hepscore23": "HEPscore23"} | {
-    name: name for name in ("seconds", "bytes", "cores")
-}
+UNITS = {"hs06": "HS06", "seconds": "seconds", "bytes": "bytes", "cores": "cores"}
 """Unit at the end of a key → its name in a sentence."""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Optional
 from sharectl.config.fields import Key, items_of
 from sharectl.config.model import OWN_FILES, Config
 from sharectl.errors import ConfigError, StateError
+from sharectl.files.files import LOG_FILES
 from sharectl.files.yaml import ValuePath, place
 from sharectl.words import shown
 
@@ -26,14 +27,13 @@ class NamedFile:
     path: Path
     is_read: bool = False
     """Read and never written."""
-    is_folder: bool = False
     rotated: int = 0
     """Older files beside it, with a dot and a number behind the name."""
 
 
 def written(config: Config) -> list[NamedFile]:
     """Files that cycles write where the configuration says so."""
-    keep = {"history.errors_log": config.history.errors_log_keep}
+    keep = {"history.errors_log": LOG_FILES}
     paths = {place(at): path for key, at, path in _paths(config, ()) if key.setting.writes}
     return [NamedFile(name, path, rotated=keep.get(name, 0)) for name, path in paths.items()]
 
@@ -41,18 +41,14 @@ def written(config: Config) -> list[NamedFile]:
 def kept(config: Config, file: Path) -> list[NamedFile]:
     """Files that sharectl keeps in ``state_directory``, or reads; ``file`` is the configuration."""
     folder = config.state_directory
-    own = [NamedFile(f"state_directory.{name}", folder / name) for name in OWN_FILES]
-    own.append(NamedFile("state_directory.ledger", folder / "ledger", is_folder=True))
+    own = [NamedFile(f"state_directory.{name}", folder / name) for name in (*OWN_FILES, "ledger")]
     read = {
         "the configuration itself": file.absolute(),
         "HTCondor's configuration": Path(os.environ.get("CONDOR_CONFIG", CONDOR_CONFIG)),
         **{place(at): path for key, at, path in _paths(config, ()) if not key.setting.writes},
     }
     del read["state_directory"]
-    return own + [
-        NamedFile(name, path, is_read=True, is_folder=name.endswith("directory"))
-        for name, path in read.items()
-    ]
+    return own + [NamedFile(name, path, is_read=True) for name, path in read.items()]
 
 
 def _paths(section: Any, at: ValuePath) -> Iterator[tuple[Key, ValuePath, Path]]:
@@ -99,7 +95,7 @@ def _clash(file: NamedFile, others: Iterable[NamedFile]) -> Optional[NamedFile]:
     mine = _identities(file)
     for other in others:
         theirs = _identities(other)
-        folders = tuple(f"{path}/" for path in theirs) if other.is_folder else ()
+        folders = tuple(f"{path}/" for path in theirs)
         if mine & theirs or any(path.startswith(folders) for path in mine):
             return other
     return None

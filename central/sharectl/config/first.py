@@ -11,12 +11,12 @@ from statistics import median
 from textwrap import wrap
 from typing import Optional
 
-from sharectl.config.fields import UNMAPPED, write_share
+from sharectl.config.fields import UNMAPPED, keys_of, write_share
 from sharectl.config.groups import GroupConfig, name_fault
 from sharectl.config.model import STATE_DIRECTORY, TARGETS_FILE
 from sharectl.config.text import flow
 from sharectl.errors import AbsentError
-from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, Node, Snapshot
+from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, PlanLimits, Snapshot
 from sharectl.plan.nodes import NO_SNIPPET, nodes_in_share
 from sharectl.shares.errors import usage_by_group
 from sharectl.times import PERIOD_SECONDS, shown, span, validity_of
@@ -29,8 +29,6 @@ _MOST_SIZES = 4
 _LINE_CHARACTERS = 98
 _BRIEF_SECONDS, _BRIEF_PERIOD_SECONDS = 2 * PERIOD_SECONDS, 120
 """Median age of jobs below which a shorter period of the timer pays, and that period."""
-_MULTICORE_CORES = 2, 1024
-"""Bounds of ``control.multicore_cores``."""
 
 
 class AnyGroup(Container[str]):
@@ -81,30 +79,14 @@ class FirstLook:
         return sum(node.cores for node in self.snapshot.nodes)
 
     @property
-    def published(self) -> list[Node]:
-        """Nodes that publish their power."""
-        return [node for node in self.snapshot.nodes if not node.power_assumed]
-
-    @property
-    def silent(self) -> list[Node]:
-        """Nodes that do not."""
-        return [node for node in self.snapshot.nodes if node.power_assumed]
-
-    @property
-    def default_node_hs06(self) -> Optional[float]:
-        """Power of a silent node, by those of the others; None without silent or other nodes."""
-        if not (self.published and self.silent):
-            return None
-        of_core = median(node.hs06_per_core for node in self.published)
-        return _digits(of_core * median(node.cores for node in self.silent))
+    def silent(self) -> int:
+        """Number of nodes that do not publish their power."""
+        return sum(node.power_assumed for node in self.snapshot.nodes)
 
     @property
     def hs06(self) -> float:
         """Power of all nodes."""
-        default = self.default_node_hs06
-        powers = [node.cores * node.hs06_per_core for node in self.published]
-        powers += [default or node.cores * node.hs06_per_core for node in self.silent]
-        return fsum(powers)
+        return fsum(node.cores * node.hs06_per_core for node in self.snapshot.nodes)
 
 
 def render(look: FirstLook) -> str:
@@ -255,8 +237,8 @@ def _nodes(look: FirstLook) -> Iterator[str]:
 
 def _control(look: FirstLook) -> Iterator[str]:
     sizes = _sizes(look, look.usage)
-    least, most = _MULTICORE_CORES
-    cores = {size: size * sum(jobs) for size, jobs in sizes.items() if least <= size <= most}
+    key = keys_of(PlanLimits)["multicore_cores"]
+    cores = {size: size * sum(jobs) for size, jobs in sizes.items() if key.admits(size)}
     if not cores:
         yield from _comment("No multicore job was seen. Write the cores that most of them request:")
         yield "# control: {multicore_cores: 8}"
@@ -290,24 +272,15 @@ def _pool(look: FirstLook) -> Iterator[str]:
     if look.collector is not None:
         keys["collector"] = look.collector
         yield from _comment("From --collector of `sharectl init`.")
-    powers = [node.hs06_per_core * node.cores for node in look.published]
-    span = f"{min(powers):.6g} to {max(powers):.6g} HS06" if powers else ""
-    silent, default = len(look.silent), look.default_node_hs06
-    if not silent:
-        yield from _comment(f"All nodes publish their power, t1_wn_hs06: {span}.")
-    elif default is not None:
-        keys["default_node_hs06"] = default
+    if look.silent:
         yield from _comment(
-            f"{silent} of {len(look.snapshot.nodes)} nodes publish no t1_wn_hs06 and count as the "
-            "median of their cores times the median HS06 per core of the others, which publish "
-            f"{span}."
-        )
-    else:
-        yield from _comment(
-            f"No node publishes its power, t1_wn_hs06: each counts as {DEFAULT_NODE_HS06:g} HS06. "
-            "Let nodes publish it (docs/getting-started.md), or write the power of a typical one:"
+            f"{look.silent} of {counted(len(look.snapshot.nodes), 'node')} publish no t1_wn_hs06, "
+            f"and count as {DEFAULT_NODE_HS06:g} HS06. Let nodes publish it "
+            "(docs/getting-started.md), or write the power of a typical one:"
         )
         yield "# pool: {default_node_hs06: }"
+    else:
+        yield from _comment("All nodes publish their power, t1_wn_hs06.")
     if keys:
         yield f"pool: {flow(keys)}"
 

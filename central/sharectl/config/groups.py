@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import fsum
-from pathlib import Path
 from typing import Optional, Union
 
-from sharectl.control.laws import Ewma, Pid
 from sharectl.files.yaml import ValuePath
 from sharectl.model import MAX_HS06, OTHER
 from sharectl.settings import setting
@@ -26,29 +24,16 @@ _PART = "letters, digits, _ and -, a letter or digit first, at most 64"
 
 @dataclass(frozen=True)
 class GroupControlConfig:
-    """Control law of a group. Written keys replace those of ``control``, mappings whole."""
+    """Control law of a group; its parameters and its policy are those of ``control``."""
 
     law: Optional[str] = setting(None, kind="law")
     """As `control.law`."""
-    ewma: Optional[Ewma] = setting(None)
-    """As `control.ewma`."""
-    pid: Optional[Pid] = setting(None)
-    """As `control.pid`."""
-    policy: Optional[Path] = setting(None)
-    """As `control.policy`."""
 
 
 @dataclass(frozen=True)
 class _Promise:
     pledge_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Promised power."""
-    pledge_hepscore23: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """The same in HEPscore23."""
-
-    @property
-    def written_hs06(self) -> Optional[float]:
-        """Pledge, HS06, from whichever key was written; None if the source of pledges has it."""
-        return self.pledge_hs06 if self.pledge_hs06 is not None else self.pledge_hepscore23
+    """Promised power, HS06 or HEPscore23: it is one scale."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +63,7 @@ class SubgroupConfig(_Steered, _Promise, _Share):
 
 @dataclass(frozen=True)
 class GroupConfig(_Steered, _Promise):
-    """Group with exactly one of two pledges, or none where a source has it."""
+    """Group with a pledge, or none where a source has it."""
 
     cric_vo: Optional[str] = setting(None, kind="cric name")
     """Name of its VO in CRIC, case ignored; null: the group's name."""
@@ -130,7 +115,7 @@ def _pledges(
     pledges: dict[str, Optional[float]] = {}
     for name, line in all_groups(groups):
         share, above = getattr(line[-1], "share", None), pledges.get(name.rpartition(".")[0])
-        pledges[name] = of_source.get(name, line[-1].written_hs06)
+        pledges[name] = of_source.get(name, line[-1].pledge_hs06)
         if share is not None and above is not None and name not in of_source:
             # As decimal numbers: 0.1 of 3 is 0.3.
             pledges[name] = float(Decimal(repr(above)) * Decimal(repr(share)))
@@ -142,7 +127,7 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
     if not groups:
         message = "there is no group; write at least one, such as cms: {pledge_hs06: 87100}"
         yield ("groups",), message
-    elif all(group.written_hs06 == 0 for group in groups.values()):
+    elif all(group.pledge_hs06 == 0 for group in groups.values()):
         nothing = "all pledges are 0, so there is nothing to share by"
         yield ("groups",), f"{nothing}; write a pledge above 0 for at least one group"
     pledges = _pledges(groups, {})

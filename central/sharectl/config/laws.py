@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from sharectl.config.apart import LawProcess
 from sharectl.config.groups import place_of
+from sharectl.config.load import steering_of
+from sharectl.config.model import OBSERVE, Config
 from sharectl.control.laws import LAWS, LEARNED, LOADED, Control, LawStep, Reading
 from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, NewerFileError
+from sharectl.plan.plan import PlanConfig
+from sharectl.shares.groups import GroupTree
 from sharectl.words import printable
 
 if TYPE_CHECKING:
@@ -94,6 +98,28 @@ def policy_digests(steering: SteeringConfig) -> dict[str, Optional[str]]:
     beside = [(shadow.law, shadow.policy) for c in controls if (shadow := c.shadow) is not None]
     paths = {path for law, path in (*acting, *beside) if law not in LAWS and path is not None}
     return {str(path): _digest(path) for path in sorted(paths)}
+
+
+def plan_config_of(
+    config: Config, tree: GroupTree, *, offline: bool = False, withdraws: bool = False
+) -> PlanConfig:
+    """Settings of plans for groups of these pledges.
+
+    ``offline`` is for a list of jobs, which has no blocks of cores. Laws are loaded, and raise
+    ConfigError, unless it only ``withdraws`` targets or publishes a plan that was made before.
+    """
+    steering = steering_of(config)
+    return PlanConfig(
+        pledge_hs06=tree.steered_hs06,
+        own_hs06=tree.own_hs06,
+        limits=config.control.limits,
+        validity_seconds=config.validity_seconds,
+        controlled=config.nodes.controlled,
+        steering=steering if withdraws else with_laws(steering),
+        strategy=config.control.strategy,
+        give_up=None if offline else config.control.give_up,
+        observes=config.mode == OBSERVE,
+    )
 
 
 def _digest(path: Path) -> Optional[str]:

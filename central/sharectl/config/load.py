@@ -29,7 +29,7 @@ REPLAYED = ("control", "validity_seconds")
 """Keys of the top level that a replay decides by, and all that is below them."""
 REPLAYED_OF_GROUPS = ("control", "max_borrowed_hs06", "max_lent_hs06")
 """Keys of a group that it decides by."""
-_PLEDGING = ("pledges", "pledge_hs06", "pledge_hepscore23", "share", "cric_vo")
+_PLEDGING = ("pledges", "pledge_hs06", "share", "cric_vo")
 _LINE = re.compile(r"\A--set:[0-9]+: ")
 
 
@@ -125,11 +125,9 @@ def _bounds(config: Config, key: str) -> dict[str, float]:
 
 def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
     """Law of a group: its own, else that of the group above it, else that of ``control``."""
-    control = config.control.acting
-    for part in own:
-        written = {key: value for key, value in vars(part).items() if value is not None}
-        control = replace(control, **written)
-    return control
+    acting = config.control.acting
+    laws = [acting.law, *(part.law for part in own if part.law is not None)]
+    return replace(acting, law=laws[-1])
 
 
 def overridden(config: Config, settings: Sequence[str]) -> Config:

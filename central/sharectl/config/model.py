@@ -14,12 +14,12 @@ from typing import Optional
 
 from sharectl.config.groups import GroupConfig, SubgroupConfig, tree_of
 from sharectl.control.laws import Control
-from sharectl.control.setpoints import CarryOver, Entitlement
+from sharectl.control.setpoints import Entitlement
 from sharectl.files.yaml import ValuePath
 from sharectl.ledger.retention import Keep
 from sharectl.model import PlanLimits, PoolConfig, Way
 from sharectl.plan.nodes import NodesConfig
-from sharectl.plan.settings import OBEY_SECONDS, STRATEGIES, GiveUp
+from sharectl.plan.settings import STRATEGIES, GiveUp
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES
@@ -39,14 +39,8 @@ OWN_FILES = ("lock", "state.json", "places.json", "disabled", CRIC_COPY, KNOBS_C
 class NegotiatorPledgesConfig:
     """Group quotas of the negotiator as pledges, nested ones too."""
 
-    file: Optional[Path] = setting(None)
-    """Output of `condor_config_val -dump -expand GROUP_ NEGOTIATOR_`; null asks the negotiator."""
     name: Optional[str] = setting(None, kind="daemon")
     """Name of the negotiator, where there are several."""
-    deadline_seconds: float = setting(20.0, above=0, most=600)
-    """Time for the negotiator, and then for the collector."""
-    max_age_seconds: float = setting(86400.0, least=0, most=2_592_000)
-    """Age to which its last answer is used while it is silent: it is busy while it negotiates."""
     pool_cores: Optional[float] = setting(None, above=0, most=1e9)
     """Weighted slots that dynamic quotas are shares of; null: the cores in the collector."""
     weight_hs06: Optional[float] = setting(None, above=0, most=1e6)
@@ -68,21 +62,9 @@ class CricPledgesConfig:
     """Address. `{year}` is the year of the pledges, which begins in April; `{previous_year}` the
     one before."""
     ca_file: Optional[Path] = setting(None)
-    """Trusted certificates, PEM; null: `ca_directory`, or those of this machine."""
-    ca_directory: Optional[Path] = setting(None)
-    """Trusted certificates, a hashed folder."""
+    """Trusted certificates, a PEM file or a hashed folder; null: those of this machine."""
     proxy: Optional[str] = setting(None, kind="proxy")
     """Proxy, `http://HOST:PORT`; that of the environment is ignored."""
-    deadline_seconds: float = setting(30.0, above=0, most=600)
-    """Time for the whole answer."""
-    refresh_seconds: int = setting(21600, least=60, most=2_592_000)
-    """Age of the copy from which CRIC is asked again."""
-    max_age_days: float = setting(30.0, above=0, most=366)
-    """Age from which the copy is not used: cycles then change nothing."""
-    max_change_factor: float = setting(2.0, above=1, most=1000)
-    """A pledge that changes by more stays as it was until `sharectl pledges --confirm`."""
-    copy_file: Optional[Path] = setting(None, writes=True)
-    """The copy; null: `pledges-cric.json` in `state_directory`."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +88,6 @@ class ControlConfig:
     """`many`: all groups over their share give to all under it, in their request sizes. `pair`: the
     furthest over gives to the furthest under; requests above 8 cores (or `multicore_cores`) count
     as 8."""
-    obey_seconds: int = setting(OBEY_SECONDS, least=10, most=604_800)
-    """`many`: a node that ignores its target for longer loses it for four times as long. Three
-    13-minute periods of cron mode; live nodes need 330 s, `job_ctl`'s 30 and UPDATE_INTERVAL."""
     give_up: GiveUp = inline(GiveUp())
     limits: PlanLimits = inline(PlanLimits())
     acting: Control = inline(Control())
@@ -125,15 +104,8 @@ class HistoryConfig:
     jobs_file: Path = setting(STATE_DIRECTORY / "AcctGroup_hs06.txt", writes=True)
     """Jobs of the last cycle; by default in `state_directory`."""
     errors_log: Path = setting(STATE_DIRECTORY / "shares_Error.log", writes=True)
-    """Errors of groups, appended; by default in `state_directory`."""
-    errors_log_max_bytes: int = setting(10 * 2**20, least=4096, most=2**40)
-    """Size at which `errors_log` is rotated."""
-    errors_log_keep: int = setting(10, least=1, most=1000)
-    """Rotated files to keep."""
-    changes_max_bytes: int = setting(10 * 2**20, least=4096, most=2**40)
-    """Size at which `ledger/changes.jsonl`, the audit of targets, is rotated."""
-    changes_keep: int = setting(10, least=1, most=1000)
-    """Rotated files to keep."""
+    """Errors of groups, appended; by default in `state_directory`. It is rotated at 10 MiB, and ten
+    older files stay."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +121,8 @@ class ReportConfig:
     """Page of `sharectl report` that cycles write (docs/monitoring.md)."""
 
     file: Optional[Path] = setting(None, writes=True)
-    """Page for a web server, such as `/var/lib/sharectl/report/index.html`, replaced by rename;
-    null: none."""
-    period_days: float = setting(7.0, above=0, most=400)
-    """Time up to now that it shows."""
-    interval_seconds: int = setting(3600, least=0, most=2_592_000)
-    """Age of the page from which a cycle writes it again; 0: every cycle."""
+    """Page for a web server, such as `/var/lib/sharectl/report/index.html`: the last 7 days. It is
+    written once an hour, and replaced by rename; null: none."""
 
 
 @dataclass(frozen=True)
@@ -213,13 +181,10 @@ class Config:
         return tree_of(self.groups)
 
 
-_PLEDGES = ("pledge_hs06", "pledge_hepscore23")
 ONE_OF: Mapping[type, tuple[int, tuple[str, ...]]] = {
-    GroupConfig: (1, _PLEDGES),
-    SubgroupConfig: (1, ("share", *_PLEDGES)),
+    GroupConfig: (1, ("pledge_hs06",)),
+    SubgroupConfig: (1, ("share", "pledge_hs06")),
     Way: (1, ("file", "https", "collector")),
-    CricPledgesConfig: (0, ("ca_file", "ca_directory")),
-    CarryOver: (0, ("pledge_hours", "hs06_hours")),
 }
 """Section → least number of some keys of which it has at most one."""
 _WITHOUT_PLEDGE: Mapping[Optional[str], tuple[type, ...]] = {"yaml": (), "cric": (GroupConfig,)}
@@ -231,7 +196,9 @@ def faults_between(section: type, keys: AbstractSet[str], source: Optional[str])
     least, names = ONE_OF.get(section, (0, ()))
     least = 0 if section in _WITHOUT_PLEDGE.get(source, (GroupConfig, SubgroupConfig)) else least
     count = len(keys & set(names))
-    if not least <= count <= 1:
+    if count < least and len(names) == 1:
+        yield f"it has no {names[0]}; write it"
+    elif not least <= count <= 1:
         yield f"it has {count or 'none'} of {', '.join(names)}; write one of them"
     loans = sorted(keys & {"max_borrowed_hs06", "max_lent_hs06"})
     if "groups" in keys and loans:

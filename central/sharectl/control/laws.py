@@ -26,7 +26,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.model import MAX_HS06
 from sharectl.settings import setting
 from sharectl.times import CRON_PERIOD_SECONDS
 from sharectl.words import printable
@@ -42,8 +41,7 @@ YEAR_SECONDS = 31_536_000
 BOUNDED = {
     "no-number": "the error was no finite number: nothing is moved or remembered",
     "gap": "no complete cycle for 51 minutes: the derivative begins again",
-    "output-limit": "the output limit (control.pid.max_output_hs06, or all power that is shared "
-    "out)",
+    "output-limit": "the output limit: all power that is shared out",
     "law-failed": "the law failed: nothing is moved, and its state begins again",
     "against-error": "integral and derivative were against the error: nothing is moved",
 }
@@ -175,8 +173,6 @@ class Pid:
     no integral."""
     derivative_seconds: float = setting(0.0, least=0, most=86400)
     """How far ahead the group's power is extrapolated."""
-    max_output_hs06: Optional[float] = setting(None, above=0, most=MAX_HS06)
-    """Most power to move either way."""
 
 
 def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
@@ -208,7 +204,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
     numbers = (integral_hs06, slope, reading.power_hs06, error_hs06, params.gain, slope_gain)
     after = dict(zip(PID_STATE, numbers))
     sum_hs06 = fsum(pid_terms(after))
-    most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
+    most_hs06 = reading.most_hs06
     lowest_hs06, highest_hs06 = -most_hs06 * (error_hs06 < 0), most_hs06 * (error_hs06 > 0)
     output_hs06 = min(max(sum_hs06, lowest_hs06), highest_hs06)
     after[INTEGRAL] = limited(integral_hs06 + (output_hs06 - sum_hs06) * tracked, most_hs06)

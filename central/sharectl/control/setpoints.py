@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import expm1, fsum, log
 from typing import NamedTuple, Optional
 
-from sharectl.control.laws import GAP_SECONDS, MOST_HS06, YEAR_SECONDS, beyond, limited
-from sharectl.model import MAX_HS06, GroupUsage, Snapshot
+from sharectl.control.laws import GAP_SECONDS, MOST_HS06, beyond, limited
+from sharectl.model import GroupUsage, Snapshot
 from sharectl.settings import setting
 from sharectl.shares.shortfall import demand_hs06, max_min_shares, pool_hs06
 
@@ -56,24 +56,19 @@ class CarryOver:
 
     pledge_hours: Optional[float] = setting(None, least=0, most=8784)
     """Most carried over either way, in hours of the pledge; null: none."""
-    hs06_hours: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """The same in HS06-hours, for every group; instead of `pledge_hours`."""
-    half_life_seconds: float = setting(86400.0, above=0, most=YEAR_SECONDS)
-    """Time after which half of it is forgotten."""
-    repay_seconds: float = setting(21600.0, least=60, most=YEAR_SECONDS)
-    """Time that it is divided by to move the setpoint."""
+    half_life_seconds: float = 86400.0
+    """Time after which half of it is forgotten: a day, so that it follows the days of users."""
+    repay_seconds: float = 21600.0
+    """Time that it is divided by to move the setpoint: some lengths of a job."""
 
     @property
     def carries(self) -> bool:
         """True if anything is carried over."""
-        return bool(self.pledge_hours or self.hs06_hours)
+        return bool(self.pledge_hours)
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
-        hours = self.hs06_hours
-        if hours is None:
-            hours = (self.pledge_hours or 0.0) * pledge_hs06
-        return hours * SECONDS_PER_HOUR
+        return (self.pledge_hours or 0.0) * pledge_hs06 * SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True)

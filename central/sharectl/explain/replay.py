@@ -24,7 +24,7 @@ from sharectl.plan.records import CycleRecord, NodeRecord
 NOTES: Mapping[str, str] = {
     "incomplete": "the pool did not answer completely",
     "overruled": "sharectl was disabled, or another installation published",
-    "no-nodes": "its nodes are not in the ledger any more (ledger.keep_nodes_days)",
+    "no-nodes": "its nodes are not in the ledger any more (60 days)",
     "configuration": "another configuration than that of now decided then",
     "not-reproduced": "without a change it does not come to its own targets either: the ledger "
     "lacks something of it",

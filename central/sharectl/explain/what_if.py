@@ -34,11 +34,6 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "max-nodes": ("config.limits.max_nodes", "control.max_nodes", None),
     "max-target-share": ("config.limits.max_target_ratio", "control.max_target_share", None),
     "max-changed-nodes": ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
-    "output-limit": (
-        "config.steering.control.pid.max_output_hs06",
-        "control.pid.max_output_hs06",
-        None,
-    ),
 }
 """Code of a limit -> its field of a `Case`, its key in the YAML, the value that lifts it."""
 

@@ -141,6 +141,10 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
             raise
 
 
+LOG_BYTES, LOG_FILES = 10 * 2**20, 10
+"""Size at which a log is rotated, and older files that stay: months of cycles, and 110 MiB."""
+
+
 def rotate(path: Path, max_bytes: int, keep: int) -> None:
     """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, if it has ``max_bytes``.
 

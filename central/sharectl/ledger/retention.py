@@ -25,8 +25,9 @@ class Keep:
 
     days: int = setting(730, least=1, most=36500, key="keep_days")
     """Age at which cycles are removed."""
-    nodes_days: int = setting(60, least=1, most=36500, key="keep_nodes_days")
-    """Age at which nodes, jobs and targets are removed; figures of groups stay."""
+    nodes_days: int = 60
+    """Age at which nodes, jobs and targets are removed; figures of groups stay. Half the file is of
+    these, and `max_bytes` removes them first where it has to."""
     max_bytes: int = setting(2 * 2**30, least=2**20, most=2**44)
     """Largest file: beyond it the oldest node details go, then cycles."""
     cycles_a_time: int = 200

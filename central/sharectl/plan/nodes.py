@@ -218,7 +218,7 @@ class NodesConfig:
     attribute: `(HAS_GPU)`."""
     reserved: Optional[Controlled] = setting(None, kind="nodes")
     """Nodes that never get targets, in the same forms."""
-    job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
+    job_ctl_stale_seconds: int = 2340
     """Age of the last `job_ctl` run (node's clock) that `status` calls stale where nodes publish no
     `t1_JobCtlStaleSeconds`: three 13-minute periods."""
 

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2**24
 """Size of an answer that is still read."""
+REFRESH_SECONDS = 6 * 3600
+"""Age of the copy from which CRIC is asked again: pledges change a few times a year."""
+MOST_AGE_SECONDS = 30 * DAY_SECONDS
+"""Age from which the copy is not used, and cycles change nothing: a month to mend the access."""
+MOST_FACTOR = 2
+"""A pledge that changes by more stays as it was until an operator confirms it."""
 _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
 """Memory of the process that asks: to a chunk of -1 bytes urllib3 takes all that ever comes."""
@@ -140,12 +146,13 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 # ---- the server
 
 
-def ask(url: str, server: CricPledgesConfig) -> str:
+def ask(url: str, server: CricPledgesConfig, deadline_seconds: float) -> str:
     """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
 
     The process that asks is ended then: a server may send a byte a second for ever.
     """
-    question = Question(partial(_get, url, server), server.deadline_seconds, _why, _MORE_BYTES)
+    get = partial(_get, url, server, deadline_seconds)
+    question = Question(get, deadline_seconds, _why, _MORE_BYTES)
     answer = ask_all({"server": question})["server"]
     if answer.value is None:
         raise PoolUnavailableError(f"{url}: {answer.source.problem}")
@@ -153,11 +160,11 @@ def ask(url: str, server: CricPledgesConfig) -> str:
     return content
 
 
-def _get(url: str, server: CricPledgesConfig) -> str:
+def _get(url: str, server: CricPledgesConfig, deadline_seconds: float) -> str:
     import requests
 
     ours = ssl.get_default_verify_paths()
-    trusted = (server.ca_file, server.ca_directory, ours.cafile, ours.capath)
+    trusted = (server.ca_file, ours.cafile, ours.capath)
     with requests.Session() as session:
         # Neither the environment's proxies, nor its certificates, nor the user's ~/.netrc.
         session.trust_env = False
@@ -166,7 +173,7 @@ def _get(url: str, server: CricPledgesConfig) -> str:
             url,
             headers={"User-Agent": "sharectl", "Accept": "application/json"},
             verify=next((str(path) for path in trusted if path), True),
-            timeout=server.deadline_seconds,
+            timeout=deadline_seconds,
             allow_redirects=False,
             stream=True,
         ) as response:
@@ -229,6 +236,8 @@ class CricPledges:
     """Ask the server however young the copy is."""
     confirm: bool = False
     """Take pledges however much they differ from those in use."""
+    deadline_seconds: float = 30.0
+    """Time for the whole answer, which has some MiB."""
 
     def ask(self, now: int, warnings: list[str]) -> Joined:
         """Pledges of the quarter that ``now`` is in, for `AllPledges`."""
@@ -239,7 +248,7 @@ class CricPledges:
         is_young = (
             before is not None
             and before.url == url
-            and 0 <= now - before.asked_at < self.access.refresh_seconds
+            and 0 <= now - before.asked_at < REFRESH_SECONDS
         )
         problems: list[str] = []
         for get in (self._old,) if is_young and not self.refresh else (self._fresh, self._old):
@@ -259,16 +268,16 @@ class CricPledges:
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
         """Answer of the server."""
         accepted = before.accepted if before is not None else {}
-        return Copy(self.access.url, url, now, ask(url, self.access), accepted)
+        answer = ask(url, self.access, self.deadline_seconds)
+        return Copy(self.access.url, url, now, answer, accepted)
 
     def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""
         if before is None or before.template != self.access.url:
             raise InputError([f"there is no copy of it in {self.copy_file}"])
-        age, most = now - before.asked_at, self.access.max_age_days
-        if abs(age) > most * DAY_SECONDS:
-            fact = f"the copy in {self.copy_file} is of {span(age)} ago"
-            raise InputError([f"{fact}, older than pledges.cric.max_age_days ({most:g})"])
+        age = now - before.asked_at
+        if abs(age) > MOST_AGE_SECONDS:
+            raise InputError([f"the copy in {self.copy_file} is of {span(age)} ago, too old"])
         return before
 
     def _offers(self, copy: Copy, period: Period) -> dict[str, Pledge]:
@@ -294,14 +303,14 @@ class CricPledges:
                 absent[name] = f"CRIC has no CPU pledge of {names} for {vo} in {period}"
             elif new.hs06 > 0 and group.written_hs06 is None:
                 accepted[name] = replace(new, said_at=copy.asked_at)
-                factor = self.access.max_change_factor
-                if was is not None and not self.confirm and jumps(was.hs06, new.hs06, factor):
+                is_jump = was is not None and jumps(was.hs06, new.hs06, MOST_FACTOR)
+                if was is not None and is_jump and not self.confirm:
                     accepted[name] = offers[name] = was
                     jump = f"{new.place} is {new.hs06:g} HS06, after {was.hs06:g}: more than a "
-                    jump += f"factor of {factor:g} (pledges.cric.max_change_factor); "
+                    jump += f"factor of {MOST_FACTOR}; "
                     jump += "`sharectl pledges --confirm` takes it; the pledge before"
                     age = now - (was.said_at or 0)
-                    if age > self.access.max_age_days * DAY_SECONDS:
+                    if age > MOST_AGE_SECONDS:
                         del offers[name]
                         absent[name] = f"{jump} is of {span(age)} ago, too old to stay"
                     else:

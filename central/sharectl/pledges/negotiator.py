@@ -5,29 +5,26 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
 from sharectl.condor.daemons import ask_collector, collector_question, slots
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import (
     QuotaKnob,
     groups_of_knobs,
-    knobs_of_text,
     names_above,
     names_of,
     quota_knobs,
     slots_of,
 )
 from sharectl.config.model import NegotiatorPledgesConfig
-from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.files.packed import text_errors
-from sharectl.model import PoolConfig
+from sharectl.errors import PoolUnavailableError
+from sharectl.model import DEFAULT_NODE_CORES, PoolConfig
 from sharectl.pledges.join import (
     Joined,
     SteeredGroup,
@@ -37,11 +34,11 @@ from sharectl.pledges.join import (
     some,
 )
 from sharectl.shares.pledges import Pledge
-from sharectl.times import span
+from sharectl.times import DAY_SECONDS, span
 
 SOURCE = "negotiator"
-_OWN_SCALE, _SCALE = 10.0, 100.0
-"""Factors from its own quota, and from those of others, at which a pledge may have another unit."""
+MOST_AGE_SECONDS = DAY_SECONDS
+"""Age to which the last answer is used; a negotiator that negotiates is silent for minutes."""
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
 
@@ -76,9 +73,8 @@ class NegotiatorPledges:
             missing = "pool_cores and weight_hs06" if not weight else "weight_hs06"
             fact = "the collector knows no execute point to tell the power of"
             raise PoolUnavailableError(f"{fact}; write pledges.negotiator.{missing}")
-        place = str(self.access.file) if self.access.file else "the negotiator"
         names = names_of(copy.knobs)
-        groups = groups_of_knobs(copy.knobs, place, weight)
+        groups = groups_of_knobs(copy.knobs, SOURCE, weight)
         quotas = {group.name.lower(): group for group in groups}
         said_at = None if copy.asked_at == now else copy.asked_at
         in_source: dict[str, Pledge] = {}
@@ -90,10 +86,12 @@ class NegotiatorPledges:
             quota = quotas[name].quota if name in quotas else None
             if quota is None:
                 missing = next((n for n in sorted(names_above(name)) if n not in names), name)
-                unlisted = f"GROUP_NAMES of {place} has no {missing}"
-                absent[name] = f"{place} has no quota for {name}" if name in names else unlisted
+                unlisted = f"GROUP_NAMES of the negotiator has no {missing}"
+                absent[name] = (
+                    f"the negotiator has no quota for {name}" if name in names else unlisted
+                )
                 continue
-            where, hs06 = f"quota {quota:g} of {name} in {place}", quota * slot_hs06
+            where, hs06 = f"quota {quota:g} of {name} in the negotiator", quota * slot_hs06
             in_source[name] = Pledge(
                 name, hs06 * scale[name], SOURCE, where, said_at, surplus=quotas[name].surplus
             )
@@ -101,35 +99,32 @@ class NegotiatorPledges:
             if wanted.written_hs06 is not None and quota:
                 scale[name] = wanted.written_hs06 / hs06
         pledges, notes = join(self.wanted, in_source, absent)
-        warnings += _of_another_scale(pledges)
-        return pledges, [*notes, *_unlisted(names, self.wanted, place)]
+        return pledges, [*notes, *_unlisted(names, self.wanted)]
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
         """Knobs, and cores and HS06 of the negotiator's slots, 0 where these are not needed."""
         access = self.access
-        copy = self._knobs(now, warnings)
+        copy, seconds = self._knobs(now, warnings), self.pool.collector_deadline_seconds
         if access.pool_cores and access.weight_hs06:
             return copy, 0.0, 0.0
         constraint = slots_of(copy.knobs)
         ask = partial(power_of_slots, pool=self.pool, constraint=constraint)
-        cores, hs06 = ask_collector(self.pool.collector, access.deadline_seconds, ask)
+        cores, hs06 = ask_collector(self.pool.collector, seconds, ask)
         if constraint:
             fact = f"the negotiator sees {cores:g} cores of the pool ({constraint})"
             warnings.append(f"{fact}: quotas are shares of these, use is measured on all nodes")
         return copy, cores, hs06
 
     def _knobs(self, now: int, warnings: list[str]) -> KnobsCopy:
-        """Knobs of the file or of the negotiator, or what it said before."""
-        access = self.access
-        if access.file is not None:
-            _refuse_pipe(access.file)
-            return KnobsCopy(access.name, now, tuple(knobs_of_text(*content_of(access.file))))
-        ask = partial(quota_knobs, name=access.name)
-        question = collector_question(self.pool.collector, access.deadline_seconds, ask)
+        """Knobs of the negotiator, or those that it had last."""
+        name = self.access.name
+        ask = partial(quota_knobs, name=name)
+        seconds = self.pool.collector_deadline_seconds
+        question = collector_question(self.pool.collector, seconds, ask)
         answer = ask_all({"negotiator": question})["negotiator"]
         if answer.value is None:
             return self._copy(now, f"negotiator: {answer.source.problem}", warnings)
-        copy = KnobsCopy(access.name, now, tuple(answer.value))
+        copy = KnobsCopy(name, now, tuple(answer.value))
         if self.keep:
             keep_copy(self.copy_file, copy, warnings)
         return copy
@@ -139,43 +134,14 @@ class NegotiatorPledges:
         copy = copy_in(self.copy_file, KnobsCopy, warnings)
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
-        age, most = now - copy.asked_at, self.access.max_age_seconds
-        if abs(age) > most:
-            bound = f"pledges.negotiator.max_age_seconds ({most:g})"
-            raise PoolUnavailableError(
-                f"{problem}; the copy is of {span(age)} ago, older than {bound}"
-            )
+        age = now - copy.asked_at
+        if abs(age) > MOST_AGE_SECONDS:
+            raise PoolUnavailableError(f"{problem}; the copy is of {span(age)} ago, too old")
         warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
 
 
-def _of_another_scale(pledges: Sequence[Pledge]) -> Iterator[str]:
-    """Warnings of written pledges so far from quotas that one of both is hardly in HS06."""
-    first = [pledge for pledge in pledges if "." not in pledge.group]
-    others = [pledge.hs06 for pledge in first if pledge.source == SOURCE]
-    for pledge in first:
-        own, hs06 = pledge.instead_of_hs06, pledge.hs06
-        quotas, factor = ([own], _OWN_SCALE) if own else (others, _SCALE)
-        if pledge.source == SOURCE or not hs06 or not quotas:
-            continue
-        least, most = min(quotas), max(quotas)
-        if not least / factor < hs06 < most * factor:
-            figures = f"{least:g}" if least == most else f"{least:g} to {most:g}"
-            whose = "its own quota comes to" if own else "the quotas of others come to"
-            fact = f"{hs06:g} HS06 is written, and {whose} {figures}: are these the same scale?"
-            remedy = "Write its pledge_hs06 in HS06, or pledges.negotiator.weight_hs06"
-            yield f"{pledge.place}: {fact} {remedy}, the HS06 of a weighted slot"
-
-
-def _refuse_pipe(path: Path) -> None:
-    """Raise InputError for a pipe: a cycle would wait for its writer without end."""
-    with text_errors(str(path)):
-        is_pipe = path.is_fifo()
-    if is_pipe:
-        raise InputError([f"{path}: is a pipe, and nobody may write into it; name a file"])
-
-
-def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:
+def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup]) -> list[str]:
     """Note on groups of the negotiator that are not in the configuration."""
     listed = {group.group for group in wanted}
     above = {group.group.partition(".")[0] for group in wanted}
@@ -185,7 +151,7 @@ def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) 
         if name not in listed and ("." not in name or name.partition(".")[0] not in above)
     ]
     note = "has groups that are not listed under groups, and so are not steered"
-    return [f"{place} {note}: {some(others)}"] if others else []
+    return [f"the negotiator {note}: {some(others)}"] if others else []
 
 
 def power_of_slots(
@@ -197,7 +163,7 @@ def power_of_slots(
         if text(evaluated(ad, "Machine")) is not None:
             of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
             node_hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0) or pool.default_node_hs06
-            node_cores = whole(evaluated(ad, "TotalCpus"), 0) or pool.default_node_cores
+            node_cores = whole(evaluated(ad, "TotalCpus"), 0) or DEFAULT_NODE_CORES
             cores += of_slot
             hs06 += of_slot * node_hs06 / node_cores
     return cores, hs06

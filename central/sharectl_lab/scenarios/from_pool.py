@@ -170,7 +170,6 @@ def _with_pledges(
         written[name] = replace(
             group,
             pledge_hs06=pledge_hs06[f"{above}{name}"],
-            pledge_hepscore23=None,
             groups=inner or None,
             **more,
         )

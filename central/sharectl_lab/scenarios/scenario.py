@@ -10,9 +10,9 @@ from typing import Any, Optional
 from sharectl.cadence.jobs import LoggedJob
 from sharectl.config.fields import NOTATIONS
 from sharectl.config.groups import GroupConfig
+from sharectl.config.laws import plan_config_of
 from sharectl.config.load import overridden
 from sharectl.config.model import Config, ControlConfig
-from sharectl.config.plans import plan_config_of
 from sharectl.plan.plan import PlanConfig
 from sharectl.settings import setting
 from sharectl_lab.scenarios.notations import OF_SCENARIOS

@@ -138,7 +138,7 @@ scraps = st.sampled_from(
 )
 MODEL = """groups:
   cms: {pledge_hs06: 87100}
-  atlas: {pledge_hepscore23: 1.5}
+  atlas: {pledge_hs06: 1.5}
 nodes: {controlled: [wn-0*, wn-117.example.org]}
 control: {multicore_cores: 8, max_nodes: null, incomplete: keep}
 pool:
@@ -148,7 +148,7 @@ pool:
 publish:
   - file: /shared/sharectl.txt
 validity_seconds: 3060
-history: {errors_log: /var/log/shares_Error.log, errors_log_max_bytes: 1048576}
+history: {errors_log: /var/log/shares_Error.log}
 """
 
 

@@ -37,7 +37,6 @@ pids = st.builds(
     gain=st.floats(0.1, 10),
     integral_seconds=st.just(0.0) | st.floats(60, 1e6),
     derivative_seconds=st.floats(0, 5000),
-    max_output_hs06=st.none() | st.floats(1, 2 * MOST),
 )
 averages = st.builds(Ewma, st.floats(1, 1e6))
 controls = st.builds(Control, st.sampled_from(tuple(LAWS)), averages, pids)
@@ -62,7 +61,7 @@ def test_the_output_is_bounded(control: Control, past: Past, now: Reading, dt: f
     output = step(control, after(control, past).state, now, dt).output_hs06
     most = max(abs(reading.error_hs06) for reading in [*(one for one, _ in past), now])
     if control.law == "pid":
-        most = min(MOST, control.pid.max_output_hs06 or MOST)
+        most = MOST
     assert abs(output) <= most * (1 + 1e-12)
     assert output == 0 or abs(output) > now.deadband_hs06
 
@@ -122,13 +121,9 @@ def test_a_restart_that_keeps_the_state_is_no_restart(
 @given(controls, readings, st.floats(0, 20000))
 def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: float) -> None:
     """Without a state the first output is proportional to the error, after any time."""
-    gain, most = (
-        (control.pid.gain, control.pid.max_output_hs06 or MOST)
-        if control.law == "pid"
-        else (1.0, MOST)
-    )
+    gain = control.pid.gain if control.law == "pid" else 1.0
     wanted = gain * now.error_hs06
-    bounded = wanted if control.law != "pid" else max(-min(most, MOST), min(wanted, most, MOST))
+    bounded = wanted if control.law != "pid" else max(-MOST, min(wanted, MOST))
     output = step(control, {}, now, dt).output_hs06
     assert output == (bounded if min(abs(bounded), abs(now.error_hs06)) > now.deadband_hs06 else 0)
 
@@ -154,7 +149,7 @@ def test_without_a_bound_pid_does_not_know_how_often_it_looked(
     Errors are of one sign, so that only a power that changes fast makes the output be against them:
     then the slope is the same.
     """
-    wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None)
+    wide = replace(pid, derivative_seconds=derivative)
     control = Control("pid", pid=wide)
     seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
     said = after(control, seen)
@@ -180,9 +175,8 @@ def test_other_parameters_do_not_kick(
     past = [(replace(one, deadband_hs06=0.0), dt) for one, dt in [*past, (now, 60.0)]]
     said = after(before, past)
     changed = step(Control("pid", pid=other), said.state, past[-1][0], 1e-6)
-    full = min(MOST, pid.max_output_hs06 or MOST)
     bounded = {"output-limit", "against-error"} & {*said.acted, *changed.acted}
-    if not bounded and max(abs(said.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < full:
+    if not bounded and max(abs(said.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < MOST:
         unchanged = step(before, said.state, past[-1][0], 1e-6)
         assert isclose(changed.output_hs06, unchanged.output_hs06, rel_tol=1e-3, abs_tol=1e-2)
 

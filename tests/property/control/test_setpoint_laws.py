@@ -35,7 +35,7 @@ pledges = st.fixed_dictionaries(
 amounts = st.dictionaries(st.sampled_from(GROUPS), st.floats(0, 2000))
 limits = st.builds(Loans, amounts, amounts)
 carried = st.just(CarryOver()) | st.builds(
-    CarryOver, st.floats(0.1, 100), st.none(), st.floats(60, 1e6), st.floats(60, 1e6)
+    CarryOver, st.floats(0.1, 100), st.floats(60, 1e6), st.floats(60, 1e6)
 )
 entitled_by = st.builds(Entitlement, st.sampled_from(tuple(SETPOINTS)), limits, carried)
 accounts = st.fixed_dictionaries({group: st.floats(-1e8, 1e8) for group in GROUPS})
@@ -167,7 +167,7 @@ def test_without_work_nothing_is_built_up(
 
 
 errors = st.floats(-1e4, 1e4)
-carrying = st.builds(CarryOver, st.floats(0.1, 100), st.none(), st.floats(60, 1e6))
+carrying = st.builds(CarryOver, st.floats(0.1, 100), st.floats(60, 1e6))
 
 
 @given(carrying, st.floats(-1e8, 1e8), errors, st.floats(0, 3000), st.floats(0, 1), st.booleans())

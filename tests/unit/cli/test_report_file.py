@@ -23,7 +23,7 @@ def page(config: Path, tmp_path: Path) -> Path:
     """Page of a pool whose ledger has cycles of the last hours."""
     path = tmp_path / "www" / "index.html"
     with config.open("a", encoding="utf-8") as file:
-        file.write(f"report: {{file: {path}, period_days: 0.1}}\n")
+        file.write(f"report: {{file: {path}}}\n")
     return path
 
 

@@ -14,10 +14,11 @@ from sharectl.condor.ad_files import (
     read,
     text_of,
 )
-from sharectl.condor.negotiator import groups_of, groups_of_knobs, knobs_of_text
+from sharectl.condor.negotiator import groups_of, groups_of_knobs
 from sharectl.errors import InputError
 from sharectl.shares.quotas import Group
 from sharectl.words import Problems
+from tests.quota_knobs import knobs_of
 
 LONG = r"""
 
@@ -106,7 +107,7 @@ def test_groups_of_accounting_ads() -> None:
 
 
 def knobs(text: str, pool_weight: float | None = None) -> list[Group]:
-    return groups_of_knobs(knobs_of_text(text, "f"), "f", pool_weight)
+    return groups_of_knobs(knobs_of(text), "f", pool_weight)
 
 
 KNOBS = """\
@@ -151,7 +152,6 @@ def test_groups_of_knobs() -> None:
             ),
             ["f:1", "f:2", "f:3", "f:4", "f:5", "f:6"],
         ),
-        ("GROUP_QUOTA_a = 1\nuse POLICY : x\nwhat\n", ["f:2", "f:3"]),
         ("GROUP_NAMES = cms\nCPUS = 4\nGROUP_QUOTA_ = 4\n", ["f"]),
     ],
 )

@@ -16,7 +16,7 @@ from sharectl.config.text import as_data
 from sharectl.errors import ConfigError
 
 KEYS = "a " + "0" * 64 + "\n"
-READ = ("sharectl.yaml", "keys", "cas/one.pem", "knobs", "ca.pem", "condor_config")
+READ = ("sharectl.yaml", "keys", "cas/one.pem", "ca.pem", "condor_config")
 STATE = ("lock", "state.json", "places.json", "disabled", "pledges-cric.json")
 LEDGER = ("ledger.sqlite", "ledger.sqlite-wal", "changes.jsonl", "changes.jsonl.3")
 KEPT = (*STATE, "pledges-negotiator.json", *(f"ledger/{name}" for name in LEDGER))
@@ -27,9 +27,8 @@ WAYS = {
     "history.errors_log": "history: {{errors_log: {path}}}",
 }
 SOURCES = {
-    "knobs": "{{from: negotiator, negotiator: {{file: {folder}/knobs}}}}",
     "ca.pem": "{{from: cric, cric: {{federations: [A], ca_file: {folder}/ca.pem}}}}",
-    "cas/one.pem": "{{from: cric, cric: {{federations: [A], ca_directory: {folder}/cas}}}}",
+    "cas/one.pem": "{{from: cric, cric: {{federations: [A], ca_file: {folder}/cas}}}}",
 }
 
 
@@ -124,20 +123,17 @@ def test_no_export_and_no_page_takes_the_place_of_a_file(
     assert "index.html: not written: sharectl reads " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("certificates", ["ca_file", "ca_directory"])
-def test_every_path_of_a_configuration_is_in_the_list(folder: Path, certificates: str) -> None:
+def test_every_path_of_a_configuration_is_in_the_list(folder: Path) -> None:
     """A path that is named under a new key must be written, read or kept."""
     line = "publish: [{https: {file: /w/1, url: 'https://cm/x', ca_file: /r/2}}, {file: /w/3}]"
-    cric = f"{{federations: [A], {certificates}: /r/4, copy_file: /w/6}}"
-    pledges = f"pledges: {{from: cric, cric: {cric}, negotiator: {{file: /r/7}}}}"
+    cric = "{federations: [A], ca_file: /r/4}"
+    pledges = f"pledges: {{from: cric, cric: {cric}}}"
     path = configured(folder, line, f"{pledges}\nhistory: {{jobs_file: /w/8, errors_log: /w/9}}")
     config = load(path)
     files = {str(file.path) for file in (*kept(config, path), *written(config))}
     paths = {text for text in texts(as_data(config)) if text.startswith("/")}
     assert paths - files == {str(config.state_directory)}
-    assert {str(file.path) for file in written(config)} == {
-        f"/w/{number}" for number in (1, 3, 6, 8, 9)
-    }
+    assert {str(file.path) for file in written(config)} == {"/w/1", "/w/3", "/w/8", "/w/9"}
 
 
 def texts(value: object) -> Iterator[str]:

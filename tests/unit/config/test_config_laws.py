@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.cli.cycle import digest_of
 from sharectl.cli.main import main
-from sharectl.config.advice import idle, unusable
+from sharectl.config.advice import unusable
 from sharectl.config.laws import with_laws
 from sharectl.config.load import parse, steering_of
 from sharectl.control.laws import Control, Reading, step
@@ -181,10 +181,11 @@ def test_another_content_of_a_policy_is_another_configuration(tmp_path: Path) ->
     ways = (
         f"control: {{law: learned, policy: {path}}}",
         f"control: {{shadow: {{law: learned, policy: {path}}}}}",
-        f"groups: {{cms: {{pledge_hs06: 1, control: {{law: learned, policy: {path}}}}}}}",
+        f"control: {{policy: {path}}}",
     )
     for way in ways:
-        config = parse(way if way.startswith("groups") else f"{GROUPS}{way}", "F")
+        groups = "groups: {cms: {pledge_hs06: 1, control: {law: learned}}}\n"
+        config = parse(f"{groups if way == ways[-1] else GROUPS}{way}", "F")
         write_policy(tmp_path)
         first = digest_of(config)
         assert digest_of(config) == first
@@ -222,17 +223,6 @@ def test_a_shadow_that_cannot_be_loaded_stops_no_cycle(tmp_path: Path) -> None:
     assert move.problem.startswith("law learned: control.shadow.policy: there is no")
     problems, _ = unusable(config, tmp_path / "F")
     assert any(problem.startswith("control.shadow.policy: there is no") for problem in problems)
-
-
-def test_a_policy_that_nobody_reads_is_idle(tmp_path: Path) -> None:
-    path = write_policy(tmp_path)
-    config = parse(f"{GROUPS}control: {{law: ewma, policy: {path}}}", "F")
-    (advice,) = idle(config)
-    assert advice.startswith("control.policy: has no effect, because no group has a law that reads")
-    learned = parse(f"{GROUPS}control: {{law: learned, policy: {path}}}", "F")
-    assert list(idle(learned)) == []
-    shadow = "{pid: {gain: 2}, shadow: {law: pid}}"
-    assert list(idle(parse(f"{GROUPS}control: {shadow}", "F"))) == []
 
 
 def test_a_cycle_looks_for_no_package_unless_a_law_is_named() -> None:

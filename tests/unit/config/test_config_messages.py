@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +12,6 @@ from sharectl.errors import ConfigError
 from sharectl.files.yaml import MAX_BYTES, MAX_PROBLEMS, MAX_VALUES
 from sharectl.words import printable
 
-MESSAGES = Path(__file__).parents[2] / "golden" / "config" / "messages.txt"
-TEXTS = tuple(
-    json.loads(line)
-    for line in MESSAGES.read_text(encoding="utf-8").splitlines()
-    if line.startswith('"')
-)
-"""Faulty configurations: a new one is a line of the golden file, as a JSON string."""
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
 Listing = Callable[[str, Callable[[str], list[str]], int], None]
 
@@ -30,22 +22,21 @@ def problems_of(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
-def test_every_message_has_its_line_its_place_and_its_remedy(
-    listing: Listing,
-) -> None:
-    listing("config/messages.txt", problems_of, 179)
+def test_every_fault_is_one_problem_with_its_line_and_its_remedy(listing: Listing) -> None:
+    """A new faulty configuration is a line of the golden file, as a JSON string."""
+
+    def one_problem(text: str) -> list[str]:
+        problems = problems_of(text)
+        assert "\t" in text or len({problem.split(": ")[0] for problem in problems}) == 1
+        assert [problem for problem in problems if "; " in problem or "?" in problem]
+        return problems
+
+    listing("config/messages.txt", one_problem, 169)
 
 
 def test_so_many_values_that_reading_takes_seconds_are_refused() -> None:
     (problem,) = problems_of(f"a: [{'1,' * MAX_VALUES}]\n")
     assert "more than 20000 values" in problem
-
-
-@pytest.mark.parametrize("text", [text for text in TEXTS if "\t" not in text])
-def test_a_fault_is_one_problem_with_a_remedy(text: str) -> None:
-    problems = problems_of(text)
-    assert len({problem.split(": ")[0] for problem in problems}) == 1
-    assert [problem for problem in problems if "; " in problem or "?" in problem]
 
 
 def test_all_faults_come_at_once_and_nothing_that_follows_from_one(listing: Listing) -> None:

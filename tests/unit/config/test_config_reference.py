@@ -28,7 +28,6 @@ UNITS = {
     "seconds": "s",
     "bytes": "bytes",
     "hs06": "HS06",
-    "hepscore23": "HEPscore23",
     "cores": "cores",
 }
 
@@ -82,9 +81,9 @@ def values(key: Key) -> str:
 
 def default(section: type, key: Key) -> str:
     least, names = ONE_OF.get(section, (0, ()))
-    if least and key.name in names:
+    if least and key.name in names and len(names) > 1:
         return f"one of {'three' if len(names) > 2 else 'two'}"
-    if key.default is MISSING:
+    if key.default is MISSING or (least and key.name in names):
         return "required"
     return f"`{flow(plain(key, key.default))}`"
 

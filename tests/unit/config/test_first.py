@@ -119,26 +119,11 @@ def test_without_a_sound_quota_the_reason_is_told(values: dict[str, str], why: s
     assert f"No quotas, because {why}" in comments(look)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "pool", "words"),
-    [
-        (NODES, None, "All nodes publish their power, t1_wn_hs06: 160 to 160 HS06."),
-        (
-            tuple(node(f"wn-{n}", 16, 25.0, power_assumed=True) for n in range(3)),
-            None,
-            "No node publishes its power, t1_wn_hs06: each counts as 400 HS06.",
-        ),
-        (
-            (*NODES, node("wn-a", 8, 50.0, power_assumed=True)),
-            {"default_node_hs06": 80},
-            "1 of 41 nodes publish no t1_wn_hs06 and count as",
-        ),
-    ],
-)
-def test_power_of_nodes(nodes: tuple[Node, ...], pool: object, words: str) -> None:
-    look = with_(nodes=nodes)
-    assert seen(look).get("pool") == pool
-    assert words in comments(look)
+def test_nodes_without_power_are_counted() -> None:
+    assert "All nodes publish their power, t1_wn_hs06." in comments(LOOK)
+    look = with_(nodes=(*NODES, node("wn-a", 16, 25.0, power_assumed=True)))
+    assert "pool" not in seen(look)
+    assert "1 of 41 nodes publish no t1_wn_hs06, and count as 400 HS06." in comments(look)
 
 
 @pytest.mark.parametrize(("count", "controlled"), [(3, "*"), (19, "*"), (20, "5%")])
@@ -213,13 +198,6 @@ def test_many_groups_are_counted() -> None:
     some = replace(look, quotas={"g69": 5.0})
     assert list(seen(some)["groups"]) == ["g69"]
     assert "5 groups more with jobs" in comments(some)
-
-
-@pytest.mark.parametrize("name", LIKE_OTHER_TYPES)
-def test_a_name_that_yaml_could_take_for_something_else_stays_a_name(name: str) -> None:
-    valid = group_of(name, AnyGroup())
-    held = running("wn-1", valid, 1)
-    assert list(seen(with_(running=(held,), pending=()))["groups"]) == [name]
 
 
 NAMES = st.text(max_size=80) | st.sampled_from((*LIKE_OTHER_TYPES, "x" * 10**6, "a\n- b", "{"))

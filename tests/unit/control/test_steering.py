@@ -92,7 +92,7 @@ def test_loans(
 
 
 def carrying(**numbers: float) -> SteeringConfig:
-    carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR)
+    carry = CarryOver(pledge_hours=2.0, half_life_seconds=1e12, repay_seconds=HOUR)
     return SteeringConfig(
         Control("latest"),
         entitlement=Entitlement(carry_over=CarryOver(**{**carry.__dict__, **numbers})),
@@ -154,11 +154,11 @@ def test_what_acted_is_said(reading: Reading, dt_seconds: float, code: str) -> N
 
 def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
     """A day at the limit, and the first error the other way turns the output round at once."""
-    bounded = Control("pid", pid=Pid(1.0, 3600.0, max_output_hs06=50.0))
+    bounded = Control("pid", pid=Pid(1.0, 3600.0))
     state: Mapping[str, float] = {}
     for _ in range(86):
-        state = step(bounded, state, Reading(1000, 0), 1020).state
-    assert step(bounded, state, Reading(-60, 0), 1020).output_hs06 < 0
+        state = step(bounded, state, Reading(1000, 0, most_hs06=50.0), 1020).state
+    assert step(bounded, state, Reading(-60, 0, most_hs06=50.0), 1020).output_hs06 < 0
 
 
 @pytest.mark.parametrize("error_hs06", [0.0, 50.0, -1.0])

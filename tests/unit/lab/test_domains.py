@@ -77,7 +77,7 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
         "control.max_nodes=1.5..3",
         "control.deadband_hs06",
         "control.strategy=",
-        "control.obey_seconds=null|60..600",
+        "control.dwell_seconds=null|60..600",
     ) == (
         '"control.give_up_second": is no key; did you mean control.give_up_seconds?',
         '"give_up_seconds": is no key; did you mean control.give_up_seconds?',
@@ -93,7 +93,7 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
             "control.deadband_hs06=0..1000"
         ),
         '"control.strategy": a domain has values; write LOW..HIGH, or VALUE|VALUE',
-        '"control.obey_seconds": null is no value of it; leave null out',
+        '"control.dwell_seconds": null is no value of it; leave null out',
     )
 
 

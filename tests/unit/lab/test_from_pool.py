@@ -16,7 +16,7 @@ from tests import ledgers
 
 CONFIG = """\
 groups:
-  alice: {pledge_hepscore23: 100, groups: {prod: {share: 0.5}, user: {share: 0.25}}}
+  alice: {pledge_hs06: 100, groups: {prod: {share: 0.5}, user: {share: 0.25}}}
   cms: {pledge_hs06: 300}
 control: {law: pid}
 validity_seconds: 600

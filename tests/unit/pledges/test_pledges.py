@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,9 +12,8 @@ import pytest
 
 from sharectl.cli import wiring
 from sharectl.cli.main import main
-from sharectl.condor.negotiator import QuotaKnob
 from sharectl.config.load import load
-from sharectl.config.model import NegotiatorPledgesConfig
+from sharectl.config.model import KNOBS_COPY, NegotiatorPledgesConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import PoolConfig, Source
@@ -24,10 +22,10 @@ from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.shares.pledges import Pledged
 from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW, FakePublisher
+from tests.quota_knobs import knobs_of
 from tests.unit.cycle.test_cycle import cycle, world
 
 KNOBS = """\
-# Configuration from machine: cm-1.example.org
 GROUP_NAMES = cms, alice, alice.prod, alice.user, lhcb
 GROUP_QUOTA_cms = 40
 GROUP_QUOTA_DYNAMIC_alice = 0.5
@@ -53,85 +51,69 @@ def problem_of(pledged: Pledged) -> str:
     return pledged.source.problem or ""
 
 
-# ---- a file of knobs
+def write_copy(path: Path, text: str, asked_at: int = NOW, name: str | None = None) -> None:
+    """Keep knobs as those that the negotiator had last."""
+    copy = KnobsCopy(name, asked_at, tuple(knobs_of(text)))
+    Document(path, 2**22).replace(asdict(copy))
 
 
-def test_pledges_of_a_file_of_knobs(
+# ---- quotas
+
+
+def test_pledges_of_quotas(
     tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
 ) -> None:
     """The first line has the groups, with the pledges that are written; a slot has 10 HS06."""
 
     def outcome(text: str) -> list[str]:
         groups, _, knobs = text.partition("\n")
-        (tmp_path / "knobs").write_text(knobs, encoding="utf-8")
+        write_copy(tmp_path / "copy", knobs)
         named = (name.partition("=") for name in groups.split())
-        steered = [wanted(name, float(hs06) if hs06 else None) for name, _, hs06 in named]
-        access = NegotiatorPledgesConfig(tmp_path / "knobs", pool_cores=100.0, weight_hs06=10.0)
-        source = NegotiatorPledges(access, PoolConfig(), steered, tmp_path / "copy")
-        pledged = resolved(source)
+        pledged = of_silent(
+            tmp_path, NOW, [wanted(name, float(hs06) if hs06 else None) for name, _, hs06 in named]
+        )
         lines = [
             f"{pledge.group}: {pledge.hs06:g} HS06, {pledge.surplus}, {pledge.place}"
             for pledge in pledged.pledges
         ]
-        lines += [*pledged.warnings, *pledged.notes, *filter(None, [pledged.source.problem])]
-        return [line.replace(str(tmp_path), "FOLDER") for line in lines]
+        return [
+            *lines,
+            *pledged.warnings[1:],
+            *pledged.notes,
+            *filter(None, [pledged.source.problem]),
+        ]
 
-    listing("pledges/knobs.txt", outcome, 15)
-
-
-def test_no_cycle_waits_for_a_writer_into_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "knobs"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=("GROUP_NAMES = cms",), daemon=True)
-    writer.start()
-    access = NegotiatorPledgesConfig(pipe, pool_cores=100.0, weight_hs06=10.0)
-    source = NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy")
-    assert f"{pipe}: is a pipe" in problem_of(resolved(source))
-    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    writer.join(10)
-    os.close(reading)
-    assert not writer.is_alive()
+    listing("pledges/knobs.txt", outcome, 9)
 
 
 # ---- a negotiator that does not answer
 
 
-def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
+def of_silent(folder: Path, now: int, groups: Sequence[SteeredGroup] = ()) -> Pledged:
     """Pledges of a negotiator whose collector does not answer."""
-    access = NegotiatorPledgesConfig(
-        deadline_seconds=5.0, pool_cores=100.0, weight_hs06=10.0, max_age_seconds=max_age_seconds
-    )
-    source = NegotiatorPledges(access, NOBODY, [wanted("cms")], folder / "copy")
-    return resolved(source, NOW + 1800)
+    access = NegotiatorPledgesConfig(pool_cores=100.0, weight_hs06=10.0)
+    source = NegotiatorPledges(access, NOBODY, groups or [wanted("cms")], folder / "copy")
+    return resolved(source, now)
+
+
+CMS = "GROUP_NAMES = cms\nGROUP_QUOTA_cms = 40\n"
 
 
 def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
-    names = {"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "40"}
-    knobs = tuple(QuotaKnob("negotiator cm", name, value) for name, value in names.items())
-    document = Document(tmp_path / "copy", 2**22)
-    document.replace(asdict(KnobsCopy(None, NOW, knobs)))
-    pledged = silent(tmp_path)
+    write_copy(tmp_path / "copy", CMS)
+    pledged = of_silent(tmp_path, NOW + 1800)
     assert (pledged.hs06, pledged.pledges[0].said_at) == ({"cms": 400}, NOW)
-    assert pledged.warnings[0].startswith("negotiator: ")
+    assert pledged.warnings[0].startswith("negotiator: nobody listens at 127.0.0.1:1")
     assert pledged.warnings[0].endswith("; what it said 30 min ago is in use")
-    old = problem_of(silent(tmp_path, max_age_seconds=1799.0))
-    assert "is of 30 min ago, older than pledges.negotiator.max_age_seconds (1799)" in old
-    document.replace(asdict(KnobsCopy(None, NOW + DAY_SECONDS, knobs)))
-    assert "older than pledges.negotiator.max_age_seconds" in problem_of(silent(tmp_path))
-    document.replace(asdict(KnobsCopy("another", NOW, knobs)))
-    assert "there is no copy of what it said before" in problem_of(silent(tmp_path))
+    for age_seconds in (DAY_SECONDS, -DAY_SECONDS):
+        assert of_silent(tmp_path, NOW + age_seconds).hs06 == {"cms": 400}
+        beyond = NOW + age_seconds + (1 if age_seconds > 0 else -1)
+        assert "ago, too old" in problem_of(of_silent(tmp_path, beyond))
 
 
-def test_a_silent_collector_is_named_with_the_key_of_its_address(tmp_path: Path) -> None:
-    nobody = "nobody listens at 127.0.0.1:1: COLLECTOR does not run there"
-    assert problem_of(silent(tmp_path)).startswith(f"negotiator: {nobody}")
-    (tmp_path / "knobs").write_text(KNOBS)
-    access = NegotiatorPledgesConfig(tmp_path / "knobs", deadline_seconds=5.0)
-    problem = problem_of(
-        resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")], tmp_path / "copy"))
-    )
-    assert problem.startswith(f"collector: 127.0.0.1:1: {nobody}")
-    assert problem.endswith("; see pool.collector in the configuration, or CONDOR_CONFIG")
+def test_the_copy_of_another_negotiator_does_not_stand_in(tmp_path: Path) -> None:
+    write_copy(tmp_path / "copy", CMS, name="another")
+    assert "there is no copy of what it said before" in problem_of(of_silent(tmp_path, NOW))
 
 
 # ---- cycles
@@ -151,16 +133,16 @@ def test_a_cycle_without_pledges_changes_no_target() -> None:
 
 # ---- the command
 
-FROM_KNOBS = (
-    "{from: negotiator, negotiator: {file: FOLDER/knobs, pool_cores: 100, weight_hs06: 10}}"
-)
 
-
-def configured(folder: Path, groups: str, pledges: str = FROM_KNOBS) -> str:
-    (folder / "knobs").write_text(KNOBS, encoding="utf-8")
+def configured(folder: Path, groups: str) -> str:
+    """Configuration whose negotiator is silent, beside the copy of its knobs."""
+    write_copy(folder / KNOBS_COPY, KNOBS, int(time.time()))
     path = folder / "sharectl.yaml"
-    text = f"groups: {groups}\npledges: {pledges}\nstate_directory: FOLDER\n"
-    path.write_text(text.replace("FOLDER", str(folder)), encoding="utf-8")
+    path.write_text(
+        f"groups: {groups}\nstate_directory: {folder}\npool: {{collector: '127.0.0.1:1'}}\n"
+        "pledges: {from: negotiator, negotiator: {pool_cores: 100, weight_hs06: 10}}\n",
+        encoding="utf-8",
+    )
     return str(path)
 
 
