@@ -9,7 +9,8 @@ from sharectl.model import LimitNote
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS
-from sharectl.report.last_cycle import as_content, waited
+from sharectl.report.page import last_cycle as as_content
+from sharectl.report.page import waited
 from tests.made_cycles import made
 
 RECORD, _ = made()
