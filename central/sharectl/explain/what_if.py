@@ -34,13 +34,8 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "max-nodes": ("config.limits.max_nodes", "control.max_nodes", None),
     "max-target-share": ("config.limits.max_target_ratio", "control.max_target_share", None),
     "max-changed-nodes": ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
-    "output-limit": (
-        "config.steering.control.pid.max_output_hs06",
-        "control.pid.max_output_hs06",
-        None,
-    ),
 }
-"""Code of a limit -> its field of a `Case`, its key in the YAML, the value that lifts it."""
+"""Code of a limit of the plan -> its field of a `Case`, its key, the value that lifts it."""
 
 SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "controlled": ("under control (nodes.controlled)", {"controlled": True}),
@@ -256,21 +251,43 @@ def cycle_levers(trials: Trials) -> Iterator[Lever]:
 
 def limit_levers(trials: Trials, *, stepwise: bool = False) -> Iterator[Lever]:
     """Each limit that is configured, lifted; if ``stepwise``, raised as far as needed too."""
-    controls = trials.decision.groups
-    acted = {code for control in controls for code in control.acted}
-    largest_hs06 = max((abs(control.control_error_hs06) for control in controls), default=0.0)
     for code, (path, key, free) in LIFTED.items():
         value = attrgetter(path)(trials.case)
-        if value == free or (code == "output-limit" and code not in acted):
+        if value == free:
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most = {"dwell": value, "max-target-share": 1.0, "output-limit": FACTOR * largest_hs06}
+        most = {"dwell": value, "max-target-share": 1.0}
         extreme = most.get(code, float(len(trials.case.snapshot.nodes)))
         whole = code in ("max-nodes", "max-changed-nodes")
         raised = Lever(code, key, float(value), extreme, partial(_lifted, path, free), whole)
         if stepwise and value < extreme:
             yield raised
         yield raised._replace(extreme=None)
+    yield from _output_limits(trials, stepwise=stepwise)
+
+
+def _output_limits(trials: Trials, *, stepwise: bool) -> Iterator[Lever]:
+    """Limits of outputs that have bounded one: of the law of all groups, and of a group's law."""
+    steering, controls = trials.case.config.steering, trials.decision.groups
+    limited = [control.group for control in controls if "output-limit" in control.acted]
+    largest_hs06 = max((abs(control.control_error_hs06) for control in controls), default=0.0)
+    for owner in dict.fromkeys(group if group in steering.by_group else "" for group in limited):
+        value = steering.by_group.get(owner, steering.control).pid.max_output_hs06
+        key = f"{f'groups.{owner}.' if owner else ''}control.pid.max_output_hs06"
+        apply = partial(_with_output_limit, owner)
+        raised = Lever("output-limit", key, value, FACTOR * largest_hs06, apply, whole=False)
+        if stepwise and value is not None and value < FACTOR * largest_hs06:
+            yield raised
+        yield raised._replace(extreme=None)
+
+
+def _with_output_limit(owner: str, case: Case, value: Optional[float]) -> Case:
+    """Case with another limit of the law of ``owner``, a group; empty: of the common law."""
+    steering = case.config.steering
+    control = _with(steering.by_group.get(owner, steering.control), "pid.max_output_hs06", value)
+    if owner:
+        return _with(case, "config.steering.by_group", {**steering.by_group, owner: control})
+    return _with(case, "config.steering.control", control)
 
 
 def _pool_inputs(trials: Trials) -> Iterator[Lever]:

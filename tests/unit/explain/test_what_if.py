@@ -7,6 +7,8 @@ from typing import Any, Optional
 
 import pytest
 
+from sharectl.control.laws import Control, Pid
+from sharectl.control.steering import SteeringConfig
 from sharectl.explain.codes import CHANGES
 from sharectl.explain.what_if import (
     LIFTED,
@@ -160,5 +162,18 @@ def test_jobs_of_several_memory_sizes_come_and_go_least_memory_first() -> None:
 def test_every_limit_and_every_switch_has_its_code() -> None:
     bounds = {field.name for field in fields(PlanLimits)} - {"multicore_cores", "deadband_hs06"}
     lifted = {path.rpartition(".")[2] for path, _, _ in LIFTED.values()}
-    assert lifted == {*bounds, "max_output_hs06"}
-    assert {*LIFTED, *SWITCHES, "answering", "enabled"} <= set(CHANGES)
+    assert lifted == bounds
+    assert {*LIFTED, *SWITCHES, "output-limit", "answering", "enabled"} <= set(CHANGES)
+
+
+@pytest.mark.parametrize("owner", ["", "alice"])
+def test_the_limit_of_the_law_that_acts_is_lifted_a_groups_too(owner: str) -> None:
+    narrow = Control("pid", pid=Pid(max_output_hs06=70.0))
+    wide = Control("pid", pid=Pid(max_output_hs06=5000.0))
+    law = SteeringConfig(wide, {"alice": narrow}) if owner else SteeringConfig(narrow)
+    of = case(THREE, "many", deadband_hs06=0.0)
+    of = replace(of, config=replace(of.config, steering=law))
+    key = "groups.alice.control.pid.max_output_hs06" if owner else "control.pid.max_output_hs06"
+    flips = changes(of, "pool", "output-limit")
+    assert {(name, value) for name, value, _, _ in flips} == {(key, 70.0)}
+    assert flips[-1][2] is None, "lifted"
