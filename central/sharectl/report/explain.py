@@ -20,8 +20,7 @@ from sharectl.explain.decisions import (
     targets_of,
 )
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
-from sharectl.explain.prospect import Prospect
-from sharectl.explain.turn import SURPLUS, over_quota
+from sharectl.explain.turn import SURPLUS, Prospect, over_quota
 from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import power_moved_hs06

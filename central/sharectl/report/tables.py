@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, TextIO
 
-from sharectl.words import counted, printable
+from sharectl.words import counted, printable, rounded
 
 WIDTH = 80
 LINES = 23
@@ -93,7 +93,7 @@ def cell(value: Any) -> str:
         value = " ".join(f"{name}={cell(amount)}" for name, amount in value.items())
     if value is None:
         return UNKNOWN
-    return f"{value:.6g}" if type(value) is float else str(value) or NONE
+    return rounded(value) if type(value) is float else str(value) or NONE
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -106,7 +106,7 @@ def plain(value: float) -> str:
     """Value without needless digits; shares lie between 0 and 1."""
     if value == int(value):
         return str(int(value))
-    return number(value) if abs(value) >= 1 else f"{value:.3g}"
+    return number(value) if abs(value) >= 1 else rounded(value, 3)
 
 
 def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> None:

@@ -20,8 +20,7 @@ from sharectl.cli.main import main
 from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
 from sharectl.explain.job_ads import facts_of, findings
-from sharectl.explain.prospect import prospect
-from sharectl.explain.turn import NegotiatorFacts, turn
+from sharectl.explain.turn import NegotiatorFacts, prospect, turn
 from sharectl.publish.state import StateFile
 from sharectl.report import as_json
 from sharectl.report.explain import JobReasons, job_page

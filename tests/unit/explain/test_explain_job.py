@@ -17,7 +17,7 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
-from sharectl.explain.prospect import Prospect
+from sharectl.explain.turn import Prospect
 from sharectl.model import WaitTimes
 from sharectl.report.explain import JobReasons, Page, job_page
 from tests.fakes import NOW

@@ -9,11 +9,12 @@ import pytest
 
 from sharectl.condor.expressions import alternatives
 from sharectl.explain.asks import group_of, sizes
-from sharectl.explain.prospect import OLD_SECONDS, Prospect, prospect
 from sharectl.explain.turn import (
+    OLD_SECONDS,
     AccountedGroup,
     Limit,
     NegotiatorFacts,
+    Prospect,
     Submitter,
     before,
     cause,
@@ -21,6 +22,7 @@ from sharectl.explain.turn import (
     knobs_of,
     limits_in,
     parts_of,
+    prospect,
     turn,
     use_of,
 )
