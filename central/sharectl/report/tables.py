@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
 from textwrap import wrap
 from typing import Any, TextIO
 
@@ -104,8 +105,8 @@ def number(value: float, digits: int = 1) -> str:
 
 def plain(value: float) -> str:
     """Value without needless digits; shares lie between 0 and 1."""
-    if value == int(value):
-        return str(int(value))
+    if isclose(value, round(value), rel_tol=1e-12, abs_tol=1e-9):
+        return str(round(value))
     return number(value) if abs(value) >= 1 else rounded(value, 3)
 
 
