@@ -331,7 +331,8 @@ LEAST_OVER_RATIO = 0.01
 """Part of its share by which a group is over it, at least, to be called so."""
 
 
-class Prospect(NamedTuple):
+@dataclass(frozen=True)
+class Prospect:
     """Share of a job's group, and waits of its like, as the ledger has them."""
 
     problem: Optional[str] = None

@@ -286,8 +286,8 @@ ORDER: dict[str, Any] = {
     "period_seconds": 60.0,
 }
 PROSPECT = Prospect(None, 7, NOW - 60, 500.0, 380.0, 120.0)
-BLOCK = PROSPECT._replace(
-    block_nodes=("wn-7", "wn-8"), block_seconds=720.0, started=WaitTimes(3, 300, 900)
+BLOCK = replace(
+    PROSPECT, block_nodes=("wn-7", "wn-8"), block_seconds=720.0, started=WaitTimes(3, 300, 900)
 )
 AHEAD = {"name": "cms.zoe", "idle_jobs": 2, "priority": 500.0}
 FULL = {"code": "at-limit", "text": "its concurrency limit: a, 1 of 1 in use", "remedy": "wait"}
