@@ -151,8 +151,8 @@ def _rejected(schedd: Any, ad: Any) -> Facts:
     cluster = _number(ad, daemons.CLUSTER)
     where = f"{daemons.CLUSTER} == {cluster} && LastRejMatchTime > 0"
     names = ["LastRejMatchReason", "LastRejMatchTime"]
-    alike = schedd.query(where, projection=names, limit=MOST_ALIKE) if cluster else ()
-    last = max(alike, key=lambda other: _number(other, "LastRejMatchTime"), default=None)
+    same_cluster = schedd.query(where, projection=names, limit=MOST_ALIKE) if cluster else ()
+    last = max(same_cluster, key=lambda other: _number(other, "LastRejMatchTime"), default=None)
     if last is None:
         return {}
     return {"rejected": _text(last, names[0]), "rejected_at": _number(last, names[1])}
@@ -199,8 +199,8 @@ def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> Facts:
     values = {name: _amount(evaluated(ad, name)) for name in names}
     account, exit_code = ads.text(ad.get("AccountingGroup")), ad.get("ExitCode")
     user_name = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
-    own = ads.text(evaluated(ad, "AcctGroup")) or group_of(f"{account or ''}@", configured)
-    group, user = group_and_user(account, own)
+    named = ads.text(evaluated(ad, "AcctGroup")) or group_of(f"{account or ''}@", configured)
+    group, user = group_and_user(account, named)
     return {
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
@@ -253,25 +253,25 @@ def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
 
 Memo = dict[Any, Optional[int]]
 """Times that were looked for, by all that they depend on."""
-Own = Sequence[tuple[Clause, Optional[str], Any]]
+JobClauses = Sequence[tuple[Clause, Optional[str], Any]]
 """Clauses of a job's Requirements, the resource of each (None: of no request), and its tree."""
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
+    job_clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
     written = [
         name for name in job if _REQUEST.fullmatch(name) and type(job.get(name)) not in (int, float)
     ]
     row, times = clocked(row_of(job), now), Memo()
     return tuple(
-        _later(_finding(job, own, slot, now, written), own, row, (job, slot), times)
+        _later(_finding(job, job_clauses, slot, now, written), job_clauses, row, (job, slot), times)
         for slot in slots
     )
 
 
 def _later(
-    finding: SlotFinding, own: Own, job: Row, pair: tuple[Any, Any], times: Memo
+    finding: SlotFinding, job_clauses: JobClauses, job: Row, pair: tuple[Any, Any], times: Memo
 ) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     shrinking = [
@@ -305,7 +305,7 @@ def _later(
     )
     if len(late) < len(finding.empty_obstacles):
         return finding
-    of_job = (clocked_text(clause.text) for clause, *_ in own)
+    of_job = (clocked_text(clause.text) for clause, *_ in job_clauses)
     of_slot = (clocked_text(clause.text) for clause in _clauses(slot))
     clauses = (
         tuple(text for text in of_job if is_on_time(text, job, row)),
@@ -318,9 +318,11 @@ def _later(
     return replace(finding, opens_at=times.get(key))
 
 
-def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) -> SlotFinding:
+def _finding(
+    job: Any, job_clauses: JobClauses, slot: Any, now: int, written: Iterable[str]
+) -> SlotFinding:
     accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles = tuple(_obstacles(job, own, slot))
+    obstacles = tuple(_obstacles(job, job_clauses, slot))
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job, slot, now) if "target" in codes else None
     amounts = ((name, _amount(value_of(expression(f"MY.{name}"), job, slot))) for name in written)
@@ -340,7 +342,7 @@ def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) ->
     if not obstacles:
         return finding
     empty(slot)
-    lasting = tuple(_obstacles(job, own, slot))
+    lasting = tuple(_obstacles(job, job_clauses, slot))
     readings = tuple(_readings(job, slot, lasting))
     return replace(finding, empty_obstacles=lasting, empty_readings=readings)
 
@@ -354,7 +356,7 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
     return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
+def _obstacles(job: Any, job_clauses: JobClauses, slot: Any) -> list[Obstacle]:
     """Obstacles of a job in a slot, as it is now."""
     job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
@@ -364,10 +366,10 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     if job_accepts and slot_accepts:
         return obstacles
     machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    spelt = {name.lower(): name for name in job} if own else {}
+    spelt = {name.lower(): name for name in job} if job_clauses else {}
     names = {
         resource: spelt.get(f"request{resource}", f"Request{resource}")[len("Request") :]
-        for _, resource, _ in own
+        for _, resource, _ in job_clauses
         if resource is not None
     }
     names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
@@ -394,7 +396,7 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
                 "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements",
                 _cut(clause.text),
             )
-            for clause, resource, tree in own
+            for clause, resource, tree in job_clauses
             if resource not in short and not _true(tree, job, slot)
         ]
     if not slot_accepts:

@@ -160,8 +160,8 @@ def limits_in(negotiation: NegotiatorFacts, texts: Iterable[str]) -> list[list[L
 
 def group_in(groups: Mapping[str, AccountedGroup], submitter: str) -> str:
     """Group in lower case that a submitter without domain is charged to: the longest that fits."""
-    own = submitter.lower().rpartition(".")[0]
-    chain = [name for name in (*levels_above(own), own) if name]
+    group = submitter.lower().rpartition(".")[0]
+    chain = [name for name in (*levels_above(group), group) if name]
     fitting = [name for place, name in enumerate(chain) if set(chain[: place + 1]) <= groups.keys()]
     return fitting[-1] if fitting else ROOT
 
@@ -253,15 +253,15 @@ def _quota_cause(group: AccountedGroup, who: str, used: float, quota: str) -> Ca
 
 def before(negotiation: NegotiatorFacts, name: str) -> Optional[list[Submitter]]:
     """Submitters with idle jobs that are served before one, the first first; None if not known."""
-    groups, own = negotiation.groups, _order(negotiation, name)
-    if own is None or negotiation.idle_jobs is None:
+    groups, order_of_it = negotiation.groups, _order(negotiation, name)
+    if order_of_it is None or negotiation.idle_jobs is None:
         return None
     ahead = [
         (order, other)
         for key, other in negotiation.submitters.items()
         if negotiation.idle_jobs.get(key)
         and (order := _order(negotiation, key)) is not None
-        and order < own
+        and order < order_of_it
         and _at_ceiling(negotiation, key) is None
         and _at_quota(groups, group_in(groups, key)) is None
     ]
@@ -296,12 +296,12 @@ def turn(negotiation: NegotiatorFacts, facts: Facts, verdict: Mapping[str, Any])
     name = facts["submitter"] or ""
     limits = limits_in(negotiation, verdict["limits"])
     group = negotiation.groups.get(group_in(negotiation.groups, name))
-    own, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
+    charged, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
     why = cause(negotiation, name, facts["schedd"], limits)
     return {
         "cause": why._asdict() if why else None,
         "group": group._asdict() if group and len(negotiation.groups) > 1 else None,
-        "submitter": own._asdict() if own else None,
+        "submitter": charged._asdict() if charged else None,
         "limits": [limit._asdict() for limit in dict.fromkeys(chain.from_iterable(limits))],
         "before": ahead
         if ahead is None

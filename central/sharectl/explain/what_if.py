@@ -426,7 +426,7 @@ def _lifted(path: str, free: Optional[int], case: Case, value: Optional[float]) 
 
 def _with(record: _Record, path: str, value: Any) -> _Record:
     """Record with another value of a field, or of a field of its field."""
-    name, _, rest = path.partition(".")
-    value = _with(getattr(record, name), rest, value) if rest else value
+    name, _, inner = path.partition(".")
+    value = _with(getattr(record, name), inner, value) if inner else value
     changed: _Record = replace(record, **{name: value})  # type: ignore[type-var]
     return changed

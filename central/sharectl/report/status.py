@@ -81,8 +81,8 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
     if words := shortfall_words(cycle):
         yield "shortfall then", words
     if idle := cycle.get("idle_cores"):
-        rest = idle["all"] - idle["target"] - idle["grace"]
-        words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
+        others = idle["all"] - idle["target"] - idle["grace"]
+        words = f"{idle['target']} under targets, {idle['grace']} in grace, {others} others"
         yield "idle cores then", words
     if seen := cycle.get("nodes"):
         words = f"{seen['target']} of {seen['controlled']} controlled ones with a target"
