@@ -20,7 +20,7 @@ from sharectl.ledger.ledger import Ledger
 from sharectl.plan.limits import deadband_hs06
 from sharectl.plan.records import CycleRecord
 from sharectl.report import page
-from sharectl.times import DAY_SECONDS, FORMS, shown
+from sharectl.times import DAY_SECONDS, FORMS, PERIOD_SECONDS, shown
 from sharectl.words import counted
 
 INDEX = "index.html"
@@ -131,7 +131,7 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dic
 
 def _sampled(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
     """Cycles of a period, the first for each point of a figure."""
-    step = max(1, (until - since) // page.POINTS)
+    step = max(PERIOD_SECONDS, (until - since) // page.POINTS)
     for at in range(since, until, step):
         yield from islice(ledger.cycles(at, at + step), 1)
 

@@ -129,10 +129,8 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     same = what_if.target_on(explained.decision, name) == record.target
 
     def flips(trials: Trials) -> tuple[Flip, ...]:
-        changes: tuple[Flip, ...] = ()
-        for node in (node for node in trials.case.snapshot.nodes if node.name == name):
-            changes = trials.flips(what_if.node_levers(trials, node), outcome)
-        return changes
+        node = next((node for node in trials.case.snapshot.nodes if node.name == name), None)
+        return trials.flips(what_if.node_levers(trials, node), outcome) if node else ()
 
     return _otherwise(explained, outcome, flips, same=same)
 

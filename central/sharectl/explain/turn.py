@@ -287,28 +287,21 @@ SURPLUS: Mapping[Optional[str], str] = {
 
 
 def turn(negotiation: NegotiatorFacts, facts: Facts, verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn of a job with these facts and this match with all nodes, as data.
-
-    Keys: cause (None if the negotiator may give it a slot), group (None without groups, or if not
-    known), submitter, limits, before (submitters with idle jobs that are served first), and
-    cycle_ended_at, period_seconds and problems of `NegotiatorFacts`.
-    """
+    """Turn of a job with these facts and this match, as the record JobTurn of its JSON."""
     name = facts["submitter"] or ""
     limits = limits_in(negotiation, verdict["limits"])
     group = negotiation.groups.get(group_in(negotiation.groups, name))
     charged, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
+    idle_jobs = negotiation.idle_jobs or {}
     why = cause(negotiation, name, facts["schedd"], limits)
     return {
         "cause": why._asdict() if why else None,
         "group": group._asdict() if group and len(negotiation.groups) > 1 else None,
         "submitter": charged._asdict() if charged else None,
         "limits": [limit._asdict() for limit in dict.fromkeys(chain.from_iterable(limits))],
-        "before": ahead
+        "before": None
         if ahead is None
-        else [
-            {**other._asdict(), "idle_jobs": (negotiation.idle_jobs or {})[other.name.lower()]}
-            for other in ahead
-        ],
+        else [{**o._asdict(), "idle_jobs": idle_jobs[o.name.lower()]} for o in ahead],
         "cycle_ended_at": negotiation.cycle_ended_at,
         "period_seconds": negotiation.period_seconds,
         "problems": list(negotiation.problems),

@@ -119,7 +119,8 @@ class Trials:
         for lever, extreme in extremes:
             if outcome(extreme) != outcome(self.decision):
                 flip = self._smallest(lever, extreme, outcome)
-                if not (flips and _is_wider(flip, flips[-1])):
+                # A limit may be lifted without more of an outcome than by raising it.
+                if (flip.name, flip.outcome) not in ((f.name, f.outcome) for f in flips[-1:]):
                     flips.append(flip)
         return tuple(flips)
 
@@ -150,11 +151,6 @@ class Trials:
         if lever.shown is not None:
             value, becomes = lever.shown(self.decision), lever.shown(there)
         return Flip(lever.code, lever.name, value, becomes, outcome(there))
-
-
-def _is_wider(flip: Flip, before: Flip) -> bool:
-    """True if a limit is lifted without more of an outcome than by raising it."""
-    return flip.name == before.name and flip.outcome == before.outcome
 
 
 # ---- outcomes
