@@ -16,7 +16,7 @@ from json_documents import reference, schemas
 from sharectl.model import SCHEMA_VERSION
 from tests.schemas import problems
 
-PROMISED = ("cycle", "errors", "explain_job", "plan", "pool", "report", "snapshot", "status")
+PROMISED = ("cycle", "errors", "explain_job", "nodes", "plan", "pool", "snapshot", "status")
 
 
 def test_schemas_are_whole_and_their_page_has_every_key() -> None:
