@@ -17,7 +17,7 @@ TOP = Path(__file__).resolve().parents[1]
 SERVICE, LABORATORY = TOP / "central/sharectl", TOP / "central/sharectl_lab"
 KEY = re.compile(r"^\| `\w+` \|", re.MULTILINE)
 """Row of a key in docs/configuration.md."""
-MADE = ("json.md", "codes.md")
+MADE = ("codes.md",)
 """Pages without a word that a person wrote: of `docs/schemas`, and of `sharectl explain codes`."""
 
 

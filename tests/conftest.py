@@ -49,7 +49,7 @@ def documents(monkeypatch: pytest.MonkeyPatch) -> None:
 
         text = dumps(kind, content)
         wrong = problems(json.loads(text))
-        assert wrong == [], f"{kind}: {'; '.join(wrong)}: docs/schemas"
+        assert wrong == [], f"{kind}: {'; '.join(wrong)}: packaging/json_documents.yaml"
         return text
 
     monkeypatch.setattr(as_json, "dumps", checked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
@@ -88,6 +89,18 @@ class Ended:
     """Below 0: the signal that ended it."""
     out: str
     err: str
+
+    @property
+    def words(self) -> str:
+        """Output with its lines joined."""
+        return " ".join(self.out.split())
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Output as JSON, of a command that went well."""
+        assert self.code == 0, self.err
+        content: dict[str, Any] = json.loads(self.out)
+        return content
 
 
 def run(arguments: Sequence[str], before: Callable[[], object] = lambda: None) -> Ended:

@@ -84,8 +84,8 @@ def shown(seconds: float) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def span(seconds: float) -> str:
-    """``seconds`` of time in its two largest units, such as ``2 d 3 h``, ``17 min`` or ``45 s``."""
+def span(seconds: float, units: int = 2) -> str:
+    """``seconds`` of time in its largest units, such as ``2 d 3 h``, ``17 min`` or ``45 s``."""
     rest, parts = round(abs(seconds)), []
     for name, factor in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
         count, rest = divmod(rest, factor)
@@ -93,7 +93,7 @@ def span(seconds: float) -> str:
             parts.append(f"{count} {name}")
         elif parts:
             break
-    return " ".join(parts[:2]) or "0 s"
+    return " ".join(parts[:units]) or "0 s"
 
 
 def _of_iso(words: str) -> Optional[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Optional
 
 MAX_SHOWN = 60
@@ -13,6 +14,7 @@ MAX_SHOWN = 60
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _AT_THE_END = re.compile(r"\d+$")
+_TINY = 1e-6
 _MOST_PLACES = 3
 _MOST_ALIKE = 5
 
@@ -43,6 +45,11 @@ def quoted(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Number and noun: 1 job, 2 jobs."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def rounded(value: float, digits: int = 6) -> str:
+    """Number with at most so many ``digits`` that count, without an exponent; tiny ones are 0."""
+    return f"{Decimal(f'{0.0 if abs(value) < _TINY else value:.{digits}g}'):f}"
 
 
 def near(word: str, words: Iterable[str], most: int = 1, likeness: float = 0.6) -> list[str]:

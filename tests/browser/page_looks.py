@@ -65,6 +65,21 @@ _WIDE = """
   .map(e => e.tagName + '.' + e.className)"""
 
 
+def faults(browser: Chromium) -> dict[str, list[str]]:
+    """Faults of a page by their kind, without those that it has not."""
+    checks = {
+        "missing": missing_curves(browser),
+        "faint": faint(browser),
+        "overlapping": overlapping(browser),
+        "too wide": too_wide(browser),
+        "alike": alike_without_colour(browser),
+        "inaccessible": inaccessible(browser),
+        "complaints": browser.complaints,
+        "requests": browser.requests,
+    }
+    return {kind: faulty for kind, faulty in checks.items() if faulty}
+
+
 def missing_curves(browser: Chromium) -> list[str]:
     """Lines and layers that are not drawn, or are incomplete between gaps."""
     wrong = []

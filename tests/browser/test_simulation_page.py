@@ -28,17 +28,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_drawn(browser: Chromium, page: Path, look: str) -> None:
     browser.look(**LOOKS[look])  # type: ignore[arg-type]  # a table of keywords
     browser.open(page)
-    found = {
-        "missing": looks.missing_curves(browser),
-        "faint": looks.faint(browser),
-        "overlapping": looks.overlapping(browser),
-        "too wide": looks.too_wide(browser),
-        "alike": looks.alike_without_colour(browser),
-        "inaccessible": looks.inaccessible(browser),
-        "complaints": browser.complaints,
-        "requests": browser.requests,
-    }
-    assert not any(found.values()), found
+    assert looks.faults(browser) == {}
     labels = browser.evaluate(LABELS)
     assert "fragmentation" in labels, "no cause is cut"
     assert not [label for label in labels if label.endswith("…")]

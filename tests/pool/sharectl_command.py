@@ -18,7 +18,7 @@ from poolbox import Box
 from poolbox.waiting import HANG_SECONDS
 from sharectl.model import Plan, Target
 from sharectl.report import as_json
-from tests import schemas
+from tests.schemas import problems
 
 CHECKOUT = Path(__file__).parents[2]
 GROUPS = {"cms": 300.0, "atlas": 200.0}
@@ -81,7 +81,7 @@ class Sharectl:
     def json(self, *arguments: str, **configuration: Any) -> dict[str, Any]:
         """The JSON that a verb prints, which has to fit its schema."""
         printed: dict[str, Any] = json.loads(self.run(*arguments, "--json", **configuration).stdout)
-        assert schemas.problems(printed) == []
+        assert problems(printed) == []
         return printed
 
     def publish(

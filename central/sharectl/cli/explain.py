@@ -17,8 +17,8 @@ from sharectl.errors import AbsentError, StateError
 from sharectl.explain import decisions, job
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
-from sharectl.explain.prospect import Prospect
-from sharectl.explain.prospect import prospect as prospect_of
+from sharectl.explain.turn import Prospect
+from sharectl.explain.turn import prospect as prospect_of
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report.explain import (

@@ -25,7 +25,7 @@ from sharectl.publish.text import target_lines
 from sharectl.report import as_json, plans
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import with_subgroups
-from sharectl.times import FORMS, MAX_SECONDS
+from sharectl.times import FORMS, MAX_SECONDS, span
 
 _COLUMNS = (
     "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores held "
@@ -117,7 +117,7 @@ def _published(config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
     targets = tuple(stood.target for stood in state.standing_at(now))
     over = ""
     if state.placed and not targets:
-        over = f", which ran out {now - state.standing_until} s ago"
+        over = f", which ran out {span(now - state.standing_until)} ago"
     return f"what is published: sequence {state.sequence}{over}", targets
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -15,9 +16,11 @@ from sharectl.config.files import refuse_output
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
+from sharectl.ledger.ledger import Ledger
 from sharectl.plan.limits import deadband_hs06
+from sharectl.plan.records import CycleRecord
 from sharectl.report import page
-from sharectl.times import DAY_SECONDS, FORMS, shown
+from sharectl.times import DAY_SECONDS, FORMS, PERIOD_SECONDS, shown
 from sharectl.words import counted
 
 INDEX = "index.html"
@@ -113,6 +116,8 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dic
         deadband_hs06(config.control.limits, last.nodes if last else ()),
         [note] if begin < first else [],
         last,
+        config.mode,
+        [mark for span in spans for mark in page.changes(_sampled(ledger, *span))],
     )
     periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
     try:
@@ -125,6 +130,13 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dic
     content = page.as_content(periods, subject)
     files.replace(path, [page.report(periods, subject, content)])
     return content
+
+
+def _sampled(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
+    """Cycles of a period, the first for each point of a figure."""
+    step = max(PERIOD_SECONDS, (until - since) // page.POINTS)
+    for at in range(since, until, step):
+        yield from islice(ledger.cycles(at, at + step), 1)
 
 
 VERBS = {"report": options.Verb(_run, _add, epilog=_EPILOG)}

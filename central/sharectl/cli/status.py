@@ -328,7 +328,8 @@ def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> di
             "newer one refuse it; `sharectl cycle`"
         )
     elif seconds is not None and seconds <= 0:
-        row["problem"] = f"{held.place}: expired {-seconds} s ago: no node has a target from there"
+        expired = f"expired {span(seconds)} ago"
+        row["problem"] = f"{held.place}: {expired}: no node has a target from there"
     elif held.problem is None and held.pool != pool:
         row["problem"] = (
             f"{held.place}: is for pool {held.pool}, and pool.name is {pool}: `sharectl cycle`"

@@ -42,10 +42,14 @@ def look(pool: PoolConfig, limits: Iterable[str]) -> NegotiatorFacts:
     problems = [f"{s.name}: {s.problem}" for s, _ in answers.values() if s.problem is not None]
     negotiator, collector = (answer.value for answer in answers.values())
     facts: NegotiatorFacts = negotiator or collector or NegotiatorFacts()
-    if collector is not None:
-        own = ("used", "idle_jobs", "access_points")
-        facts = replace(facts, **{name: getattr(collector, name) for name in own})
-    return replace(facts, problems=tuple(problems))
+    of_collector = collector or NegotiatorFacts()
+    return replace(
+        facts,
+        used=of_collector.used,
+        idle_jobs=of_collector.idle_jobs,
+        access_points=of_collector.access_points,
+        problems=tuple(problems),
+    )
 
 
 def _of_negotiator(collector: Any, limits: Collection[str]) -> NegotiatorFacts:

@@ -23,7 +23,6 @@ CHANGES = {
     "max-nodes": "more nodes may be under targets",
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
-    "output-limit": "the controllers may move more power in one cycle",
     "controlled": "nodes are under control",
     "not-reserved": "nodes are not reserved",
     "not-draining": "nodes are not being drained",

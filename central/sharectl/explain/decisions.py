@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple, Optional
@@ -109,32 +108,22 @@ def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
 
 def explain_group(explained: Explained, group: str) -> Otherwise:
     """Changes that would make a group give, receive, or do neither."""
-    outcome = what_if.role(group)
+    trials, outcome, flips = _trials(explained), what_if.role(group), tuple[Flip, ...]()
+    if group in trials.case.config.pledge_hs06:
+        flips += trials.flips(what_if.limit_levers(trials), what_if.role(group, nodes=True))
+        flips += trials.flips(what_if.group_levers(trials, group), outcome)
     were = what_if.counts(targets_of(explained.record), group)
     are = what_if.counts(explained.decision.plan.targets, group)
-
-    def flips(trials: Trials) -> tuple[Flip, ...]:
-        if group not in trials.case.config.pledge_hs06:
-            return ()
-        limits = what_if.limit_levers(trials)
-        on_nodes = trials.flips(limits, what_if.role(group, nodes=True))
-        return (*on_nodes, *trials.flips(what_if.group_levers(trials, group), outcome))
-
-    return _otherwise(explained, outcome, flips, same=were == are)
+    return _otherwise(explained, trials, flips, outcome, same=were == are)
 
 
 def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     """Changes that would give a node a target, or take it away."""
-    name, outcome = record.node, what_if.under_target(record.node)
-    same = what_if.target_on(explained.decision, name) == record.target
-
-    def flips(trials: Trials) -> tuple[Flip, ...]:
-        changes: tuple[Flip, ...] = ()
-        for node in (node for node in trials.case.snapshot.nodes if node.name == name):
-            changes = trials.flips(what_if.node_levers(trials, node), outcome)
-        return changes
-
-    return _otherwise(explained, outcome, flips, same=same)
+    trials, outcome = _trials(explained), what_if.under_target(record.node)
+    nodes = [node for node in trials.case.snapshot.nodes if node.name == record.node]
+    levers = what_if.node_levers(trials, nodes[0]) if nodes else ()
+    same = what_if.target_on(explained.decision, record.node) == record.target
+    return _otherwise(explained, trials, trials.flips(levers, outcome), outcome, same=same)
 
 
 def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Optional[Otherwise]:
@@ -147,31 +136,32 @@ def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Option
         answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
         change = Flip("answering", answer, None, None, UNSEEN)
         return Otherwise((change,)) if silent and not record.complete else None
-    targets, outcome = explained.decision.plan.targets, what_if.targets_in_all
-
-    def flips(trials: Trials) -> tuple[Flip, ...]:
-        changes = trials.flips(what_if.cycle_levers(trials), outcome)
-        if record.reason != "disabled" or not targets:
-            return changes
+    trials, outcome = _trials(explained), what_if.targets_in_all
+    flips = trials.flips(what_if.cycle_levers(trials), outcome)
+    if record.reason == "disabled" and explained.decision.plan.targets:
         words = "sharectl is enabled (`sharectl enable`)"
-        return (Flip("enabled", words, None, None, outcome(explained.decision)), *changes)
+        flips = (Flip("enabled", words, None, None, outcome(explained.decision)), *flips)
+    return _otherwise(explained, trials, flips, outcome, same=explained.agrees)
 
-    return _otherwise(explained, outcome, flips, same=explained.agrees)
+
+def _trials(explained: Explained) -> Trials:
+    """Trials of a decision: the fewer, the larger the pool."""
+    decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
+    return Trials(explained.case, explained.decision, decisions)
 
 
 def _otherwise(
     explained: Explained,
+    trials: Trials,
+    flips: tuple[Flip, ...],
     outcome: what_if.Outcome,
-    flips: Callable[[Trials], tuple[Flip, ...]],
     *,
     same: bool,
 ) -> Otherwise:
-    """Outcome of deciding now, and its changes; ``same`` if that is the recorded outcome."""
-    decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
-    trials = Trials(explained.case, explained.decision, decisions)
+    """Changes, and the outcome of deciding now; ``same`` if that is the recorded outcome."""
     overruled = explained.record.reason in OVERRULING
     note = OVERRULED if overruled else "" if same else ANOTHER
-    return Otherwise(flips(trials), outcome(explained.decision), note, trials.remaining >= 0)
+    return Otherwise(flips, outcome(explained.decision), note, trials.remaining >= 0)
 
 
 def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:

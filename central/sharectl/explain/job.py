@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, Optional
@@ -195,23 +195,15 @@ class SlotFinding:
 
     @property
     def is_later(self) -> bool:
-        """Tells if only clauses on time keep the job out when nothing runs there."""
+        """True if only clauses on time keep the job out when nothing runs there."""
         codes = {obstacle.code for obstacle in self.empty_obstacles}
         return codes == {"clock"}
 
 
 def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
-    """Match of a job with all slots, as data. A node counts by the slot with the fewest obstacles.
+    """Match of a job with all slots, as the record JobVerdict of its JSON.
 
-    Keys: total (nodes), code (`COULD_NOW`, `NOT_NOW`, `NOT_YET`, `NO_TIME`, `COULD_NEVER`),
-    foremost (obstacle on most of the nodes that the job itself accepts, and that would take it if
-    that can be), fitting_nodes, fitting_if_empty (nodes that would take it if nothing ran there,
-    without target and grace), later_nodes (where only clauses on time keep it out then), opens_at
-    (Unix seconds at which the first of these takes it; None if no time is known), obstacles (of
-    now, most nodes first), never (those of empty nodes), targets (each with the latest end of all),
-    grace_until (Unix seconds of the last end; 0 if unknown), limits (values of ConcurrencyLimits on
-    nodes that would take it, if empty), policy_nodes (nodes with a consumption policy), requests
-    (least and most that each comes to there), slots (counted as by condor_q -better-analyze).
+    A node counts by the slot with the fewest obstacles.
     """
     nearest: dict[str, SlotFinding] = {}
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
@@ -219,12 +211,9 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     kept_out = [node for node in nearest.values() if node.obstacles]
     never = {node.node: node.empty_obstacles for node in kept_out if node.empty_obstacles}
     fitting, if_empty = len(nearest) - len(kept_out), len(nearest) - len(never)
-    refused = sum(not slot.job_accepts for slot in findings)
-    refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
     targets = _targets(kept_out)
-    obstacles, of_empty = _counted({n.node: n.obstacles for n in kept_out}), _counted(never)
-    _add_values(obstacles, [(n.node, n.readings) for n in kept_out])
-    _add_values(of_empty, [(n.node, n.empty_readings) for n in kept_out])
+    obstacles = _counted((node.obstacles, node.readings) for node in kept_out)
+    of_empty = _counted((node.empty_obstacles, node.empty_readings) for node in kept_out)
     lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
     until = max((row["target"]["until"] for row in targets), default=0)
     later = [node for node in kept_out if node.is_later]
@@ -236,13 +225,15 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         if row["code"] == "no-resource" and row["nodes"] == len(nearest):
             is_gpus = row["clause"].lower().startswith("requestgpus ")
             row["remedy"] = NO_GPUS if is_gpus else NO_SUCH_RESOURCE
-    waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (request for slot in findings for request in slot.requests):
         amounts[name].append(amount)
     limits = sorted({n.limits for n in nearest.values() if n.node not in never})
-    nodes_now = {n.node: n.obstacles for n in kept_out if n.node not in never}
-    foremost = _foremost(obstacles, nodes_now) if if_empty else _foremost(of_empty, never)
+    nodes_now = [n.obstacles for n in kept_out if n.node not in never]
+    foremost = _foremost(obstacles, nodes_now) if if_empty else _foremost(of_empty, never.values())
+    waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
+    refused = sum(not slot.job_accepts for slot in findings)
+    refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
     return {
         "total": len(nearest),
         "code": COULD_NOW if fitting else NOT_NOW if if_empty else waits,
@@ -267,46 +258,37 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     }
 
 
-def _counted(by_node: Mapping[str, Iterable[Obstacle]]) -> list[dict[str, Any]]:
-    """Nodes on which each obstacle keeps the job out; ``alone``, those without another one."""
-    nodes: defaultdict[Obstacle, list[str]] = defaultdict(list)
-    alone: Counter[Obstacle] = Counter()
-    for node, obstacles in by_node.items():
-        for obstacle in set(obstacles):
-            nodes[obstacle].append(node)
-            alone[obstacle] += len(set(obstacles)) == 1
+def _counted(
+    nodes: Iterable[tuple[Sequence[Obstacle], Sequence[ClauseReading]]],
+) -> list[dict[str, Any]]:
+    """Nodes on which each obstacle keeps the job out, and the values in its clause.
+
+    ``alone`` are those without another obstacle.
+    """
+    counts, alone = Counter[Obstacle](), Counter[Obstacle]()
+    read: Counter[ClauseReading] = Counter()
+    for obstacles, readings in nodes:
+        different = set(obstacles)
+        counts.update(different)
+        alone.update(different if len(different) == 1 else ())
+        read.update(list(dict.fromkeys(readings)))
+    values = _values(read)
     return [
         {
             **obstacle._asdict(),
-            "nodes": len(names),
+            "nodes": number,
             "alone": alone[obstacle],
             "says": OBSTACLES[obstacle.code],
+            "values": values[obstacle],
         }
-        for obstacle, names in sorted(
-            nodes.items(), key=lambda row: (-len(row[1]), -alone[row[0]], row[0])
+        for obstacle, number in sorted(
+            counts.items(), key=lambda row: (-row[1], -alone[row[0]], row[0])
         )
     ]
 
 
-def _foremost(
-    rows: Sequence[dict[str, Any]], by_node: Mapping[str, Sequence[Obstacle]]
-) -> Optional[dict[str, Any]]:
-    """Row of the obstacle on most of these nodes; those that the job refuses itself are last."""
-    accepted = [
-        obstacles
-        for obstacles in by_node.values()
-        if all(obstacle.code != "job-requirements" for obstacle in obstacles)
-    ]
-    nodes = Counter(o for obstacles in accepted or by_node.values() for o in set(obstacles))
-    return max(rows, key=lambda row: nodes[Obstacle(row["code"], row["clause"])], default=None)
-
-
-def _add_values(
-    rows: Iterable[dict[str, Any]], by_node: Iterable[tuple[str, Sequence[ClauseReading]]]
-) -> None:
-    """Add to each row of obstacles the ``values`` that keep the job out, most nodes first."""
-    counts = Counter(reading for _, readings in by_node for reading in dict.fromkeys(readings))
-    values: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+def _values(counts: Mapping[ClauseReading, int]) -> Mapping[Obstacle, list[dict[str, Any]]]:
+    """Values in each obstacle's clause, in the order of the clause, most nodes first."""
 
     def subject(reading: ClauseReading) -> tuple[Obstacle, str, str]:
         return reading.obstacle, reading.way, reading.name
@@ -314,18 +296,31 @@ def _add_values(
     place: dict[tuple[Obstacle, str, str], int] = {}
     for reading in counts:  # as they are written in the clause
         place.setdefault(subject(reading), len(place))
+    values: defaultdict[Obstacle, list[dict[str, Any]]] = defaultdict(list)
     by_name = sorted(counts, key=lambda r: (place[subject(r)], -counts[r], r.value))
-    for (obstacle, way, name), alike in groupby(by_name, subject):
-        several = [(reading.value, counts[reading]) for reading in alike]
+    for (obstacle, way, name), readings in groupby(by_name, subject):
+        several = [(reading.value, counts[reading]) for reading in readings]
         if len(several) > MOST_VALUES:
-            rest = several[MOST_VALUES - 1 :]
-            others = (f"one of {len(rest)} other values", sum(nodes for _, nodes in rest))
+            last = several[MOST_VALUES - 1 :]
+            others = (f"one of {len(last)} other values", sum(nodes for _, nodes in last))
             several = [*several[: MOST_VALUES - 1], others]
         values[obstacle] += [
             {"way": way, "name": name, "value": value, "nodes": nodes} for value, nodes in several
         ]
-    for row in rows:
-        row["values"] = values[row["code"], row["clause"]]
+    return values
+
+
+def _foremost(
+    rows: Sequence[dict[str, Any]], nodes: Collection[Sequence[Obstacle]]
+) -> Optional[dict[str, Any]]:
+    """Row of the obstacle on most of these nodes; those that the job refuses itself are last."""
+    accepted = [
+        obstacles
+        for obstacles in nodes
+        if all(obstacle.code != "job-requirements" for obstacle in obstacles)
+    ]
+    counts = Counter(o for obstacles in accepted or nodes for o in set(obstacles))
+    return max(rows, key=lambda row: counts[Obstacle(row["code"], row["clause"])], default=None)
 
 
 def _remedy(
@@ -333,12 +328,8 @@ def _remedy(
 ) -> str:
     """Remedy of an obstacle; of a job that no empty node takes, only of those there.
 
-    Parameters
-    ----------
-    lasting
-        Obstacle -> empty nodes where it stays.
-    until
-        Unix seconds at which the last target ends.
+    ``lasting`` has the empty nodes where an obstacle stays, ``until`` the end of the last target,
+    Unix seconds.
     """
     nodes, remedy = lasting.get((row["code"], row["clause"]), 0), _OBSTACLES[row["code"]][1]
     if impossible and not nodes:
@@ -347,9 +338,7 @@ def _remedy(
         least = row["clause"].endswith(" = 1")  # one core or GPU: memory and disk have units
         if nodes >= row["nodes"]:
             return NONE_AT_ALL if least else TOO_LARGE
-        if least:
-            return _FEWER
-        return SMALLER if impossible else remedy
+        return _FEWER if least else SMALLER if impossible else remedy
     if row["code"] != "target" or not until:
         return remedy
     return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)

@@ -130,8 +130,7 @@ def find(
             raise InputError([f"{several}; write SCHEDD#{job}"])
         if jobs:
             return jobs[0]
-        silent = [answer.source for answer in answers if answer.source.problem]
-        if silent:
+        if silent := [answer.source for answer in answers if answer.source.problem]:
             raise PoolUnavailableError(*(f"{s.name}: {s.problem}" for s in silent))
     return None
 
@@ -152,8 +151,8 @@ def _rejected(schedd: Any, ad: Any) -> Facts:
     cluster = _number(ad, daemons.CLUSTER)
     where = f"{daemons.CLUSTER} == {cluster} && LastRejMatchTime > 0"
     names = ["LastRejMatchReason", "LastRejMatchTime"]
-    alike = schedd.query(where, projection=names, limit=MOST_ALIKE) if cluster else ()
-    last = max(alike, key=lambda other: _number(other, "LastRejMatchTime"), default=None)
+    same_cluster = schedd.query(where, projection=names, limit=MOST_ALIKE) if cluster else ()
+    last = max(same_cluster, key=lambda other: _number(other, "LastRejMatchTime"), default=None)
     if last is None:
         return {}
     return {"rejected": _text(last, names[0]), "rejected_at": _number(last, names[1])}
@@ -200,8 +199,8 @@ def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> Facts:
     values = {name: _amount(evaluated(ad, name)) for name in names}
     account, exit_code = ads.text(ad.get("AccountingGroup")), ad.get("ExitCode")
     user_name = (ads.text(evaluated(ad, "User")) or "").rpartition("@")[0]
-    own = ads.text(evaluated(ad, "AcctGroup")) or group_of(f"{account or ''}@", configured)
-    group, user = group_and_user(account, own)
+    named = ads.text(evaluated(ad, "AcctGroup")) or group_of(f"{account or ''}@", configured)
+    group, user = group_and_user(account, named)
     return {
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
@@ -254,23 +253,25 @@ def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
 
 Memo = dict[Any, Optional[int]]
 """Times that were looked for, by all that they depend on."""
-Own = Sequence[tuple[Clause, Optional[str], Any]]
+JobClauses = Sequence[tuple[Clause, Optional[str], Any]]
 """Clauses of a job's Requirements, the resource of each (None: of no request), and its tree."""
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    written = [name for name in job if _REQUEST.fullmatch(name) and not _is_number(job.get(name))]
+    job_clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
+    written = [
+        name for name in job if _REQUEST.fullmatch(name) and type(job.get(name)) not in (int, float)
+    ]
     row, times = clocked(row_of(job), now), Memo()
     return tuple(
-        _later(_finding(job, own, slot, now, written), own, row, (job, slot), times)
+        _later(_finding(job, job_clauses, slot, now, written), job_clauses, row, (job, slot), times)
         for slot in slots
     )
 
 
 def _later(
-    finding: SlotFinding, own: Own, job: Row, pair: tuple[Any, Any], times: Memo
+    finding: SlotFinding, job_clauses: JobClauses, job: Row, pair: tuple[Any, Any], times: Memo
 ) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     shrinking = [
@@ -279,14 +280,15 @@ def _later(
         if obstacle.code in _TOO_LITTLE
         and not ON_TIME.isdisjoint(names_reached(words_of_text(obstacle.clause), job))
     ]
-    codes = {obstacle.code for obstacle in finding.empty_obstacles}
-    if not shrinking and _CLAUSES.isdisjoint(codes):
+    if not shrinking and _CLAUSES.isdisjoint(o.code for o in finding.empty_obstacles):
         return finding
     now, slot = int(job[CLOCK]), pair[1]
     row = clocked(row_of(slot), now)
 
-    def has_value(obstacle: Obstacle) -> bool:
-        """Tells if the clause, or a part of it, lacks no attribute, which no time would bring."""
+    def is_late(obstacle: Obstacle) -> bool:
+        """True if time alone makes the clause true: no attribute that it needs is absent."""
+        if obstacle.code not in _CLAUSES or not is_on_time(clocked_text(obstacle.clause), job, row):
+            return obstacle in shrinking
         ads_of = pair if obstacle.code == "job-requirements" else pair[::-1]
         values = (value_of(expression(way), *ads_of) for way in alternatives(obstacle.clause))
         return any(_shown(value) != UNDEFINED for value in values)
@@ -294,28 +296,21 @@ def _later(
     late = {
         obstacle: Obstacle("clock", obstacle.clause)
         for obstacle in finding.empty_obstacles
-        if obstacle in shrinking
-        or (
-            obstacle.code in _CLAUSES
-            and is_on_time(clocked_text(obstacle.clause), job, row)
-            and has_value(obstacle)
-        )
+        if is_late(obstacle)
     }
-    obstacles, lasting = (
-        tuple(late.get(obstacle, obstacle) for obstacle in obstacles)
-        for obstacles in (finding.obstacles, finding.empty_obstacles)
+    finding = replace(
+        finding,
+        obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.obstacles),
+        empty_obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.empty_obstacles),
     )
-    finding = replace(finding, obstacles=obstacles, empty_obstacles=lasting)
     if len(late) < len(finding.empty_obstacles):
         return finding
-    own_late, slot_late = (
-        tuple(text for text in texts if is_on_time(text, job, row))
-        for texts in (
-            [clocked_text(clause.text) for clause, *_ in own],
-            [clocked_text(clause.text) for clause in _clauses(slot)],
-        )
+    of_job = (clocked_text(clause.text) for clause, *_ in job_clauses)
+    of_slot = (clocked_text(clause.text) for clause in _clauses(slot))
+    clauses = (
+        tuple(text for text in of_job if is_on_time(text, job, row)),
+        tuple(text for text in of_slot if is_on_time(text, job, row)),
     )
-    clauses = own_late, slot_late
     seen = names_reached(words_of_text(" ".join(chain(*clauses))), {**row, **job})
     key = clauses, tuple(row.get(name) for name in sorted(seen))
     if key not in times and len(times) < MOST_TIMES:
@@ -323,40 +318,33 @@ def _later(
     return replace(finding, opens_at=times.get(key))
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
-
-
-def _finding(job: Any, own: Own, slot: Any, now: int, written: Iterable[str]) -> SlotFinding:
+def _finding(
+    job: Any, job_clauses: JobClauses, slot: Any, now: int, written: Iterable[str]
+) -> SlotFinding:
     accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles = _obstacles(job, own, slot)
+    obstacles = tuple(_obstacles(job, job_clauses, slot))
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job, slot, now) if "target" in codes else None
-    until = _number(slot, "t1_TargetUntil") if target else 0
-    grace_until = _grace_until(slot) if "grace" in codes else 0
-    readings = tuple(_readings(job, slot, obstacles))
-    limits = value_of(expression("MY.ConcurrencyLimits"), job, slot)
-    lasting: Sequence[Obstacle] = ()
-    if obstacles:
-        empty(slot)
-        lasting = _obstacles(job, own, slot)
-    node = (ads.text(evaluated(slot, "Machine")) or "").lower()
     amounts = ((name, _amount(value_of(expression(f"MY.{name}"), job, slot))) for name in written)
-    requests = tuple((name, amount) for name, amount in amounts if amount is not None)
-    return SlotFinding(
-        node,
+    limits = value_of(expression("MY.ConcurrencyLimits"), job, slot)
+    finding = SlotFinding(
+        (ads.text(evaluated(slot, "Machine")) or "").lower(),
         *accepts,
-        tuple(obstacles),
-        tuple(lasting),
-        target,
-        until,
-        grace_until,
-        requests=requests,
-        readings=readings,
-        empty_readings=tuple(_readings(job, slot, lasting)),
+        obstacles,
+        target=target,
+        target_until=_number(slot, "t1_TargetUntil") if target else 0,
+        grace_until=_grace_until(slot) if "grace" in codes else 0,
+        requests=tuple((name, amount) for name, amount in amounts if amount is not None),
+        readings=tuple(_readings(job, slot, obstacles)),
         limits=(ads.text(limits) or "").lower(),
         has_policy="ConsumptionCpus" in slot,
     )
+    if not obstacles:
+        return finding
+    empty(slot)
+    lasting = tuple(_obstacles(job, job_clauses, slot))
+    readings = tuple(_readings(job, slot, lasting))
+    return replace(finding, empty_obstacles=lasting, empty_readings=readings)
 
 
 def _accepts(ad: Any, target: Any) -> bool:
@@ -368,7 +356,7 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
     return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
+def _obstacles(job: Any, job_clauses: JobClauses, slot: Any) -> list[Obstacle]:
     """Obstacles of a job in a slot, as it is now."""
     job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
@@ -378,10 +366,10 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     if job_accepts and slot_accepts:
         return obstacles
     machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    spelt = {name.lower(): name for name in job} if own else {}
+    spelt = {name.lower(): name for name in job} if job_clauses else {}
     names = {
         resource: spelt.get(f"request{resource}", f"Request{resource}")[len("Request") :]
-        for _, resource, _ in own
+        for _, resource, _ in job_clauses
         if resource is not None
     }
     names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
@@ -404,8 +392,11 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
     obstacles += unclear
     if not job_accepts:
         obstacles += [
-            Obstacle(_code_of_own(clause), _cut(clause.text))
-            for clause, resource, tree in own
+            Obstacle(
+                "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements",
+                _cut(clause.text),
+            )
+            for clause, resource, tree in job_clauses
             if resource not in short and not _true(tree, job, slot)
         ]
     if not slot_accepts:
@@ -415,10 +406,6 @@ def _obstacles(job: Any, own: Own, slot: Any) -> list[Obstacle]:
         ad, code = (job, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
     return obstacles
-
-
-def _code_of_own(clause: Clause) -> str:
-    return "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements"
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstacle]:

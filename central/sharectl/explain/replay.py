@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 
 from sharectl.cycle.record import case_of
 from sharectl.explain.decisions import OVERRULING, with_pledges_of
-from sharectl.model import Target
+from sharectl.model import Standing, Target
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord, NodeRecord
@@ -115,7 +115,6 @@ def replayed(how: Replay, records: Iterable[CycleRecord]) -> Iterator[ReplayedCy
             yield ReplayedCycle(number, now, DecisionFigures(record.reason), None, note=note)
             continue
         state, snapshot, run_times = case_of(record)
-        stood = {stand.target.node: stand.target for stand in state.standing_at(now)}
         was = _by_node(record.nodes)
 
         def decided(config: PlanConfig, before: State) -> Decision:
@@ -127,15 +126,19 @@ def replayed(how: Replay, records: Iterable[CycleRecord]) -> Iterator[ReplayedCy
             note = "not-reproduced"
         if carried is None or (how.config is how.unchanged and note != "configuration"):
             carried = state
-        held = {stand.target.node: stand.target for stand in carried.standing_at(now)}
-        decision = decided(how.config, carried)
+        decision, before = decided(how.config, carried), carried
         carried, would = decision.state, _by_node(decision.nodes)
         either = {*was, *would}
         yield ReplayedCycle(
             number,
             now,
-            _figures(record.reason, record.strategy, record.nodes, stood),
-            _figures(decision.plan.reason, how.config.strategy, decision.nodes, held),
+            _figures(record.reason, record.strategy, record.nodes, state.standing_at(now)),
+            _figures(
+                decision.plan.reason,
+                how.config.strategy,
+                decision.nodes,
+                before.standing_at(now),
+            ),
             same_nodes=sum(was.get(node) == would.get(node) for node in either),
             either_nodes=len(either),
             note=note,
@@ -178,8 +181,12 @@ def _by_node(nodes: Iterable[NodeRecord]) -> dict[str, Target]:
 
 
 def _figures(
-    reason: Optional[str], strategy: str, nodes: Iterable[NodeRecord], before: Mapping[str, Target]
+    reason: Optional[str],
+    strategy: str,
+    nodes: Iterable[NodeRecord],
+    standing: Iterable[Standing],
 ) -> DecisionFigures:
+    before = {stand.target.node: stand.target for stand in standing}
     steered = [(node, node.target) for node in nodes if node.target is not None]
     begun = [node for node, target in steered if before.get(node.node) != target]
     gone = before.keys() - {node.node for node, _ in steered}

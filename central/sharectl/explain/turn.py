@@ -1,4 +1,4 @@
-"""Turn of a job at the negotiator: its quotas, concurrency limits and ceiling, and who is first.
+"""Turn of a job at the negotiator, and its prospect by the latest cycle of the ledger.
 
 The rules are the negotiator's (matchmaker.cpp, GroupEntry.cpp and Accountant.cpp of HTCondor).
 """
@@ -20,8 +20,11 @@ from sharectl.explain.job import (
     OVER_LIMIT,
     Facts,
 )
+from sharectl.model import WaitTimes
+from sharectl.plan.records import CycleRecord
 from sharectl.shares.groups import is_within, levels_above
 from sharectl.shares.quotas import ROOT
+from sharectl.words import rounded
 
 DEFAULT_LIMIT = "CONCURRENCY_LIMIT_DEFAULT"
 _UNIT = "weighted slots"
@@ -157,8 +160,8 @@ def limits_in(negotiation: NegotiatorFacts, texts: Iterable[str]) -> list[list[L
 
 def group_in(groups: Mapping[str, AccountedGroup], submitter: str) -> str:
     """Group in lower case that a submitter without domain is charged to: the longest that fits."""
-    own = submitter.lower().rpartition(".")[0]
-    chain = [name for name in (*levels_above(own), own) if name]
+    group = submitter.lower().rpartition(".")[0]
+    chain = [name for name in (*levels_above(group), group) if name]
     fitting = [name for place, name in enumerate(chain) if set(chain[: place + 1]) <= groups.keys()]
     return fitting[-1] if fitting else ROOT
 
@@ -170,25 +173,9 @@ def cause(
 
     ``limits`` are those of each slot that would take it; they keep it out where all do.
     """
-    # A limit that is too small for the job even unused comes first: no other job frees it.
-    full = [
-        max(
-            (limit for limit in part if limit.full), key=lambda limit: limit.too_small, default=None
-        )
-        for part in limits
-    ]
-    if full and full[0] is not None and all(full):
-        never = all(limit.too_small for limit in full if limit)
-        name, taken, used, most = full[0]
-        takes = f", and it takes {taken:g}" if taken != 1 or never else ""
-        fewer = "a smaller increment" if taken > 1 and most else "a job without it"
-        remedy = fewer if never else "jobs of that limit that end"
-        return Cause(
-            OVER_LIMIT if never else AT_LIMIT,
-            f"its concurrency limit: {name}, {used:g} of {most:g} in use{takes}",
-            f"{remedy}, or a larger {knobs_of(name)[0].upper()} on the central manager",
-        )
     running, most_running = negotiation.access_points.get(schedd.lower(), (0, 1))
+    if (full := _at_limit(limits)) is not None:
+        return full
     if running >= most_running:
         return Cause(
             AT_ACCESS_POINT,
@@ -200,60 +187,81 @@ def cause(
     )
 
 
-def _at_ceiling(negotiation: NegotiatorFacts, name: str) -> Optional[Cause]:
-    own = negotiation.submitters.get(name.lower())
-    if own is None or own.ceiling is None or floor(own.used) < own.ceiling:
+def _at_limit(limits: Sequence[Sequence[Limit]]) -> Optional[Cause]:
+    """Reason by a limit of every slot, if there is one."""
+    # A limit that is too small for the job even unused comes first: no other job frees it.
+    full = [
+        sorted((limit for limit in part if limit.full), key=lambda limit: not limit.too_small)[:1]
+        for part in limits
+    ]
+    if not (full and all(full)):
         return None
+    never = all(limit.too_small for (limit,) in full)
+    (name, taken, used, most) = full[0][0]
+    in_use = f"{rounded(used or 0)} of {rounded(most or 0)}"
+    takes = f", and it takes {rounded(taken)}" if taken != 1 or never else ""
+    fewer = "a smaller increment" if taken > 1 and most else "a job without it"
+    remedy = fewer if never else "jobs of that limit that end"
+    return Cause(
+        OVER_LIMIT if never else AT_LIMIT,
+        f"its concurrency limit: {name}, {in_use} in use{takes}",
+        f"{remedy}, or a larger {knobs_of(name)[0].upper()} on the central manager",
+    )
+
+
+def _at_ceiling(negotiation: NegotiatorFacts, name: str) -> Optional[Cause]:
+    submitter = negotiation.submitters.get(name.lower())
+    if submitter is None or submitter.ceiling is None or floor(submitter.used) < submitter.ceiling:
+        return None
+    name, used, ceiling, _ = submitter
     return Cause(
         AT_CEILING,
-        f"submitter {own.name} uses {own.used:g} of its ceiling of {own.ceiling} {_UNIT}",
-        f"its jobs that end, or condor_userprio -setceiling {own.name}@… N (-1: none)",
+        f"submitter {name} uses {rounded(used)} of its ceiling of {ceiling} {_UNIT}",
+        f"its jobs that end, or condor_userprio -setceiling {name}@… N (-1: none)",
     )
 
 
 def _at_quota(groups: Mapping[str, AccountedGroup], name: str) -> Optional[Cause]:
     """Reason by the quota of a group or of one that it is within."""
-    own = groups.get(name)
-    if own is None or name == ROOT or own.surplus == "regroup":
+    group = groups.get(name)
+    if group is None or name == ROOT or group.surplus == "regroup":
         return None
-    if own.surplus == "no" and own.quota is not None and own.used >= floor(own.quota):
-        cut = ", which the negotiator cuts to 0," if 0 < own.quota < 1 else ""
-        fact = f"group {own.name} uses {own.used:g} of its quota of {own.quota:g} {_UNIT}{cut}"
-        return _quota_cause(own, fact)
-    for above in (own, *(groups[level] for level in reversed(levels_above(name)))):
+    if group.surplus == "no" and group.quota is not None and group.used >= floor(group.quota):
+        cut = ", which the negotiator cuts to 0," if 0 < group.quota < 1 else ""
+        return _quota_cause(group, group.name, group.used, f"{rounded(group.quota)} {_UNIT}{cut}")
+    for above in (group, *(groups[level] for level in reversed(levels_above(name)))):
         quota, outer = above.subtree_quota, above.name.lower()
         if above.surplus != "no" or quota is None:
             continue
         used = fsum(group.used for key, group in groups.items() if is_within(key, outer))
-        if floor(max(0.0, quota - used) + own.used) <= own.used:
-            who = f"{above.name}" if above is own else f"{above.name}, which {own.name} is within,"
-            inner = "with the groups within it"
-            fact = f"group {who} uses {used:g} of its quota of {quota:g} {_UNIT} {inner}"
-            return _quota_cause(above, fact)
+        if floor(max(0.0, quota - used) + group.used) <= group.used:
+            inner = "" if above is group else f", which {group.name} is within,"
+            words = f"{rounded(quota)} {_UNIT} with the groups within it"
+            return _quota_cause(above, f"{above.name}{inner}", used, words)
     return None
 
 
-def _quota_cause(group: AccountedGroup, fact: str) -> Cause:
+def _quota_cause(group: AccountedGroup, who: str, used: float, quota: str) -> Cause:
     remedy = f"jobs of {group.name} that end, a larger quota of it (GROUP_QUOTA_{group.name})"
     surplus = f"GROUP_ACCEPT_SURPLUS_{group.name} = True"
     return Cause(
         AT_QUOTA,
-        f"{fact} and takes no surplus",
+        f"group {who} uses {rounded(used)} of its quota of {quota} and takes no surplus",
         f"{remedy}, or {surplus} on the central manager",
     )
 
 
 def before(negotiation: NegotiatorFacts, name: str) -> Optional[list[Submitter]]:
     """Submitters with idle jobs that are served before one, the first first; None if not known."""
-    groups, own = negotiation.groups, _order(negotiation, name)
-    if own is None or negotiation.idle_jobs is None:
+    groups, order_of_it = negotiation.groups, _order(negotiation, name)
+    if order_of_it is None or negotiation.idle_jobs is None:
         return None
     ahead = [
         (order, other)
         for key, other in negotiation.submitters.items()
         if negotiation.idle_jobs.get(key)
         and (order := _order(negotiation, key)) is not None
-        and order < own
+        and order < order_of_it
         and _at_ceiling(negotiation, key) is None
         and _at_quota(groups, group_in(groups, key)) is None
     ]
@@ -279,28 +287,21 @@ SURPLUS: Mapping[Optional[str], str] = {
 
 
 def turn(negotiation: NegotiatorFacts, facts: Facts, verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn of a job with these facts and this match with all nodes, as data.
-
-    Keys: cause (None if the negotiator may give it a slot), group (None without groups, or if not
-    known), submitter, limits, before (submitters with idle jobs that are served first), and
-    cycle_ended_at, period_seconds and problems of `NegotiatorFacts`.
-    """
+    """Turn of a job with these facts and this match, as the record JobTurn of its JSON."""
     name = facts["submitter"] or ""
     limits = limits_in(negotiation, verdict["limits"])
     group = negotiation.groups.get(group_in(negotiation.groups, name))
-    own, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
+    charged, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
+    idle_jobs = negotiation.idle_jobs or {}
     why = cause(negotiation, name, facts["schedd"], limits)
     return {
         "cause": why._asdict() if why else None,
         "group": group._asdict() if group and len(negotiation.groups) > 1 else None,
-        "submitter": own._asdict() if own else None,
+        "submitter": charged._asdict() if charged else None,
         "limits": [limit._asdict() for limit in dict.fromkeys(chain.from_iterable(limits))],
-        "before": ahead
+        "before": None
         if ahead is None
-        else [
-            {**other._asdict(), "idle_jobs": (negotiation.idle_jobs or {})[other.name.lower()]}
-            for other in ahead
-        ],
+        else [{**o._asdict(), "idle_jobs": idle_jobs[o.name.lower()]} for o in ahead],
         "cycle_ended_at": negotiation.cycle_ended_at,
         "period_seconds": negotiation.period_seconds,
         "problems": list(negotiation.problems),
@@ -312,4 +313,77 @@ def over_quota(order: Mapping[str, Any]) -> str:
     used, quota = (order["group"] or {}).get("used"), (order["group"] or {}).get("quota")
     if quota is None or used <= quota:
         return ""
-    return f"{used - quota:g} {_UNIT} over its quota of {quota:g}"
+    return f"{rounded(used - quota)} {_UNIT} over its quota of {rounded(quota)}"
+
+
+# ---- by the ledger
+
+OLD_SECONDS = 3600
+"""Age of a cycle that says nothing of now."""
+LEAST_OVER_RATIO = 0.01
+"""Part of its share by which a group is over it, at least, to be called so."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Share of a job's group, and waits of its like, as the ledger has them."""
+
+    problem: Optional[str] = None
+    """Why nothing is known; None if the rest is filled."""
+    cycle: int = 0
+    taken_at: int = 0
+    """Unix seconds of the cycle."""
+    power_hs06: Optional[float] = None
+    """Power that its group uses; None for no configured group."""
+    share_hs06: Optional[float] = None
+    """Setpoint of its group."""
+    over_hs06: float = 0.0
+    """Power beyond the setpoint; 0 if it is at its share or below."""
+    block_nodes: tuple[str, ...] = ()
+    """Nodes whose target frees a block of its size for its group, the first block first."""
+    block_seconds: float = 0.0
+    """Expected time from now until the first of them is free."""
+    pending: Optional[WaitTimes] = None
+    """Of jobs of its group and size that wait."""
+    started: Optional[WaitTimes] = None
+    """Of those that have started in the hour before the cycle."""
+
+    @property
+    def over(self) -> str:
+        """By how much its group is over its share, in words; empty if it is not, or not known."""
+        if not self.over_hs06:
+            return ""
+        return f"{self.over_hs06:.0f} HS06 over its share of {self.share_hs06:.0f}"
+
+
+def prospect(record: Optional[CycleRecord], group: str, cores: int, now: int) -> Prospect:
+    """Prospect of a job of a configured group at Unix time ``now``.
+
+    ``record`` is the latest complete cycle, or None. ``cores`` are 0 if not known.
+    """
+    if record is None:
+        return Prospect("the ledger has no complete cycle: `sharectl cycle`")
+    if now - record.taken_at > OLD_SECONDS:
+        return Prospect("the last complete cycle of the ledger is more than an hour old")
+    control = next((control for control in record.groups if control.group == group), None)
+    due = control.setpoint_hs06 if control else None
+    over = control.control_error_hs06 if control else 0.0
+    freeing = sorted(
+        (max(0.0, node.wait_seconds - (now - record.taken_at)), node.node)
+        for node in record.nodes
+        if node.target and not record.observed
+        if (node.target.helped, node.target.request_cores) == (group, cores)
+    )
+    like_it = next((w for w in record.waits if (w.group, w.cores) == (group, cores)), None)
+    return Prospect(
+        None,
+        record.number,
+        record.taken_at,
+        control.error.usage.power_hs06 if control else None,
+        due,
+        over if over > LEAST_OVER_RATIO * (due or 0.0) else 0.0,
+        tuple(node for _, node in freeing),
+        freeing[0][0] if freeing else 0.0,
+        like_it.pending if like_it else None,
+        like_it.started if like_it else None,
+    )

@@ -35,7 +35,7 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "max-target-share": ("config.limits.max_target_ratio", "control.max_target_share", None),
     "max-changed-nodes": ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
 }
-"""Code of a limit -> its field of a `Case`, its key in the YAML, the value that lifts it."""
+"""Code of a limit of the plan -> its field of a `Case`, its key, the value that lifts it."""
 
 SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "controlled": ("under control (nodes.controlled)", {"controlled": True}),
@@ -119,7 +119,8 @@ class Trials:
         for lever, extreme in extremes:
             if outcome(extreme) != outcome(self.decision):
                 flip = self._smallest(lever, extreme, outcome)
-                if not (flips and _is_wider(flip, flips[-1])):
+                # A limit may be lifted without more of an outcome than by raising it.
+                if (flip.name, flip.outcome) not in ((f.name, f.outcome) for f in flips[-1:]):
                     flips.append(flip)
         return tuple(flips)
 
@@ -150,11 +151,6 @@ class Trials:
         if lever.shown is not None:
             value, becomes = lever.shown(self.decision), lever.shown(there)
         return Flip(lever.code, lever.name, value, becomes, outcome(there))
-
-
-def _is_wider(flip: Flip, before: Flip) -> bool:
-    """True if a limit is lifted without more of an outcome than by raising it."""
-    return flip.name == before.name and flip.outcome == before.outcome
 
 
 # ---- outcomes
@@ -251,15 +247,12 @@ def cycle_levers(trials: Trials) -> Iterator[Lever]:
 
 def limit_levers(trials: Trials, *, stepwise: bool = False) -> Iterator[Lever]:
     """Each limit that is configured, lifted; if ``stepwise``, raised as far as needed too."""
-    controls = trials.decision.groups
-    acted = {code for control in controls for code in control.acted}
-    largest_hs06 = max((abs(control.control_error_hs06) for control in controls), default=0.0)
     for code, (path, key, free) in LIFTED.items():
         value = attrgetter(path)(trials.case)
-        if value == free or (code == "output-limit" and code not in acted):
+        if value == free:
             continue
         # The ledger does not say how old targets were: dwell is only lifted.
-        most = {"dwell": value, "max-target-share": 1.0, "output-limit": FACTOR * largest_hs06}
+        most = {"dwell": value, "max-target-share": 1.0}
         extreme = most.get(code, float(len(trials.case.snapshot.nodes)))
         whole = code in ("max-nodes", "max-changed-nodes")
         raised = Lever(code, key, float(value), extreme, partial(_lifted, path, free), whole)
@@ -404,7 +397,7 @@ def _lifted(path: str, free: Optional[int], case: Case, value: Optional[float]) 
 
 def _with(record: _Record, path: str, value: Any) -> _Record:
     """Record with another value of a field, or of a field of its field."""
-    name, _, rest = path.partition(".")
-    value = _with(getattr(record, name), rest, value) if rest else value
+    name, _, inner = path.partition(".")
+    value = _with(getattr(record, name), inner, value) if inner else value
     changed: _Record = replace(record, **{name: value})  # type: ignore[type-var]
     return changed

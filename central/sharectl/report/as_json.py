@@ -34,15 +34,15 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
         every = [asdict(record) for record in records]
         return every if every or taken.complete else None
 
-    own = usage_by_group(taken, (*groups, OTHER))
-    usage = {group: _usage(used) for group, used in usage_with_subgroups(own).items()}
+    by_group = usage_with_subgroups(usage_by_group(taken, (*groups, OTHER)))
+    usage = {group: _usage(used) for group, used in by_group.items()}
     nodes = rows(taken.nodes)
     for node in nodes or ():
-        held = {
+        of_jobs = {
             "cores_by_group": dict(cores[node["name"]]),
             "held_memory_mib": memory_mib[node["name"]],
         }
-        node.update(held if taken.complete else dict.fromkeys(held))
+        node.update(of_jobs if taken.complete else dict.fromkeys(of_jobs))
     return {
         "taken_at": taken.taken_at,
         "complete": taken.complete,

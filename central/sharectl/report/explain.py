@@ -20,8 +20,7 @@ from sharectl.explain.decisions import (
     targets_of,
 )
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
-from sharectl.explain.prospect import Prospect
-from sharectl.explain.turn import SURPLUS, over_quota
+from sharectl.explain.turn import SURPLUS, Prospect, over_quota
 from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import power_moved_hs06
@@ -38,6 +37,8 @@ MOST_ROWS = 5
 """Of one label, on one screen."""
 _ESTIMATES = ("wait_seconds", "idle_core_seconds")
 """Fields of a node that are 0 where they were not estimated."""
+_OUTPUTS = ("given_hs06", "output_hs06", "law", "problem", "shadow")
+"""Keys of a group that imported cycles do not know."""
 
 
 class Page(NamedTuple):
@@ -69,12 +70,11 @@ class Page(NamedTuple):
 def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     """Page of a group."""
     record, control = explained.record, control_of(explained.record.groups, group)
-    usage, reason = control.error.usage, record.group_reasons.get(group)
-    between = exchanges(record)
+    reason, between = record.group_reasons.get(group), exchanges(record)
     of_usage = ("cores", "single_cores", "multi_cores", "pending_by_cores", "unplaceable_by_cores")
     data = {
-        **_control(control, with_outputs=True),
-        **fields(usage, *of_usage),
+        **_control(control),
+        **fields(control.error.usage, *of_usage),
         "waits": [asdict(waits) for waits in record.waits if waits.group == group],
         **fields(control.error, "error_cores", "power_minus_pledge_hs06"),
         "setpoint": _coded("setpoint", record.setpoint),
@@ -112,8 +112,14 @@ def node_page(
         "since": since,
         "lost_hs06": lost_hs06,
         "gained_hs06": gained_hs06,
-        "says": _says(words) if words else None,
+        "says": None,
     }
+    if words is not None:
+        data["says"] = {
+            **fields(words, "obeyed_sequence", "problem", "opens_at"),
+            "refusal": _coded("job_ctl", None if words.refusal in QUIET else words.refusal),
+            "switched_off": [{"code": code, "says": SWITCHES[code]} for code in words.switched_off],
+        }
     return _decided_page(
         "node",
         node.node,
@@ -123,18 +129,6 @@ def node_page(
         would_be=target_on(explained.decision, node.node) if otherwise.note == OVERRULED else None,
         held=sorted(by_size(node.held), key=lambda held: (-held.jobs * held.cores, held)),
     )
-
-
-def _says(words: NodeWords) -> dict[str, Any]:
-    return {
-        "obeyed_sequence": words.obeyed_sequence,
-        "refusal": _coded("job_ctl", None if words.refusal in QUIET else words.refusal),
-        "problem": words.problem,
-        "switched_off": [
-            {"code": switch, "says": SWITCHES[switch]} for switch in words.switched_off
-        ],
-        "opens_at": words.opens_at,
-    }
 
 
 def cycle_page(
@@ -162,7 +156,10 @@ def cycle_page(
         "targets": [asdict(target) for target in targets_of(record)],
         "exchanges": [exchange._asdict() for exchange in exchanges(record)],
         "limits": _limits(record),
-        "groups": [_control(control, with_outputs=is_full) for control in record.groups],
+        "groups": [
+            _control(control) | ({} if is_full else dict.fromkeys(_OUTPUTS))
+            for control in record.groups
+        ],
         "nodes": len(record.nodes),
         "node_reasons": [
             {"code": code, "says": says("node", code), "nodes": nodes}
@@ -188,21 +185,18 @@ def cycle_page(
     )
 
 
-def _control(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
-    outputs = {
-        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
-        "output_hs06": control.output_hs06,
-        "law": _coded("law", control.law),
-        "problem": control.problem or None,
-        "shadow": asdict(control.shadow) if control.shadow else None,
-    }
+def _control(control: GroupControl) -> dict[str, Any]:
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
         **fields(control, "setpoint_hs06", "control_error_hs06", "due_hs06", "shortfall_hs06"),
-        **(outputs if with_outputs else dict.fromkeys(outputs)),
+        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
+        "output_hs06": control.output_hs06,
+        "law": _coded("law", control.law),
+        "problem": control.problem or None,
+        "shadow": asdict(control.shadow) if control.shadow else None,
         "acted": [_coded("acted", code) for code in control.acted],
     }
 
@@ -234,9 +228,18 @@ def job_page(
 ) -> Page:
     """Page of a job at Unix time ``now``, with a code of `VERDICTS`."""
     verdict, order = why.verdict, why.order
-    data = {"job": job, "now": now, "code": code, "says": VERDICTS[code], "access_point": facts}
-    data |= {"problem": why.problem, "nodes": verdict, "group": why.group, "negotiator": order}
-    data["ledger"] = _ledger(why.prospect) if why.prospect else None
+    data: dict[str, Any] = {
+        "job": job,
+        "now": now,
+        "code": code,
+        "says": VERDICTS[code],
+        "access_point": facts,
+        "problem": why.problem,
+        "nodes": verdict,
+        "group": why.group,
+        "negotiator": order,
+        "ledger": asdict(why.prospect) if why.prospect else None,
+    }
     if facts is None:
         return Page("job", f"job {job}: {code}: {VERDICTS[code]}", (), data)
     rows = verdict or {"code": None, "never": (), "obstacles": ()}
@@ -258,11 +261,6 @@ def job_page(
         account += f" (user {facts['accounting_user']})"
     title = f"job {job} of {facts['schedd']}{owner}, {account}"
     return Page("job", title, rows_of(text), data)
-
-
-def _ledger(prospect: Prospect) -> dict[str, Any]:
-    waits = {name: getattr(prospect, name) for name in ("pending", "started")}
-    return prospect._asdict() | {k: asdict(v) if v else None for k, v in waits.items()}
 
 
 # ---- for all decisions

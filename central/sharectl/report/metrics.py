@@ -6,9 +6,10 @@ make any number of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import fsum
+from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import OTHER, GroupControl, JobWaits, Snapshot
@@ -49,6 +50,8 @@ class CycleFacts:
 
 Row = tuple[tuple[str, ...], float]
 """Values of the labels, and the number."""
+Rows = Callable[[CycleFacts], Iterable[Row]]
+"""Rows of a metric; none where a number is unknown: missing is never zero."""
 
 
 class Metric(NamedTuple):
@@ -56,10 +59,8 @@ class Metric(NamedTuple):
 
     name: str
     """Without the prefix."""
-    meaning: str
     labels: tuple[str, ...]
-    rows: Callable[[CycleFacts], Iterable[Row]]
-    """No row where a number is unknown: missing is never zero."""
+    meaning: str
 
 
 def metrics_text(facts: CycleFacts) -> str:
@@ -72,12 +73,10 @@ def metrics_text(facts: CycleFacts) -> str:
 
     class Cycle(Collector):
         def collect(self) -> Iterator[GaugeMetricFamily]:
-            for metric in METRICS:
-                family = GaugeMetricFamily(
-                    PREFIX + metric.name, metric.meaning, labels=(*pool, *metric.labels)
-                )
+            for name, labels, meaning in METRICS:
+                family = GaugeMetricFamily(PREFIX + name, meaning, labels=(*pool, *labels))
                 # node_exporter drops a file with two rows of the same labels.
-                for values, number in dict(metric.rows(facts)).items():
+                for values, number in dict(_ROWS[name](facts)).items():
                     family.add_metric((*pool.values(), *map(printable, values)), number)
                 if family.samples:
                     yield family
@@ -88,9 +87,6 @@ def metrics_text(facts: CycleFacts) -> str:
 
 
 # ---- rows
-
-
-Rows = Callable[[CycleFacts], Iterable[Row]]
 
 
 def _single(value: Callable[[CycleFacts], Optional[float]]) -> Rows:
@@ -200,217 +196,60 @@ def _answer_seconds(facts: CycleFacts) -> Iterator[Row]:
         yield name, fsum(seconds for seconds, _ in answers)
 
 
-GROUP, OF_SIZE = ("group",), ("group", "size")
-
-METRICS: Sequence[Metric] = (
-    Metric(
-        "build_info",
-        "Version of sharectl as a label; always 1.",
-        ("version",),
-        lambda facts: [((facts.version,), 1)],
+_ROWS: Mapping[str, Rows] = {
+    "build_info": lambda facts: [((facts.version,), 1)],
+    "last_cycle_timestamp_seconds": _single(lambda facts: facts.record.taken_at),
+    "last_success_timestamp_seconds": _single(lambda facts: facts.succeeded_at),
+    "last_cycle_duration_seconds": _single(lambda facts: facts.seconds),
+    "last_cycle_success": _single(lambda facts: facts.succeeded_at == facts.record.taken_at),
+    "last_cycle_complete": _single(lambda facts: facts.record.complete),
+    "disabled": _single(lambda facts: facts.disabled),
+    "observe": _single(lambda facts: facts.observes),
+    "places": lambda facts: [
+        (("published",), facts.places),
+        (("failed",), facts.failed_places),
+    ],
+    "plan_valid_until_timestamp_seconds": _single(lambda facts: facts.valid_until or None),
+    "source_success": _answered,
+    "source_duration_seconds": _answer_seconds,
+    "present_hs06": _single(lambda facts: facts.record.present_hs06),
+    "shortfall_hs06": _single(lambda facts: facts.record.shortfall_hs06),
+    "group_pledge_hs06": _by_group(lambda control: control.error.pledge_hs06),
+    "group_setpoint_hs06": _by_group(lambda control: control.setpoint_hs06),
+    "group_power_hs06": _by_group(lambda control: control.error.usage.power_hs06),
+    "group_error_hs06": _by_group(lambda control: control.control_error_hs06),
+    "group_due_hs06": _by_group(lambda control: control.due_hs06),
+    "group_shortfall_hs06": _by_group(lambda control: control.shortfall_hs06),
+    "group_output_hs06": _by_group(lambda control: control.output_hs06),
+    "group_running_cores": _running_cores,
+    "group_pending_cores": _pending(lambda cores: cores),
+    "group_pending_jobs": _pending(lambda _cores: 1),
+    "group_unplaceable_jobs": _by_group(
+        lambda control: sum(control.error.usage.unplaceable_by_cores.values())
     ),
-    Metric(
-        "last_cycle_timestamp_seconds",
-        "Unix time at which the last cycle looked at the pool.",
-        (),
-        _single(lambda facts: facts.record.taken_at),
+    "group_longest_wait_seconds": _longest(
+        lambda waits: waits.pending.longest_seconds if waits.pending else None
     ),
-    Metric(
-        "last_success_timestamp_seconds",
-        "Unix time of the last cycle without a problem; absent before the first.",
-        (),
-        _single(lambda facts: facts.succeeded_at),
+    "group_longest_started_wait_seconds": _longest(
+        lambda waits: waits.started.longest_seconds if waits.started else None
     ),
-    Metric(
-        "last_cycle_duration_seconds",
-        "Duration of the last cycle.",
-        (),
-        _single(lambda facts: facts.seconds),
+    "group_target_nodes": _target_nodes,
+    "nodes": _complete(lambda facts: len(facts.snapshot.nodes)),
+    "controlled_nodes": _complete(
+        lambda facts: sum(node.controlled for node in facts.snapshot.nodes)
     ),
-    Metric(
-        "last_cycle_success",
-        "1 if the last cycle had no problem: the whole pool answered, all was written.",
-        (),
-        _single(lambda facts: facts.succeeded_at == facts.record.taken_at),
+    "target_nodes": _complete(lambda facts: facts.record.steered_nodes),
+    "acting_nodes": _complete(
+        lambda facts: sum(bool(node.obeyed_sequence) for node in facts.snapshot.nodes)
     ),
-    Metric(
-        "last_cycle_complete",
-        "1 if the whole pool answered the last cycle; 0: no target was changed.",
-        (),
-        _single(lambda facts: facts.record.complete),
-    ),
-    Metric(
-        "disabled",
-        "1 while sharectl is switched off, as of the last cycle.",
-        (),
-        _single(lambda facts: facts.disabled),
-    ),
-    Metric(
-        "observe",
-        "1 with mode: observe: no target is published.",
-        (),
-        _single(lambda facts: facts.observes),
-    ),
-    Metric(
-        "places",
-        "Places of publish: that took (published) or did not take (failed) the plan of the last "
-        "cycle; both 0 if there was nothing to publish.",
-        ("result",),
-        lambda facts: [
-            (("published",), facts.places),
-            (("failed",), facts.failed_places),
-        ],
-    ),
-    Metric(
-        "plan_valid_until_timestamp_seconds",
-        "Unix time at which the last published plan runs out; absent before the first.",
-        (),
-        _single(lambda facts: facts.valid_until or None),
-    ),
-    Metric(
-        "source_success",
-        "1 if the source (collector, a schedd, pledges) answered the last cycle.",
-        ("source",),
-        _answered,
-    ),
-    Metric(
-        "source_duration_seconds",
-        "Time that the answer of a source took, or was waited for.",
-        ("source",),
-        _answer_seconds,
-    ),
-    Metric(
-        "present_hs06",
-        "Power that the groups could have, HS06: of all nodes, less what others use.",
-        (),
-        _single(lambda facts: facts.record.present_hs06),
-    ),
-    Metric(
-        "shortfall_hs06",
-        "Power that is due to groups and that they do not use, HS06.",
-        (),
-        _single(lambda facts: facts.record.shortfall_hs06),
-    ),
-    Metric(
-        "group_pledge_hs06",
-        "Pledge of a group, HS06.",
-        GROUP,
-        _by_group(lambda control: control.error.pledge_hs06),
-    ),
-    Metric(
-        "group_setpoint_hs06",
-        "Power that a group is entitled to now, HS06.",
-        GROUP,
-        _by_group(lambda control: control.setpoint_hs06),
-    ),
-    Metric(
-        "group_power_hs06",
-        "Power that a group uses, HS06.",
-        GROUP,
-        _by_group(lambda control: control.error.usage.power_hs06),
-    ),
-    Metric(
-        "group_error_hs06",
-        "Power used less the setpoint, HS06: above 0 the group has more than its share.",
-        GROUP,
-        _by_group(lambda control: control.control_error_hs06),
-    ),
-    Metric(
-        "group_due_hs06",
-        "Power that is due to a group, at most what its jobs can use, HS06.",
-        GROUP,
-        _by_group(lambda control: control.due_hs06),
-    ),
-    Metric(
-        "group_shortfall_hs06",
-        "Power that is due to a group and that it does not use, HS06.",
-        GROUP,
-        _by_group(lambda control: control.shortfall_hs06),
-    ),
-    Metric(
-        "group_output_hs06",
-        "Power to move, HS06: above 0 taken from the group, below 0 given to it.",
-        GROUP,
-        _by_group(lambda control: control.output_hs06),
-    ),
-    Metric(
-        "group_running_cores",
-        "Cores that jobs of a group hold; group other: jobs of no configured group.",
-        OF_SIZE,
-        _running_cores,
-    ),
-    Metric(
-        "group_pending_cores",
-        "Cores that pending jobs of a group request.",
-        OF_SIZE,
-        _pending(lambda cores: cores),
-    ),
-    Metric(
-        "group_pending_jobs",
-        "Pending jobs of a group.",
-        OF_SIZE,
-        _pending(lambda _cores: 1),
-    ),
-    Metric(
-        "group_unplaceable_jobs",
-        "Pending jobs of a group that no node could run if it were empty.",
-        GROUP,
-        _by_group(lambda control: sum(control.error.usage.unplaceable_by_cores.values())),
-    ),
-    Metric(
-        "group_longest_wait_seconds",
-        "Longest wait of pending jobs of a group; absent if none waits.",
-        OF_SIZE,
-        _longest(lambda waits: waits.pending.longest_seconds if waits.pending else None),
-    ),
-    Metric(
-        "group_longest_started_wait_seconds",
-        "Longest wait of jobs of a group that started in the last hour; absent if none did.",
-        OF_SIZE,
-        _longest(lambda waits: waits.started.longest_seconds if waits.started else None),
-    ),
-    Metric(
-        "group_target_nodes",
-        "Nodes whose target helps a group, or holds it back.",
-        ("group", "role"),
-        _target_nodes,
-    ),
-    Metric(
-        "nodes",
-        "Nodes of the pool.",
-        (),
-        _complete(lambda facts: len(facts.snapshot.nodes)),
-    ),
-    Metric(
-        "controlled_nodes",
-        "Nodes that may get targets (nodes.controlled).",
-        (),
-        _complete(lambda facts: sum(node.controlled for node in facts.snapshot.nodes)),
-    ),
-    Metric(
-        "target_nodes",
-        "Nodes with a target after the last cycle.",
-        (),
-        _complete(lambda facts: facts.record.steered_nodes),
-    ),
-    Metric(
-        "acting_nodes",
-        "Nodes that acted on a target when the last cycle looked.",
-        (),
-        _complete(lambda facts: sum(bool(node.obeyed_sequence) for node in facts.snapshot.nodes)),
-    ),
-    Metric(
-        "unwilling_nodes",
-        "Nodes that ignored their target for too long (not-obeying), or refuse what is published "
-        "or have not run job_ctl lately (refused).",
-        ("reason",),
-        _unwilling,
-    ),
-    Metric(
-        "idle_cores",
-        "Cores that no job holds, by cause: kept free by a target, by grace, or other.",
-        ("cause",),
-        _idle_cores,
-    ),
+    "unwilling_nodes": _unwilling,
+    "idle_cores": _idle_cores,
+}
+METRICS = tuple(
+    Metric(name, tuple(labels.split()), meaning)
+    for name, labels, meaning in (
+        line.split("|")
+        for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+    )
 )
 """All metrics, in the order of the file."""

@@ -67,7 +67,7 @@ def _node(node: Row) -> Row:
         for jobs in node["closed"]
     ]
     says += [f"acts on plan {node['obeyed_sequence']}"] if node["obeyed_sequence"] else []
-    held = node["cores_by_group"]
+    cores = node["cores_by_group"]
     return {
         "node": node["name"],
         "cores": node["cores"],
@@ -75,7 +75,7 @@ def _node(node: Row) -> Row:
         "HS06/core": round(node["hs06_per_core"], 2),
         "controlled": "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
         "says": ", ".join(says),
-        "held by group": held and " ".join(f"{name}:{held[name]}" for name in sorted(held)),
+        "held by group": cores and " ".join(f"{name}:{cores[name]}" for name in sorted(cores)),
     }
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 
 from sharectl import times
 from sharectl.times import DAY_SECONDS
+from sharectl.words import rounded
 
 NARROW = "\u202f"
 """Blank between groups of three digits."""
@@ -146,4 +147,5 @@ def minute(seconds: float) -> str:
 
 def brief(value: float) -> str:
     """A number with at least three digits, none of them in vain."""
-    return f"{value:.0f}" if value >= _WHOLE_FROM or value == int(value) else f"{value:.3g}"
+    whole = value >= _WHOLE_FROM or value == int(value)
+    return f"{value:.0f}" if whole else rounded(value, 3)

@@ -12,9 +12,9 @@ from sharectl import __version__
 from sharectl.model import Disabled
 from sharectl.plan.plan import REASONS
 from sharectl.report.pool import block_rows, disabled_words, unanswered_words
-from sharectl.report.tables import NONE, UNKNOWN, print_table
+from sharectl.report.tables import NONE, UNKNOWN, number, print_table
 from sharectl.shares.groups import is_within
-from sharectl.times import DAY_SECONDS
+from sharectl.times import span
 from sharectl.words import counted, printable
 
 Row = Mapping[str, Any]
@@ -67,9 +67,9 @@ def _mode(mode: str, cycle: Row) -> str:
 
 def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
     plan, ago = cycle["plan"] or {}, now - cycle["taken_at"]
-    when = f"{ago} s ago" if ago >= 0 else f"in the future, by {-ago} s"
+    when = f"{span(ago)} ago" if ago >= 0 else f"in the future, by {span(ago)}"
     whole = "complete" if cycle["complete"] else "incomplete: targets unchanged"
-    yield "last cycle", f"{when}, took {cycle['seconds']} s, {whole}"
+    yield "last cycle", f"{when}, took {number(cycle['seconds'])} s, {whole}"
     pair = f"{plan['held_back']} for {plan['helped']}: " if plan.get("helped") else ""
     reason = f"{pair}{REASONS.get(plan.get('reason', ''), NONE)}"
     if not cycle["complete"]:
@@ -81,8 +81,8 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
     if words := shortfall_words(cycle):
         yield "shortfall then", words
     if idle := cycle.get("idle_cores"):
-        rest = idle["all"] - idle["target"] - idle["grace"]
-        words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
+        others = idle["all"] - idle["target"] - idle["grace"]
+        words = f"{idle['target']} under targets, {idle['grace']} in grace, {others} others"
         yield "idle cores then", words
     if seen := cycle.get("nodes"):
         words = f"{seen['target']} of {seen['controlled']} controlled ones with a target"
@@ -92,7 +92,8 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
 def place_words(place: Row) -> str:
     """Content of a place, in words."""
     targets, seconds = counted(place["targets"], "target"), place["valid_for_seconds"]
-    words = [f"{targets}, sequence {place['sequence']}, valid for {seconds} s"]
+    valid = f"valid for {span(seconds)}" if seconds > 0 else f"ran out {span(seconds)} ago"
+    words = [f"{targets}, sequence {place['sequence']}, {valid}"]
     if place.get("signed_by"):
         verified = "" if place["verified"] else " (not verified)"
         words.append(f"signed by {place['signed_by']}{verified}")
@@ -163,7 +164,5 @@ def _longest(cycle: Row, group: str, *, multicore: bool) -> str:
     if not waits:
         return NONE
     longest = max(waits, key=lambda times: int(times["longest_seconds"]))
-    seconds = longest["longest_seconds"]
-    units = (("d", DAY_SECONDS), ("h", 3600), ("m", 60), ("s", 1))
-    unit, factor = next(((unit, size) for unit, size in units if seconds >= 2 * size), ("s", 1))
-    return f"{'>' if longest['sampled'] else ''}{seconds // factor}{unit}"
+    words = span(longest["longest_seconds"], 1).replace(" ", "")
+    return f">{words}" if longest["sampled"] else words

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from sharectl.report import scale
 from sharectl.report.scale import NARROW, Limits, Tick, number_ticks, rounded_limits
-from sharectl.report.tables import listed, number, plain
+from sharectl.report.tables import number, plain
 from sharectl.times import shown, span
-from sharectl.words import counted, printable
+from sharectl.words import counted, printable, rounded
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -241,8 +241,8 @@ def _environment() -> Environment:
     )
     environment.globals.update(width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, floor=FLOOR)
     environment.globals["style"] = Markup(_style_sheet())  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.percent)
-    for words in (*numbers, scale.brief, scale.minute, number, plain, shown, span, counted, listed):
+    numbers = (scale.short, scale.signed, scale.grouped, scale.percent, scale.brief, scale.minute)
+    for words in (*numbers, number, plain, rounded, shown, span, counted):
         environment.filters[words.__name__] = words
     return environment
 

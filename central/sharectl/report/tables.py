@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
 from textwrap import wrap
 from typing import Any, TextIO
 
-from sharectl.words import counted, printable
+from sharectl.words import counted, printable, rounded
 
 WIDTH = 80
 LINES = 23
@@ -93,7 +94,7 @@ def cell(value: Any) -> str:
         value = " ".join(f"{name}={cell(amount)}" for name, amount in value.items())
     if value is None:
         return UNKNOWN
-    return f"{value:.6g}" if type(value) is float else str(value) or NONE
+    return rounded(value) if type(value) is float else str(value) or NONE
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -104,9 +105,9 @@ def number(value: float, digits: int = 1) -> str:
 
 def plain(value: float) -> str:
     """Value without needless digits; shares lie between 0 and 1."""
-    if value == int(value):
-        return str(int(value))
-    return number(value) if abs(value) >= 1 else f"{value:.3g}"
+    if isclose(value, round(value), rel_tol=1e-12, abs_tol=1e-9):
+        return str(round(value))
+    return number(value) if abs(value) >= 1 else rounded(value, 3)
 
 
 def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO) -> None:

@@ -14,7 +14,7 @@ from sharectl.plan.plan import PlanConfig
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.settings import GiveUp
 from tests.fakes import FakePool, World
-from tests.property.explain.test_replay_laws import LAWS, LOOK, Look, looks
+from tests.property.explain.test_codes_of_decisions import LAWS, LOOK, Look, looks
 
 
 def run(config: PlanConfig, seen: list[Snapshot]) -> tuple[World, list[CycleRecord]]:

@@ -79,7 +79,7 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
         "foreign": False,
         "writer": own_writer(config),
     }
-    assert place_words(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
+    assert place_words(place) == f"1 target, sequence {NOW}, valid for 50 min, signed by a"
     (older,) = status.places(config, NOW + 60, State(NOW + 1))
     assert f"sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
     (late,) = status.places(config, NOW + 3060)
@@ -128,7 +128,7 @@ def test_the_content_of_a_collector_is_shown() -> None:
     )
     place = status.row(placed(COLLECTOR, [ad]), None, NOW, 7)
     assert place["problem"] is None
-    assert place_words(place) == "0 targets, sequence 7, valid for 60 s, from s@x"
+    assert place_words(place) == "0 targets, sequence 7, valid for 1 min, from s@x"
     late = status.row(placed(COLLECTOR, [ad]), None, NOW + 60, 7)
     assert "expired 0 s ago" in late["problem"]
     other = status.row(placed(COLLECTOR, [ad._replace(pool="pool-2")]), None, NOW, 7)

@@ -15,19 +15,19 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
+from json_documents import schemas
 from sharectl.cli.main import main
 from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
 from sharectl.explain.job_ads import facts_of, findings
-from sharectl.explain.prospect import prospect
-from sharectl.explain.turn import NegotiatorFacts, turn
+from sharectl.explain.turn import NegotiatorFacts, prospect, turn
 from sharectl.publish.state import StateFile
 from sharectl.report import as_json
 from sharectl.report.explain import JobReasons, job_page
-from tests import schemas
 from tests.fakes import NOW
 from tests.files_of_a_site import make
 from tests.ledgers import busy
+from tests.schemas import problems
 from tests.verbs import all_verbs
 
 SCENARIO = """\
@@ -173,7 +173,7 @@ def printed(case: Case, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_a_document_fits_its_schema(capsys: pytest.CaptureFixture[str], case: Case) -> None:
     document = printed(case, capsys)
     assert document["kind"] == case.kind
-    assert schemas.problems(document) == []
+    assert problems(document) == []
 
 
 def ad_of(text: str) -> Any:
@@ -204,8 +204,8 @@ def test_documents_of_a_pool_fit_their_schemas(
 ) -> None:
     contents = of_a_pool(folder, printed(Case("status", "", "status", 1), capsys))
     for kind, content in contents.items():
-        assert schemas.problems(json.loads(as_json.dumps(kind, content))) == []
-    assert {case.kind for case in CASES} | {*contents, "nodes"} >= set(schemas.SCHEMAS)
+        assert problems(json.loads(as_json.dumps(kind, content))) == []
+    assert {case.kind for case in CASES} | {*contents, "nodes"} >= set(schemas())
 
 
 def test_every_verb_with_json_has_its_case() -> None:
@@ -222,4 +222,4 @@ def test_a_configuration_that_is_refused_is_a_document(
 ) -> None:
     (folder / "sharectl.yaml").write_text("groups: 5\n", encoding="utf-8")
     document = printed(Case("check config", "", "config", 78), capsys)
-    assert (document["valid"], schemas.problems(document)) == (False, [])
+    assert (document["valid"], problems(document)) == (False, [])

@@ -17,8 +17,8 @@ from sharectl.model import PoolConfig, Standing, Target
 from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.report import as_json
 from sharectl.report.pool import nodes_table
-from tests import schemas
 from tests.fakes import NOW
+from tests.schemas import problems
 from tests.unit.cli.conftest import Run
 from tests.unit.condor.test_nodes_in_control import (
     BYPASSED,
@@ -97,7 +97,7 @@ def test_a_node_says_why_it_gets_no_target(
 def test_any_ad_has_a_row_of_the_schema(odd: Mapping[str, Any]) -> None:
     listed = rows(slot("wn-1", {**TARGET, **odd})).values()
     printed = json.loads(as_json.dumps("nodes", nodes_content(listed, (), NOW)))
-    assert schemas.problems(printed) == []
+    assert problems(printed) == []
     assert printed["nodes"][0]["target"]["node"] == "wn-1"
 
 

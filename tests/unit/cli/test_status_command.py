@@ -131,7 +131,7 @@ def test_a_group_has_use_due_shortfall_pending_and_waits_by_size_and_a_code(show
     }
     cells = shown(**cycle).row("cms")
     assert cells[:4] == ["200", "161", "190", "25"]
-    assert cells[4:] == ["3", "119s", "9", ">2h", "helped"]
+    assert cells[4:] == ["3", "1min", "9", ">2h", "helped"]
 
 
 def test_a_cycle_says_who_did_not_answer(run: Run) -> None:

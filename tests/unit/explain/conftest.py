@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,6 +12,7 @@ from sharectl.cli.main import main
 from sharectl.config.load import load
 from sharectl.plan.records import CycleRecord
 from tests.ledgers import busy, law, write
+from tests.verbs import Ended
 
 CYCLES = 3
 CONFIG = """
@@ -24,27 +23,6 @@ groups:
 control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800}}
 state_directory: {folder}
 """
-
-
-class Ended(NamedTuple):
-    """One command that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def words(self) -> str:
-        """Output with its lines joined."""
-        return " ".join(self.out.split())
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """Output as JSON, of a command that went well."""
-        assert self.code == 0, self.err
-        content: dict[str, Any] = json.loads(self.out)
-        assert content["schema_version"] == 1
-        return content
 
 
 Run = Callable[..., Ended]

@@ -32,28 +32,6 @@ LOOKS = 3
 CHOSEN, OTHER = "wn-2", "wn-1"
 
 
-@pytest.mark.parametrize("kinds", [((40_000, 5), (16_384, 2), (2_000, 1)), ((20_480, 2),)])
-def test_jobs_with_memory_come_to_the_same_targets(
-    tmp_path: Path, kinds: tuple[tuple[int, int], ...]
-) -> None:
-    # 2560 and 20480 MiB: to two digits the jobs that run would hold more than the node has.
-    taken = Snapshot(
-        NOW,
-        tuple(
-            Node(f"wn-{n}", f"wn-{n}", 16, 10.0, controlled=True, memory_mib=40_960) for n in "12"
-        ),
-        tuple(RunningJobs(f"wn-{n}", "cms", 1, 10.0, 600, 16, 2_560) for n in "12"),
-        tuple(PendingJobs("atlas", 8, jobs, memory_mib) for memory_mib, jobs in kinds),
-    )
-    decision = decide(LAW, State(), taken, NOW)
-    ledger = Ledger(tmp_path / PLACE)
-    ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
-    (record,) = ledger.cycles(NOW, NOW + 1, with_nodes=True)
-    explained = of_ledger(record, LAW)
-    assert len(explained.decision.plan.targets) == 2
-    assert explained.agrees
-
-
 def test_a_node_that_refused_refuses_again() -> None:
     taken = Snapshot(
         NOW,
@@ -125,16 +103,11 @@ def test_another_decision_is_told_from_that_of_the_cycle(
 @pytest.mark.usefixtures("config")
 def test_a_replay_names_the_cycle_that_the_ledger_does_not_tell_wholly(run: Run) -> None:
     """Each cycle begins with its own state and run times: one that is wrong spoils no other."""
-    for words in ((), ("--set", "control.max_nodes=1")):
+    for words in (("--set", "control.max_nodes=1"), ()):
         again = run("replay", *words, "--json").json
         assert [cycle["note"] for cycle in again["cycles"]] == ["not-reproduced", None, None]
         assert again["summary"]["notes"] == {"not-reproduced": 1}
-    assert [cycle["agreement_ratio"] for cycle in run("replay", "--json").json["cycles"]] == [
-        0,
-        1,
-        1,
-    ]
-    assert "1 cycle: without a change it does not come to its own targets" in run("replay").words
+    assert [cycle["agreement_ratio"] for cycle in again["cycles"]] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("setpoint", ["in_use", "present", "pledge"])

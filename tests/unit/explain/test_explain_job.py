@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
@@ -17,7 +17,7 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.explain import job as law
 from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
-from sharectl.explain.prospect import Prospect
+from sharectl.explain.turn import Prospect
 from sharectl.model import WaitTimes
 from sharectl.report.explain import JobReasons, Page, job_page
 from tests.fakes import NOW
@@ -286,93 +286,71 @@ ORDER: dict[str, Any] = {
     "period_seconds": 60.0,
 }
 PROSPECT = Prospect(None, 7, NOW - 60, 500.0, 380.0, 120.0)
+BLOCK = replace(
+    PROSPECT, block_nodes=("wn-7", "wn-8"), block_seconds=720.0, started=WaitTimes(3, 300, 900)
+)
 AHEAD = {"name": "cms.zoe", "idle_jobs": 2, "priority": 500.0}
 FULL = {"code": "at-limit", "text": "its concurrency limit: a, 1 of 1 in use", "remedy": "wait"}
 FREE = SlotFinding("wn-1", job_accepts=True, slot_accepts=True)
 BUSY = finding("wn-1", [CPUS])
-HEADLINES: list[tuple[SlotFinding, Facts, dict[str, Any], str]] = [
-    (FREE, {"since": NOW + 1}, {}, "no negotiation cycle has ended since it was submitted"),
-    (FREE, {}, {"before": [AHEAD]}, "1 submitter with idle jobs is served before it: cms.zoe (2"),
-    (FREE, {"limits": "a"}, {}, "without a consumption policy a slot is given to one job with"),
-    (FREE, {"rejected": "no match found"}, {}, "the negotiator said: no match found"),
-    (FREE, {}, {}, "some node would take it now, and the negotiator has not given it one yet"),
-    (FREE, {}, {"cause": FULL}, "its concurrency limit: a, 1 of 1 in use"),
-    (BUSY, {}, {}, "RequestCpus = 8; its group is 120 HS06 over its share of 380"),
-]
-"""Match with a node, facts and turn of the job, and what the first line says."""
+CLOCK = Obstacle("clock", "x")
+GRACE = Obstacle("grace", "MY.t1_GraceAdmits isnt false")
+BEYOND = {
+    "group": {"name": "cms", "used": 2.0, "quota": 2.0, "surplus": "byquota"},
+    "before": [AHEAD],
+    "period_seconds": 3.0,
+}
+REJECTED = {"rejected": "no match found", "rejected_at": NOW - 3}
 
 
-@pytest.mark.parametrize(("match", "more", "order", "says"), HEADLINES)
-def test_the_first_line_is_the_cause(
-    match: SlotFinding, more: Facts, order: dict[str, Any], says: str
-) -> None:
-    found = verdict([match])
-    code = order["cause"]["code"] if "cause" in order else found["code"]
-    why = JobReasons(found, None, "lhcb", {**ORDER, **order}, PROSPECT)
-    shown = job_page("6.1", NOW, code, {**FACTS, **more}, why)
-    label, text = shown.rows[0]
-    assert (label, text.partition(": ")[0]) == ("verdict", code)
-    assert says in text
+NOTHING: Mapping[str, Any] = {}
 
 
-def test_the_last_word_of_many_cycles_stands_before_what_could_be() -> None:
-    """Requests of other groups that no node could run can hold the surplus for ever."""
-    own = {"name": "cms", "used": 2.0, "quota": 2.0, "surplus": "byquota"}
-    order = {**ORDER, "group": own, "before": [AHEAD], "period_seconds": 3.0}
-    said = {"rejected": "no match found", "rejected_at": NOW - 3}
-    prospect = PROSPECT._replace(started=WaitTimes(7, 2, 2))
+class Waiting(NamedTuple):
+    """Match of a waiting job, and what else is known of it."""
 
-    def rows(waited_seconds: int) -> dict[str, str]:
-        facts = {**FACTS, **said, "since": NOW - waited_seconds}
-        why = JobReasons(verdict([FREE]), None, "cms", order, prospect)
-        return dict(job_page("6.1", NOW, "could-now", facts, why).rows)
-
-    late, soon = rows(720), rows(4)
-    assert late["verdict"] == (
-        "could-now: the negotiator said: no match found, 3 s ago, and the job waits for 12 min, "
-        "over some 240 cycles: beyond the quota of cms it takes what idle jobs of other groups "
-        "leave, also those that no node could run; served before it: cms.zoe (2 idle, priority 500)"
-    )
-    assert late["when"] == "not known: see what the negotiator said"
-    assert "is served before it: cms.zoe" in soon["verdict"]
-    assert soon["when"].startswith("in a next negotiation cycle; 7 like it")
+    slots: Sequence[SlotFinding]
+    facts: Facts = NOTHING
+    order: Mapping[str, Any] = NOTHING
+    prospect: Prospect = PROSPECT
 
 
-def test_a_deferred_job_names_the_time_of_its_start_too() -> None:
-    soon = finding("wn-1", [Obstacle("clock", "x")], [Obstacle("clock", "x")])
-    shown = page(
-        replace(soon, opens_at=NOW + 60),
-        facts={**FACTS, **facts_of(classad2.ClassAd(f"[DeferralTime = {NOW + 660}]"), "ap-1")},
-    )
-    rows = dict(shown.rows)
-    assert "; its start is deferred to 2023-11-14 22:24:20 UTC (DeferralTime)" in rows["verdict"]
-    assert rows["when"] == "not before 2023-11-14 22:24:20 UTC"
+WAITING = {
+    "no cycle since it was submitted": Waiting([FREE], {"since": NOW + 1}),
+    "another submitter is first": Waiting([FREE], order={"before": [AHEAD]}),
+    "with a limit": Waiting([FREE], {"limits": "a"}),
+    "rejected": Waiting([FREE], {"rejected": "no match found"}),
+    "nothing known": Waiting([FREE]),
+    "a cause of the negotiator": Waiting([FREE], order={"cause": FULL}),
+    "over its share": Waiting([BUSY]),
+    "passed over for long": Waiting([FREE], {**REJECTED, "since": NOW - 720}, BEYOND, BLOCK),
+    "passed over just now": Waiting([FREE], {**REJECTED, "since": NOW - 4}, BEYOND, BLOCK),
+    "deferred": Waiting(
+        [replace(finding("wn-1", [CLOCK], [CLOCK]), opens_at=NOW + 60)],
+        {"deferred_to": NOW + 660},
+    ),
+    "grace beside full nodes": Waiting(
+        [
+            *(finding(f"full-{number}", [CPUS]) for number in "ab"),
+            *(replace(finding(f"kept-{n}", [GRACE]), grace_until=NOW + 300) for n in "ab"),
+        ]
+    ),
+    "a block is being freed": Waiting([BUSY], prospect=BLOCK),
+}
 
 
-def test_the_first_line_names_grace_beside_full_nodes() -> None:
-    grace = Obstacle("grace", "MY.t1_GraceAdmits isnt false")
-    full, kept = (
-        [replace(finding(f"{why[0].code}-{k}", why), grace_until=until) for k in range(2)]
-        for why, until in (([CPUS], 0), ([grace], NOW + 300))
-    )
-    (_, first), *_ = page(*full, *kept).rows
-    assert "too few free cores on 2 of 4 nodes" in first
-    assert "freed cores wait for multicore jobs on 2 nodes for 5 min at most" in first
-
-
-def test_the_block_that_is_being_freed_says_when() -> None:
-    waited = WaitTimes(3, 300, 900)
-    known = PROSPECT._replace(block_nodes=("wn-7", "wn-8"), block_seconds=720.0, started=waited)
-    why = JobReasons(verdict([BUSY]), None, "lhcb", ORDER, known)
-    rows = dict(job_page("6.1", NOW, "not-now", FACTS, why).rows)
-    assert rows["when"] == (
-        "a block of its size is being freed for lhcb on 2 nodes: the first, wn-7, in some 12 min "
-        "by cycle 7, 1 min ago; 3 like it that started in the last hour had waited 5 min (median), "
-        "at most 15 min"
-    )
-    assert (
-        rows["share"] == "lhcb uses 500 HS06, 120 HS06 over its share of 380 (cycle 7, 1 min ago)"
-    )
+def test_the_first_line_of_a_waiting_job_is_its_cause(golden: Callable[[str, str], None]) -> None:
+    to = io.StringIO()
+    for name, (slots, facts, order, known) in WAITING.items():
+        match = verdict(slots)
+        cause = order.get("cause")
+        why = JobReasons(match, None, "lhcb", {**ORDER, **order}, known)
+        code = cause["code"] if cause else match["code"]
+        to.write(f"==== {name}\n")
+        rows = job_page("6.1", NOW, code, {**FACTS, **facts}, why).rows
+        kept = ("verdict", "when", "share", "change")
+        to.writelines(f"{label}: {text}\n" for label, text in rows if label in kept)
+    golden("explain/job-waits.txt", to.getvalue())
 
 
 def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
@@ -389,22 +367,30 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
 
 
+ONE_GPU = job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1")
 LACKING = [
     ("(TARGET.GLIDEIN_ToDie - CurrentTime) > 60", "GLIDEIN_ToDie"),
     ("CurrentTime + 60 < TARGET.GLIDEIN_ToDie", "GLIDEIN_ToDie"),
     ("HAS_CVMFS_cms_cern_ch =?= True", "HAS_CVMFS_cms_cern_ch"),
     ("TARGET.HasDocker", "HasDocker"),
 ]
+REMEDIES = [
+    *((job(text), {}, "never", f"a node that offers {name}: none does") for text, name in LACKING),
+    (job(), {"Start": "MY.Well =?= True"}, "never", "a node that publishes Well"),
+    (job(), {"Start": "MY.Heat < 9", "Heat": "10"}, "never", "a node that meets the clause"),
+    (job(), {"Start": "Heat < 9 || TARGET.IsSite", "Heat": "10"}, "never", "the site's config"),
+    (ONE_GPU, {}, "never", law.NO_GPUS),
+    (job(), {"Cpus": "0"}, "obstacles", "jobs that end there"),
+    (job(), {"Cpus": "0", "TotalSlotCpus": "0"}, "never", law.NONE_AT_ALL),
+]
+"""Job, attributes of the slots, list of obstacles, and the remedy of its one row."""
 
 
-@pytest.mark.parametrize(("requirements", "name"), LACKING)
-def test_an_attribute_that_no_node_has_is_named_with_no_time(requirements: str, name: str) -> None:
-    why = verdict(findings(job(requirements), [slot(), slot("wn-2")], NOW))
-    (row,) = why["never"]
-    first = row["values"][0]
-    assert (why["code"], row["code"]) == ("could-never", "job-requirements")
-    assert (first["name"], first["value"], first["nodes"]) == (name, "undefined", 2)
-    assert row["remedy"] == f"a node that offers {name}: none does"
+@pytest.mark.parametrize(("job_ad", "attributes", "key", "remedy"), REMEDIES)
+def test_a_remedy_helps(job_ad: Any, attributes: dict[str, str], key: str, remedy: str) -> None:
+    slots = [slot(name, **attributes) for name in ("wn-1", "wn-2")]
+    (row,) = verdict(findings(job_ad, slots, NOW))[key]
+    assert row["remedy"].startswith(remedy)
 
 
 def test_a_request_that_shrinks_in_time_is_not_yet() -> None:
@@ -418,30 +404,6 @@ def test_a_request_that_shrinks_in_time_is_not_yet() -> None:
     assert (shrinking["code"], shrinking["opens_at"]) == ("not-yet", now + 7201)
     assert why("(time() - QDate > 7200) ? 48 : 64")["code"] == "no-time"
     assert why("QDate > 0 ? 64 : 1")["code"] == "could-never"
-
-
-@pytest.mark.parametrize(
-    ("start", "remedy"),
-    [
-        ("NODE_IS_HEALTHY =?= True", "a node that publishes NODE_IS_HEALTHY"),
-        ("MY.Heat < 9", "a node that meets the clause"),
-        ("MY.Heat < 9 || TARGET.IsSite", "the site's configuration of START"),
-    ],
-)
-def test_a_clause_on_the_node_alone_is_not_for_a_job_to_meet(start: str, remedy: str) -> None:
-    (row,) = verdict(findings(job(), [slot(Start=start, Heat="10")], NOW))["never"]
-    assert row["remedy"].startswith(remedy)
-
-
-def test_no_remedy_is_less_than_one() -> None:
-    one_gpu = job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1")
-    (row,) = verdict(findings(one_gpu, [slot(), slot("wn-2")], NOW))["never"]
-    assert row["remedy"] == law.NO_GPUS
-    (row,) = verdict(findings(job(), [slot(Cpus="0")], NOW))["obstacles"]
-    assert row["remedy"] == "jobs that end there"
-    without = slot(Cpus="0", TotalSlotCpus="0")
-    (row,) = verdict(findings(job(), [without], NOW))["never"]
-    assert row["remedy"] == law.NONE_AT_ALL
 
 
 def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -> None:

@@ -60,10 +60,6 @@ def made_incomplete(number: int) -> tuple[CycleRecord, Snapshot]:
     return record, replace(busy(number), sources=silent)
 
 
-def incomplete(folder: Path, number: int) -> None:
-    Ledger(folder / PLACE).record(*made_incomplete(number))
-
-
 @pytest.mark.parametrize(("withdraws", "changed"), [(False, 0), (True, 3)])
 def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int) -> None:  # noqa: FBT001
     config, other = law(max_nodes=4), law(max_nodes=3)
@@ -89,17 +85,12 @@ def test_cycles_of_another_configuration_or_without_nodes_are_named(
     Ledger(tmp_path / PLACE, Keep(nodes_days=1, doubted_cycles=1)).record(
         *made_incomplete(2 * 86_400 // PERIOD_SECONDS)
     )
-    assert run("replay").code == 1
-    write(tmp_path, law(max_nodes=4), [busy(300)], "0")
-    rows = run("replay", "--json").json["cycles"]
-    assert [row["note"] for row in rows] == [*["no-nodes"] * CYCLES, "incomplete", "configuration"]
-
-
-def test_incomplete_cycles_alone_are_nothing_to_replay(run: Run, tmp_path: Path) -> None:
-    incomplete(tmp_path, 0)
     for form in ((), ("--json",)):
         ended = run("replay", *form)
         assert (ended.code, ended.out, "nothing to replay" in ended.err) == (1, "", True)
+    write(tmp_path, law(max_nodes=4), [busy(300)], "0")
+    rows = run("replay", "--json").json["cycles"]
+    assert [row["note"] for row in rows] == [*["no-nodes"] * CYCLES, "incomplete", "configuration"]
 
 
 MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (

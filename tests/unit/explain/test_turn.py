@@ -9,11 +9,12 @@ import pytest
 
 from sharectl.condor.expressions import alternatives
 from sharectl.explain.asks import group_of, sizes
-from sharectl.explain.prospect import OLD_SECONDS, Prospect, prospect
 from sharectl.explain.turn import (
+    OLD_SECONDS,
     AccountedGroup,
     Limit,
     NegotiatorFacts,
+    Prospect,
     Submitter,
     before,
     cause,
@@ -21,6 +22,7 @@ from sharectl.explain.turn import (
     knobs_of,
     limits_in,
     parts_of,
+    prospect,
     turn,
     use_of,
 )
@@ -46,46 +48,59 @@ def code(negotiator: NegotiatorFacts, submitter: str, *limits: str) -> Optional[
     return why.code if why else None
 
 
-QUOTAS = [
-    (group("cms", 2, 2), "cms.u", "at-quota"),
-    (group("cms", 6, 2), "cms.prod.u", "at-quota"),
-    (group("cms", 1, 2), "cms.u", None),
-    (group("CMS", 2, 2.9), "cms.u", "at-quota"),
-    (group("cms", 0, 0.7), "cms.u", "at-quota"),
-    (group("cms", 2, 2, "byquota"), "cms.u", None),
-    (group("cms", 2, 2, "regroup"), "cms.u", None),
-    (group("cms", 2, None), "cms.u", None),
-    (group("cms", 2, 2, subtree=9), "cms.u", "at-quota"),
-    (group("cms", 2, 2), "u", None),
-    (group("cms", 2, 2), "cmsx.u", None),
-]
-"""Group, submitter, and the cause that keeps its jobs out."""
-
-
-@pytest.mark.parametrize(("own", "submitter", "expected"), QUOTAS)
-def test_a_group_that_takes_no_surplus_stops_at_the_whole_slots_of_its_quota(
-    own: AccountedGroup, submitter: str, expected: Optional[str]
-) -> None:
-    assert code(facts(own), submitter) == expected
-
-
-@pytest.mark.parametrize(
-    ("above", "expected"),
-    [
-        (group("cms", 0, 4), "at-quota"),
-        (group("cms", 0, 5), None),
-        (group("cms", 0, 4, "byquota"), None),
-        (group("cms", 1, 4.5), "at-quota"),
-    ],
+ROOMY = facts(used={"licence": 1.0, "sw": 3.0}, most={"licence": 1.0, "sw": 4.0})
+TINY = facts(used={}, most={"licence": 1.0, "sw": 0.0})
+INNER = (
+    group("cms.prod", 3, 2, "byquota"),
+    group("cms.user", 1, 2, "byquota"),
+    group("cms2", 9, 9),
 )
-def test_a_group_above_counts_what_all_within_it_use(
-    above: AccountedGroup, expected: Optional[str]
+CAUSES: list[tuple[NegotiatorFacts, str, tuple[str, ...], Optional[str]]] = [
+    (facts(group("cms", 2, 2)), "cms.u", (), "at-quota"),
+    (facts(group("cms", 6, 2)), "cms.prod.u", (), "at-quota"),
+    (facts(group("cms", 1, 2)), "cms.u", (), None),
+    # A quota counts in whole slots.
+    (facts(group("CMS", 2, 2.9)), "cms.u", (), "at-quota"),
+    (facts(group("cms", 0, 0.7)), "cms.u", (), "at-quota"),
+    (facts(group("cms", 2, 2, "byquota")), "cms.u", (), None),
+    (facts(group("cms", 2, 2, "regroup")), "cms.u", (), None),
+    (facts(group("cms", 2, None)), "cms.u", (), None),
+    (facts(group("cms", 2, 2, subtree=9)), "cms.u", (), "at-quota"),
+    (facts(group("cms", 2, 2)), "u", (), None),
+    (facts(group("cms", 2, 2)), "cmsx.u", (), None),
+    # A group above counts what all within it use.
+    (facts(group("cms", 0, 4), *INNER), "cms.user.u", (), "at-quota"),
+    (facts(group("cms", 0, 5), *INNER), "cms.user.u", (), None),
+    (facts(group("cms", 0, 4, "byquota"), *INNER), "cms.user.u", (), None),
+    (facts(group("cms", 1, 4.5), *INNER), "cms.user.u", (), "at-quota"),
+    # A limit is the cause where no slot has room.
+    (ROOMY, "u", ("licence",), "at-limit"),
+    (ROOMY, "u", ("sw",), None),
+    (ROOMY, "u", ("sw:2",), "at-limit"),
+    (ROOMY, "u", ("licence", "sw"), None),
+    (ROOMY, "u", ("licence", ""), None),
+    (ROOMY, "u", ("licence:2", "licence"), "at-limit"),
+    (facts(used=None, most={"licence": 1.0}), "u", ("licence",), None),
+    (facts(used={"licence": 1.0}), "u", ("licence",), None),
+    (TINY, "u", ("licence:2",), "over-limit"),
+    (TINY, "u", ("licence, sw",), "over-limit"),
+    (facts(access_points={"ap-1": (2, 2)}), "u", (), "at-access-point"),
+    (facts(access_points={"ap-1": (1, 2), "ap-2": (2, 2)}), "u", (), None),
+]
+"""Facts, submitter, limits of each slot, and the cause that keeps the job out."""
+
+
+@pytest.mark.parametrize(("negotiator", "submitter", "limits", "expected"), CAUSES)
+def test_the_cause_is_the_negotiators(
+    negotiator: NegotiatorFacts, submitter: str, limits: tuple[str, ...], expected: Optional[str]
 ) -> None:
-    inner = group("cms.prod", 3, 2, "byquota"), group("cms.user", 1, 2, "byquota")
-    negotiator = facts(above, *inner, group("cms2", 9, 9))
-    assert code(negotiator, "cms.user.u") == expected
-    assert group_in(negotiator.groups, "cms.user.u") == "cms.user"
-    assert group_in(negotiator.groups, "cms.absent.user.u") == "cms"
+    assert code(negotiator, submitter, *limits) == expected
+
+
+def test_a_submitter_is_charged_to_the_longest_group_that_is_there() -> None:
+    groups = facts(group("cms", 0, 4), *INNER).groups
+    names = ("cms.user.u", "cms.absent.user.u", "u")
+    assert [group_in(groups, name) for name in names] == ["cms.user", "cms", "<none>"]
 
 
 def test_limits_count_as_the_negotiator_counts_them() -> None:
@@ -102,26 +117,12 @@ def test_limits_count_as_the_negotiator_counts_them() -> None:
     }
     known = sizes(knobs, ["licence", "sw.x", "b", "other"])
     assert known == {"licence": 1.0, "sw.x": 2.0, "b": 9.0}
-
-
-def test_a_limit_is_the_cause_where_no_slot_has_room() -> None:
-    negotiator = facts(used={"licence": 1.0, "sw": 3.0}, most={"licence": 1.0, "sw": 4.0})
-    assert code(negotiator, "u", "licence") == "at-limit"
-    assert code(negotiator, "u", "sw") is None
-    assert code(negotiator, "u", "sw:2") == "at-limit"
-    assert code(negotiator, "u", "licence", "sw") is None
-    assert code(negotiator, "u", "licence", "") is None
-    assert code(facts(used=None, most={"licence": 1.0}), "u", "licence") is None
-    assert code(facts(used={"licence": 1.0}), "u", "licence") is None
-    none = facts(used={}, most={"licence": 1.0, "sw": 0.0})
-    assert code(none, "u", "licence:2") == code(none, "u", "licence, sw") == "over-limit"
-    assert code(negotiator, "u", "licence:2", "licence") == "at-limit"
-    remedies = [cause(none, "u", "ap-1", limits_in(none, [text])) for text in ("licence:2", "sw")]
+    assert limits_in(facts(used={}), ["a"]) == [[Limit("a", 1.0, 0.0, None)]]
+    remedies = [cause(TINY, "u", "ap-1", limits_in(TINY, [text])) for text in ("licence:2", "sw")]
     assert [why.remedy.partition(",")[0] for why in remedies if why] == [
         "a smaller increment",
         "a job without it",
     ]
-    assert limits_in(facts(used={}), ["a"]) == [[Limit("a", 1.0, 0.0, None)]]
 
 
 def submitter(name: str, priority: float, **more: Any) -> Submitter:
@@ -158,12 +159,6 @@ def test_ceilings_and_who_is_before() -> None:
     assert (first["name"], first["idle_jobs"]) == ("lhcb.any", 1)
     assert code(negotiator, "cms.capped") == "at-ceiling"
     assert code(negotiator, "cms.own") is None
-
-
-def test_an_access_point_that_runs_all_it_may() -> None:
-    full = facts(access_points={"ap-1": (2, 2)})
-    assert code(full, "u") == "at-access-point"
-    assert code(replace(full, access_points={"ap-1": (1, 2), "ap-2": (2, 2)}), "u") is None
 
 
 def test_without_any_answer_nothing_is_claimed() -> None:

@@ -15,7 +15,7 @@ from sharectl.ledger.ledger import PLACE
 from sharectl.model import Node, OtherJobs, PendingJobs, RunningJobs, Snapshot, Source
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
-from sharectl.report.tables import LINES, print_screen
+from sharectl.report.tables import LINES, cell, number, plain, print_screen
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
 from tests.verbs import Terminal
@@ -118,3 +118,10 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
     refuse_loss(piped, shown)
     headings = [len(line) for line in piped.splitlines() if line.startswith("group")]
     assert max(headings) <= WIDTH, "piped tables have a line a row, and their headings fit too"
+
+
+def test_a_number_has_neither_exponent_nor_digits_in_vain() -> None:
+    assert [number(value) for value in (-0.01, 0.0, -0.06)] == ["0.0", "0.0", "-0.1"]
+    numbers = (5e-10, 384.00000000000006, 10 / 3, 12_345_678.9, 0.00012)
+    assert [cell(value) for value in numbers] == ["0", "384", "3.33333", "12345700", "0.00012"]
+    assert [plain(value) for value in numbers] == ["0", "384", "3.3", "12345678.9", "0.00012"]

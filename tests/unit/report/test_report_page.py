@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.ledger.series import Bucket, Series
 from sharectl.report import series as curves
-from sharectl.report.page import Subject
+from sharectl.report.page import Subject, changes
 from sharectl.report.scale import (
     Limits,
     Tick,
@@ -195,6 +195,31 @@ def test_the_deadband_is_shaded_and_incomplete_cycles_have_crosses() -> None:
     assert [page.count('class="cross"') for page in pages] == [1, 1]
     (cross,) = re.findall(r'class="cross" d="([^"]*)', pages[0])
     assert cross.count("M") == 1
+
+
+def test_changes_of_mode_switch_and_configuration_are_marks_of_the_main_figure() -> None:
+    first, _ = made()
+    states: list[dict[str, Any]] = [
+        {"reason": "targets"},
+        {"imported": True, "configuration": "of a log"},
+        {"observed": True},
+        {"reason": "disabled"},
+        {"reason": "disabled", "configuration": "another"},
+        {"configuration": "another"},
+    ]
+    records = [
+        replace(first, taken_at=APRIL + 1000 * number, **state)
+        for number, state in enumerate(states)
+    ]
+    marks = [*changes(records)]
+    assert [(at - APRIL, word) for at, word in marks] == [
+        *((2000, "observe"), (3000, "off"), (4000, "configured"), (5000, "on")),
+    ]
+    page = page_of([series(0.1, TWO)], replace(SUBJECT, mode="steer", marks=marks))
+    assert "Mode: steer." in page
+    broad, slim = page.count('class="axis mark"'), page.count(">observe</text>")
+    assert (broad, slim) == (2 * len(marks), 2)
+    assert page_of([series(0.1, TWO)], SUBJECT).count('class="axis mark"') == 0
 
 
 def axis_of(page: str, figure: str) -> tuple[str, list[tuple[float, float]]]:

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Optional
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.control.laws import Control
@@ -14,13 +11,11 @@ from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.codes import CODES
-from sharectl.explain.replay import Replay, ReplayedCycle, replayed, summed
-from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, Snapshot, Standing, Target
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.settings import GiveUp
 from tests.fakes import NOW, running, snapshot
-from tests.ledgers import PERIOD_SECONDS, SOURCES, law, write
+from tests.ledgers import PERIOD_SECONDS, SOURCES, law
 
 Look = tuple[list[dict[str, int]], int, int]
 """Jobs by group of each node, and waiting jobs of two groups."""
@@ -66,38 +61,6 @@ def looks(drawn: list[Look]) -> list[Snapshot]:
         )
         taken.append(replace(seen, nodes=of_node, taken_at=NOW + number * PERIOD_SECONDS))
     return taken
-
-
-def replay(by: PlanConfig, config: PlanConfig, drawn: list[Look]) -> list[ReplayedCycle]:
-    """Cycles of a ledger that was written ``by`` one configuration, replayed by another."""
-    with tempfile.TemporaryDirectory() as name:
-        write(Path(name), by, looks(drawn))
-        records = Ledger(Path(name) / PLACE).cycles(NOW, NOW + 10**6, with_nodes=True)
-        return list(replayed(Replay(config, by, "0123456789ab"), records))
-
-
-@settings(max_examples=12)
-@given(LAWS, LAWS, st.lists(LOOK, min_size=1, max_size=5))
-def test_a_replay_by_the_same_law_decides_the_same_and_sums_are_of_all_cycles(
-    config: PlanConfig, other: PlanConfig, drawn: list[Look]
-) -> None:
-    """The same law and strategy come to the same targets in every cycle of a ledger."""
-    cycles = replay(config, config, drawn)
-    assert len(cycles) == len(drawn)
-    for cycle in cycles:
-        assert cycle.same_nodes == cycle.either_nodes
-        assert cycle.would is not None
-        was, would = cycle.was.idle_core_seconds, cycle.would.idle_core_seconds
-        assert cycle.would._replace(idle_core_seconds=was) == cycle.was
-        # The ledger rounds an estimate.
-        assert (was is None) == (would is None)
-        assert would is None or would == pytest.approx(was, rel=0.06)
-    cycles = replay(config, other, drawn)
-    summary = summed(cycles)
-    assert summary.cycles == summary.compared == len(drawn)
-    assert 0 <= summary.agreement_ratio <= 1
-    assert summary.was.targets == sum(cycle.was.targets for cycle in cycles)
-    assert summary.would.targets == sum(cycle.would.targets for cycle in cycles if cycle.would)
 
 
 @given(LAWS, LOOK, st.sampled_from((None, "unsigned")), st.booleans(), st.booleans())
