@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from collections.abc import Sequence
 
 import pytest
 
-from sharectl.errors import MissingExtraError, SharectlError
+from sharectl.errors import SharectlError
 from sharectl_lab.study.search import Search, SearchSize
 from sharectl_lab.study.tuning import (
     Objective,
@@ -124,9 +123,3 @@ def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
 
     with pytest.raises(SharectlError, match="cannot be simulated as it is: held: no such file"):
         Search(ALL, Objective(), SMALL, 1, fail).run()
-
-
-def test_a_missing_library_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'sharectl\[lab\]'"):
-        search(Simulations())
