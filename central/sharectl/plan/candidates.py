@@ -79,18 +79,19 @@ def option_of(
     wait_for: WaitFor,
     single_ratio: float,
     *,
-    freed_cores: Optional[int] = None,
+    memory_mib: Optional[int] = None,
     wait: Optional[Wait] = None,
 ) -> Option:
     """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
-    ``freed_cores``, by default all above the cap, come free before memory is looked at; ``wait``
-    is by default that for the held-back group's jobs, or for all where cores wait for each other.
+    ``memory_mib`` is by default what is there once all cores above the cap are free; ``wait`` that
+    for the held-back group's jobs, or for all where cores wait for each other.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
     due = here.cores_above(group, cap)
-    memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
+    if memory_mib is None:
+        memory_mib = here.memory_for(group, due)
     jobs, cores = 1, size
     if size > 1:
         # The node keeps cores of all groups for the block, so any job that ends brings it nearer.
@@ -193,13 +194,14 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size."""
     sizes_at = sizes_on(budgets.waiting, budgets.deficit_hs06)
-    freed: dict[OptionPlace, int] = {}
-    for name, here in nodes.items():
-        for group in here.held_cores.keys() & budgets.excess_hs06.keys():
-            sizes = sizes_at(here.node)
-            most = freed_cores(here, group, sizes, budgets.excess_hs06[group], block_cores)
-            for size, cores in most.items():
-                freed[name, group, size] = cores
+    freed = {
+        (name, group, size): cores
+        for name, here in nodes.items()
+        for group in here.held_cores.keys() & budgets.excess_hs06.keys()
+        for size, cores in freed_cores(
+            here, group, sizes_at(here.node), budgets.excess_hs06[group], block_cores
+        ).items()
+    }
 
     # Jobs of several sizes often wait for the same cores.
     @cache
@@ -224,11 +226,14 @@ def new_options(
     options = []
     for place in sorted(places):
         (name, group, size), cores = place, freed[place]
-        cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
+        here, jobs = nodes[name], cores if size == 1 else 1
+        memory_mib = here.memory_for(group, cores)
+        if memory_mib // jobs < sizes_at(here.node)[size].least_mib:
+            continue
+        cap = max(0, here.held_cores[group] - (cores if size == 1 else size))
         wait = partial(wait_for, name, whose_cores(group, size))
-        option = option_of(nodes[name], (group, cap, size), wait, single_ratio, freed_cores=cores)
-        least_mib = sizes_at(nodes[name].node)[size].least_mib
-        if option.value > 0 and option.memory_mib >= least_mib:
+        option = option_of(here, (group, cap, size), wait, single_ratio, memory_mib=memory_mib)
+        if option.value > 0:
             options.append(option)
     return options
 

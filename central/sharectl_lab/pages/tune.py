@@ -37,7 +37,6 @@ def as_content(tuning: Tuning, heading: Mapping[str, Any]) -> dict[str, Any]:
         "default": _candidate(tuning.default),
         "best": [_candidate(candidate) for candidate in tuning.best],
         "advised": dict(advised.settings) if advised else None,
-        "importance": dict(tuning.importance),
     }
 
 
@@ -101,9 +100,6 @@ def _spread(spread: Optional[Spread], digits: int) -> str:
 
 
 def _verdict(tuning: Tuning) -> Iterator[str]:
-    if tuning.importance:
-        parts = ", ".join(f"{key} {part:.0%}" for key, part in tuning.importance.items())
-        yield f"part in the difference of good settings from all: {parts}"
     for problem in tuning.problems:
         yield f"settings without a score: {problem}"
     if not tuning.complete:

@@ -21,9 +21,10 @@ from sharectl.condor.ads import quoted
 from sharectl.condor.jobs import MOST_CHARACTERS, Queue
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted, printable
-from sharectl_lab.study.trial import TASKS
 from sharectl_lab.study.tuning import Result, Score, Take, Task, score_of
 
+PACKAGES = (sharectl, sharectl_lab, yaml)
+"""Packages that jobs bring with them."""
 FOLDER = "jobs"
 POLL_SECONDS = 5.0
 RETRIES = 2
@@ -51,39 +52,38 @@ DESCRIPTION = {
 class OnPool:
     """Evaluates tasks as jobs; ``note`` gets lines for the user.
 
-    ``submit`` are commands of the submit language that go before those of `DESCRIPTION`.
+    ``cargo`` makes the files of a cluster: name -> content. ``submit`` are commands of the submit
+    language that go before those of `DESCRIPTION`.
     """
 
     def __init__(
         self,
         queue: Queue,
         folder: Path,
-        files: Mapping[str, bytes],
+        cargo: Callable[[Sequence[Task]], Mapping[str, bytes]],
         submit: Mapping[str, str],
         note: Callable[[str], object] = lambda _line: None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self.queue, self.folder = queue, (folder / FOLDER).resolve()
-        self._note, self._sleep = note, sleep
+        self._cargo, self._submit, self._note, self._sleep = cargo, submit, note, sleep
         # Jobs of a search that was killed.
         queue.remove(f"Iwd == {quoted(str(self.folder))}")
         shutil.rmtree(self.folder, ignore_errors=True)
-        for package in (sharectl, sharectl_lab, yaml):
+        for package in PACKAGES:
             # Without what was compiled for this machine.
             compiled = shutil.ignore_patterns("__pycache__", "*.so")
             there = self.folder / package.__name__
             shutil.copytree(package.__path__[0], there, ignore=compiled)
-        for name, content in files.items():
-            (self.folder / name).write_bytes(content)
-        names = ", ".join(("sharectl", "sharectl_lab", "yaml", TASKS, *files))
-        paths = {"initialdir": str(self.folder), "transfer_input_files": names}
-        self._description = {**DESCRIPTION, **paths, **submit}
 
     def __call__(self, tasks: Sequence[Task], take: Take) -> None:
         """Hand over results as jobs end; those that still run are removed if this ends early."""
-        content = json.dumps([(dict(settings), seed) for settings, seed in tasks])
-        (self.folder / TASKS).write_text(content, encoding="utf-8")
-        cluster = self.queue.submit(self._description, len(tasks))
+        files = self._cargo(tasks)
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+        names = ", ".join((*(package.__name__ for package in PACKAGES), *files))
+        paths = {"initialdir": str(self.folder), "transfer_input_files": names}
+        cluster = self.queue.submit({**DESCRIPTION, **paths, **self._submit}, len(tasks))
         waiting, reasons = dict(enumerate(tasks)), dict[int, str]()
         jobs = dict.fromkeys(waiting, "")
         try:

@@ -140,7 +140,7 @@ class Run:
             times=tuple(time - self.begin for time in twin.times),
             pool_cores=sum(node.spec.cores for node in twin.nodes),
             pool_hs06=fsum(node.spec.cores * node.spec.hs06_per_core for node in twin.nodes),
-            groups=twin.measured().outcomes(),
+            groups=twin.outcomes(),
             idle_core_seconds=dict(twin.idle.seconds),
             idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
             refusals=int(counts["refusals"]),

@@ -6,7 +6,6 @@ in the order of the choice.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -27,8 +26,6 @@ from sharectl_lab.study.tuning import (
 
 NULL = " is null"
 """End of the name of the library's parameter that tells if a key is null."""
-LEAST_IMPORTANCE_TRIALS = 8
-"""Settings with a score from which importance says something."""
 _MOST_REPEATED = 20
 """Times that settings already tried are replaced by fresh ones, in a batch."""
 
@@ -122,7 +119,6 @@ class Search:
             best=tuple(self._ranked()),
             tried=sum(bool(candidate.searched or candidate.problem) for candidate in every),
             problems=tuple(dict.fromkeys(c.problem for c in every if c.problem)),
-            importance=self._importance(),
             complete=self._complete,
         )
 
@@ -213,34 +209,6 @@ class Search:
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(trial, searched.mean)
-
-    def _importance(self) -> dict[str, float]:
-        """Key -> importance (PED-ANOVA); empty where the library has too few trials for it."""
-        scored = [trial for trial in self._study.trials if trial.value is not None]
-        if len(self.parameters) < 2 or len(scored) < LEAST_IMPORTANCE_TRIALS:  # noqa: PLR2004 - nothing to compare
-            return {}
-        importance = self._optuna.importance
-        common = [p.key for p in self.parameters if all(p.key in t.params for t in scored)]
-        common += [
-            f"{p.key}{NULL}"
-            for p in self.parameters
-            if all(f"{p.key}{NULL}" in t.params for t in scored)
-        ]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                parts = importance.get_param_importances(
-                    self._study,
-                    evaluator=importance.PedAnovaImportanceEvaluator(),
-                    params=common,
-                )
-            except (ValueError, RuntimeError):
-                return {}
-        sums: dict[str, float] = {}
-        for name, part in parts.items():
-            key = name.removesuffix(NULL)
-            sums[key] = sums.get(key, 0.0) + float(part)
-        return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,21 +21,19 @@ from sharectl.config.load import overridden, steering_of
 from sharectl.control.laws import LAWS
 from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError, SharectlError
-from sharectl.files.yaml import text_of as text_of_file
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.extent import refuse_endless
-from sharectl_lab.scenarios.file import LEAST, load, render
+from sharectl_lab.scenarios.file import load, render
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.scenarios.strategy_file import read_strategies
 from sharectl_lab.study.many import cores, run_many
 from sharectl_lab.study.run import simulate
-from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, text_of
+from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, Value, text_of
 from sharectl_lab.twin.answers import NOTHING, figures_of, has_work
-from sharectl_lab.workload.logged import LogSource
 
-TASKS, WORK, SCENARIO, STRATEGY = "tasks.json", "work.json", "scenario.yaml", "strategy.yaml"
-"""Names of the files on a node."""
+TASKS = "tasks.pickle"
+"""Work and tasks of a cluster, which this program wrote and reads."""
 _OF_SCENARIO = ("negotiator", "access", "start")
 """Sections of a scenario that settings vary; those of other sections are the strategy's."""
 
@@ -44,18 +43,24 @@ class Work:
     """Part of a trial that all tasks have in common."""
 
     scenario: Scenario
-    strategy: str
-    """Strategy as the command line has it, such as `live:law=pid`."""
+    strategy: Strategy
     seconds: float
     """Time that counts."""
+
+    @property
+    def steering(self) -> SteeringConfig:
+        """Laws and setpoints of the strategy."""
+        return steering_of(overridden(self.scenario.config, self.strategy.control))
 
 
 def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
     """Work of a scenario and a strategy; raises the errors of both files."""
-    loaded = load(scenario)
+    loaded, strategies = load(scenario), read_strategies(strategy)
+    if len(strategies) > 1:
+        raise SettingError([f"--strategy {strategy}: is several; tune them one by one"])
     seconds = (days or loaded.days) * DAY_SECONDS
-    refuse_endless(loaded, _strategy(strategy), loaded.warmup_seconds + seconds)
-    return Work(loaded, strategy, seconds)
+    refuse_endless(loaded, strategies[0], loaded.warmup_seconds + seconds)
+    return Work(loaded, strategies[0], seconds)
 
 
 def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
@@ -63,29 +68,53 @@ def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
 
     A section is None where the strategy makes no use of it.
     """
-    strategy, scenario = _strategy(work.strategy), work.scenario
-    config = overridden(scenario.config, strategy.control)
+    strategy, scenario = work.strategy, work.scenario
     steers = strategy.steering is not None
     sections = {
-        "control": config.control if steers else None,
+        "control": overridden(scenario.config, strategy.control).control if steers else None,
         "loop": strategy.loop_of(scenario.loop) if steers else None,
         "defrag": strategy.defrag,
         "static": strategy.static,
         **{name: getattr(scenario, name) for name in _OF_SCENARIO},
     }
-    return sections, _laws(steering_of(config))
+    return sections, _laws(work.steering)
 
 
 def _laws(steering: SteeringConfig) -> frozenset[str]:
     return frozenset(c.law for c in (steering.control, *steering.by_group.values()))
 
 
+def work_with(work: Work, settings: Settings) -> Work:
+    """Work with these settings, each of a section of the scenario or of the strategy."""
+    for key, value in settings:
+        section, _, name = key.partition(".")
+        if section in _OF_SCENARIO:
+            work = replace(work, scenario=_changed(work.scenario, section, name, value))
+        else:
+            work = replace(work, strategy=_strategy_with(work.strategy, key, value))
+    return work
+
+
+def _strategy_with(strategy: Strategy, key: str, value: Value) -> Strategy:
+    section, _, name = key.partition(".")
+    if section == "control":
+        return replace(strategy, control=(*strategy.control, f"{key}={text_of(value)}"))
+    if section == "loop":
+        return replace(strategy, loop=(*strategy.loop, (name, value)))
+    changed: Strategy = _changed(strategy, section, name, value)
+    return changed
+
+
+def _changed(record: Any, section: str, name: str, value: Any) -> Any:
+    """Record of which a field of a section has another value."""
+    return replace(record, **{section: replace(getattr(record, section), **{name: value})})
+
+
 def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[Result]:
     """Score of a task, or its problem; None if it was interrupted."""
     try:
-        strategy = _strategy(strategy_with(work.strategy, task.settings))
-        scenario = scenario_with(work.scenario, task.settings)
-        outcome = simulate(scenario, strategy, task.seed, work.seconds, progress)
+        tried = work_with(work, task.settings)
+        outcome = simulate(tried.scenario, tried.strategy, task.seed, tried.seconds, progress)
     except SharectlError as error:
         return "; ".join(error.problems)
     if not outcome.complete:
@@ -121,93 +150,52 @@ def run_here(
         raise KeyboardInterrupt
 
 
-def answer_of(number: int) -> dict[str, Any]:
-    """Answer to a task of `TASKS`, as JSON has it; all files are in this folder."""
-    settings, seed = json.loads(Path(TASKS).read_text(encoding="utf-8"))[number]
-    work = Work(load(SCENARIO), **json.loads(Path(WORK).read_text(encoding="utf-8")))
-    result = run(work, Task(tuple(settings.items()), seed), lambda _part: None)
-    return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
-
-
-def cargo_of(work: Work) -> dict[str, bytes]:
-    """Name of a file on a node -> its content.
-
-    Raises ConfigError if the scenario asks the live pool, or a law is not there on nodes.
-    """
-    if absent := _laws(_steering(work)) - LAWS.keys():
-        fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
-        raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
-    return _files(work)
-
-
-def _steering(work: Work) -> SteeringConfig:
-    return steering_of(overridden(work.scenario.config, _strategy(work.strategy).control))
-
-
-def _files(work: Work) -> dict[str, bytes]:
-    scenario, strategy = work.scenario, work.strategy
-    if scenario.history is not None and scenario.history.file is None:
-        remedy = "write what `condor_history -json` prints to a file, and name it there"
-        raise ConfigError([f"history: jobs on nodes cannot ask the pool for it; {remedy}"])
-    paths = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
-    start = replace(scenario.start, files=tuple(map(Path, paths)))
-    logs = [_beside(source, paths) for source in (scenario.swf, scenario.history)]
-    there = replace(scenario, start=start, swf=logs[0], history=logs[1])
-    files = {SCENARIO: render(there).encode()}
-    name, colon, options = strategy.partition(":")
-    if "/" in name or name.endswith((".yaml", ".yml")):
-        files[STRATEGY] = text_of_file(Path(name), LEAST).encode()
-        strategy = f"{STRATEGY}{colon}{options}"
-    files[WORK] = json.dumps({"strategy": strategy, "seconds": work.seconds}).encode()
-    return files | {name: path.read_bytes() for name, path in paths.items()}
-
-
-def _beside(source: Optional[LogSource], paths: dict[str, Path]) -> Optional[LogSource]:
-    """Source of a log that lies beside the scenario; its file goes to ``paths``."""
-    if source is None or source.file is None:
-        return source
-    name = f"log-{source.file.name}"
-    paths[name] = source.file
-    return replace(source, file=Path(name))
-
-
 def subject_of(work: Work) -> dict[str, Any]:
     """Facts on which scores depend, for a journal."""
-    digest = hashlib.sha256("\0".join(map(str, policy_digests(_steering(work)).values())).encode())
-    files = _files(work)
-    common = json.loads(files.pop(WORK))
-    for content in files.values():
-        digest.update(content)
+    scenario, digest = work.scenario, hashlib.sha256()
+    facts = (work.strategy, tuple(scenario.logged), *policy_digests(work.steering).values())
+    digest.update("\0".join((render(scenario), *map(repr, facts))).encode())
+    for path in scenario.start.files:
+        digest.update(path.read_bytes())
     return {
-        "scenario": work.scenario.name,
+        "scenario": scenario.name,
         "content": digest.hexdigest(),
-        **common,
+        "strategy": work.strategy.name,
+        "seconds": work.seconds,
         "version": __version__,
     }
 
 
-def strategy_with(strategy: str, settings: Settings) -> str:
-    """Strategy with those settings that are its own, as the command line has it."""
-    own = (pair for pair in settings if pair[0].partition(".")[0] not in _OF_SCENARIO)
-    return ":".join((strategy, *(f"{key}={text_of(value)}" for key, value in own)))
+# ---- on a node
 
 
-def scenario_with(scenario: Scenario, settings: Settings) -> Scenario:
-    """Scenario with those settings that are its own."""
-    for key, value in settings:
-        section, _, name = key.partition(".")
-        if section in _OF_SCENARIO:
-            changed = replace(getattr(scenario, section), **{name: value})
-            scenario = replace(scenario, **{section: changed})
-    return scenario
+def cargo_of(work: Work, tasks: Sequence[Task]) -> dict[str, bytes]:
+    """Name of a file on a node -> its content. The scenario's logs are within its record.
+
+    Raises ConfigError if a law is not there on nodes.
+    """
+    if absent := _laws(work.steering) - LAWS.keys():
+        fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
+        raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
+    scenario = work.scenario
+    start = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
+    # Without paths: Python 3.13 pickles them as no earlier version reads them.
+    there = replace(
+        scenario,
+        start=replace(scenario.start, files=()),
+        swf=scenario.swf and replace(scenario.swf, file=None),
+        history=scenario.history and replace(scenario.history, file=None),
+    )
+    cargo = pickle.dumps((replace(work, scenario=there), tuple(start), list(tasks)), protocol=4)
+    return {TASKS: cargo, **{name: path.read_bytes() for name, path in start.items()}}
 
 
-def _strategy(text: str) -> Strategy:
-    """The one strategy of a text; raises SettingError for several."""
-    strategies = read_strategies(text)
-    if len(strategies) > 1:
-        raise SettingError([f"--strategy {text}: is several; tune them one by one"])
-    return strategies[0]
+def answer_of(number: int) -> dict[str, Any]:
+    """Answer to a task of `TASKS`, as JSON has it; all files are in this folder."""
+    work, names, tasks = pickle.loads(Path(TASKS).read_bytes())  # noqa: S301 - of the submitter
+    work = replace(work, scenario=_changed(work.scenario, "start", "files", (*map(Path, names),)))
+    result = run(work, tasks[number], lambda _part: None)
+    return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
 
 
 if __name__ == "__main__":

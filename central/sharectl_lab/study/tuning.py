@@ -7,7 +7,7 @@ scenario as it is, without a setting.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from sharectl_lab.twin.answers import Spread, spread
@@ -211,8 +211,6 @@ class Tuning:
     """Settings that were tried."""
     problems: tuple[str, ...] = ()
     """Reasons why settings have no score."""
-    importance: Mapping[str, float] = field(default_factory=dict)
-    """Key -> part of the difference between good settings and all; empty if unknown."""
     complete: bool = True
     """False if it was interrupted."""
 

@@ -22,10 +22,10 @@ from sharectl.shares.shortfall import max_min_shares
 from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import QuotaTree
 from sharectl_lab.twin.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
-from sharectl_lab.twin.measures import GroupMeasure, IdleMeasure, Measured
+from sharectl_lab.twin.measures import GroupMeasure, IdleMeasure, outcome_of
 from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
 from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
-from sharectl_lab.twin.records import Arrival, NodeSpec, Workload
+from sharectl_lab.twin.records import Arrival, GroupOutcome, NodeSpec, Workload
 from sharectl_lab.twin.settings import Access, Negotiator
 from sharectl_lab.twin.start import (
     SlotTarget,
@@ -114,7 +114,9 @@ class Twin:
         self._matches = 0
         self._arrivals: Iterator[Arrival] = workload.arrivals()
         self._add_kinds()
-        self._next_arrival()
+        first = next(self._arrivals, None)
+        if first is not None:
+            self._at(first.at, self._arrive, first)
         for factory in workload.factories:
             self._at(0.0, self._look_at_factory, factory)
         self._at(0.0, self._cycle, None)
@@ -171,25 +173,17 @@ class Twin:
         is_whole = kind.sizes is not None
         return (kind.account, kind.requirements, tuple(kind.attributes.items()), is_whole, *size)
 
-    def _next_arrival(self) -> None:
-        arrival = next(self._arrivals, None)
+    def _arrive(self, arrival: Optional[Arrival]) -> None:
+        """Submit a job and all that come now, and wait for the next one."""
+        while arrival is not None and arrival.at <= self.now:
+            if arrival.kind >= len(self.kinds):
+                self._add_kinds()
+            kind = self.kinds[arrival.kind]
+            kind.pending.append((self.now, arrival.run_seconds))
+            self._add_pending(kind, 1)
+            arrival = next(self._arrivals, None)
         if arrival is not None:
             self._at(arrival.at, self._arrive, arrival)
-
-    def _arrive(self, arrival: Arrival) -> None:
-        now, arrivals = self.now, self._arrivals
-        following: Optional[Arrival] = arrival
-        while following is not None and following.at <= now:
-            if following.kind >= len(self.kinds):
-                self._add_kinds()
-            self._submit(self.kinds[following.kind], following.run_seconds)
-            following = next(arrivals, None)
-        if following is not None:
-            self._at(following.at, self._arrive, following)
-
-    def _submit(self, kind: ShapedKind, run_seconds: float) -> None:
-        kind.pending.append((self.now, run_seconds))
-        self._add_pending(kind, 1)
 
     def _add_pending(self, kind: ShapedKind, jobs: int) -> None:
         self._shapes[kind.shape].pending += jobs
@@ -573,6 +567,10 @@ class Twin:
         self.counts.clear()
         self.times.clear()
 
-    def measured(self) -> Measured:
-        """Figures of all groups."""
-        return Measured(self.setup.pledge_hs06, self.measures)
+    def outcomes(self) -> dict[str, GroupOutcome]:
+        """Outcome of each group, in the time that counts."""
+        pledges = self.setup.pledge_hs06
+        return {
+            name: outcome_of(measure, pledges.get(name, 0.0))
+            for name, measure in self.measures.items()
+        }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from math import fsum
 
 from sharectl_lab.twin.records import CAUSES, GroupOutcome, Waits
@@ -148,23 +147,8 @@ class IdleMeasure:
         self.series = {cause: array("d") for cause in CAUSES}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Figures of all groups."""
-
-    pledge_hs06: Mapping[str, float]
-    """Group -> its pledge."""
-    groups: Mapping[str, GroupMeasure]
-
-    def outcomes(self) -> dict[str, GroupOutcome]:
-        """Outcome of each group."""
-        return {
-            name: _outcome(measure, self.pledge_hs06.get(name, 0.0))
-            for name, measure in self.groups.items()
-        }
-
-
-def _outcome(measure: GroupMeasure, pledge_hs06: float) -> GroupOutcome:
+def outcome_of(measure: GroupMeasure, pledge_hs06: float) -> GroupOutcome:
+    """Outcome of a group with such a pledge."""
     return GroupOutcome(
         pledge_hs06=pledge_hs06,
         power_hs06=tuple(measure.hs06_series),

@@ -155,8 +155,9 @@ def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Prog
     from sharectl.condor.jobs import Queue
     from sharectl_lab.study.on_pool import OnPool
 
-    queue, files = Queue(arguments.access_point), trial.cargo_of(work)
-    return OnPool(queue, arguments.folder, files, dict(arguments.submit), progress.note)
+    trial.cargo_of(work, ())
+    queue, cargo = Queue(arguments.access_point), partial(trial.cargo_of, work)
+    return OnPool(queue, arguments.folder, cargo, dict(arguments.submit), progress.note)
 
 
 class _Progress:

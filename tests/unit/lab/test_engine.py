@@ -210,7 +210,7 @@ def test_a_job_waits_from_its_submission_to_its_start() -> None:
     twin = pool(jobs, 4)
     twin.run(200.0)
     twin.sample(200.0)
-    waits = twin.measured().outcomes()["alice"].waits_by_cores[1]
+    waits = twin.outcomes()["alice"].waits_by_cores[1]
     assert (waits.jobs, waits.longest_seconds) == (3, 30.0)
     assert waits.mean_seconds == pytest.approx((0 + 30 + 10) / 3)
 
@@ -221,7 +221,7 @@ def test_the_first_figures_are_of_the_time_after_the_warm_up() -> None:
     twin.forget()
     twin.run(1200.0)
     twin.sample(600.0)
-    (alice,) = (twin.measured().outcomes()["alice"],)
+    (alice,) = (twin.outcomes()["alice"],)
     assert alice.cores == (4.0,)
     assert alice.power_hs06 == (40.0,)
     assert alice.due_hs06 == (40.0,), "cms, to which three quarters are pledged, has no job"

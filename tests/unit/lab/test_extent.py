@@ -75,10 +75,3 @@ def test_a_year_of_a_shipped_scenario_is_allowed(name: str, days: float) -> None
         for part in parts_of(scenario, scenario.end_seconds)
     )
     assert MOST_STEPS / 1000 < steps < MOST_STEPS
-
-
-def test_days_have_the_bound_of_the_option() -> None:
-    text = SCENARIO.replace("JOBS", "per_hour: 1")
-    assert file.parse(text.replace("days: 1", "days: 0.0001"), "mine").days == 0.0001
-    with pytest.raises(ConfigError, match=r"mine:5: days: .*0\.0001 to 10000"):
-        file.parse(text.replace("days: 1", "days: 0.00009"), "mine")

@@ -9,7 +9,7 @@ from sharectl.config import load
 from sharectl.errors import StateError
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import OTHER, Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, age_bin
+from sharectl.plan.waits import EDGES_SECONDS, RemainingTimes, age_bin
 from sharectl_lab.scenarios import file, from_pool
 from sharectl_lab.scenarios.scenario import NodeGroup
 from tests import ledgers
@@ -128,10 +128,6 @@ def test_jobs_that_end_at_one_age_have_about_that_run_time() -> None:
     bins = [(1e9, 0.0)] * age_bin(3600) + [(1e3, 1e6)] * (len(EDGES_SECONDS) - age_bin(3600))
     law = from_pool.law_of(RemainingTimes(tuple(bins)))
     assert law.mean_seconds == pytest.approx(EDGES_SECONDS[age_bin(3600)], rel=0.01)
-
-
-def test_a_group_of_which_nothing_is_known_has_the_prior() -> None:
-    assert 1000 < from_pool.law_of(NOTHING_SEEN).mean_seconds < 86_400
 
 
 def test_a_ledger_is_a_scenario(tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from math import isclose
 
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from sharectl.control.learned import FEATURES, Training
 from sharectl_lab.study.learning import OBSERVED, TwinEnv
@@ -60,14 +58,6 @@ class ToyTwin:
             for group in GROUPS
         }
         return Step(values, StepFigures(error, 0.1, 0.25), is_over=self._cycles == 20)
-
-
-def test_the_environment_passes_the_checks_of_gymnasium() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        # It was not made by gymnasium's registry, of which the check only warns.
-        warnings.filterwarnings("ignore", message=".*spec.*")
-        check_env(TwinEnv(ToyTwin()), skip_render_check=True)
 
 
 def test_an_observation_is_a_row_of_figures_for_each_group() -> None:

@@ -64,11 +64,6 @@ def test_the_loop_moves_cores_to_the_group_that_starves(scenario: Scenario, stra
     assert helped["cms"] > 1.5 * starved["cms"] + 100
 
 
-def test_half_of_the_nodes_do_not_obey(scenario: Scenario) -> None:
-    _, aimed = steered(scenario, replace(scenario.loop, deaf_ratio=0.5))
-    assert 1 <= len(aimed) <= 4
-
-
 @pytest.mark.parametrize(
     "broken", [{"failing_ratio": 1.0}, {"deaf_ratio": 1.0}, {"transport_seconds": 700.0}]
 )
@@ -77,36 +72,6 @@ def test_no_target_acts_if_cycles_fail_or_plans_come_too_late(
 ) -> None:
     _, aimed = steered(scenario, replace(scenario.loop, **broken))
     assert not aimed
-
-
-def test_plans_that_are_late_act_late(scenario: Scenario) -> None:
-    late = Run(
-        replace(scenario, loop=replace(scenario.loop, transport_seconds=300.0)),
-        read_strategies("live")[0],
-        1,
-    )
-    soon = Run(scenario, read_strategies("live")[0], 1)
-    begins = []
-    for run in (soon, late):
-        now = 0.0
-        while not any(slot.target for slot in run.twin.slots):
-            now += 10
-            run.until(now)
-        begins.append(now)
-    assert begins[1] - begins[0] == pytest.approx(300, abs=60)
-
-
-def test_cycles_that_fail_are_few_plans(scenario: Scenario) -> None:
-    counts = []
-    for ratio in (0.0, 0.6):
-        run = Run(
-            replace(scenario, loop=replace(scenario.loop, failing_ratio=ratio)),
-            read_strategies("live")[0],
-            1,
-        )
-        run.until(10 * 3600.0)
-        counts.append(run.twin.counts["plans"])
-    assert 0.25 * counts[0] < counts[1] < 0.55 * counts[0]
 
 
 def test_a_law_that_fails_is_in_the_note(scenario: Scenario) -> None:

@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -48,13 +50,14 @@ class FakeQueue(Queue):
 
 
 def evaluated(
-    queue: FakeQueue, files: Mapping[str, bytes] = {"scenario.yaml": b""}
+    queue: FakeQueue,
+    cargo: Callable[[Sequence[Task]], Mapping[str, bytes]] = lambda _tasks: {"tasks": b""},
 ) -> tuple[list[Result], list[str]]:
     """Results of the tasks in their order, and notes."""
     results: dict[Task, Result] = {}
     notes: list[str] = []
     python = {"executable": "python3"}
-    run = OnPool(queue, queue.folder.parent, files, python, notes.append, lambda _seconds: None)
+    run = OnPool(queue, queue.folder.parent, cargo, python, notes.append, lambda _seconds: None)
     run(TASKS, results.__setitem__)
     return [results[task] for task in TASKS], notes
 
@@ -83,7 +86,7 @@ def test_an_answer_of_a_node_is_a_score_or_none(tmp_path: Path, value: str) -> N
 def test_a_job_runs_on_a_python_without_any_package(tmp_path: Path) -> None:
     work = trial.work_of("small-site", "live", 0.001)
     queue = FakeQueue(tmp_path, [("out", SCORE)] * 3)
-    evaluated(queue, trial.cargo_of(work))
+    evaluated(queue, partial(trial.cargo_of, work))
     done = subprocess.run(
         [sys.executable, "-S", "-m", "sharectl_lab.study.trial", "2"],
         cwd=queue.folder, capture_output=True, check=False, env={},

@@ -48,19 +48,6 @@ def test_a_run_accounts_for_every_core_second(scenario: Scenario, name: str) -> 
     assert (outcome.plans > 0) == (name in {"cron", "live"})
 
 
-def test_a_seed_gives_one_outcome(scenario: Scenario) -> None:
-    (live,) = read_strategies("live")
-    assert simulate(scenario, live, 1) == simulate(scenario, live, 1)
-    assert simulate(scenario, live, 1) != simulate(scenario, live, 2)
-
-
-def test_multicore_jobs_that_starve_are_helped(scenario: Scenario) -> None:
-    nothing, live = read_strategies("nothing,live")
-    late = replace(scenario, jobs=(scenario.jobs[0], replace(scenario.jobs[1], phases=LATE)))
-    starved, helped = (simulate(late, strategy, 1).groups["cms"] for strategy in (nothing, live))
-    assert starved.work_hs06_hours < 0.2 * helped.work_hs06_hours
-
-
 def test_a_run_that_is_interrupted_has_the_figures_until_then(scenario: Scenario) -> None:
     (nothing,) = read_strategies("nothing")
 

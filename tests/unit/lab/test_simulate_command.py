@@ -107,15 +107,6 @@ def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
     assert simulate(*words, "--jobs", "2") == (0, printed, "")
 
 
-def test_options_change_the_scenario(simulate: Callable[..., Ended]) -> None:
-    words = ("--strategies", "nothing", "--json", "--days", "0.05")
-    _, usual, _ = simulate(*words)
-    _, slow, _ = simulate(*words, "--set", "negotiator.interval_seconds=1800")
-    first, second = (json.loads(printed)["strategies"][0] for printed in (usual, slow))
-    assert second["runs"][0]["seconds"] == 4200, "whole intervals of 300 s"
-    assert second["cycles"]["mean"] < first["cycles"]["mean"]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [

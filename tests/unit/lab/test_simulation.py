@@ -143,10 +143,3 @@ def test_json_has_all_figures_with_their_spread() -> None:
     whole = json.loads(as_json.dumps("simulation", with_series(simulated)))
     assert len(whole["outcomes"]) == 9
     assert len(whole["outcomes"][0]["groups"]["cms"]["due_hs06"]) == 48
-
-
-def test_an_interrupted_simulation_says_so() -> None:
-    content = as_content(interrupted())
-    assert not content["complete"]
-    assert [row["complete"] for row in content["strategies"]] == [True, False]
-    assert "defrag (1.0 of 2 days)" in tables(interrupted())

@@ -34,8 +34,6 @@ from sharectl_lab.study.stepped import (
     PolicyTrial,
     SteppedRun,
     control_of,
-    idle_of_nothing,
-    score,
     scores,
 )
 from sharectl_lab.study.training import START, StepFigures
@@ -185,15 +183,6 @@ def test_an_agent_steers(episode: Episode) -> None:
             total += float(seen[0, 0])
         errors.append(total)
     assert errors[0] < 0 < errors[1]
-
-
-def test_scores_do_not_know_the_processes(episode: Episode) -> None:
-    trials = [PolicyTrial(episode, seed, START, 7200.0) for seed in (1, 2)]
-    alone = scores(trials, lambda _part: None)
-    idle = [idle_of_nothing(episode, seed) for seed in (1, 2)]
-    control = control_of(START, 7200.0)
-    assert alone == [score(episode, n, control, idle_ratio=part) for n, part in zip((1, 2), idle)]
-    assert alone[0] != alone[1]
 
 
 def test_the_reward_is_the_shortfall_and_the_idle_cores_beyond_those_without_sharectl(

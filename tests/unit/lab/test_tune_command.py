@@ -61,7 +61,7 @@ def test_a_search_prints_the_best_settings_beside_the_default(
     assert (tmp_path / "kept" / "trials.jsonl").read_text() == journal
     assert first["default"]["confirmed"]["mean"] > 0
     assert run(*arguments, "--strategy", "cron", "-o", folder) == 65
-    assert "has trials of another strategy; name another folder" in capsys.readouterr().err
+    assert "trials.jsonl: has trials of another" in capsys.readouterr().err
 
 
 def test_settings_reach_the_twin(scenario: str) -> None:
@@ -82,22 +82,28 @@ def test_settings_reach_the_twin(scenario: str) -> None:
     assert "pidd" in problem
 
 
-def test_nodes_get_the_scenario_with_its_files(scenario: str, tmp_path: Path) -> None:
+def test_nodes_get_the_scenario_with_its_files(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node has no other file, and the same score."""
     (tmp_path / "site.conf").write_text("START = True\n")
     path = Path(scenario)
     path.write_text(f"{SCENARIO}start: {{files: [site.conf]}}\n")
-    mine = tmp_path / "mine.yaml"
-    mine.write_text("summary: mine\nsteering: live\n")
-    work = trial.work_of(scenario, f"{mine}:law=pid", 2)
-    files = trial.cargo_of(work)
-    common = {"strategy": "strategy.yaml:law=pid", "seconds": 2 * 86_400}
-    assert json.loads(files["work.json"]) == common
-    assert b"start-0-site.conf" in files["scenario.yaml"]
-    assert str(tmp_path).encode() not in files["scenario.yaml"]
-    assert {"start-0-site.conf", "strategy.yaml"} < files.keys()
+    work, task = trial.work_of(scenario, "live:law=pid", 0.1), Task((("loop.deaf_ratio", 0.5),), 1)
+    files = trial.cargo_of(work, [task])
+    assert files.keys() == {trial.TASKS, "start-0-site.conf"}
+    assert str(tmp_path).encode() not in files[trial.TASKS]
+    node = tmp_path / "node"
+    node.mkdir()
+    for name, content in files.items():
+        (node / name).write_bytes(content)
+    score = trial.run(work, task, lambda _part: None)
+    assert isinstance(score, Score)
     before = trial.subject_of(work)
     (tmp_path / "site.conf").write_text("START = False\n")
     assert trial.subject_of(work) != before
+    monkeypatch.chdir(node)
+    assert trial.answer_of(0) == {"score": score._asdict()}
 
 
 def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
@@ -105,7 +111,7 @@ def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
     path = write_policy(tmp_path)
     work = trial.work_of(scenario, f"live:law=learned:policy={path}")
     with pytest.raises(ConfigError, match="law: learned: jobs on nodes have sharectl's own laws"):
-        trial.cargo_of(work)
+        trial.cargo_of(work, ())
     before = trial.subject_of(work)
     assert trial.subject_of(work) == before
     write_policy(tmp_path, weights=[1.0, 0.0])
