@@ -74,8 +74,8 @@ class Shapes(NamedTuple):
     """Jobs of the schedd, if they were counted by the way."""
 
 
-def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
-    """Shapes of the pending jobs of a schedd of the bindings; in mode ``counted`` its jobs too.
+def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
+    """Shapes of the pending jobs of a schedd of the bindings, and its jobs if no row is cut off.
 
     They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
     that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
@@ -99,7 +99,7 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
         _shape(row, written[id(row)], clusters.get(row.get(CLUSTER), {}), name, most_cores)
         for row in seen
     ]
-    jobs = counted_jobs(schedd, rows, most_cores) if mode == "counted" and not more else None
+    jobs = counted_jobs(schedd, rows, most_cores) if not more else None
     return Shapes(
         (*_affordable(shapes), *_rest(schedd, more | trimmed, shapes, most_cores)),
         complete,

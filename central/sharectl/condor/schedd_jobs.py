@@ -1,22 +1,19 @@
-"""Jobs of one schedd: pending ones counted by kind, running ones, waiting times of a sample."""
+"""Jobs of one schedd: pending ones counted by kind, and waiting times of a sample."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import row_of, seen_by
-from sharectl.condor.ads import account, classads, evaluated, number, quoted, text, whole
+from sharectl.condor.ads import account, classads, evaluated, number, quoted, whole
 from sharectl.condor.daemons import factories, grouped
 from sharectl.model import IN_SLOTS
-from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
 LEAST_GRAIN_MIB = 128
@@ -60,7 +57,6 @@ MOST_SIZES = 8
 MOST_SAMPLED = 8 * ALL_TELL_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
-_ALL = f"({IS_PENDING} || {_HOLDS_SLOT}) && {_IN_SLOTS}"
 _STARTED = f"{_HOLDS_SLOT} && time() - JobStartDate < {STARTED_SECONDS}"
 MOST_REQUEST_CHARACTERS = 2000
 """Of a request that is evaluated on slots, with all that it looks at."""
@@ -76,24 +72,11 @@ _OF_JOBS = frozenset(("memoryusage", "imagesize", "residentsetsize"))
 _WAIT_PROJECTION = [
     "JobStatus", "AccountingGroup", *_REQUESTS, "QDate", "JobStartDate", "ServerTime"
 ]  # fmt: skip
-_JOB_PROJECTION = [
-    *_WAIT_PROJECTION,
-    "JobUniverse",
-    "MaxHosts",
-    "RemoteHost",
-    "CpusProvisioned",
-    "MemoryProvisioned",
-    "MATCH_t1_wn_hs06",
-    "MATCH_TotalSlotCpus",
-]
-_DYNAMIC_PART = re.compile(r"_\d+$")
-_MOST_CORES = 1_000_000
 _MOST_SLOTS = 10_000
-_MOST_HS06 = 1e9
 
 
 class Job(NamedTuple):
-    """A job that runs, by its slot or its schedd."""
+    """A job that runs, by its slot."""
 
     machine: str
     """Host name, lower case."""
@@ -104,11 +87,9 @@ class Job(NamedTuple):
     memory_mib: int = 0
     """0 if unknown."""
     node_hs06: Optional[float] = None
-    """Power of the whole machine (MATCH_t1_wn_hs06); None if unknown."""
+    """Power of the whole machine; None if unknown."""
     node_cores: Optional[int] = None
-    """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
-    slot: str = ""
-    """Name of the slot, lower case, of a dynamic one its partitionable slot's; empty if unknown."""
+    """Cores of the whole machine; None if unknown."""
 
 
 class Kind(NamedTuple):
@@ -128,7 +109,6 @@ class ScheddJobs(NamedTuple):
 
     pending: Mapping[Kind, int]
     """Kind -> jobs; requested memory is rounded up."""
-    running: tuple[Job, ...] = ()
     waits: tuple[JobWait, ...] = ()
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
     late: Mapping[Kind, int] = {}
@@ -168,7 +148,7 @@ def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> Sch
     """Pending jobs by kind, with a sample of waiting times."""
     late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
     waits = tuple(sampled_waits(schedd, counted, most_cores))
-    return ScheddJobs(counted, (), waits, late, unmaterialized)
+    return ScheddJobs(counted, waits, late, unmaterialized)
 
 
 def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
@@ -278,48 +258,6 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
             )
 
 
-def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
-    """Pending jobs counted, running ones in full, from one query for every job.
-
-    Where requests hang on more than the query fetches, the schedd counts the pending jobs.
-    """
-    ads = charged(schedd.query(constraint=_ALL, projection=_JOB_PROJECTION))
-    pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
-    every = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
-    running = tuple(job for job in every if job is not None)
-    if any(map(request_of, pending)):
-        return count_pending(schedd, _name, most_cores)._replace(running=running)
-    late = late_jobs(charged(factories(schedd)), most_cores)
-    waits = tuple(waits_in(ads, most_cores, {}))
-    return ScheddJobs(counted_kinds(pending, most_cores), running, waits, *late)
-
-
-def _running(ad: Any, most_cores: int) -> Optional[Job]:
-    """Job that runs; None if its schedd does not say where: it holds no slot."""
-    slot, _, host = (text(evaluated(ad, "RemoteHost")) or "").lower().rpartition("@")
-    if not HOST_NAME.fullmatch(host):
-        return None
-    return Job(
-        host,
-        account(ad.get("AccountingGroup")),
-        whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
-        whole(evaluated(ad, "JobStartDate"), 0),
-        whole(evaluated(ad, "MemoryProvisioned"), 0),
-        _match_number(ad, "MATCH_t1_wn_hs06") or None,
-        int(_match_number(ad, "MATCH_TotalSlotCpus")) or None,
-        f"{_DYNAMIC_PART.sub('', slot)}@{host}",
-    )
-
-
-def _match_number(ad: Any, name: str) -> float:
-    """Number that ``$$(…)`` left in the job, perhaps as text; 0 without it."""
-    value = evaluated(ad, name)
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    return number(value, 0.0, most=_MOST_HS06)
-
-
 def kind_of(ad: Any, most_cores: int) -> Kind:
     """Kind of a job, or of jobs that were grouped."""
     memory_mib = counted_memory_mib(whole(evaluated(ad, "RequestMemory"), 0))
@@ -353,13 +291,6 @@ def whole_cores(value: Any, most_cores: int) -> Optional[int]:
 def _requested(ad: Any, most_cores: int) -> int:
     """Cores that a job requests without a slot, from 1 to ``most_cores``; 1 if unknown."""
     return whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
-
-
-MODES: Mapping[str, Callable[..., ScheddJobs]] = {
-    "counted": count_pending,
-    "jobs": list_jobs,
-}
-"""Ways to ask for jobs: counted by the schedd, or one by one."""
 
 
 def dedicated(schedd: str, requirements: str) -> str:
