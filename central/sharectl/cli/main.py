@@ -24,9 +24,6 @@ from sharectl.errors import (
     EXIT_CODES,
     INTERNAL,
     INTERRUPTED,
-    LAST_WORDS,
-    ConfigError,
-    LastWords,
     MissingExtraError,
     SharectlError,
     StateError,
@@ -136,7 +133,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     Errors are lines on standard error, never a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
     _open_missing_streams()
-    LAST_WORDS.set(LastWords(ConfigError.exit_code, lambda text: _complain(*text.splitlines())))
     code = 0
     try:
         try:
