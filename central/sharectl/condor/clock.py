@@ -13,7 +13,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, long_of, names_reached, seen_by
+from sharectl.condor.ad_rows import (
+    FUNCTIONS,
+    LITERAL,
+    Row,
+    clauses_of,
+    long_of,
+    names_reached,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long, expression, is_true, value_of, whole
 from sharectl.condor.expressions import with_clock, words_of_text
 from sharectl.times import DAY_SECONDS
@@ -30,6 +38,19 @@ _WEEKDAY = 4
 """ClockDay of 1970-01-01."""
 _ZONE_SECONDS = 900
 _MOMENT = re.compile(r"[12]\d{9}")
+_MOMENTARY_NAMES = """
+    mycurrenttime lastheardfrom updatesequencenumber state activity
+    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
+    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
+    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
+    totalvirtualmemory isowner mc_grace availablegpus
+"""
+_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
+_PREFIXES = """
+    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
+"""
+_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
+_POWER = "t1_wn_hs06"
 
 
 @lru_cache(maxsize=10_000)
@@ -67,6 +88,11 @@ def moments(row: Row) -> frozenset[str]:
     return frozenset(
         name for name, text in row.items() if name != CLOCK and _MOMENT.fullmatch(text)
     )
+
+
+def is_momentary(word: str) -> bool:
+    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
+    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
 
 
 def is_on_time(clause: str, job: Row, slot: Row) -> bool:

@@ -13,9 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, names_reached, resources_of, seen_by
+from sharectl.condor.ad_rows import (
+    LITERAL,
+    Row,
+    clauses_of,
+    emptied,
+    names_reached,
+    resources_of,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
-from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import with_clock
 from sharectl.model import ClosedTo, Kind
 

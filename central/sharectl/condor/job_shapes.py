@@ -13,16 +13,13 @@ from typing import Any, NamedTuple, Optional
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import LITERAL, Row, row_of
 from sharectl.condor.ads import quoted, text
-from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
+from sharectl.condor.daemons import CLUSTER, NO_SLOT, PARALLEL, autoclusters, dedicated, grouped
 from sharectl.condor.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
-    NO_SLOT,
-    PARALLEL,
     Kind,
     ScheddJobs,
     counted_jobs,
-    dedicated,
     kind_of,
     number_in,
 )

@@ -29,7 +29,7 @@ from sharectl.condor.ad_rows import (
     row_of,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
-from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
+from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import alternatives, words_of_text
@@ -37,7 +37,7 @@ from sharectl.condor.job_shapes import MOST_ROWS, JobShape, Shapes
 from sharectl.condor.schedd_jobs import (
     Kind,
 )
-from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
+from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, kinds, unsure_of
 from sharectl.condor.user_budgets import (
     LATER,
     MOST_MEMORY_BYTES,

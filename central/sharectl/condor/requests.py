@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, names_reached, row_of
+from sharectl.condor.ad_rows import LITERAL, Row, emptied, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
 from sharectl.condor.closed_nodes import by_machine
-from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.job_shapes import JobShape
 from sharectl.condor.job_trials import Look

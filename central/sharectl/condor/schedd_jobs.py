@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import row_of, seen_by
-from sharectl.condor.ads import account, classads, evaluated, number, quoted, whole
-from sharectl.condor.daemons import factories, grouped
+from sharectl.condor.ads import account, classads, evaluated, number, whole
+from sharectl.condor.daemons import NO_SLOT, PARALLEL, factories, grouped
 from sharectl.model import IN_SLOTS
 from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
@@ -28,11 +28,6 @@ def counted_memory_mib(requested_mib: int) -> int:
     return -(-requested_mib // grain) * grain
 
 
-NO_SLOT = (7, 9, 12)
-"""Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
-PARALLEL = 11
-"""Universe of jobs that a dedicated scheduler places."""
-IS_DEDICATED = "TARGET.DedicatedScheduler == "
 _PENDING = 1
 """JobStatus."""
 IS_PENDING = f"JobStatus == {_PENDING}"
@@ -291,9 +286,3 @@ def whole_cores(value: Any, most_cores: int) -> Optional[int]:
 def _requested(ad: Any, most_cores: int) -> int:
     """Cores that a job requests without a slot, from 1 to ``most_cores``; 1 if unknown."""
     return whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
-
-
-def dedicated(schedd: str, requirements: str) -> str:
-    """Requirements of a parallel job: its dedicated scheduler asks for slots that name it."""
-    name = quoted(f"DedicatedScheduler@{schedd}")
-    return f"{IS_DEDICATED}{name} && ({requirements})"

@@ -7,9 +7,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import floor, log
 
-from sharectl.condor.ad_rows import FUNCTIONS, LITERAL, Row, clauses_of, resources_of, seen_by
-from sharectl.condor.clock import ON_TIME, moments
-from sharectl.condor.empty_slots import emptied
+from sharectl.condor.ad_rows import (
+    FUNCTIONS,
+    LITERAL,
+    Row,
+    clauses_of,
+    emptied,
+    resources_of,
+    seen_by,
+)
+from sharectl.condor.clock import ON_TIME, is_momentary, moments
 from sharectl.condor.expressions import code_of
 
 ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
@@ -17,25 +24,7 @@ ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
 _NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
 _STEP = 1.03
 """Numbers from 1000 on within about this ratio make no kinds of slots."""
-_MOMENTARY_NAMES = """
-    mycurrenttime lastheardfrom updatesequencenumber state activity
-    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
-    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
-    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
-    totalvirtualmemory isowner mc_grace availablegpus
-"""
-_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
-_PREFIXES = """
-    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
-"""
-_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
-_POWER = "t1_wn_hs06"
 _LOCAL_TIME = ("clockmin", "clockday")
-
-
-def is_momentary(word: str) -> bool:
-    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
-    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
 
 
 def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
