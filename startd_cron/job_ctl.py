@@ -122,12 +122,12 @@ def parse_target(status: int, output: bytes) -> Answer:
     """Answer of a source, from the wait status and the output of target.py."""
     rows = [line.partition(" ") for line in output.decode("ascii", "replace").split("\n")]
     if [row[0] for row in rows] == [*LINES, ""] and not status & 0xFF:
-        said = {name: text for name, _, text in rows}
-        code, order = said["reason"], tuple(said["order"].split(" "))
-        if is_order(order, code) and is_number(said["sequence"]) and is_number(said["until"]):
+        texts = {name: text for name, _, text in rows}
+        code, order = texts["reason"], tuple(texts["order"].split(" "))
+        if is_order(order, code) and is_number(texts["sequence"]) and is_number(texts["until"]):
             answer = Answer(status >> 8, code, order)
-            answer.sequence, answer.until = int(said["sequence"]), int(said["until"])
-            answer.groups = said["groups"]
+            answer.sequence, answer.until = int(texts["sequence"]), int(texts["until"])
+            answer.groups = texts["groups"]
             return answer
     code = "timeout" if status == TOO_LATE else "target-garbled"
     return refused(code, "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL]))
@@ -248,7 +248,7 @@ def send_ads(options: "dict[str, str]", now: int) -> int:
 
 
 def run_target(argv: "list[str]") -> int:
-    """Exit status of target.py, in this process: an interpreter of its own takes 10 ms more."""
+    """Exit status of target.py, in this process: another interpreter takes 10 ms more."""
     sys.dont_write_bytecode = True
     sys.path.insert(0, HERE)
     import target  # noqa: PLC0415  # after the fork: a faulty file must not end this job
@@ -257,7 +257,7 @@ def run_target(argv: "list[str]") -> int:
 
 
 def start(argv: "list[str]") -> "tuple[int, int]":
-    """Process id and output pipe of a command, or of target.py, in a process group of its own."""
+    """Process id and output pipe of a command, or of target.py, which leads a process group."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
