@@ -45,7 +45,8 @@ MOST_RATIO = 1.0
 """Waiting times may take as long as counting does."""
 ASK = """\
 import json, sys, time
-from sharectl.condor import daemons, schedd_jobs
+from sharectl.condor import daemons
+from sharectl.snapshot import schedd_jobs
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 schedd, most_cores = daemons.schedd(place), 64
 keys = schedd_jobs.COUNTED_KEYS

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import pytest
 
 from sharectl.condor.ad_rows import row_of
-from sharectl.condor.closed_nodes import Slots, WaitingJob
-from sharectl.condor.job_shapes import JobShape, Shapes
-from sharectl.condor.job_trials import Trial, _try_all, tried
-from sharectl.condor.schedd_jobs import Kind
 from sharectl.condor.user_budgets import UserBudgets
 from sharectl.model import OTHER, ClosedTo
+from sharectl.snapshot.closed_nodes import Slots, WaitingJob
+from sharectl.snapshot.job_shapes import JobShape, Shapes
+from sharectl.snapshot.job_trials import Trial, _try_all, tried
+from sharectl.snapshot.schedd_jobs import Kind
 from tests.contract.test_job_trials import (
     ADMITS,
     DOUBLED,
@@ -188,7 +188,7 @@ def test_kinds_for_which_the_time_is_not_enough_are_counted(
     kinds = {("atlas", 8): [0], ("cms", 8): [1], ("lhcb", 8): [2]}
     shut = slots({**NOW, "Start": "false"})
     for seconds, skipped in ((2.0, 0), (-1.0, 3)):
-        monkeypatch.setattr("sharectl.condor.job_trials.CLOSED_SECONDS", seconds)
+        monkeypatch.setattr("sharectl.snapshot.job_trials.CLOSED_SECONDS", seconds)
         users = ["a", "b", "c"]
         result = _try_all(shut, TOLD, ads, users, kinds, UserBudgets(users))
         assert (bool(result.closed), result.skipped) == (not skipped, skipped)

@@ -13,11 +13,11 @@ import pytest
 
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
-from sharectl.condor.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import Machines, PendingJob, Trial, ask_both, tried
-from sharectl.condor.schedd_jobs import MOST_ROWS, Kind, ScheddJobs
-from sharectl.condor.slot_kinds import asking, kinds
 from sharectl.model import Source
+from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
+from sharectl.snapshot.job_trials import Machines, PendingJob, Trial, ask_both, tried
+from sharectl.snapshot.schedd_jobs import MOST_ROWS, Kind, ScheddJobs
+from sharectl.snapshot.slot_kinds import asking, kinds
 from tests.fakes import NOW
 
 SLOT = {

@@ -12,10 +12,10 @@ import pytest
 from sharectl.condor.accounts import MOST_EXPRESSIONS, charged
 from sharectl.condor.daemons import within
 from sharectl.condor.deadline import Question
-from sharectl.condor.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import ask_both, tried
-from sharectl.condor.schedd_jobs import Kind
 from sharectl.condor.user_budgets import MOST_WORDS_OF_USER
+from sharectl.snapshot.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
+from sharectl.snapshot.job_trials import ask_both, tried
+from sharectl.snapshot.schedd_jobs import Kind
 from tests.contract.test_job_trials import (
     DOUBLED,
     JOB,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from sharectl.condor.versions import Version
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
+from sharectl.snapshot.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from tests.htcondor_releases import OVERFLOWS_TO_ZERO, holds
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, on, still

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sharectl.condor import configuration, pool, schedd_jobs
+from sharectl.condor import configuration
 from sharectl.condor.node_ads import machine_of
 from sharectl.config import load
 from sharectl.errors import SharectlError
@@ -31,6 +31,7 @@ from sharectl.publish import text as plan_json
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
 from sharectl.shares.groups import group_of
+from sharectl.snapshot import pool, schedd_jobs
 
 GROUPS = frozenset(("alice", "cms"))
 MIB = 2**20

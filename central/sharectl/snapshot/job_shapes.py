@@ -14,7 +14,7 @@ from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import LITERAL, Row, row_of
 from sharectl.condor.ads import quoted, text
 from sharectl.condor.daemons import CLUSTER, NO_SLOT, PARALLEL, autoclusters, dedicated, grouped
-from sharectl.condor.schedd_jobs import (
+from sharectl.snapshot.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
     Kind,

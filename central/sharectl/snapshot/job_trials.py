@@ -30,14 +30,8 @@ from sharectl.condor.ad_rows import (
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
-from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import alternatives, words_of_text
-from sharectl.condor.job_shapes import MOST_ROWS, JobShape, Shapes
-from sharectl.condor.schedd_jobs import (
-    Kind,
-)
-from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, kinds, unsure_of
 from sharectl.condor.user_budgets import (
     LATER,
     MOST_MEMORY_BYTES,
@@ -52,6 +46,12 @@ from sharectl.condor.user_budgets import (
 )
 from sharectl.model import OTHER, ClosedTo
 from sharectl.model import Kind as GroupKind
+from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
+from sharectl.snapshot.job_shapes import MOST_ROWS, JobShape, Shapes
+from sharectl.snapshot.schedd_jobs import (
+    Kind,
+)
+from sharectl.snapshot.slot_kinds import ACCEPTS, OPEN, asking, kinds, unsure_of
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
@@ -107,7 +107,7 @@ class Trial(NamedTuple):
     over: tuple[JobShape, ...] = ()
     """Jobs for which the budget of their user was not enough."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
-    """Machine -> kinds of jobs to which it is closed, see `sharectl.condor.closed_nodes`."""
+    """Machine -> kinds of jobs to which it is closed, see `sharectl.snapshot.closed_nodes`."""
 
 
 # ---- jobs

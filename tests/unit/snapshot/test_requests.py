@@ -8,10 +8,10 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.condor.job_shapes import JobShape
-from sharectl.condor.requests import Requests, sizes_on_slots, users_of
-from sharectl.condor.schedd_jobs import Kind, request_of
 from sharectl.model import ClosedTo, Node
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
+from sharectl.snapshot.schedd_jobs import Kind, request_of
 
 SLOTS = (("wn-1", 8), ("wn-2", 8), ("wn-3", 16))
 NODES = {name: Node(name, name, cores, 10.0, controlled=True) for name, cores in SLOTS}

@@ -11,9 +11,9 @@ import htcondor2
 import pytest
 
 from sharectl.condor.node_ads import Awaited, look_at_nodes
-from sharectl.condor.pool import CondorPool, look
 from sharectl.model import Node, PoolConfig
 from sharectl.plan.nodes import ControlledHosts, ControlledShare, NodesConfig
+from sharectl.snapshot.pool import CondorPool, look
 from tests.fakes import NOW
 
 CLAUSES = "(true) && (MY.t1_GraceAdmits isnt false && MY.t1_TargetAdmits isnt false)"

@@ -13,11 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ad_rows import LITERAL, Row, emptied, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
-from sharectl.condor.closed_nodes import by_machine
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.job_shapes import JobShape
-from sharectl.condor.job_trials import Look
-from sharectl.condor.schedd_jobs import Kind, whole_cores
 from sharectl.condor.user_budgets import (
     OVER,
     UNTRIED,
@@ -28,6 +24,10 @@ from sharectl.condor.user_budgets import (
 from sharectl.model import OTHER, ClosedTo, Node
 from sharectl.model import Kind as GroupKind
 from sharectl.shares.demand import Request, shared_out
+from sharectl.snapshot.closed_nodes import by_machine
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.job_trials import Look
+from sharectl.snapshot.schedd_jobs import Kind, whole_cores
 
 MOST_REQUESTS = 4000
 """Requests that are evaluated; those beyond count as without a slot."""

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.condor.schedd_jobs import (
+from sharectl.shares.demand import JobWait, shared_out
+from sharectl.snapshot.schedd_jobs import (
     ALL_TELL_JOBS,
     LEAST_GRAIN_MIB,
     MOST_SAMPLED,
@@ -23,7 +24,6 @@ from sharectl.condor.schedd_jobs import (
     steps_of,
     with_memory,
 )
-from sharectl.shares.demand import JobWait, shared_out
 from tests.fakes import NOW
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sharectl.condor.job_shapes import JobShape
-from sharectl.condor.pool import _over_budget
-from sharectl.condor.schedd_jobs import Kind
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.pool import _over_budget
+from sharectl.snapshot.schedd_jobs import Kind
 
 
 def test_jobs_over_a_budget_name_the_user_of_the_example() -> None:

@@ -24,8 +24,6 @@ from sharectl.condor.daemons import (
     slots,
     slots_in_parts,
 )
-from sharectl.condor.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.condor.node_ads import (
     InControl,
     Met,
@@ -37,8 +35,6 @@ from sharectl.condor.node_ads import (
     met_by,
     obedience_of,
 )
-from sharectl.condor.requests import Requests, sizes_on_slots, users_of
-from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs, count_pending
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
@@ -55,6 +51,10 @@ from sharectl.model import Kind as GroupKind
 from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
+from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
+from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
+from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
+from sharectl.snapshot.schedd_jobs import Job, Kind, ScheddJobs, count_pending
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 

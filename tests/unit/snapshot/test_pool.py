@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sharectl.condor.pool import MOST_OTHERS, cores_by_account, others, started_at
-from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs
 from sharectl.model import OtherJobs
+from sharectl.snapshot.pool import MOST_OTHERS, cores_by_account, others, started_at
+from sharectl.snapshot.schedd_jobs import Job, Kind, ScheddJobs
 from tests.fakes import NOW
 
 
