@@ -15,7 +15,7 @@ from sharectl.model import OTHER, ClosedTo
 from sharectl.snapshot.closed_nodes import Slots, WaitingJob
 from sharectl.snapshot.job_shapes import JobShape, Shapes
 from sharectl.snapshot.job_trials import Trial, _try_all, tried
-from sharectl.snapshot.schedd_jobs import Kind
+from sharectl.snapshot.schedd_jobs import JobKind
 from tests.contract.test_job_trials import (
     ADMITS,
     DOUBLED,
@@ -32,12 +32,12 @@ from tests.contract.test_job_trials import (
 
 NOW = {"MyCurrentTime": str(int(time.time()))}
 QUIET = {**ADMITS, "t1_overheat": "false"}
-CMS = JobShape(Kind("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
+CMS = JobShape(JobKind("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
 
 
 def job(account: str = "cms", cores: int = 8, ad: Mapping[str, str] = {}, **more: str) -> JobShape:
     text = text_of({**JOB, "Requirements": OWN, **ad, **more})
-    return CMS._replace(kind=Kind(account, cores, 0), ad=text)
+    return CMS._replace(kind=JobKind(account, cores, 0), ad=text)
 
 
 def trial(look: Any, *shapes: JobShape, complete: bool = True) -> Trial:
@@ -203,7 +203,7 @@ def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_onc
     text = text_of({**JOB, **wants(disk)})
     waiting = WaitingJob(text, row_of(text), [disk, OWN])
     rows = [row_of(ad) for ad in look([*SLOT, "Machine", "MyCurrentTime"])]
-    assert len(Slots(rows, TOLD).told_apart_by(waiting)) == 2
+    assert len(Slots(rows, TOLD).distinct_for(waiting)) == 2
     closed_nodes = trial(look, job(ad=wants(disk))).closed
     assert len(closed_nodes) == 500
     assert len({id(row) for row in closed_nodes.values()}) == 1

@@ -15,7 +15,7 @@ from sharectl.condor.deadline import Question
 from sharectl.condor.user_budgets import MOST_WORDS_OF_USER
 from sharectl.snapshot.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import ask_both, tried
-from sharectl.snapshot.schedd_jobs import Kind
+from sharectl.snapshot.schedd_jobs import JobKind
 from tests.contract.test_job_trials import (
     DOUBLED,
     JOB,
@@ -36,7 +36,7 @@ WORDS = " + ".join(f"TARGET.Word{{0}}x{n}" for n in range(MOST_WORDS_OF_USER // 
 
 def shape(user: str, number: int, ad: Mapping[str, str]) -> JobShape:
     text = text_of({**JOB, "Requirements": OWN, **ad})
-    return JobShape(Kind("cms", 8, number), 1, f"{user}#{number}.0", text, user=user)
+    return JobShape(JobKind("cms", 8, number), 1, f"{user}#{number}.0", text, user=user)
 
 
 @pytest.mark.parametrize(

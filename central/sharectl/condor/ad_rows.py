@@ -17,7 +17,7 @@ from sharectl.condor.expressions import (
     words_of_text,
 )
 
-Row = Mapping[str, str]
+AdRow = Mapping[str, str]
 """Attributes of an ad, in lower case -> expression."""
 
 LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
@@ -47,18 +47,18 @@ def row_of(ad: Any) -> dict[str, str]:
     return {name.lower(): value for name, sign, value in lines if sign}
 
 
-def long_of(row: Row) -> str:
+def long_of(row: AdRow) -> str:
     """Ad of a row as ``-long`` prints it."""
     return "\n".join(f"{name} = {text}" for name, text in row.items())
 
 
-def resources_of(row: Row) -> list[str]:
+def resources_of(row: AdRow) -> list[str]:
     """Resources of a slot, in lower case."""
     return re.findall(r"\w+", row.get("machineresources", RESOURCES).lower())
 
 
 def seen_by(
-    written: str, texts: Row, most_characters: float = inf
+    written: str, texts: AdRow, most_characters: float = inf
 ) -> tuple[set[str], set[str], set[str]]:
     """Attributes that an expression in the ad ``texts`` looks at, directly or not, and all words.
 
@@ -86,7 +86,7 @@ def seen_by(
     return own, others, words
 
 
-def names_reached(words: Iterable[str], texts: Row) -> set[str]:
+def names_reached(words: Iterable[str], texts: AdRow) -> set[str]:
     """The words, and those of the attributes in ``texts`` that they name, in turn."""
     reached: set[str] = set()
     waiting = list(words)
@@ -98,7 +98,7 @@ def names_reached(words: Iterable[str], texts: Row) -> set[str]:
     return reached
 
 
-def clauses_of(texts: Row) -> tuple[Clause, ...]:
+def clauses_of(texts: AdRow) -> tuple[Clause, ...]:
     """Clauses of the Requirements of an ad."""
     return clauses(
         texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None

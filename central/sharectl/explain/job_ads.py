@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import ads, daemons
 from sharectl.condor.accounts import charged
-from sharectl.condor.ad_rows import Row, empty, names_reached, row_of
+from sharectl.condor.ad_rows import AdRow, empty, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.clock import CLOCK, ON_TIME, clocked, clocked_text, first_true, is_on_time
 from sharectl.condor.daemons import IS_DEDICATED, PARALLEL, dedicated
@@ -269,7 +269,7 @@ def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...
 
 
 def _later(
-    finding: SlotFinding, own: Own, job: Row, pair: tuple[Any, Any], times: Memo
+    finding: SlotFinding, own: Own, job: AdRow, pair: tuple[Any, Any], times: Memo
 ) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     shrinking = [

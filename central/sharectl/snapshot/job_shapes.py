@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import ACCOUNT, charged
-from sharectl.condor.ad_rows import LITERAL, Row, row_of
+from sharectl.condor.ad_rows import LITERAL, AdRow, row_of
 from sharectl.condor.ads import quoted, text
 from sharectl.condor.daemons import CLUSTER, NO_SLOT, PARALLEL, autoclusters, dedicated, grouped
 from sharectl.snapshot.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
-    Kind,
+    JobKind,
     ScheddJobs,
     counted_jobs,
     kind_of,
@@ -46,7 +46,7 @@ _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 class JobShape(NamedTuple):
     """Pending jobs that no slot and no Requirements can tell apart."""
 
-    kind: Kind
+    kind: JobKind
     jobs: int
     example: str
     """One of them, SCHEDD#CLUSTER.PROC."""
@@ -124,7 +124,7 @@ def _rows(schedd: Any) -> tuple[list[Any], set[str], bool]:
 
 
 def _shortened(row: Any, texts: dict[str, str]) -> bool:
-    """Take what is too long to be tried out of a row and its texts; tells if there was any."""
+    """Take what is too long to be tried out of a row and its texts; True if there was any."""
     long = [name for name, text in texts.items() if len(text) > MOST_CHARACTERS]
     for name in long:
         del row[name]
@@ -173,7 +173,7 @@ def _rest(
     """Jobs of users beyond their shapes, without memory."""
     if not users:
         return
-    jobs: Counter[tuple[str, Kind]] = Counter()
+    jobs: Counter[tuple[str, JobKind]] = Counter()
     whose = " || ".join(f"{USER} =?= {quoted(user)}" for user in sorted(users))
     keys = [*COUNTED_KEYS[:-1], USER]
     for row in charged(grouped(schedd, f"{IS_PENDING} && ({whose})", keys)):
@@ -185,11 +185,11 @@ def _rest(
         yield JobShape(kind, count, "", None, user=user, over=True)
 
 
-def _without_memory(kind: Kind) -> Kind:
+def _without_memory(kind: JobKind) -> JobKind:
     return kind._replace(memory_mib=0, request="")
 
 
-def _shape(row: Any, texts: Row, cluster: Row, schedd: str, most_cores: int) -> JobShape:
+def _shape(row: Any, texts: AdRow, cluster: AdRow, schedd: str, most_cores: int) -> JobShape:
     """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried.
 
     ``texts`` are those of the row as the jobs have them, not ``charged``.

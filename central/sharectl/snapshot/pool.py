@@ -38,6 +38,7 @@ from sharectl.condor.node_ads import (
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
+    Kind,
     Node,
     OtherJobs,
     PendingJobs,
@@ -47,14 +48,13 @@ from sharectl.model import (
     Source,
     UnplaceableJobs,
 )
-from sharectl.model import Kind as GroupKind
 from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
-from sharectl.snapshot.schedd_jobs import Job, Kind, ScheddJobs, count_pending
+from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs, count_pending
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 
@@ -102,7 +102,7 @@ class CollectorAnswer(NamedTuple):
     """Unix seconds at which the collector started; 0 if it does not say."""
 
 
-def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
+def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
     ads = slots(collector, projection=["Machine"])
     met = met_by(collector, access.nodes)
@@ -255,7 +255,7 @@ class CondorPool:
         answer = collector_answer(
             pool.collector,
             pool.collector_deadline_seconds,
-            partial(look, access=self, now=now),
+            partial(read_collector, access=self, now=now),
         )
         answered: Optional[CollectorAnswer] = answer.value
         if answered is None:
@@ -276,7 +276,7 @@ class CondorPool:
             for schedd in jobs
             for job in schedd.waits
             for group, cores, _ in requests.shares(
-                Kind(job.group, job.cores, 0, job.request), 1, of_one_size=True
+                JobKind(job.group, job.cores, 0, job.request), 1, of_one_size=True
             )
         )
         unplaceable = (
@@ -375,7 +375,7 @@ class CondorPool:
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        rest: Counter[GroupKind] = Counter()
+        rest: Counter[Kind] = Counter()
         for shape in without_demand:
             for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
                 if shape.over:

@@ -87,7 +87,7 @@ class Job(NamedTuple):
     """Cores of the whole machine; None if unknown."""
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """Kind of jobs as their schedd counts them."""
 
     account: Optional[str]
@@ -102,17 +102,17 @@ class Kind(NamedTuple):
 class ScheddJobs(NamedTuple):
     """Jobs of one schedd."""
 
-    pending: Mapping[Kind, int]
+    pending: Mapping[JobKind, int]
     """Kind -> jobs; requested memory is rounded up."""
     waits: tuple[JobWait, ...] = ()
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
-    late: Mapping[Kind, int] = {}
+    late: Mapping[JobKind, int] = {}
     """Jobs that are materialised as soon as others of their cluster start."""
     unmaterialized: Mapping[Optional[str], int] = {}
     """AccountingGroup -> jobs that are not materialised before others of their cluster end."""
 
     @property
-    def counted(self) -> tuple[Kind, ...]:
+    def counted(self) -> tuple[JobKind, ...]:
         """Kinds of all jobs that count."""
         return (*self.pending, *self.late)
 
@@ -139,16 +139,16 @@ def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[
     return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
 
 
-def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
+def with_waits(schedd: Any, counted: Mapping[JobKind, int], most_cores: int) -> ScheddJobs:
     """Pending jobs by kind, with a sample of waiting times."""
     late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
     waits = tuple(sampled_waits(schedd, counted, most_cores))
     return ScheddJobs(counted, waits, late, unmaterialized)
 
 
-def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
+def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[JobKind]:
     """Jobs by kind, of rows or of jobs, which are one each."""
-    counted: Counter[Kind] = Counter()
+    counted: Counter[JobKind] = Counter()
     for row in rows:
         if row.get("JobUniverse") not in NO_SLOT:
             counted[kind_of(row, most_cores)] += number_in(row)
@@ -161,7 +161,7 @@ def number_in(row: Any) -> int:
     return whole(row.get("JobCount"), 1) * whole(slots, 1, 1, _MOST_SLOTS)
 
 
-def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
+def with_memory(counted: Mapping[JobKind, int], sample: Mapping[JobKind, int]) -> Counter[JobKind]:
     """Jobs counted without memory, with that of a sample, group by group and size by size."""
     seen: defaultdict[tuple[Optional[str], int], Counter[int]] = defaultdict(Counter)
     for kind, jobs in sample.items():
@@ -177,14 +177,14 @@ def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Coun
 
 def late_jobs(
     clusters: Iterable[Any], most_cores: int
-) -> tuple[Counter[Kind], Counter[Optional[str]]]:
+) -> tuple[Counter[JobKind], Counter[Optional[str]]]:
     """Jobs that are not materialised yet, of the ads of their clusters.
 
     First by kind those that a factory makes as soon as others of its cluster start (max_idle). Then
     by AccountingGroup all others: they wait for others to end (max_materialize), their factory is
     paused, or the size of each job is another one.
     """
-    late: Counter[Kind] = Counter()
+    late: Counter[JobKind] = Counter()
     others: Counter[Optional[str]] = Counter()
     for ad in clusters:
         total, made, limit, present, step, items = (
@@ -199,7 +199,9 @@ def late_jobs(
     return +late, +others
 
 
-def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> Iterable[JobWait]:
+def sampled_waits(
+    schedd: Any, counted: Mapping[JobKind, int], most_cores: int
+) -> Iterable[JobWait]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
     for kind, jobs in counted.items():
@@ -253,11 +255,11 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
             )
 
 
-def kind_of(ad: Any, most_cores: int) -> Kind:
+def kind_of(ad: Any, most_cores: int) -> JobKind:
     """Kind of a job, or of jobs that were grouped."""
     memory_mib = counted_memory_mib(whole(evaluated(ad, "RequestMemory"), 0))
     group = account(ad.get("AccountingGroup"))
-    return Kind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
+    return JobKind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
 
 
 def request_of(ad: Any) -> str:

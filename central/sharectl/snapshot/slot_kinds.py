@@ -10,7 +10,7 @@ from math import floor, log
 from sharectl.condor.ad_rows import (
     FUNCTIONS,
     LITERAL,
-    Row,
+    AdRow,
     clauses_of,
     emptied,
     resources_of,
@@ -27,7 +27,7 @@ _STEP = 1.03
 _LOCAL_TIME = ("clockmin", "clockday")
 
 
-def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
+def kinds(rows: Iterable[AdRow]) -> list[dict[str, str]]:
     """Kinds of rows, each with the largest numbers that any of the kind has."""
     largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     for row in rows:
@@ -47,7 +47,7 @@ def _stepped(name: str, text: str) -> str:
     return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
 
 
-def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
+def asking(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
 
     ``of_jobs`` are the attributes that jobs tell, in lower case.
@@ -61,7 +61,7 @@ def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
     return {**{name: free[name] for name in names if name in free}, **own}
 
 
-def unsure_of(row: Row) -> frozenset[str]:
+def unsure_of(row: AdRow) -> frozenset[str]:
     """Attributes, in lower case, of which a clocked slot does not tell what they will be.
 
     Resources of which it does not say how much it has in all, and a local time that stands still.
@@ -79,7 +79,7 @@ def _lasting(
     unsure: frozenset[str],
     aged: frozenset[str],
     of_jobs: frozenset[str],
-) -> tuple[Row, frozenset[str]]:
+) -> tuple[AdRow, frozenset[str]]:
     """Clauses of a slot's Requirements that ask something of jobs and last, and those on time.
 
     Returns them by name, and what they look at. ``aged`` are points in time. A clause that looks at

@@ -8,7 +8,7 @@ import pytest
 
 from sharectl.model import OtherJobs
 from sharectl.snapshot.pool import MOST_OTHERS, cores_by_account, others, started_at
-from sharectl.snapshot.schedd_jobs import Job, Kind, ScheddJobs
+from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs
 from tests.fakes import NOW
 
 
@@ -18,13 +18,21 @@ def test_what_is_in_other_has_its_names() -> None:
         Job("wn-1.x", "Lhcb.x.bob@site", 3, 0),
         Job("wn-1.x", None, 2, 0),
     ]
-    waiting = ScheddJobs({Kind("lhcb", 1, 0): 5, Kind("cms", 1, 0): 7, Kind("belle.mc", 8, 0): 1})
+    waiting = ScheddJobs(
+        {
+            JobKind("lhcb", 1, 0): 5,
+            JobKind("cms", 1, 0): 7,
+            JobKind("belle.mc", 8, 0): 1,
+        }
+    )
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
     assert others(("cms",), cores_by_account(held), [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
-    waiting: dict[Kind, int] = {Kind(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)}
+    waiting: dict[JobKind, int] = {
+        JobKind(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)
+    }
     named = others(("cms",), cores_by_account([]), [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
