@@ -65,11 +65,18 @@ REASONS = {  # exit status, meaning; of several the highest counts
     "bad-key": (78, "the key file has not one or two lines KEYID HEX"),
     "source-garbled": (78, "the program for a source does not run or fit: install all files"),
 }
-TOLD = "source %s\nreason %s\nsequence %d\nuntil %d\norder %s\ngroups %s\n"
+ANSWER = """\
+source %(source)s
+reason %(code)s
+sequence %(sequence)d
+until %(until)d
+order %(order)s
+groups %(groups)s
+"""
 PLACES = {"file": "/", "https": "//", "collector": ""}  # what a source goes on with
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAMS = {"https": "target_https.py", "collector": "target_collector.py"}
-NO_TARGET, NOTHING = "none 0 none 0", "none 0 none 0 undefined"
+NO_TARGET = "none 0 none 0"
 PENDING = {"1": "True", "0": "False", "": "undefined"}
 ORDER = ("held_back", "cap_cores", "helped", "request_cores")
 MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
@@ -242,32 +249,59 @@ def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
     return status >> 8, code, content
 
 
-def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, int, int, str, str]":
-    """Exit status, code, sequence, end, order and groups of one source."""
-    named, changed = set(filter(None, options["--groups"].split(","))), 0
+class Answer:
+    """Answer of a source: exit status, code, sequence, end, order and groups."""
+
+    def __init__(self, source: str, groups: str) -> None:
+        self.source, self.groups = ascii(source)[1:-1], groups
+        self.status, self.code = 0, "no-line"
+        self.sequence = self.until = 0
+        self.order = NO_TARGET + " undefined"
+
+    def refuse(self, code: str, detail: object) -> None:
+        """Answer with a reason of this program."""
+        self.status, self.code = REASONS[complain(code, detail)][0], code
+
+
+def look(source: str, options: "dict[str, str]", now: int) -> Answer:
+    """Answer of one source; raises nothing."""
+    named = set(filter(None, options["--groups"].split(",")))
+    answer = Answer(source, ",".join(sorted(named)))
     try:
-        kind, _, place = source.partition(":")
-        if kind == "file":
-            content, facts = read_file(place)
-            changed = max(1, int(facts.st_mtime))
-        else:
-            status, code, content = fetch(source, options)
-            if code != "ok":
-                return status, code, 0, 0, NOTHING, ",".join(sorted(named))
-        if options["--key-file"] and kind != "collector":
-            check_signature(content, read_keys(options["--key-file"]))
-        sequence, until, pending, targets = parse(content, changed, options, named, now)
-        host = options["--host"]
-        short = host.split(".", 1)[0]
-        mine = [o for node, o in targets if node in (host, short) or node.split(".", 1)[0] == host]
-        if len(mine) > 1:
-            raise JobError("duplicate-node", host)  # noqa: TRY301  # all faults go one way
-        code, order = ("ok" if mine else "no-line"), (mine or [NO_TARGET])[0]
-        return 0, code, sequence, until, order + " " + pending, ",".join(sorted(named))
+        read(answer, source, options, named, now)
+    except JobError as error:
+        answer.refuse(*error.args)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
-        fault = error.args if isinstance(error, JobError) else ("internal-error", repr(error))
-        code = complain(*fault)
-        return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(named))
+        answer.refuse("internal-error", repr(error))
+    answer.groups = ",".join(sorted(named))
+    return answer
+
+
+def read(
+    answer: Answer, source: str, options: "dict[str, str]", named: "set[str]", now: int
+) -> None:
+    """Read a source into its answer. Raises JobError if it is refused."""
+    kind, _, place = source.partition(":")
+    changed = 0
+    if kind == "file":
+        content, facts = read_file(place)
+        changed = max(1, int(facts.st_mtime))
+    else:
+        answer.status, code, content = fetch(source, options)
+        if code != "ok":
+            answer.code = code
+            return
+    if options["--key-file"] and kind != "collector":
+        check_signature(content, read_keys(options["--key-file"]))
+    sequence, until, pending, targets = parse(content, changed, options, named, now)
+    host = options["--host"]
+    short = host.split(".", 1)[0]
+    mine = [o for node, o in targets if node in (host, short) or node.split(".", 1)[0] == host]
+    if len(mine) > 1:
+        raise JobError("duplicate-node", host)
+    answer.code = "ok" if mine else "no-line"
+    answer.sequence, answer.until = sequence, until
+    answer.order = (mine or [NO_TARGET])[0] + " " + pending
 
 
 def check(options: "dict[str, str]") -> "list[str]":
@@ -324,14 +358,16 @@ def main(argv: "list[str]") -> int:
     options, problems = parse_arguments(argv)
     options["--host"] = (options["--host"] or os.uname().nodename).lower()
     problems += check(options)
-    bad = None
-    if problems:
-        bad = (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NOTHING, "")
     worst = 0
+    fault = complain("bad-arguments", "; ".join(problems)) if problems else ""
     for source in options["--source"].split(","):
-        row = bad or look(source, options, int(time.time()))
-        worst = max(worst, row[0])
-        os.write(1, (TOLD % (ascii(source)[1:-1], *row[1:])).encode())
+        if fault:
+            answer = Answer(source, "")
+            answer.status, answer.code = REASONS[fault][0], fault
+        else:
+            answer = look(source, options, int(time.time()))
+        worst = max(worst, answer.status)
+        os.write(1, (ANSWER % vars(answer)).encode())
     return worst
 
 
