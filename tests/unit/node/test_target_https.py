@@ -152,6 +152,14 @@ class TestCache:
         assert self.asked(server, TEXT, '"1"').code == "ok"
         assert self.conditions == [None, '"1"']
 
+    def test_another_users_cache_is_not_believed(self, server: WebServer) -> None:
+        if os.geteuid():
+            pytest.skip("only root can give a file away")
+        self.asked(server, TEXT, '"1"')
+        os.chown(self.cache, 12345, 12345)
+        self.asked(server, TEXT, '"1"')
+        assert self.conditions == [None, None]
+
     @pytest.mark.parametrize("etag", ["", '"a b"', '"\u00e9"', '"' + "x" * 300 + '"'])
     def test_a_tag_that_cannot_be_sent_back(self, server: WebServer, etag: str) -> None:
         for _ in range(2):
@@ -307,6 +315,12 @@ class TestTrust:
         server.asked.clear()
         assert asked(server, self.moved("/old")).code == "redirected"
         assert len(server.asked) == 1 + target_https.MAX_REDIRECTIONS
+
+    def test_a_redirection_to_another_port_is_not_followed(self, server: WebServer) -> None:
+        # Its certificate is trusted too.
+        with web_server(server.certificate.parent, serving(b"forged")) as other:
+            assert asked(server, self.moved(other.url("/new"))).code == "redirected"
+            assert not other.asked
 
     def test_proxies_of_the_environment_are_not_asked(self, server: WebServer) -> None:
         server.answer = serving(TEXT)

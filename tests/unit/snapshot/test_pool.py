@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sharectl.model import OtherJobs
-from sharectl.snapshot.pool import MOST_OTHERS, cores_by_account, others, started_at
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.pool import MOST_OTHERS, _over_budget, cores_by_account, others, started_at
 from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs
 from tests.fakes import NOW
 
@@ -51,3 +52,13 @@ def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
 )
 def test_a_collector_tells_when_it_started_or_not(ad: dict[str, Any], started: int) -> None:
     assert started_at(ad) == started
+
+
+def test_jobs_over_a_budget_name_the_user_of_the_example() -> None:
+    nameless = JobShape(JobKind("cms", 8, 0, ""), 2, "", None, user="bob@site", over=True)
+    shapes = [nameless, nameless._replace(jobs=3, example="ap#7.0", user="eve@site")]
+    words = _over_budget(shapes)
+    assert words is not None
+    assert words.startswith("5 pending jobs of 2 users (such as eve@site): it takes too long")
+    assert words.endswith("; see `sharectl explain job ap#7.0`")
+    assert _over_budget([]) is None
