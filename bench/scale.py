@@ -56,10 +56,10 @@ SHORTEST_SECONDS = 0.03
 REST = "configuration, output, status"
 IMPORTS = "start of Python, imports"
 STAGES = (
-    ("collector", "sharectl.condor.pool", "collector_answer"),
-    ("schedds", "sharectl.condor.pool", "ask_both"),
-    ("trial of demand", "sharectl.condor.pool", "tried"),
-    ("rest of the snapshot", "sharectl.condor.pool", "CondorPool.snapshot"),
+    ("collector", "sharectl.snapshot.pool", "collector_answer"),
+    ("schedds", "sharectl.snapshot.pool", "ask_both"),
+    ("trial of demand", "sharectl.snapshot.pool", "tried"),
+    ("rest of the snapshot", "sharectl.snapshot.pool", "CondorPool.snapshot"),
     ("run times", "sharectl.ledger.ledger", "Histories.run_times"),
     ("decide", "sharectl.cycle.cycle", "decide"),
     ("publish", "sharectl.cycle.publication", "Publishing.publish_unless_disabled"),

@@ -60,19 +60,19 @@ REASONS = {  # exit status, meaning; more of them below, in target.py
     "target-garbled": (78, "target.py cannot be run or is of another version: install all files"),
 }
 AD = """\
-t1_CurrentJobs = "%s"
-t1_TargetGroups = {"%s", "%s"}
-t1_Targetcores = {%d, %d}
-t1_TargetUntil = %d
-t1_TargetSequence = %d
-t1_MulticorePending = %s
-t1_MulticorePendingUntil = %d
-t1_JobCtlReason = "%s"
-t1_JobCtlTime = %d
-t1_SharectlVersion = "%s"
+t1_CurrentJobs = "%(jobs)s"
+t1_TargetGroups = {"%(held_back)s", "%(helped)s"}
+t1_Targetcores = {%(cap)d, %(request)d}
+t1_TargetUntil = %(target_until)d
+t1_TargetSequence = %(target_sequence)d
+t1_MulticorePending = %(pending)s
+t1_MulticorePendingUntil = %(until)d
+t1_JobCtlReason = "%(code)s"
+t1_JobCtlTime = %(now)d
+t1_SharectlVersion = "%(version)s"
 """
 NEWS = "- update:true\n"
-TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
+HERE = os.path.dirname(os.path.realpath(__file__))
 HELD = (
     "PartitionableSlot =!= True && BackfillSlot =!= True "
     '&& member(State, {"Claimed", "Preempting"})'
@@ -81,10 +81,9 @@ COLUMNS = (  # a user's text may have line ends, and megabytes
     "ifThenElse(%s, Cpus ?: 0, 0)" % HELD,
     'replaceAll("[^A-Za-z0-9_.@-]", substr(AccountingGroup, 0, 256), "?")',
 )
-TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # lines of target.py
-WHOLE, PENDING = ("ok", "no-line"), (("True",), ("False",), ("undefined",))
+LINES = ["source", "reason", "sequence", "until", "order", "groups"]  # of target.py, in this order
+WHOLE, PENDING = ("ok", "no-line"), ("True", "False", "undefined")
 NO_TARGET = ("none", "0", "none", "0", "undefined")
-NOTHING = ("none", "none", 0, 0, 0, 0, "undefined", 0)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
@@ -103,58 +102,78 @@ def is_number(text: str) -> bool:
 
 def is_group(text: str) -> bool:
     """True for a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, not none or other."""
-    parts = (
-        text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
-    )
-    return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
+    if len(text) > MAX_GROUP_LENGTH or text in ("none", "other"):
+        return False
+    parts = text.split(".")
+    return all(part and part[0] not in "_-" and GROUP_CHARACTERS.issuperset(part) for part in parts)
 
 
-def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """Exit status, code, sequence, end, words of the order, groups: a source by target.py."""
-    names, _, texts = zip(
-        *(line.partition(" ") for line in output.decode("ascii", "replace").split("\n"))
-    )
-    if names == TOLD and not status & 0xFF and GROUP_CHARACTERS.issuperset(texts[1]):
-        _, code, sequence, until, order, groups, _ = texts
-        words = tuple(order.split(" "))
-        right = all(map(is_group, words[:4:2])) if code == "ok" else words[:4] == NO_TARGET[:4]
-        if right and words[4:] in PENDING and all(map(is_number, (sequence, until, *words[1:4:2]))):
-            return status >> 8, code, int(sequence), int(until), words, groups
+class Answer:
+    """Answer of a source, or the one that decides: exit status, code, plan, order, groups."""
+
+    def __init__(self, status: int, code: str, order: "tuple[str, ...]" = NO_TARGET) -> None:
+        self.status, self.code, self.groups = status, code, ""
+        self.sequence = self.until = 0
+        self.held_back, cap, self.helped, request, self.pending = self.order = order
+        self.cap, self.request = int(cap), int(request)
+
+
+def parse_target(status: int, output: bytes) -> Answer:
+    """Answer of a source, from the wait status and the output of target.py."""
+    rows = [line.partition(" ") for line in output.decode("ascii", "replace").split("\n")]
+    if [row[0] for row in rows] == [*LINES, ""] and not status & 0xFF:
+        texts = {name: text for name, _, text in rows}
+        code, order = texts["reason"], tuple(texts["order"].split(" "))
+        if is_order(order, code) and is_number(texts["sequence"]) and is_number(texts["until"]):
+            answer = Answer(status >> 8, code, order)
+            answer.sequence, answer.until = int(texts["sequence"]), int(texts["until"])
+            answer.groups = texts["groups"]
+            return answer
     code = "timeout" if status == TOO_LATE else "target-garbled"
     return refused(code, "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL]))
 
 
-def refused(
-    code: str, detail: str, groups: str = ""
-) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """Row of `parse_target` without a target, for a reason of this program."""
-    return REASONS[complain(code, detail)][0], code, 0, 0, NO_TARGET, groups
+def is_order(order: "tuple[str, ...]", code: str) -> bool:
+    """True for the words of an order that fit a code, which is one too."""
+    if len(order) != len(NO_TARGET) or not GROUP_CHARACTERS.issuperset(code):
+        return False
+    held_back, cap, helped, request, pending = order
+    groups_fit = is_group(held_back) and is_group(helped)
+    fits = groups_fit if code == "ok" else order[:4] == NO_TARGET[:4]
+    return fits and is_number(cap) and is_number(request) and pending in PENDING
 
 
-def choose(
-    rows: "list[tuple[int, str, int, int, tuple[str, ...], str]]", accepted: int
-) -> "tuple[int, str, int, int, tuple[str, ...], str]":
-    """Row that decides; ``accepted`` is the highest sequence of earlier runs."""
-    highest = max([0] + [row[2] for row in rows if row[1] in WHOLE])
-    best = [row for row in rows if row[1] in WHOLE and row[2] == highest]
-    groups = ",".join({row[5] for row in best or rows})
+def refused(code: str, detail: object, groups: str = "") -> Answer:
+    """Answer without a target, for a reason of this program."""
+    answer = Answer(REASONS[complain(code, detail)][0], code)
+    answer.groups = groups
+    return answer
+
+
+def choose(answers: "list[Answer]", accepted: int) -> Answer:
+    """Answer that decides; ``accepted`` is the highest sequence of earlier runs."""
+    whole = [answer for answer in answers if answer.code in WHOLE]
+    highest = max((answer.sequence for answer in whole), default=0)
+    best = [answer for answer in whole if answer.sequence == highest]
+    groups = ",".join({answer.groups for answer in best or answers})
     if not best:
-        return (*max(rows, key=lambda row: row[0])[:5], groups)
+        worst = max(answers, key=lambda answer: answer.status)
+        worst.groups = groups
+        return worst
     if 0 < highest < accepted:
         return refused("backwards", "sequence %d after %d" % (highest, accepted), groups)
-    orders = {row[4] for row in best}
+    orders = {answer.order for answer in best}
     if len(orders) > 1:
         return refused("disagree", "sequence %d: %s" % (highest, sorted(orders)), groups)
-    return min(best, key=lambda row: row[3])
+    return min(best, key=lambda answer: answer.until)
 
 
 def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str, int]") -> None:
     """Add the cores of the slots of condor_status to ``cores``, by group. Raises JobError."""
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status or rest or not lines:
-        raise JobError(
-            "timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status
-        )
+        code = "timeout" if status == TOO_LATE else "no-startd"
+        raise JobError(code, "condor_status: status %d" % status)
     for line in lines:
         try:
             text, account = line.split(" ", 1)
@@ -170,53 +189,44 @@ def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str
             cores[group] = cores.get(group, 0) + held
 
 
-def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":
-    """Exit status, sequence, and values of the `AD` up to its code. Raises JobError."""
+def observe(options: "dict[str, str]", accepted: int) -> "tuple[str, Answer]":
+    """Cores by group, and the answer that decides. Raises JobError."""
     named = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
     if not all(map(is_group, named)) or not 0 < len(sources) <= MAX_SOURCES:
-        raise JobError(
-            "bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"]
-        )
-    children = {"": start(startd_command(options))}  # first, it is the slower one
-    children.update((source, start(target_command(source, options))) for source in sources)
-    answers = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
-    best = choose([parse_target(*answers[source]) for source in sources], accepted)
-    status, code, sequence, until, (held_back, cap, helped, request, pending), groups = best
-    named.update(filter(is_group, groups.split(",")))
-    cores = {held_back: 0} if code == "ok" else {}
-    count_cores(*answers[""], named, cores)
-    names = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
+        wanted = "--groups %s: a-z, 0-9, _, -; --source: 1 to 8"
+        raise JobError("bad-arguments", wanted % options["--groups"])
+    # First, it is the slower one.
+    tool = [options["--condor-status"], "-direct", startd_of(options), "-af:V", *COLUMNS]
+    children = {"": start(tool)}
+    for source in sources:
+        children[source] = start(target_command(source, options))
+    ends = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
+    answer = choose([parse_target(*ends[source]) for source in sources], accepted)
+    named.update(filter(is_group, answer.groups.split(",")))
+    cores = {answer.held_back: 0} if answer.code == "ok" else {}
+    count_cores(*ends[""], named, cores)
+    names = sorted(cores, key=lambda name: (name != answer.held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
     if len(jobs) > MAX_JOBS_BYTES:
-        raise JobError(
-            "internal-error", "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs)
-        )
-    shown = (until, sequence) if code == "ok" else (0, 0)
-    return (
-        status,
-        sequence,
-        (jobs, held_back, helped, int(cap), int(request), *shown, pending, until, code),
-    )
+        too_long = "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs)
+        raise JobError("internal-error", too_long)
+    return jobs, answer
 
 
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
-    """Argv of target.py for one source."""
-    program = options["--target-program"].split() or [TARGET]
-    own = ("--startd", "--target-program", "--update-program")
-    items = [item for item in options.items() if item[1] and item[0] not in own]
-    return [*program, *(word for item in items for word in item), "--source", source]
+    """Argv of target.py for one source; the program is "" if --target-program names no other."""
+    argv = options["--target-program"].split() or [""]
+    for option, text in options.items():
+        if text and option not in ("--startd", "--target-program", "--update-program"):
+            argv += [option, text]
+    return [*argv, "--source", source]
 
 
 def startd_of(options: "dict[str, str]") -> str:
     """Name or address of the startd; its address is second in CONDOR_INHERIT."""
     inherited = os.environ.get("CONDOR_INHERIT", "").split()[1:2]
     return options["--startd"] or [*inherited, os.uname().nodename][0]
-
-
-def startd_command(options: "dict[str, str]") -> "list[str]":
-    """Argv of condor_status for the startd."""
-    return [options["--condor-status"], "-direct", startd_of(options), "-af:V", *COLUMNS]
 
 
 def send_ads(options: "dict[str, str]", now: int) -> int:
@@ -237,26 +247,28 @@ def send_ads(options: "dict[str, str]", now: int) -> int:
     return 75 if fault else 0
 
 
-def become(argv: "list[str]") -> None:
-    """Turn this process into a command; into target.py without the 10 ms of an interpreter."""
-    if argv[0] != TARGET:
-        os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
-    sys.argv = argv
-    with open(TARGET, "rb") as stream:
-        exec(compile(stream.read(), TARGET, "exec"), {"__name__": "__main__", "__file__": TARGET})  # noqa: S102
+def run_target(argv: "list[str]") -> int:
+    """Exit status of target.py, in this process: another interpreter takes 10 ms more."""
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, HERE)
+    import target  # noqa: PLC0415  # after the fork: a faulty file must not end this job
+
+    return target.main(argv)
 
 
 def start(argv: "list[str]") -> "tuple[int, int]":
-    """Process id and output pipe of a command, which leads a new process group."""
+    """Process id and output pipe of a command, or of target.py, which leads a process group."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
         try:
             os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
-            become(argv)
+            if not argv[0]:
+                os._exit(run_target(argv[1:]))
+            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
         except Exception as error:  # noqa: BLE001  # nobody else will report it
-            complain("cannot-run", "%s: %s" % (argv[0], error))
+            complain("cannot-run", "%s: %s" % (argv[0] or "target.py", error))
         finally:
             os._exit(127)
     os.close(pipe_end)
@@ -274,9 +286,10 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
                 os.close(pipe)  # a child that writes more ends by SIGPIPE
-    return {
-        name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
-    }
+    ends = {}
+    for name, (pid, pipe) in children.items():
+        ends[name] = (finish(pid, end), bytes(outputs[pipe]))
+    return ends
 
 
 def finish(pid: int, end: float) -> int:
@@ -297,19 +310,16 @@ def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
     try:
         descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
-            content = stream.read(MAX_JOBS_BYTES if os.path.isfile(descriptor) else 0).decode(
-                "ascii"
-            )
+            is_file = os.path.isfile(descriptor)
+            content = stream.read(MAX_JOBS_BYTES if is_file else 0).decode("ascii")
         _, sequence, last, _ = content.split("\n")
         if content == STATE % (options["--pool"], int(sequence), last) and int(sequence) <= latest:
             return int(sequence), last
     except (OSError, ValueError) as error:
         content = str(error)
     if os.path.lexists(options["--state"]):  # or it is the first run
-        complain(
-            "fresh-start",
-            "%a: not of this job, or with another --pool, or from the future" % content,
-        )
+        why = "%a: not of this job, or with another --pool, or from the future"
+        complain("fresh-start", why % content)
     return 0, ""
 
 
@@ -319,9 +329,8 @@ def remember(options: "dict[str, str]", sequence: int, last: str) -> bool:
     try:
         if os.path.lexists(path + ".new"):
             os.unlink(path + ".new")  # of a run that was killed, or a FIFO that nobody reads
-        with open(
-            os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb"
-        ) as stream:
+        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        with open(descriptor, "wb") as stream:
             stream.write((STATE % (options["--pool"], sequence, last)).encode())
         os.replace(path + ".new", path)
     except OSError as error:
@@ -340,55 +349,61 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append(
-                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
-            )
+            wanted = "write a whole number from %d to %d" % (lowest, highest)
+            problems.append("%s %a: %s" % (option, text, wanted))
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(
-        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
-    )
+    line = "%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])
+    os.write(2, line.encode())
     return code
+
+
+def ad_of(jobs: str, answer: Answer, now: int) -> str:
+    """Attributes that a run publishes; an answer that is not "ok" has no target."""
+    values = {**vars(answer), "jobs": jobs, "now": now, "version": VERSION}
+    values["target_until"] = answer.until if answer.code == "ok" else 0
+    values["target_sequence"] = answer.sequence if answer.code == "ok" else 0
+    return AD % values
 
 
 def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[int, str]":
     """Exit status and output of a whole run; raises nothing."""
     accepted, before = read_state(options, now + SKEW_SECONDS)
+    jobs = "none:0"
     try:
         if problems:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
-        status, sequence, (*values, code) = observe(options, accepted)
+        jobs, answer = observe(options, accepted)
+    except JobError as error:
+        answer = refused(*error.args)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
-        code = complain(
-            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
-        )
-        status, sequence, values = REASONS[code][0], 0, ["none:0", *NOTHING]
-    last = " ".join(map(str, (*values[1:5], bool(values[5]), values[7], code)))
-    written = (sequence > accepted or last != before) and remember(
-        options, max(accepted, sequence), last
-    )
-    if sequence > accepted and not written:
-        status, code, values = REASONS["no-state"][0], "no-state", [values[0], *NOTHING]
-    news = NEWS if written and last != before else ""
-    return status, AD % (*values, code, now, VERSION) + news
+        answer = refused("internal-error", repr(error))
+    has_end = answer.code == "ok" and answer.until > 0
+    target = "%s %s %d %d" % (answer.held_back, answer.helped, answer.cap, answer.request)
+    last = "%s %s %s %s" % (target, has_end, answer.pending, answer.code)
+    is_new = last != before
+    is_newer = answer.sequence > accepted
+    written = (is_newer or is_new) and remember(options, max(accepted, answer.sequence), last)
+    if is_newer and not written:
+        answer = Answer(REASONS["no-state"][0], "no-state")
+    return answer.status, ad_of(jobs, answer, now) + (NEWS if written and is_new else "")
 
 
 def main(argv: "list[str]") -> int:
     """Exit status of a whole run, one of `REASONS`."""
     options, problems = parse_arguments(argv)
     if argv == ["--help"]:
-        rows = [
-            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
-        ]
-        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        rows = [*OPTIONS.items(), *REASONS.items()]
+        lines = ["  %-18s %s (%s)" % (name, row[-1], row[0]) for name, row in rows]
+        text = "\n".join([__doc__, *lines, ""])
         try:
             os.write(1, text.encode())
         except OSError:  # nobody reads it
             return 1
-        become([TARGET, *argv])
+        return run_target(argv)
     status, text = run(options, problems, int(time.time()))
     os.write(1, text.encode())
     if text.endswith(NEWS) and options["--update-program"]:

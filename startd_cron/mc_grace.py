@@ -23,12 +23,7 @@ import time
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--cpus": ("8", 1, 100000, "free cores worth guarding"),
     "--grace-seconds": ("480", 0, 86400, "how long they are kept for multicore jobs"),
-    "--state": (
-        "/var/lib/condor/mc_grace.state",
-        0,
-        0,
-        "file that remembers since when cores are free",
-    ),
+    "--state": ("/var/lib/condor/mc_grace.state", 0, 0, "file with the time since cores are free"),
     "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
     "--startd": ("", 0, 0, "name or address of a startd; empty: the startd that runs this job"),
     "--timeout-seconds": ("10", 1, 300, "after so long this job ends itself"),
@@ -40,10 +35,7 @@ REASONS = {  # exit status, meaning
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
     "no-state": (74, "the state file cannot be written: mend the folder of --state"),
-    "timeout": (
-        75,
-        "not through in --timeout-seconds: the startd or the file system of --state hangs",
-    ),
+    "timeout": (75, "--timeout-seconds are over: the startd or the file system of --state hangs"),
     "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
     "startd-garbled": (75, "the answer is not what condor_status prints"),
 }
@@ -53,9 +45,8 @@ GUARDED = "ifThenElse(PartitionableSlot =?= True && BackfillSlot =!= True, Total
 COLUMNS = ("SlotID ?: 0", GUARDED, "Cpus ?: 0", "NumDynamicSlotsTime ?: 0")
 STATE_TITLE = "mc_grace 1, --cpus %s: slots, and since when they are free"
 MAX_STATE_BYTES = 4096
-PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset(
-    '"\\'
-)  # escaped in more than one way
+# Quotes and backslashes are escaped in more than one way.
+PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')
 MAX_DIGITS, MAX_DETAIL = 10, 1000
 MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
 
@@ -84,19 +75,14 @@ def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
     except FileNotFoundError:
         return {}
     with open(descriptor, "rb") as stream:
-        content = (
-            stream.read(MAX_STATE_BYTES) if os.path.isfile(descriptor) else b""
-        )  # a FIFO may give None
+        # A FIFO may give None.
+        content = stream.read(MAX_STATE_BYTES) if os.path.isfile(descriptor) else b""
     title, *lines, rest = content.decode("ascii").split("\n")
     since = {int(slot): int(second) for slot, second in map(str.split, lines)}
-    if (
-        title != STATE_TITLE % cpus
-        or rest
-        or not all(0 <= second <= now for second in since.values())
-    ):
-        raise ValueError(
-            "%s: not written by this job, with --cpus %s, before %d" % (path, cpus, now)
-        )
+    is_past = all(0 <= second <= now for second in since.values())
+    if title != STATE_TITLE % cpus or rest or not is_past:
+        wanted = "%s: not written by this job, with --cpus %s, before %d"
+        raise ValueError(wanted % (path, cpus, now))
     return since
 
 
@@ -154,11 +140,8 @@ def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> o
 
 def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
     """Code and attributes of one look at the node. Raises JobError."""
-    cpus, grace_seconds, path = (
-        int(options["--cpus"]),
-        int(options["--grace-seconds"]),
-        options["--state"],
-    )
+    cpus, grace_seconds = int(options["--cpus"]), int(options["--grace-seconds"])
+    path = options["--state"]
     tool = start_tool(options)
     try:
         code, before = "ok", read_state(path, cpus, now)
@@ -180,8 +163,6 @@ def is_number(text: str) -> bool:
 
 def literal(value: object) -> str:
     """``value`` as ClassAd text, bytes as an expression. Raises ValueError for another type."""
-    if isinstance(value, (list, tuple)):
-        return "{" + ", ".join(map(literal, value)) + "}"
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return str(value)
     if isinstance(value, bytes) and b"\n" not in value:
@@ -210,17 +191,15 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append(
-                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
-            )
+            wanted = "write a whole number from %d to %d" % (lowest, highest)
+            problems.append("%s %a: %s" % (option, text, wanted))
     return values, problems
 
 
 def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
     """Command, process id and output pipe of condor_status for the startd's slots."""
-    inherited = os.environ.get(
-        "CONDOR_INHERIT", ""
-    ).split()  # process id and address of the startd, and more
+    # Process id and address of the startd, and more.
+    inherited = os.environ.get("CONDOR_INHERIT", "").split()
     startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
     argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
     pipe, pipe_end = os.pipe()
@@ -241,17 +220,15 @@ def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
         *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
     status = os.waitpid(pid, 0)[1]  # a tool that wrote more ended by SIGPIPE
     if status or rest or not lines:
-        raise JobError(
-            "no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest)
-        )
+        detail = "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest)
+        raise JobError("no-startd", detail)
     return lines
 
 
 def failed(code: str, detail: object) -> "tuple[str, str]":
     """``code`` and the fail-safe ad; the detail goes to standard error."""
-    os.write(
-        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
-    )
+    line = "%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])
+    os.write(2, line.encode())
     return code, render_ad(FAIL_SAFE)
 
 
@@ -278,9 +255,8 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
             os._exit(0)
     os.close(pipe_end)
     if not select.select([pipe], [], [], float(options["--timeout-seconds"]))[0]:
-        (os.killpg if os.getpgid(pid) == pid else os.kill)(
-            pid, 9
-        )  # it may not have made its group yet
+        # It may not have made its group yet.
+        (os.killpg if os.getpgid(pid) == pid else os.kill)(pid, 9)
         return failed("timeout", "not through in %s s" % options["--timeout-seconds"])
     with open(pipe) as stream:
         code, _, text = stream.read().partition("\n")
@@ -291,10 +267,9 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
 def main(argv: "list[str]") -> int:
     """Exit status of a whole run, one of `REASONS`."""
     if argv == ["--help"]:
-        rows = [
-            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
-        ]
-        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        rows = [*OPTIONS.items(), *REASONS.items()]
+        lines = ["  %-18s %s (%s)" % (name, row[-1], row[0]) for name, row in rows]
+        text = "\n".join([__doc__, *lines, ""])
         try:
             os.write(1, text.encode())
         except OSError:  # nobody reads it
@@ -303,9 +278,10 @@ def main(argv: "list[str]") -> int:
     now = int(time.time())
     options, problems = parse_arguments(argv)
     try:
-        code, text = (
-            failed("bad-arguments", "; ".join(problems)) if problems else run_apart(options, now)
-        )
+        if problems:
+            code, text = failed("bad-arguments", "; ".join(problems))
+        else:
+            code, text = run_apart(options, now)
     except OSError as error:
         code, text = failed("internal-error", error)
     os.write(1, (text + render_ad({REASON: code, TIME: now})).encode())

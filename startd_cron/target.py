@@ -32,28 +32,13 @@ import time
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "where to look"),
     "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
-    "--max-age-seconds": (
-        "3600",
-        1,
-        86400,
-        "life of a file that does not say until when it is valid",
-    ),
+    "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not tell its end"),
     "--key-file": ("", 0, 0, "keys, one of which has signed; empty: signatures do not matter"),
     "--pool": ("", 0, 0, "name of the pool that a document must be for; empty: any"),
-    "--identity": (
-        "",
-        0,
-        0,
-        "AuthenticatedIdentity of who may advertise targets; collector: needs it",
-    ),
+    "--identity": ("", 0, 0, "AuthenticatedIdentity that targets in a collector: must have"),
     "--ca-file": ("", 0, 0, "certificates to trust for https:; empty: the system's"),
     "--state": ("", 0, 0, "job_ctl's file; what a web server had is kept beside it"),
-    "--groups": (
-        "",
-        0,
-        0,
-        "groups that targets may name, with commas, besides those of the document",
-    ),
+    "--groups": ("", 0, 0, "groups that targets may name besides the document's, with commas"),
     "--condor-status": ("condor_status", 0, 0, "path of condor_status, or its name on PATH"),
     "--timeout-seconds": ("10", 1, 300, "a web server or a collector has seven tenths of it"),
 }
@@ -71,42 +56,35 @@ REASONS = {  # exit status, meaning; of several the highest counts
     "malformed": (76, "not ASCII, an unknown format, or a line is not as it should be"),
     "unknown-group": (76, "a target's group is neither in --groups nor in the document's own list"),
     "duplicate-node": (76, "more than one line is for this node"),
-    "future": (
-        76,
-        "made or numbered in the future, or valid for more than a day: compare the clocks",
-    ),
+    "future": (76, "made in the future, or valid for more than a day: compare the clocks"),
     "other-pool": (77, "not for --pool"),
     "unsigned": (77, "there is a --key-file, but no signature"),
-    "bad-signature": (
-        77,
-        "altered after it was signed, or signed with a key that is not in --key-file",
-    ),
+    "bad-signature": (77, "altered after it was signed, or signed with a key not in --key-file"),
     "no-key": (78, "the key file cannot be read"),
     "unsafe-key": (78, "the key file is another user's, or others have rights on it: chmod 0640"),
     "bad-key": (78, "the key file has not one or two lines KEYID HEX"),
-    "source-garbled": (
-        78,
-        "the program for a source cannot be run, or does not fit: install all files anew",
-    ),
+    "source-garbled": (78, "the program for a source does not run or fit: install all files"),
 }
-TOLD = "source %s\nreason %s\nsequence %d\nuntil %d\norder %s\ngroups %s\n"
+ANSWER = """\
+source %(source)s
+reason %(code)s
+sequence %(sequence)d
+until %(until)d
+order %(order)s
+groups %(groups)s
+"""
 PLACES = {"file": "/", "https": "//", "collector": ""}  # what a source goes on with
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAMS = {"https": "target_https.py", "collector": "target_collector.py"}
-NO_TARGET, NOTHING = "none 0 none 0", "none 0 none 0 undefined"
+NO_TARGET = "none 0 none 0"
 PENDING = {"1": "True", "0": "False", "": "undefined"}
 ORDER = ("held_back", "cap_cores", "helped", "request_cores")
 MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
 NUMBERS = ("targets", "generated", "valid_until", "sequence")
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_KEY_ID, MAX_KEYS = 64, 253, 100000, 32, 2
-MAX_DIGITS, MAX_DETAIL, MAX_BYTES, MAX_CLOCK_SKEW_SECONDS, DAY_SECONDS = (
-    10,
-    1000,
-    1048576,
-    300,
-    86400,
-)
+MAX_DIGITS, MAX_DETAIL, MAX_BYTES = 10, 1000, 1048576
+MAX_CLOCK_SKEW_SECONDS, DAY_SECONDS = 300, 86400
 
 
 class JobError(Exception):
@@ -120,18 +98,16 @@ def is_number(text: str) -> bool:
 
 def is_group(text: str) -> bool:
     """True for a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, not none or other."""
-    parts = (
-        text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
-    )
-    return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
+    if len(text) > MAX_GROUP_LENGTH or text in ("none", "other"):
+        return False
+    parts = text.split(".")
+    return all(part and part[0] not in "_-" and GROUP_CHARACTERS.issuperset(part) for part in parts)
 
 
 def is_node(text: str) -> bool:
     """True for a name that a host may have."""
-    return (
-        GROUP_CHARACTERS.issuperset(text.lower().replace(".", ""))
-        and 0 < len(text) <= MAX_NODE_LENGTH
-    )
+    characters = text.lower().replace(".", "")
+    return GROUP_CHARACTERS.issuperset(characters) and 0 < len(text) <= MAX_NODE_LENGTH
 
 
 def is_order(text: str) -> bool:
@@ -164,9 +140,8 @@ def read_keys(path: str) -> "dict[bytes, bytes]":
     try:
         content, facts = read_file(path)
     except JobError as error:
-        raise JobError(
-            "unsafe-key" if error.args[0] == "unsafe" else "no-key", error.args[1]
-        ) from None
+        code = "unsafe-key" if error.args[0] == "unsafe" else "no-key"
+        raise JobError(code, error.args[1]) from None
     if facts.st_mode & 0o027 or facts.st_uid not in (0, os.geteuid()):
         raise JobError("unsafe-key", "%s: owner %d, mode %#o" % (path, facts.st_uid, facts.st_mode))
     lines = content.decode("ascii", "replace").split("\n")
@@ -191,9 +166,8 @@ def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
     method, key_id, digest = [*words.split(b" "), b"", b""][:3]
     right = hmac.new(keys.get(key_id, b""), body + b"\n", "sha256").hexdigest().encode() + b"\n"
     if method != b"hmac-sha256" or key_id not in keys or not hmac.compare_digest(digest, right):
-        why = (
-            "in --key-file, but the signature is not its" if key_id in keys else "not in --key-file"
-        )
+        why = "in --key-file, but the signature is not its"
+        why = why if key_id in keys else "not in --key-file"
         raise JobError("bad-signature", "key id %s: %s" % (key_id.decode("ascii", "replace"), why))
 
 
@@ -208,12 +182,10 @@ def parse(
         *lines, rest = content.decode("ascii").split("\n")
     except UnicodeDecodeError as error:
         raise JobError("malformed", error) from None
-    header = dict(
-        line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# ")
-    )
-    rows = [
-        (n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")
-    ]
+    headings = [line[2:] for line in lines if line.startswith("# ")]
+    header = dict(line.partition(": ")[::2] for line in reversed(headings))  # the first one counts
+    numbered = [row for row in enumerate(lines, 1) if row[1][:1] not in ("", "#")]
+    rows = [(number, *line.partition(" ")) for number, line in numbered]
     orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
     if "sharectl" not in header and changed:
         numbers = (len(rows), changed, changed + int(options["--max-age-seconds"]), 0)
@@ -221,27 +193,20 @@ def parse(
     groups = {group for group in header.get("groups", "").split(",") if group}
     pending = PENDING.get(header.get("multicore_pending", ""), "")
     wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
-    wrong += [
-        "# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)
-    ]
-    wrong += [
-        "# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))
-    ]
-    wrong += (
-        [] if pending else ["# multicore_pending: %a: write 0 or 1" % header["multicore_pending"]]
-    )
-    wrong += (
-        ["# sharectl: %a: write 1" % header.get("sharectl", "")]
-        if header.get("sharectl") != "1"
-        else []
-    )
+    bad_groups = [group for group in groups if not is_group(group)]
+    bad_numbers = [name for name in NUMBERS if not is_number(header.get(name, ""))]
+    wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in bad_groups]
+    wrong += ["# %s: write a number" % name for name in bad_numbers]
+    if not pending:
+        wrong.append("# multicore_pending: %a: write 0 or 1" % header["multicore_pending"])
+    if header.get("sharectl") != "1":
+        wrong.append("# sharectl: %a: write 1" % header.get("sharectl", ""))
     if wrong:
         raise JobError("malformed", "; ".join(wrong))
     count, begin, end, sequence = (int(header[name]) for name in NUMBERS)
     if rest or count != len(rows):
-        raise JobError(
-            "truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest)
-        )
+        detail = "%d of %d lines, no newline after %a" % (len(rows), count, rest)
+        raise JobError("truncated", detail)
     if options["--pool"] not in ("", header.get("pool")):
         raise JobError("other-pool", "for %a" % header.get("pool"))
     named |= groups
@@ -250,9 +215,8 @@ def parse(
         raise JobError("unknown-group", ", ".join(sorted(strangers)))
     future = max(begin, sequence) > now + MAX_CLOCK_SKEW_SECONDS or end - begin > DAY_SECONDS
     if future or end <= now:
-        raise JobError(
-            "future" if future else "expired", "%d to %d, number %d" % (begin, end, sequence)
-        )
+        code = "future" if future else "expired"
+        raise JobError(code, "%d to %d, number %d" % (begin, end, sequence))
     return sequence, end, pending, [(node.lower(), order) for _, node, _, order in rows]
 
 
@@ -280,40 +244,64 @@ def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
         head, _, content = stream.read(2 * MAX_BYTES).partition(b"\n")
     status, code = os.waitpid(pid, 0)[1], head.decode("ascii", "replace")
     if status & 0xFF or not code or not GROUP_CHARACTERS.issuperset(code):
-        raise JobError(
-            "source-garbled", "%s: wait status %d, output %a" % (PROGRAMS[kind], status, code)
-        )
+        detail = "%s: wait status %d, output %a" % (PROGRAMS[kind], status, code)
+        raise JobError("source-garbled", detail)
     return status >> 8, code, content
 
 
-def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, int, int, str, str]":
-    """Exit status, code, sequence, end, order and groups of one source."""
-    named, changed = set(filter(None, options["--groups"].split(","))), 0
+class Answer:
+    """Answer of a source: exit status, code, sequence, end, order and groups."""
+
+    def __init__(self, source: str, groups: str) -> None:
+        self.source, self.groups = ascii(source)[1:-1], groups
+        self.status, self.code = 0, "no-line"
+        self.sequence = self.until = 0
+        self.order = NO_TARGET + " undefined"
+
+    def refuse(self, code: str, detail: object) -> None:
+        """Answer with a reason of this program."""
+        self.status, self.code = REASONS[complain(code, detail)][0], code
+
+
+def look(source: str, options: "dict[str, str]", now: int) -> Answer:
+    """Answer of one source; raises nothing."""
+    named = set(filter(None, options["--groups"].split(",")))
+    answer = Answer(source, ",".join(sorted(named)))
     try:
-        kind, _, place = source.partition(":")
-        if kind == "file":
-            content, facts = read_file(place)
-            changed = max(1, int(facts.st_mtime))
-        else:
-            status, code, content = fetch(source, options)
-            if code != "ok":
-                return status, code, 0, 0, NOTHING, ",".join(sorted(named))
-        if options["--key-file"] and kind != "collector":
-            check_signature(content, read_keys(options["--key-file"]))
-        sequence, until, pending, targets = parse(content, changed, options, named, now)
-        names = (options["--host"], options["--host"].split(".", 1)[0])
-        mine = [
-            order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]
-        ]
-        if len(mine) > 1:
-            raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
-        code, order = ("ok" if mine else "no-line"), (mine or [NO_TARGET])[0]
-        return 0, code, sequence, until, order + " " + pending, ",".join(sorted(named))
+        read(answer, source, options, named, now)
+    except JobError as error:
+        answer.refuse(*error.args)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
-        code = complain(
-            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
-        )
-        return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(named))
+        answer.refuse("internal-error", repr(error))
+    answer.groups = ",".join(sorted(named))
+    return answer
+
+
+def read(
+    answer: Answer, source: str, options: "dict[str, str]", named: "set[str]", now: int
+) -> None:
+    """Read a source into its answer. Raises JobError if it is refused."""
+    kind, _, place = source.partition(":")
+    changed = 0
+    if kind == "file":
+        content, facts = read_file(place)
+        changed = max(1, int(facts.st_mtime))
+    else:
+        answer.status, code, content = fetch(source, options)
+        if code != "ok":
+            answer.code = code
+            return
+    if options["--key-file"] and kind != "collector":
+        check_signature(content, read_keys(options["--key-file"]))
+    sequence, until, pending, targets = parse(content, changed, options, named, now)
+    host = options["--host"]
+    short = host.split(".", 1)[0]
+    mine = [o for node, o in targets if node in (host, short) or node.split(".", 1)[0] == host]
+    if len(mine) > 1:
+        raise JobError("duplicate-node", host)
+    answer.code = "ok" if mine else "no-line"
+    answer.sequence, answer.until = sequence, until
+    answer.order = (mine or [NO_TARGET])[0] + " " + pending
 
 
 def check(options: "dict[str, str]") -> "list[str]":
@@ -325,11 +313,9 @@ def check(options: "dict[str, str]") -> "list[str]":
             wrong.append("--source %a: write file:/path, https://host/path or collector:" % source)
         if kind == "collector" and not options["--identity"]:
             wrong.append("--source %s needs --identity: who may advertise targets" % source)
-    return (
-        wrong
-        if is_node(options["--host"])
-        else [*wrong, "--host %a: write its name" % options["--host"]]
-    )
+    if not is_node(options["--host"]):
+        wrong.append("--host %a: write its name" % options["--host"])
+    return wrong
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
@@ -343,47 +329,45 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append(
-                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
-            )
+            wanted = "write a whole number from %d to %d" % (lowest, highest)
+            problems.append("%s %a: %s" % (option, text, wanted))
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(
-        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
-    )
+    line = "%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])
+    os.write(2, line.encode())
     return code
 
 
 def main(argv: "list[str]") -> int:
     """Highest exit status of all sources, one of `REASONS`."""
     if argv == ["--help"]:
-        rows = [
-            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
-        ]
-        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        rows = [*OPTIONS.items(), *REASONS.items()]
+        lines = ["  %-18s %s (%s)" % (name, row[-1], row[0]) for name, row in rows]
+        text = "\n".join([__doc__, *lines, ""])
         try:
             os.write(1, text.encode())
         except OSError:  # nobody reads it
             return 1
         for name in PROGRAMS.values():
-            os.spawnv(  # noqa: S606
-                os.P_WAIT, sys.executable, [sys.executable, "-IS", os.path.join(HERE, name), *argv]
-            )
+            program = [sys.executable, "-IS", os.path.join(HERE, name), *argv]
+            os.spawnv(os.P_WAIT, sys.executable, program)  # noqa: S606
         return 0
     options, problems = parse_arguments(argv)
     options["--host"] = (options["--host"] or os.uname().nodename).lower()
     problems += check(options)
-    bad = (
-        (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NOTHING, "") if problems else None
-    )
     worst = 0
+    fault = complain("bad-arguments", "; ".join(problems)) if problems else ""
     for source in options["--source"].split(","):
-        row = bad or look(source, options, int(time.time()))
-        worst = max(worst, row[0])
-        os.write(1, (TOLD % (ascii(source)[1:-1], *row[1:])).encode())
+        if fault:
+            answer = Answer(source, "")
+            answer.status, answer.code = REASONS[fault][0], fault
+        else:
+            answer = look(source, options, int(time.time()))
+        worst = max(worst, answer.status)
+        os.write(1, (ANSWER % vars(answer)).encode())
     return worst
 
 

@@ -18,9 +18,8 @@ by: condor_status -any -const 'MyType == "SharectlTarget"' -af AuthenticatedIden
 
 import os
 import re
-import select
+import signal
 import sys
-import time
 
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--identity": ("", 0, 0, "who may advertise targets, as AuthenticatedIdentity has it"),
@@ -67,7 +66,7 @@ DOCUMENT = """\
 """
 HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 ADDRESS = re.compile(r"(?!-)[!-~]{1,1000}")
-MAX_DIGITS, MAX_DETAIL, POLL_SECONDS, TOO_LATE, MAX_OUTPUT_BYTES = 10, 1000, 0.0003, -1, 2097152
+MAX_DIGITS, MAX_DETAIL, MAX_OUTPUT_BYTES = 10, 1000, 2097152
 
 
 class JobError(Exception):
@@ -76,16 +75,14 @@ class JobError(Exception):
 
 def check(options: "dict[str, str]") -> "list[str]":
     """Problems of the options beyond those of `parse_arguments`."""
-    wrong = (
-        []
-        if HOST.fullmatch(options["--host"])
-        else ["--host %a: write its name" % options["--host"]]
-    )
+    wrong = []
+    if not HOST.fullmatch(options["--host"]):
+        wrong.append("--host %a: write its name" % options["--host"])
     if options["--collector"] and not ADDRESS.fullmatch(options["--collector"]):
         wrong.append("--collector %a: write host or host:port" % options["--collector"])
-    return (
-        wrong if options["--identity"] else [*wrong, "--identity: write who may advertise targets"]
-    )
+    if not options["--identity"]:
+        wrong.append("--identity: write who may advertise targets")
+    return wrong
 
 
 def own_ads(lines: "list[str]", identity: str) -> "list[str]":
@@ -120,23 +117,11 @@ def find(options: "dict[str, str]") -> "tuple[str, str]":
     host = options["--host"]
     constraint = CONSTRAINT % (host, host.split(".", 1)[0], host)
     where = ["-pool", options["--collector"]] if options["--collector"] else []
-    argv = [
-        options["--condor-status"],
-        *where,
-        "-any",
-        "-constraint",
-        constraint,
-        "-af:V",
-        *COLUMNS,
-    ]
-    end = time.monotonic() + int(options["--timeout-seconds"])
-    status, output = gather({"": start(argv)}, end)[""]
+    argv = [options["--condor-status"], *where, "-any", "-constraint", constraint, "-af:V"]
+    status, output = printed([*argv, *COLUMNS])
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status:
-        raise JobError(
-            "timeout" if status == TOO_LATE else "no-collector",
-            "condor_status: wait status %d" % status,
-        )
+        raise JobError("no-collector", "condor_status: wait status %d" % status)
     if rest:
         raise JobError("collector-garbled", "last words %a" % rest)
     documents = [document(ad) for ad in own_ads(lines, options["--identity"])]
@@ -148,55 +133,31 @@ def is_number(text: str) -> bool:
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
-def become(argv: "list[str]") -> None:
-    """Turn this process into a command."""
-    os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
-
-
-def start(argv: "list[str]") -> "tuple[int, int]":
-    """Process id and output pipe of a command, which leads a new process group."""
+def printed(argv: "list[str]") -> "tuple[int, bytes]":
+    """Wait status and output of a command, which is killed if this program gives up."""
     pipe, pipe_end = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
-            become(argv)
-        except Exception as error:  # noqa: BLE001  # nobody else will report it
+            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+        except OSError as error:
             complain("cannot-run", "%s: %s" % (argv[0], error))
         finally:
             os._exit(127)
     os.close(pipe_end)
-    return pid, pipe
+    try:
+        with open(pipe, "rb") as stream:
+            output = stream.read(MAX_OUTPUT_BYTES)
+        return os.waitpid(pid, 0)[1], output  # a tool that wrote more ended by SIGPIPE
+    except JobError:
+        os.kill(pid, signal.SIGKILL)
+        raise
 
 
-def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tuple[int, bytes]]":
-    """Wait status and output of each child; `TOO_LATE` after ``end``, monotonic seconds."""
-    outputs = {pipe: bytearray() for _, pipe in children.values()}
-    waiting = set(outputs)
-    while waiting and time.monotonic() < end:
-        for pipe in select.select(waiting, [], [], max(0.0, end - time.monotonic()))[0]:
-            part = os.read(pipe, 65536)
-            outputs[pipe] += part
-            if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
-                waiting.remove(pipe)
-                os.close(pipe)  # a child that writes more ends by SIGPIPE
-    return {
-        name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
-    }
-
-
-def finish(pid: int, end: float) -> int:
-    """Wait status of a child, whose process group is killed then, or at ``end``.
-
-    A child that cannot be killed is not waited for.
-    """
-    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
-        select.select([], [], [], POLL_SECONDS)
-    ended = os.waitid(os.P_PID, pid, options)
-    (os.killpg if os.getpgid(pid) == pid else os.kill)(pid, 9)  # it may not have made its group yet
-    return os.waitpid(pid, 0)[1] if ended else TOO_LATE
+def too_late(_signal: int, _frame: object) -> None:
+    """Raise JobError wherever the program is."""
+    raise JobError("timeout", "not through in --timeout-seconds")
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
@@ -210,27 +171,24 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append(
-                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
-            )
+            wanted = "write a whole number from %d to %d" % (lowest, highest)
+            problems.append("%s %a: %s" % (option, text, wanted))
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(
-        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
-    )
+    line = "%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])
+    os.write(2, line.encode())
     return code
 
 
 def main(argv: "list[str]") -> int:
     """Exit status, one of `REASONS`."""
     if argv == ["--help"]:
-        rows = [
-            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
-        ]
-        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        rows = [*OPTIONS.items(), *REASONS.items()]
+        lines = ["  %-18s %s (%s)" % (name, row[-1], row[0]) for name, row in rows]
+        text = "\n".join([__doc__, *lines, ""])
         try:
             os.write(1, text.encode())
         except OSError:  # nobody reads it
@@ -243,11 +201,13 @@ def main(argv: "list[str]") -> int:
     try:
         if problems:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
+        signal.signal(signal.SIGALRM, too_late)
+        signal.alarm(int(options["--timeout-seconds"]))
         code, text = find(options)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
-        code = complain(
-            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
-        )
+        fault = error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        code = complain(*fault)
+    signal.alarm(0)
     os.write(1, (code + "\n" + text).encode())
     return REASONS[code][0]
 

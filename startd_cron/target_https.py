@@ -39,10 +39,7 @@ REASONS = {  # exit status, meaning
     "http-garbled": (76, "the answer is not HTTP, or not complete"),
     "too-big": (76, "the document is larger than 1 MiB"),
     "tls-failed": (77, "the server speaks no TLS that this node accepts"),
-    "bad-certificate": (
-        77,
-        "the server's certificate is not valid, or not for its name: see --ca-file",
-    ),
+    "bad-certificate": (77, "its certificate is not valid, or not for its name: see --ca-file"),
     "redirected": (77, "the server sends elsewhere: write that address, if it is right"),
     "bad-ca-file": (78, "the file has no certificates, or cannot be read"),
 }
@@ -154,9 +151,9 @@ def ask(url: str, etag: str, options: "dict[str, str]") -> http.client.HTTPRespo
         connection.connect()
         connection.sock.settimeout(int(options["--read-seconds"]))
         headers = {"User-Agent": "sharectl", "Connection": "close"}
-        connection.request(
-            "GET", path, headers={**headers, "If-None-Match": etag} if etag else headers
-        )
+        if etag:
+            headers["If-None-Match"] = etag
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         if answer.status not in REDIRECTIONS:
             return answer
@@ -219,27 +216,24 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append(
-                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
-            )
+            wanted = "write a whole number from %d to %d" % (lowest, highest)
+            problems.append("%s %a: %s" % (option, text, wanted))
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(
-        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
-    )
+    line = "%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])
+    os.write(2, line.encode())
     return code
 
 
 def main(argv: "list[str]") -> int:
     """Exit status, one of `REASONS`."""
     if argv == ["--help"]:
-        rows = [
-            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
-        ]
-        text = "\n".join([__doc__, *map("  %-18s %s (%s)".__mod__, rows), ""])
+        rows = [*OPTIONS.items(), *REASONS.items()]
+        lines = ["  %-18s %s (%s)" % (name, row[-1], row[0]) for name, row in rows]
+        text = "\n".join([__doc__, *lines, ""])
         try:
             os.write(1, text.encode())
         except OSError:  # nobody reads it
@@ -256,9 +250,8 @@ def main(argv: "list[str]") -> int:
         signal.alarm(0)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
         signal.alarm(0)
-        code = complain(
-            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
-        )
+        fault = error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        code = complain(*fault)
     sys.stdout.buffer.write(code.encode() + b"\n" + document)
     sys.stdout.flush()
     return REASONS[code][0]

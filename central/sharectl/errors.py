@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextvars import ContextVar
-from functools import partial
-from typing import Callable, NamedTuple
 
 from sharectl.words import printable
 
@@ -167,14 +163,3 @@ class LockedError(SharectlError):
     """Another cycle is running."""
 
     exit_code = 75
-
-
-class LastWords(NamedTuple):
-    """End of a process that a library ends, or that waits in one for too long."""
-
-    exit_code: int = ConfigError.exit_code
-    say: Callable[[str], object] = partial(print, file=sys.stderr, flush=True)
-    """Prints a message."""
-
-
-LAST_WORDS: ContextVar[LastWords] = ContextVar("last words", default=LastWords())  # noqa: B039 - it cannot be changed

@@ -377,9 +377,6 @@ class PoolConfig:
     """Name of the pool: nodes that are told one refuse targets of others (docs/transports.md)."""
     collector: Optional[str] = setting(None, kind="daemon")
     """Collector; null: COLLECTOR_HOST of this machine."""
-    mode: str = setting("counted", choices=("counted", "jobs"))
-    """`counted`: collector and schedds count. `jobs`: every job is fetched. Both give the same
-    table."""
     schedds: tuple[str, ...] = setting((), kind="daemon")
     """Schedds that must answer, beside all that the collector knows."""
     demand: str = setting("placeable", choices=("placeable", "pending"))

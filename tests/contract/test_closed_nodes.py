@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import pytest
 
 from sharectl.condor.ad_rows import row_of
-from sharectl.condor.closed_nodes import Slots, WaitingJob
-from sharectl.condor.job_shapes import JobShape, Shapes
-from sharectl.condor.job_trials import Trial, _try_all, tried
-from sharectl.condor.schedd_jobs import Kind
 from sharectl.condor.user_budgets import UserBudgets
 from sharectl.model import OTHER, ClosedTo
+from sharectl.snapshot.closed_nodes import Slots, WaitingJob
+from sharectl.snapshot.job_shapes import JobShape, Shapes
+from sharectl.snapshot.job_trials import Trial, _try_all, tried
+from sharectl.snapshot.schedd_jobs import JobKind
 from tests.contract.test_job_trials import (
     ADMITS,
     DOUBLED,
@@ -32,12 +32,12 @@ from tests.contract.test_job_trials import (
 
 NOW = {"MyCurrentTime": str(int(time.time()))}
 QUIET = {**ADMITS, "t1_overheat": "false"}
-CMS = JobShape(Kind("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
+CMS = JobShape(JobKind("cms.prod", 8, 0), 3, "ap#1.0", text_of({**JOB, "Requirements": OWN}))
 
 
 def job(account: str = "cms", cores: int = 8, ad: Mapping[str, str] = {}, **more: str) -> JobShape:
     text = text_of({**JOB, "Requirements": OWN, **ad, **more})
-    return CMS._replace(kind=Kind(account, cores, 0), ad=text)
+    return CMS._replace(kind=JobKind(account, cores, 0), ad=text)
 
 
 def trial(look: Any, *shapes: JobShape, complete: bool = True) -> Trial:
@@ -188,7 +188,7 @@ def test_kinds_for_which_the_time_is_not_enough_are_counted(
     kinds = {("atlas", 8): [0], ("cms", 8): [1], ("lhcb", 8): [2]}
     shut = slots({**NOW, "Start": "false"})
     for seconds, skipped in ((2.0, 0), (-1.0, 3)):
-        monkeypatch.setattr("sharectl.condor.job_trials.CLOSED_SECONDS", seconds)
+        monkeypatch.setattr("sharectl.snapshot.job_trials.CLOSED_SECONDS", seconds)
         users = ["a", "b", "c"]
         result = _try_all(shut, TOLD, ads, users, kinds, UserBudgets(users))
         assert (bool(result.closed), result.skipped) == (not skipped, skipped)
@@ -203,7 +203,7 @@ def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_onc
     text = text_of({**JOB, **wants(disk)})
     waiting = WaitingJob(text, row_of(text), [disk, OWN])
     rows = [row_of(ad) for ad in look([*SLOT, "Machine", "MyCurrentTime"])]
-    assert len(Slots(rows, TOLD).told_apart_by(waiting)) == 2
+    assert len(Slots(rows, TOLD).distinct_for(waiting)) == 2
     closed_nodes = trial(look, job(ad=wants(disk))).closed
     assert len(closed_nodes) == 500
     assert len({id(row) for row in closed_nodes.values()}) == 1

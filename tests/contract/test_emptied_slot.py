@@ -5,7 +5,7 @@ from __future__ import annotations
 import classad2
 import pytest
 
-from sharectl.condor.empty_slots import emptied, empty
+from sharectl.condor.ad_rows import emptied, empty
 
 BUSY = {
     "MachineResources": '"Cpus Memory Disk Swap GPUs"',

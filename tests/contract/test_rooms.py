@@ -125,10 +125,10 @@ def test_modules_of_no_room_import_no_room() -> None:
 
 def test_a_look_at_the_pool_loads_no_part_that_plans_or_publishes() -> None:
     """Each would take as long as a query (bench/snapshot.py)."""
-    look = "sharectl.cli.pool, sharectl.config.load, sharectl.condor.pool"
+    look = "sharectl.cli.pool, sharectl.config.load, sharectl.snapshot.pool"
     code = f"import sys, {look}; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert {"sharectl.condor.pool", "sharectl.plan.nodes"} <= loaded
+    assert {"sharectl.snapshot.pool", "sharectl.plan.nodes"} <= loaded
     costly = "plan.plan plan.records ledger.series publish.text publish.collector report.tables"
     assert loaded.isdisjoint(f"sharectl.{name}" for name in costly.split())

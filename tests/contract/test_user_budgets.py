@@ -12,10 +12,10 @@ import pytest
 from sharectl.condor.accounts import MOST_EXPRESSIONS, charged
 from sharectl.condor.daemons import within
 from sharectl.condor.deadline import Question
-from sharectl.condor.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import ask_both, tried
-from sharectl.condor.schedd_jobs import Kind
 from sharectl.condor.user_budgets import MOST_WORDS_OF_USER
+from sharectl.snapshot.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
+from sharectl.snapshot.job_trials import ask_both, tried
+from sharectl.snapshot.schedd_jobs import JobKind
 from tests.contract.test_job_trials import (
     DOUBLED,
     JOB,
@@ -36,7 +36,7 @@ WORDS = " + ".join(f"TARGET.Word{{0}}x{n}" for n in range(MOST_WORDS_OF_USER // 
 
 def shape(user: str, number: int, ad: Mapping[str, str]) -> JobShape:
     text = text_of({**JOB, "Requirements": OWN, **ad})
-    return JobShape(Kind("cms", 8, number), 1, f"{user}#{number}.0", text, user=user)
+    return JobShape(JobKind("cms", 8, number), 1, f"{user}#{number}.0", text, user=user)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_user_who_fills_an_answer_hides_no_jobs_of_another() -> None:
     many = [job("mallory", number, RequestDisk=str(number)) for number in range(MOST_ROWS + 90)]
     large = job("mallory", MOST_ROWS + 91, RequestCpus="16")
     own = [job("bob", MOST_ROWS + 100 + number, RequestDisk=str(number)) for number in range(3)]
-    seen = shapes_of(FakeSchedd(large, *many, *own), "ap", 64, "counted")
+    seen = shapes_of(FakeSchedd(large, *many, *own), "ap", 64)
     assert seen.complete
     assert sum(shape.user == "bob" and shape.ad is not None for shape in seen.shapes) == 3
     hostile = [shape for shape in seen.shapes if shape.user == "mallory"]
@@ -89,7 +89,7 @@ def test_a_user_who_fills_an_answer_hides_no_jobs_of_another() -> None:
 def test_ads_of_a_user_are_tried_up_to_so_many_characters() -> None:
     long = f'"{"x" * 15_000}"'
     jobs = [job("mallory", n, Tag=long, RequestDisk=str(n)) for n in range(100)]
-    seen = shapes_of(FakeSchedd(*jobs, job("bob", 200)), "ap", 64, "counted").shapes
+    seen = shapes_of(FakeSchedd(*jobs, job("bob", 200)), "ap", 64).shapes
     tried_ones = [shape.user for shape in seen if shape.ad is not None]
     assert 50 < tried_ones.count("mallory") < 70
     assert tried_ones.count("bob") == 1
@@ -103,7 +103,7 @@ def test_requests_of_a_megabyte_hide_no_job_of_another() -> None:
         for n in range(3)
     ]
     schedd = FakeSchedd(*large, job("bob", 9))
-    question = Question(partial(shapes_of, schedd, "ap", 64, "counted"), 180)
+    question = Question(partial(shapes_of, schedd, "ap", 64), 180)
     counted, (seen,) = ask_both({"ap": question}, {"ap": question})
     assert seen.source.problem is None
     assert sum(counted["ap"].value.pending.values()) == 4

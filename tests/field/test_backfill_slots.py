@@ -46,13 +46,12 @@ def test_cores_and_power_count_once_and_backfill_is_nobodys_use(sharectl: Sharec
     box.wait_until(lambda: held(once) == ["3"], "the collector knows the other jobs")
     box.submit(jobs("cms", 8, 2, 600, backfill), ACCESS)
 
-    for mode in ("counted", "jobs"):
-        seen = sharectl.json("snapshot", pool={"mode": mode})
-        (node,) = seen["nodes"]
-        assert (node["cores"], node["hs06_per_core"], node["several_slots"]) == (8, 10.0, False)
-        assert (node["deaf"], node["cores_by_group"]) == (None, {"atlas": 3})
-        atlas = seen["groups"]["atlas"]
-        assert (atlas["single_cores"], atlas["power_hs06"]) == (3, 30.0)
+    seen = sharectl.json("snapshot")
+    (node,) = seen["nodes"]
+    assert (node["cores"], node["hs06_per_core"], node["several_slots"]) == (8, 10.0, False)
+    assert (node["deaf"], node["cores_by_group"]) == (None, {"atlas": 3})
+    atlas = seen["groups"]["atlas"]
+    assert (atlas["single_cores"], atlas["power_hs06"]) == (3, 30.0)
     assert sharectl.json("cycle")["idle_cores"]["all"] == 5
     assert sharectl.json("status")["nodes"]["slots"] == 1
     assert "1 node with 8 cores, 80 HS06" in command(box, "init").stdout

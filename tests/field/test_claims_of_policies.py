@@ -150,13 +150,12 @@ def test_jobs_that_share_cores_use_parts_of_the_power(sharectl: Sharectl) -> Non
         return set(weights(box, "shared") + weights(box, PARTED)) == {0}
 
     box.wait_until(full, "all claims run")
-    for mode in ("counted", "jobs"):
-        seen = sharectl.json("snapshot", pool={"mode": mode})
-        nodes = {node["name"]: node for node in seen["nodes"]}
-        for node, count in cores.items():
-            assert (nodes[node]["cores"], nodes[node]["hs06_per_core"]) == (count, HS06 / count)
-        atlas = seen["groups"]["atlas"]
-        assert (atlas["single_cores"], atlas["power_hs06"]) == (
-            sum(cores.values()),
-            pytest.approx(2 * HS06),
-        )
+    seen = sharectl.json("snapshot")
+    nodes = {node["name"]: node for node in seen["nodes"]}
+    for node, count in cores.items():
+        assert (nodes[node]["cores"], nodes[node]["hs06_per_core"]) == (count, HS06 / count)
+    atlas = seen["groups"]["atlas"]
+    assert (atlas["single_cores"], atlas["power_hs06"]) == (
+        sum(cores.values()),
+        pytest.approx(2 * HS06),
+    )

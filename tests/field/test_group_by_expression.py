@@ -111,13 +111,13 @@ def test_pending_and_running_jobs_are_of_one_group(sharectl: Sharectl) -> None:
         submit(box, user, 5, 'strcat("cms.", Owner)')
     submit(box, "bob", 3, 'strcat("cms.", random(5))')
 
-    def waiting(mode: str = "counted") -> dict[str, tuple[int, int]]:
-        groups = sharectl.json("snapshot", pool={"mode": mode}, **steering)["groups"]
+    def waiting() -> dict[str, tuple[int, int]]:
+        groups = sharectl.json("snapshot", **steering)["groups"]
         sizes = ("pending_single_jobs", "pending_multi_jobs")
         return {name: (row[sizes[0]], row[sizes[1]]) for name, row in groups.items()}
 
     expected = {"cms": (10, 2), "cms.prod": (0, 2), "atlas": (0, 0), "other": (3, 0)}
-    assert [waiting(mode) for mode in ("counted", "jobs")] == [expected, expected]
+    assert waiting() == expected
     (job, *_) = box.jobs("JobStatus == 1 && RequestCpus == 8", ("ClusterId",), OF_SITE)
     why = sharectl.json("explain", "job", f"{OF_SITE}#{job['ClusterId']}.0", **steering)
     facts = why["access_point"]

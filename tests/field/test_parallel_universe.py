@@ -54,14 +54,13 @@ def test_a_universe_that_no_node_serves_is_no_demand(sharectl: Sharectl) -> None
     seen = "RequestCpus != 2 && JobStatus == 1 && AutoClusterId =!= undefined"
     wanted = len(lacking) + 2
     box.wait_until(lambda: len(box.jobs(seen, access_point=ACCESS[0])) == wanted, "all were seen")
-    for mode in ("counted", "jobs"):
-        taken = sharectl.json("snapshot", pool={"mode": mode})
-        assert taken["untried"] is None
-        cms, atlas = (taken["groups"][group] for group in ("cms", "atlas"))
-        # A parallel job counts once for each slot that it wants.
-        assert cms["pending_by_cores"] == {"4": 6, "8": 3}
-        assert cms["unplaceable_by_cores"] == {"4": 3, "8": 3}
-        assert atlas["pending_by_cores"] == atlas["unplaceable_by_cores"] == {"1": len(lacking)}
+    taken = sharectl.json("snapshot")
+    assert taken["untried"] is None
+    cms, atlas = (taken["groups"][group] for group in ("cms", "atlas"))
+    # A parallel job counts once for each slot that it wants.
+    assert cms["pending_by_cores"] == {"4": 6, "8": 3}
+    assert cms["unplaceable_by_cores"] == {"4": 3, "8": 3}
+    assert atlas["pending_by_cores"] == atlas["unplaceable_by_cores"] == {"1": len(lacking)}
 
     why = sharectl.json("explain", "job", f"{ACCESS[1]}#{nowhere}.0")
     (row,) = why["nodes"]["never"]

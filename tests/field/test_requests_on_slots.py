@@ -70,9 +70,8 @@ def test_a_request_counts_as_it_comes_to_on_the_slots(sharectl: Sharectl) -> Non
     idle = "AutoClusterId >= 0 && JobStatus == 1"
     box.wait_until(lambda: len(box.jobs(idle)) == total, "a negotiator has seen the jobs")
     expected = {group: sizes for group, (_, sizes, _) in CASES.items()}
-    for mode in ("counted", "jobs"):
-        counted = seen(sharectl, mode=mode)
-        assert {group: counted[group] for group in CASES} == expected, mode
+    counted = seen(sharectl)
+    assert {group: counted[group] for group in CASES} == expected
     snapshot = sharectl.json("snapshot", groups=GROUPS)
     assert snapshot["unplaceable"] == []
     assert {row["cores"] for row in snapshot["waits"] if row["group"] == "alone1"} <= {8, 16}
@@ -148,11 +147,10 @@ def test_jobs_that_are_not_materialised_count_if_they_could_be_soon(sharectl: Sh
     box.submit(jobs("cms", whole, 10, 600, "max_idle = 2"), ACCESS)
     box.submit(jobs("elvis", 4, 10, 600, "max_materialize = 2"), ACCESS)
     box.wait_until(lambda: len(box.jobs("JobStatus == 1")) == 4, "the first jobs are there")
-    for mode in ("counted", "jobs"):
-        snapshot = sharectl.json("snapshot", groups=GROUPS, pool={"mode": mode})
-        counted = {name: used["pending_by_cores"] for name, used in snapshot["groups"].items()}
-        assert (counted["cms"], counted["elvis"]) == ({"8": 5, "16": 5}, {"4": 2}), mode
-        assert snapshot["unmaterialized"]["elvis"] == 8
+    snapshot = sharectl.json("snapshot", groups=GROUPS)
+    counted = {name: used["pending_by_cores"] for name, used in snapshot["groups"].items()}
+    assert (counted["cms"], counted["elvis"]) == ({"8": 5, "16": 5}, {"4": 2})
+    assert snapshot["unmaterialized"]["elvis"] == 8
     screen = sharectl.run("snapshot", groups=GROUPS).stdout
     assert "not materialised" in screen
     box.remove_jobs()

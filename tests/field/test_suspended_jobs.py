@@ -35,17 +35,15 @@ def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Share
 
     box.wait_until(lambda: slots('Activity == "Suspended"') == 1, "its slot is suspended")
     box.wait_until(lambda: slots('SlotType == "Dynamic"') == 2, "the others are gone")
-    for mode in ("counted", "jobs"):
-        pool = {"mode": mode}
-        taken = sharectl.json("snapshot", pool=pool)
-        groups = {name: taken["groups"][name] for name in ("cms", "atlas")}
-        assert [group["cores"] for group in groups.values()] == [4, 2]
-        assert [group["power_hs06"] for group in groups.values()] == [40.0, 20.0]
-        assert groups["cms"]["pending_by_cores"] == {}
-        assert sum(groups["atlas"]["pending_by_cores"].values()) == 1
-        assert sharectl.json("cycle", pool=pool)["idle_cores"]["all"] == 10
-        kept = [line.split()[:3] for line in sharectl.jobs_file.read_text().splitlines()]
-        assert [row[0] for row in kept].count("2") == 2
+    taken = sharectl.json("snapshot")
+    groups = {name: taken["groups"][name] for name in ("cms", "atlas")}
+    assert [group["cores"] for group in groups.values()] == [4, 2]
+    assert [group["power_hs06"] for group in groups.values()] == [40.0, 20.0]
+    assert groups["cms"]["pending_by_cores"] == {}
+    assert sum(groups["atlas"]["pending_by_cores"].values()) == 1
+    assert sharectl.json("cycle")["idle_cores"]["all"] == 10
+    kept = [line.split()[:3] for line in sharectl.jobs_file.read_text().splitlines()]
+    assert [row[0] for row in kept].count("2") == 2
 
     wanted = {suspended: "suspended", running: "running", held: "held", ended: "completed"}
     for cluster, code in {**wanted, waiting: "could-never"}.items():

@@ -143,11 +143,6 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
         return held["alice.user"], held["alice"]
 
     box.wait_until(lambda: cores() == (2 * CORES - 2, 2 * CORES), "cores")
-    counted, listed = (
-        sharectl.json("snapshot", pool={"mode": mode}, **configuration)["groups"]
-        for mode in ("counted", "jobs")
-    )
-    assert counted == listed, "slots and jobs are of the same groups"
     sharectl.run("cycle", **configuration)
     cap, targets = CORES - 1 - MULTICORE, text.read(sharectl.targets).targets
     assert {(row.node, row.held_back, row.cap_cores, row.helped) for row in targets} == {

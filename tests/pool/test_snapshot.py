@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from sharectl.condor.versions import Version
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
+from sharectl.snapshot.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from tests.htcondor_releases import OVERFLOWS_TO_ZERO, holds
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, on, still
@@ -45,13 +45,12 @@ SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobU
 'CpusProvisioned ?: min({RequestCpus ?: 1,8})' \
 '((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))'
 """
-MODES = ("jobs", "counted")
 NEVER = "requirements = False"
 
 
-def table(sharectl: Sharectl, mode: str, **configuration: Any) -> dict[str, Any]:
+def table(sharectl: Sharectl, **configuration: Any) -> dict[str, Any]:
     """A look but for its time: usage by group, others, nodes, and pending jobs."""
-    seen = sharectl.json("snapshot", pool={"mode": mode}, **configuration)
+    seen = sharectl.json("snapshot", **configuration)
     assert seen["complete"]
     return {name: seen[name] for name in ("groups", "others", "nodes", "pending")}
 
@@ -85,26 +84,23 @@ def fill(box: Box) -> int:
     return 11
 
 
-def test_both_ways_to_look_give_the_same_table_and_so_does_the_seeds_command(
-    sharectl: Sharectl,
-) -> None:
+def test_the_table_is_that_of_the_seeds_command(sharectl: Sharectl) -> None:
     still(sharectl.box, fill(sharectl.box))
-    tables = {mode: table(sharectl, mode) for mode in MODES}
-    assert tables["counted"] == tables["jobs"]
+    seen = table(sharectl)
     # A request of 16 cores counts as the largest node. wn-001 has 240 HS06 on 12 cores, wn-002 88
     # on 8, wn-003 the seed's 400 on 8.
     columns = ("single_cores", "multi_cores", "power_hs06", "pending_by_cores")
-    groups = tables["jobs"]["groups"].items()
+    groups = seen["groups"].items()
     assert {name: tuple(used[column] for column in columns) for name, used in groups} == {
         "cms": (3, 11, 11 * 20.0 + 3 * 50.0, {"8": 7, "12": 5}),
         "atlas": (2, 4, 6 * 11.0, {"1": 11, "4": 2}),
         "other": (1, 4, 5 * 50.0, {"2": 3}),
     }
-    assert tables["jobs"]["others"] == [
+    assert seen["others"] == [
         {"name": "lhcb", "cores": 4, "pending_jobs": 3},
         {"name": "", "cores": 1, "pending_jobs": 0},
     ]
-    assert {node["name"]: node["cores_by_group"] for node in tables["jobs"]["nodes"]} == {
+    assert {node["name"]: node["cores_by_group"] for node in seen["nodes"]} == {
         "wn-001": {"cms": 11},
         "wn-002": {"atlas": 6},
         "wn-003": {"cms": 3, "other": 5},
@@ -118,9 +114,8 @@ def test_both_ways_to_look_give_the_same_table_and_so_does_the_seeds_command(
     replayed = sharectl.run("errors", "--jobs", str(printed)).stdout
     wanted = [line.split()[1:] for line in replayed.splitlines()]
     assert [row[0] for row in wanted] == ["T0", *GROUPS]
-    for mode in MODES:
-        live = sharectl.run("errors", pool={"mode": mode}, control=pair).stdout
-        assert [line.split()[1:] for line in live.splitlines()] == wanted
+    live = sharectl.run("errors", control=pair).stdout
+    assert [line.split()[1:] for line in live.splitlines()] == wanted
     # The file that a cycle writes has the rows of the one that condor_q wrote.
     sharectl.run("cycle", control=pair)
     os.utime(sharectl.jobs_file, (now, now))
@@ -161,15 +156,13 @@ def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl
         box.submit(asking(cores, memory, count), FIRST)
     box.submit(jobs("cms", 4, 1, 600, on(MIDDLE)), SECOND)
     still(box, 1)
-    many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
-    assert many["counted"] == many["jobs"]
+    many = table(sharectl, control={"strategy": "many"})
     # The largest node has 12 cores; jobs that fit nowhere have the size that most nodes give them.
     wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (8, 16384): 5, (1, 0): 2}
-    assert waiting(many["jobs"]) == wanted
-    seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
-    assert seed["counted"] == seed["jobs"]
-    assert seed["jobs"]["groups"]["cms"]["pending_by_cores"] == {"1": 5, "2": 2, "8": 10}
-    nodes = {node["name"]: node for node in many["jobs"]["nodes"]}
+    assert waiting(many) == wanted
+    seed = table(sharectl, control={"strategy": "pair"})
+    assert seed["groups"]["cms"]["pending_by_cores"] == {"1": 5, "2": 2, "8": 10}
+    nodes = {node["name"]: node for node in many["nodes"]}
     held = {name: node["held_memory_mib"] for name, node in nodes.items()}
     assert held == {"wn-001": 0, "wn-002": 128, "wn-003": 0}
     assert {node["memory_mib"] for node in nodes.values()} == {16384}
@@ -211,8 +204,7 @@ def test_jobs_that_no_empty_node_could_run_are_no_demand(sharectl: Sharectl) -> 
     box.submit(jobs("cms", 12, 1, 600, on(STRONG)), SECOND)
     all_seen(box)
     some, none = {("atlas", 8): 5, ("cms", 12): 1}, {("cms", 8): 2, ("cms", 12): 3, ("atlas", 8): 4}
-    for mode in MODES:
-        assert demand(sharectl, mode=mode) == (some, none)
+    assert demand(sharectl) == (some, none)
     every = {("atlas", 8): 9, ("cms", 8): 2, ("cms", 12): 4}
     assert demand(sharectl, demand="pending") == (every, {})
 
@@ -249,32 +241,30 @@ def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> Non
     """Each size has its times: a sample of many jobs of one core, all of the few of eight."""
     box, began = sharectl.box, time.monotonic()
 
-    def waits(mode: str) -> dict[str, Any]:
-        content = sharectl.json("snapshot", pool={"mode": mode})
+    def waits() -> dict[str, Any]:
+        content = sharectl.json("snapshot")
         return {f"{row['group']} {row['cores']}": row for row in content["waits"]}
 
-    def started(mode: str) -> int:
-        return int((waits(mode).get("atlas 1", {}).get("started") or {"jobs": 0})["jobs"])
+    def started() -> int:
+        return int((waits().get("atlas 1", {}).get("started") or {"jobs": 0})["jobs"])
 
     box.submit(jobs("atlas", 1, 6, 600, on(STRONG)), FIRST)
-    for mode in MODES:
-        box.wait_until(lambda mode=mode: started(mode) == 6, "the jobs of atlas run")  # type: ignore[misc]
+    box.wait_until(lambda: started() == 6, "the jobs of atlas run")
     box.submit(jobs("cms", 8, 20, 600, NEVER), FIRST)
     box.submit(jobs("cms", 1, 2 * ALL_TELL_JOBS, 600, NEVER), FIRST)
-    for mode in MODES:
-        seen = waits(mode)
-        elapsed = time.monotonic() - began + 2
-        assert set(seen) == {"atlas 1", "cms 1", "cms 8"}
-        assert seen["atlas 1"]["pending"] is None
-        many, few = seen["cms 1"]["pending"], seen["cms 8"]["pending"]
-        assert (few["jobs"], few["sampled"]) == (20, False)
-        assert many["sampled"] == (mode == "counted")
-        assert SAMPLE_JOBS / 4 <= many["jobs"] <= 2 * ALL_TELL_JOBS
-        # Ages are whole seconds, of a question for each size.
-        assert 0 <= many["longest_seconds"] <= few["median_seconds"] + 1
-        assert few["median_seconds"] <= few["longest_seconds"] <= elapsed
-        begun = seen["atlas 1"]["started"]
-        assert 0 <= begun["median_seconds"] <= begun["longest_seconds"] <= elapsed
+    seen = waits()
+    elapsed = time.monotonic() - began + 2
+    assert set(seen) == {"atlas 1", "cms 1", "cms 8"}
+    assert seen["atlas 1"]["pending"] is None
+    many, few = seen["cms 1"]["pending"], seen["cms 8"]["pending"]
+    assert (few["jobs"], few["sampled"]) == (20, False)
+    assert many["sampled"]
+    assert SAMPLE_JOBS / 4 <= many["jobs"] <= 2 * ALL_TELL_JOBS
+    # Ages are whole seconds, of a question for each size.
+    assert 0 <= many["longest_seconds"] <= few["median_seconds"] + 1
+    assert few["median_seconds"] <= few["longest_seconds"] <= elapsed
+    begun = seen["atlas 1"]["started"]
+    assert 0 <= begun["median_seconds"] <= begun["longest_seconds"] <= elapsed
 
 
 def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> None:
@@ -283,7 +273,7 @@ def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> Non
     def kinds(**nodes: Any) -> dict[str, tuple[bool, bool, bool]]:
         return {
             node["name"]: (node["controlled"], node["reserved"], node["draining"])
-            for node in table(sharectl, "counted", nodes=nodes)["nodes"]
+            for node in table(sharectl, nodes=nodes)["nodes"]
         }
 
     plain = dict.fromkeys(("wn-001", "wn-002", "wn-003"), (True, False, False))
@@ -330,20 +320,16 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl, pool_version: V
     # The schedd has read the twenty digits before sharectl asks it; 2.5 cores are 3 of a node.
     largest = 1 if holds(OVERFLOWS_TO_ZERO, pool_version) else 2
     sizes = {"1": 9 - largest, "3": 1, "12": largest}
-    tables = {mode: table(sharectl, mode)["groups"] for mode in MODES}
-    for groups in tables.values():
-        assert set(groups) == {*GROUPS, "other"}
-        assert math.isfinite(sum(used["power_hs06"] for used in groups.values()))
-        assert groups["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
-        assert groups["atlas"]["pending_by_cores"] == sizes
-        assert sum(used["cores"] for used in groups.values()) == running
-    # The schedd's own figures, of the jobs' start, stand above those of the jobs.
-    assert tables["jobs"]["cms"]["power_hs06"] == tables["counted"]["cms"]["power_hs06"]
-    for mode in MODES:
-        sharectl.run("cycle", pool={"mode": mode})
-        text.read(sharectl.targets)
-        rows = jobs_file.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
-        assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
+    groups = table(sharectl)["groups"]
+    assert set(groups) == {*GROUPS, "other"}
+    assert math.isfinite(sum(used["power_hs06"] for used in groups.values()))
+    assert groups["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
+    assert groups["atlas"]["pending_by_cores"] == sizes
+    assert sum(used["cores"] for used in groups.values()) == running
+    sharectl.run("cycle")
+    text.read(sharectl.targets)
+    rows = jobs_file.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
+    assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
     printed = sharectl.folder / "from-condor_q.txt"
     printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
     sharectl.run("plan", "--jobs", str(printed))

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from sharectl.condor.job_shapes import MOST_ROWS
+from sharectl.snapshot.job_shapes import MOST_ROWS
 from tests.pool.deployed import jobs, still
 from tests.pool.sharectl_command import Sharectl, with_bindings
 

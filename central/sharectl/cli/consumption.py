@@ -14,7 +14,7 @@ from sharectl.check.findings import Level
 from sharectl.cli import options
 from sharectl.cli.check import add_check_arguments, show
 from sharectl.condor.ad_files import AdOfFile, read
-from sharectl.condor.empty_slots import emptied
+from sharectl.condor.ad_rows import emptied
 from sharectl.condor.negotiator import groups_of
 from sharectl.config.load import load
 from sharectl.consumption import asks, file

@@ -15,7 +15,6 @@ from sharectl.cli import options
 from sharectl.condor.daemons import collector_question
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import QuotaKnob, groups_of_knobs, names_of, quota_knobs, slots_of
-from sharectl.condor.pool import CondorPool
 from sharectl.config.first import AnyGroup, FirstLook, render
 from sharectl.config.load import parse
 from sharectl.errors import InputError, PoolUnavailableError, StateError
@@ -24,6 +23,7 @@ from sharectl.model import PoolConfig
 from sharectl.plan.nodes import NodesConfig
 from sharectl.pledges.negotiator import power_of_slots
 from sharectl.publish.collector import who_may_publish
+from sharectl.snapshot.pool import CondorPool
 from sharectl.words import counted, printable
 
 _EPILOG = """\

@@ -24,10 +24,7 @@ from sharectl.errors import (
     EXIT_CODES,
     INTERNAL,
     INTERRUPTED,
-    LAST_WORDS,
     REPORT,
-    ConfigError,
-    LastWords,
     MissingExtraError,
     SharectlError,
     StateError,
@@ -137,7 +134,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     Errors are lines on standard error, never a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
     _open_missing_streams()
-    LAST_WORDS.set(LastWords(ConfigError.exit_code, lambda text: _complain(*text.splitlines())))
     code = 0
     try:
         try:

@@ -15,9 +15,9 @@ from sharectl import times
 from sharectl.words import printable
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
-    from sharectl.condor.pool import CondorPool
     from sharectl.config.model import Config
     from sharectl.model import Plan
+    from sharectl.snapshot.pool import CondorPool
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
 COMMON = ("--config", "--json")
@@ -147,8 +147,8 @@ def config_of(arguments: argparse.Namespace) -> Config:
 
 def pool_of(config: Config) -> CondorPool:
     """Live pool."""
-    from sharectl.condor.pool import CondorPool
     from sharectl.config.model import OBSERVE
+    from sharectl.snapshot.pool import CondorPool
 
     steering = config.control
     return CondorPool(

@@ -19,8 +19,8 @@ from sharectl.report import as_json
 from sharectl.words import did_you_mean, printable
 
 if TYPE_CHECKING:
-    from sharectl.condor.node_list import NodeRow
     from sharectl.model import Standing
+    from sharectl.snapshot.node_list import NodeRow
 
 _NODES_EPILOG = """\
 control: yes, no, or reserved. version: that of the node jobs, - where the execute point's snippet
@@ -62,8 +62,8 @@ def _nodes(arguments: argparse.Namespace) -> int:
     """Print a row for each node, or for one."""
     from sharectl.cli.wiring import state_to_read
     from sharectl.condor.daemons import ask_collector
-    from sharectl.condor.node_list import list_nodes
     from sharectl.report.pool import nodes_table
+    from sharectl.snapshot.node_list import list_nodes
 
     config, now = options.config_of(arguments), int(time.time())
     look = partial(list_nodes, access=options.pool_of(config), now=now)

@@ -19,9 +19,7 @@ from sharectl.cycle import writers
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import (
-    LAST_WORDS,
     ConfigError,
-    LastWords,
     PoolUnavailableError,
     SharectlError,
 )
@@ -86,7 +84,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
     """Print the lines of a monitoring plugin; returns its code, that of UNKNOWN for an error."""
-    LAST_WORDS.set(LastWords(plugin.UNKNOWN, _say_unknown))
     try:
         code, lines = look()
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it

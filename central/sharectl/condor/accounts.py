@@ -94,7 +94,7 @@ def _values(ads: Sequence[Any], budgets: UserBudgets) -> dict[int, str]:
     """Number of an ad -> its value; for a child, which ends with an ad that costs too much."""
     values: dict[int, str] = {}
     for number, ad in enumerate(ads):
-        if budgets.results[number] != OVER and budgets.rest(number) > 0:
+        if budgets.results[number] != OVER and budgets.remaining_seconds(number) > 0:
             with budgets.trying(number):
                 value = evaluated(ad, ACCOUNT)
             budgets.results[number] = UNTRIED

@@ -108,12 +108,12 @@ def value_of(tree: Any, ad: Any, target: Any = None) -> Any:
 
 
 def is_true(value: Any) -> bool:
-    """Tells if HTCondor takes a value for true; undefined and error are not."""
+    """True if HTCondor takes a value for true; undefined and error are not."""
     return type(value) in (bool, int, float) and bool(value)
 
 
 def is_refusal(value: Any) -> bool:
-    """Tells if a value is no match and no mistake: false, 0 or undefined."""
+    """True if a value is no match and no mistake: false, 0 or undefined."""
     undefined = classads().Value.Undefined
     return value is undefined or (type(value) in (bool, int, float) and not value)
 

@@ -13,7 +13,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, long_of, names_reached, seen_by
+from sharectl.condor.ad_rows import (
+    FUNCTIONS,
+    LITERAL,
+    AdRow,
+    clauses_of,
+    long_of,
+    names_reached,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long, expression, is_true, value_of, whole
 from sharectl.condor.expressions import with_clock, words_of_text
 from sharectl.times import DAY_SECONDS
@@ -30,6 +38,19 @@ _WEEKDAY = 4
 """ClockDay of 1970-01-01."""
 _ZONE_SECONDS = 900
 _MOMENT = re.compile(r"[12]\d{9}")
+_MOMENTARY_NAMES = """
+    mycurrenttime lastheardfrom updatesequencenumber state activity
+    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
+    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
+    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
+    totalvirtualmemory isowner mc_grace availablegpus
+"""
+_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
+_PREFIXES = """
+    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
+"""
+_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
+_POWER = "t1_wn_hs06"
 
 
 @lru_cache(maxsize=10_000)
@@ -39,7 +60,7 @@ def clocked_text(text: str) -> str:
     return text if literal else with_clock(text, f"MY.{CLOCK}")
 
 
-def clocked(row: Row, now: int) -> dict[str, str]:
+def clocked(row: AdRow, now: int) -> dict[str, str]:
     """``row`` with the clock at Unix time ``now``; a slot's ClockMin and ClockDay go by it too."""
     texts = {name: clocked_text(text) for name, text in row.items()}
     zone = _zone_seconds(row)
@@ -49,7 +70,7 @@ def clocked(row: Row, now: int) -> dict[str, str]:
     return {**texts, CLOCK: str(now)}
 
 
-def _zone_seconds(row: Row) -> Optional[int]:
+def _zone_seconds(row: AdRow) -> Optional[int]:
     """Seconds that the local time of a slot is ahead of UTC; None if its ad does not say."""
     values = [row.get(name.lower(), "") for name in OF_SLOTS]
     if not all(map(str.isdecimal, values)):
@@ -62,21 +83,26 @@ def _zone_seconds(row: Row) -> Optional[int]:
     return None
 
 
-def moments(row: Row) -> frozenset[str]:
+def moments(row: AdRow) -> frozenset[str]:
     """Attributes whose values are points in time, or may be."""
     return frozenset(
         name for name, text in row.items() if name != CLOCK and _MOMENT.fullmatch(text)
     )
 
 
-def is_on_time(clause: str, job: Row, slot: Row) -> bool:
-    """Tells if a clause of two clocked ads goes by the clock, and by nothing that a slot renews."""
+def is_momentary(word: str) -> bool:
+    """True if an attribute or a function, in lower case, may have another value in a minute."""
+    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
+
+
+def is_on_time(clause: str, job: AdRow, slot: AdRow) -> bool:
+    """True if a clause of two clocked ads goes by the clock, and by nothing that a slot renews."""
     reached = names_reached(words_of_text(clause), {**slot, **job})
     return not ON_TIME.isdisjoint(reached) and moments(slot).isdisjoint(reached)
 
 
 def first_true(
-    job: Row, slot: Row, clauses: tuple[Sequence[str], Sequence[str]], now: int
+    job: AdRow, slot: AdRow, clauses: tuple[Sequence[str], Sequence[str]], now: int
 ) -> Optional[int]:
     """First second, at or after ``now``, at which clauses of a job and of a slot are all true.
 
@@ -107,7 +133,7 @@ def first_true(
     return None
 
 
-def opens_at(slot: Row, now: int) -> Optional[int]:
+def opens_at(slot: AdRow, now: int) -> Optional[int]:
     """First second after ``now`` at which a slot's clauses on time are all true.
 
     None if they are true now, or at no time that is known. Clauses that look at jobs do not count.

@@ -37,6 +37,11 @@ NOT_DYNAMIC = f'SlotType =!= "Dynamic" && {RUNS}'
 """Constraint of partitionable and static slots."""
 ACCOUNTING_GROUP = "IsAccountingGroup"
 """Constraint of the accounting ads that are of groups."""
+NO_SLOT = (7, 9, 12)
+"""Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
+PARALLEL = 11
+"""Universe of jobs that a dedicated scheduler places."""
+IS_DEDICATED = "TARGET.DedicatedScheduler == "
 UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
 STRANGER = "it does not know this user by any method that both have"
@@ -214,6 +219,12 @@ def autoclusters(schedd: Any, numbers: Iterable[int]) -> list[Any]:
         return []
     by_number = bindings().QueryOpt.AutoCluster
     return list(schedd.query(constraint=within(CLUSTER, ranges), opts=by_number))
+
+
+def dedicated(schedd: str, requirements: str) -> str:
+    """Requirements of a parallel job: its dedicated scheduler asks for slots that name it."""
+    name = quoted(f"DedicatedScheduler@{schedd}")
+    return f"{IS_DEDICATED}{name} && ({requirements})"
 
 
 def within(name: str, ranges: Sequence[tuple[int, int]]) -> str:

@@ -258,7 +258,7 @@ def _bare(text: str) -> str:
 
 
 def is_balanced(text: str) -> bool:
-    """Tells if each bracket is closed after it is opened, outside of strings and comments."""
+    """True if each bracket is closed after it is opened, outside of strings and comments."""
     levels = [level for *_, level in _signs(_COMMENT.sub(lambda m: m["string"] or " ", text))]
     return not levels or (min(levels) >= 0 and levels[-1] == 0)
 

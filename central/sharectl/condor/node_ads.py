@@ -1,21 +1,28 @@
-"""Nodes by their ads in the collector: the target that each acts on, grace, and why it refuses."""
+"""Nodes by their slots' ads in the collector: targets, grace, refusals, and who is in control."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.ads import evaluated, expression, is_true, sequence, text, value_of, whole
 from sharectl.condor.clock import OF_SLOTS, opens_at
-from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query
+from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query, slots
 from sharectl.condor.expressions import with_clock
-from sharectl.condor.nodes_in_control import in_control, machine_of, met_by
 from sharectl.errors import PoolUnavailableError
 from sharectl.plan import nodes
-from sharectl.plan.nodes import HOST_NAME, NodesConfig, NodeWords
+from sharectl.plan.nodes import (
+    HOST_NAME,
+    Controlled,
+    ControlledConstraint,
+    NodesConfig,
+    NodeWords,
+    controlled_machines,
+    names_nodes,
+)
 
 _NAMES = """
     Machine MyCurrentTime t1_JobCtlReason t1_JobCtlTime t1_JobCtlStaleSeconds t1_Disabled t1_Enabled
@@ -30,17 +37,92 @@ PROJECTION = tuple(_NAMES.split())
 
 With one missing, expressions that name it have another value here than on the node.
 """
-
 CLOCKS_DIFFER_SECONDS = 60
 """t1_clocks_differ_seconds of the snippet: START ignores times that are further ahead."""
 MOST_STALE_SECONDS = 604_800
-"""A week: a node that goes by older figures than that is believed no longer."""
-
+"""A week: figures of a node that are older than that are ignored."""
 _NOTHING_PUBLISHED = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
 """Codes also of nodes for which nothing was published: no refusal by itself."""
+INSTALLED = (
+    f"{PARTITIONABLE} && (t1_Enabled =?= true "
+    "|| (t1_Enabled =?= undefined && t1_JobCtlReason =!= undefined))"
+)
+"""Constraint of slots with the execute point's snippet, not switched off by SHARECTL_ENABLED.
 
-_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
-"""Attributes that slots have by the snippet alone, whether or not its programs run."""
+It holds while job_ctl is late, the file `disabled` exists or the node drains: a share of the nodes
+stays the same ones then.
+"""
+BYPASSED = (
+    f'{PARTITIONABLE} && Draining =!= true && State =!= "Drained" '
+    '&& regexp("MY[.]t1_TargetAdmits", unparse(Start)) =?= false'
+)
+"""Constraint of slots whose START has no clause of sharectl's; of a draining one it is another."""
+
+# ---- one slot
+
+
+@dataclass(frozen=True)
+class SlotFacts:
+    """A slot, as its ad tells; the ad is read once."""
+
+    machine: str
+    """Host name, lower case; empty if it is no host name."""
+    code: Optional[str]
+    """Code of job_ctl, or `sharectl.plan.nodes.STALE`; None of a slot that publishes none."""
+    ran_at: int
+    """Last run of job_ctl, Unix seconds; 0 if unknown."""
+    has_snippet: bool
+    """True if the slot has attributes of the execute point's snippet, even without its jobs."""
+    is_partitionable: bool
+    has_target: bool
+    """True if START acts on a target."""
+    sequence: Optional[int]
+    """Plan that the slot acts on; 0 without a target, None if it does not publish one."""
+    switched_off: tuple[str, ...]
+    """Switches of `sharectl.plan.nodes.SWITCHES` that are off."""
+    in_grace: bool
+    """True if START keeps single-core jobs out of the slot for the sake of multicore jobs."""
+    is_hot: bool
+    """True if START let no job in for heat when the ad was made, which may be minutes ago."""
+    is_draining: bool
+    multicore_only: bool
+    free_cores: int
+    version: Optional[str]
+    """Version of sharectl on the node; None if job_ctl does not run there."""
+
+    @property
+    def short_name(self) -> str:
+        """Host name without its domain."""
+        return self.machine.partition(".")[0]
+
+    @property
+    def refusal(self) -> Optional[str]:
+        """Code by which the node refuses what was published; None where it refuses nothing."""
+        return None if self.code in (None, *nodes.QUIET, *_NOTHING_PUBLISHED) else self.code
+
+
+def facts_of(ad: Any, now: int, stale_seconds: int) -> SlotFacts:
+    """Facts of a slot at Unix time ``now``; ``stale_seconds`` is for nodes that do not say."""
+    code, acts = code_of(ad, stale_seconds), has_target(ad, now)
+    acted_on = whole(evaluated(ad, "t1_TargetSequence"), 0) or None
+    off = {"file": flag(ad, "t1_Disabled") is True, "knob": flag(ad, "t1_Enabled") is False}
+    grace = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
+    return SlotFacts(
+        machine=machine_of(ad),
+        code=code,
+        ran_at=whole(evaluated(ad, "t1_JobCtlTime"), 0),
+        has_snippet="t1_Enabled" in ad or "t1_JobCtlStaleSeconds" in ad,
+        is_partitionable=flag(ad, "PartitionableSlot") is True,
+        has_target=acts,
+        sequence=None if code is None else acted_on if acts else 0,
+        switched_off=tuple(switch for switch, is_off in off.items() if is_off),
+        in_grace=not any(off.values()) and flag(ad, grace) is True,
+        is_hot=_is_hot(ad),
+        is_draining=is_draining(ad),
+        multicore_only=flag(ad, "t1_MulticoreOnly") is True,
+        free_cores=whole(evaluated(ad, "Cpus"), 0),
+        version=None if code is None else text(evaluated(ad, "t1_SharectlVersion")) or "",
+    )
 
 
 def flag(ad: Any, name: str) -> Optional[bool]:
@@ -49,24 +131,14 @@ def flag(ad: Any, name: str) -> Optional[bool]:
     return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
-def code_of(ad: Any, stale_seconds: int) -> Optional[str]:
-    """Code of job_ctl in the ad; None of a slot that publishes none.
-
-    The age of the last run is that of START: by the ad's own time, which is the node's clock. How
-    often ads are sent, and how well clocks agree, do not count. ``stale_seconds`` is for nodes
-    without t1_JobCtlStaleSeconds.
-    """
-    code = text(evaluated(ad, "t1_JobCtlReason"))
-    if code is None:
-        return None
-    sent, ran_at = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "t1_JobCtlTime"))
-    stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
-    is_fresh = 0 < sent < ran_at + stale
-    return nodes.sharectls_own(code) if is_fresh else nodes.STALE
+def machine_of(ad: Any) -> str:
+    """Host name, lower case; empty without one, and a target could not reach that slot."""
+    machine = text(evaluated(ad, "Machine")) or ""
+    return machine.lower() if HOST_NAME.fullmatch(machine) else ""
 
 
 def has_target(ad: Any, now: int) -> bool:
-    """Tells if START acts on a target."""
+    """True if START acts on a target."""
     if ad.get("t1_TargetActive") is not None:
         return flag(ad, "t1_TargetActive") is True
     cores = sequence(evaluated(ad, "t1_Targetcores"))
@@ -74,78 +146,54 @@ def has_target(ad: Any, now: int) -> bool:
     return len(cores) > 1 and whole(cores[1], 0) > 0 and until > now
 
 
-def switched_off(ad: Any) -> tuple[str, ...]:
-    """Switches of `sharectl.plan.nodes.SWITCHES` that are off, by the slot's ad."""
-    file = ("file",) if flag(ad, "t1_Disabled") else ()
-    return (*file, "knob") if flag(ad, "t1_Enabled") is False else file
+def is_draining(ad: Any) -> bool:
+    """True if the startd is being drained (23.9 and 25), or the slot is drained already."""
+    return flag(ad, "Draining") is True or text(evaluated(ad, "State")) == "Drained"
 
 
-def in_grace(ad: Any) -> bool:
-    """Tells if START keeps single-core jobs out of the slot for the sake of multicore jobs."""
-    name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
-    return not switched_off(ad) and flag(ad, name) is True
+def code_of(ad: Any, stale_seconds: int) -> Optional[str]:
+    """Code of job_ctl; `nodes.STALE` if its last run is too old for START.
+
+    The age is that of START: by the ad's own time, which is the node's clock. How often ads are
+    sent, and how well clocks agree, do not count.
+    """
+    code = text(evaluated(ad, "t1_JobCtlReason"))
+    if code is None:
+        return None
+    sent, ran_at = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "t1_JobCtlTime"))
+    stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
+    return nodes.sharectls_own(code) if 0 < sent < ran_at + stale else nodes.STALE
 
 
-def is_hot(ad: Any) -> bool:
-    """Tells if START let no job in for heat when the ad was made, which may be minutes ago."""
+def _is_hot(ad: Any) -> bool:
     written = ad.get("t1_overheat")
     if written is None or isinstance(written, (bool, int, str)):
         return flag(ad, "t1_overheat") is True
     return is_true(value_of(expression(with_clock(str(written), "MY.MyCurrentTime")), ad))
 
 
-def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
-    """Sequence of the plan that the slot acts on, and why it has refused what was published.
-
-    The sequence is 0 if the slot acts on no target, None if it publishes nothing, or acts on a
-    target without one. The reason is a code of `sharectl.plan.nodes`; None where nothing was
-    refused.
-    """
-    code = code_of(ad, stale_seconds)
-    if code is None:
-        return None, None
-    refusal = None if code in nodes.QUIET or code in _NOTHING_PUBLISHED else code
-    if not has_target(ad, now):
-        return 0, refusal
-    return whole(evaluated(ad, "t1_TargetSequence"), 0) or None, refusal
-
-
-def deaf_code(ads: Sequence[Any], refusal: Optional[str]) -> Optional[str]:
-    """Why no target acts on a node with these slots, one of `sharectl.plan.nodes.DEAF`, or None.
-
-    ``refusal`` is that of `obedience_of_all`: whether the last run of job_ctl is too old is asked
-    once.
-    """
-    own = [ad for ad in ads if flag(ad, "PartitionableSlot")]
-    if not own:
-        return nodes.NO_PARTITIONABLE_SLOT
-    codes = [text(evaluated(ad, "t1_JobCtlReason")) for ad in own]
-    if not any(codes) and not any(map(_has_snippet, own)):
-        return nodes.NO_SNIPPET
-    if any(map(switched_off, own)):
-        return nodes.SWITCHED_OFF
-    return nodes.STALE if refusal == nodes.STALE or not any(codes) else None
-
-
-def _has_snippet(ad: Any) -> bool:
-    return any(name in ad for name in _OF_THE_SNIPPET)
-
-
-def obedience_of_all(
-    ads: Sequence[Any], now: int, stale_seconds: int
-) -> tuple[Optional[int], Optional[str]]:
-    """Newest plan that a slot of a node acts on, and the first refusal, as of `obedience_of`."""
-    obeyed, refusals = zip(*(obedience_of(ad, now, stale_seconds) for ad in ads))
-    newest = max((sequence for sequence in obeyed if sequence is not None), default=None)
-    return newest, next(filter(None, refusals), None)
-
-
-def is_draining(ad: Any) -> bool:
-    """Tells if the startd is being drained (23.9 and 25), or the slot is drained already."""
-    return flag(ad, "Draining") is True or text(evaluated(ad, "State")) == "Drained"
-
-
 # ---- one node
+
+
+def obedience_of(facts: Iterable[SlotFacts]) -> tuple[Optional[int], Optional[str]]:
+    """Newest plan that a slot of a node acts on, and the first refusal; None where unknown."""
+    every = list(facts)
+    newest = max((slot.sequence for slot in every if slot.sequence is not None), default=None)
+    return newest, next((slot.refusal for slot in every if slot.refusal), None)
+
+
+def deaf_code(facts: Iterable[SlotFacts]) -> Optional[str]:
+    """Reason of `sharectl.plan.nodes.DEAF` why no target acts on a node with these slots."""
+    able = [slot for slot in facts if slot.is_partitionable]
+    if not able:
+        return nodes.NO_PARTITIONABLE_SLOT
+    has_code = any(slot.code for slot in able)
+    if not has_code and not any(slot.has_snippet for slot in able):
+        return nodes.NO_SNIPPET
+    if any(slot.switched_off for slot in able):
+        return nodes.SWITCHED_OFF
+    is_stale = not has_code or obedience_of(able)[1] == nodes.STALE
+    return nodes.STALE if is_stale else None
 
 
 def ask(
@@ -159,8 +207,8 @@ def ask(
         return NodeWords(problem="it has no host name")
 
     def look(pool: Any) -> NodeWords:
-        own = (*PROJECTION, "t1_TargetSequence", "Requirements", *OF_SLOTS)
-        ads = query(pool, "Slot", constraint_of(name), own)
+        names = (*PROJECTION, "t1_TargetSequence", "Requirements", *OF_SLOTS)
+        ads = query(pool, "Slot", constraint_of(name), names)
         times = [opens_at(row_of(ad), now) for ad in ads]
         opens = [at for at in times if at is not None]
         at = min(opens) if opens and len(opens) == len(times) else None
@@ -183,21 +231,78 @@ def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
     """State of a node by its slots: any refusal, any switch, the newest plan obeyed."""
     if not ads:
         return NodeWords(problem="the collector knows no partitionable slot of it")
-    obedience = obedience_of_all(ads, now, stale_seconds)
-    off = dict.fromkeys(switch for ad in ads for switch in switched_off(ad))
-    return NodeWords(*obedience, switched_off=tuple(off))
+    facts = [facts_of(ad, now, stale_seconds) for ad in ads]
+    off = dict.fromkeys(switch for slot in facts for switch in slot.switched_off)
+    return NodeWords(*obedience_of(facts), switched_off=tuple(off))
 
 
-# ---- all nodes
+# ---- nodes under control
+
+Met = Mapping[str, frozenset[str]]
+"""ClassAd constraint -> host names, lower case, of the nodes that meet it."""
+
+
+class InControl(NamedTuple):
+    """Nodes of a pool, by host name."""
+
+    controlled: Collection[str]
+    reserved: Collection[str]
+    bypassed: Collection[str]
+    """Nodes whose START has no clause of sharectl's."""
+    expected: Collection[str]
+    """Controlled nodes that should act on targets: of all nodes, and while observing, those with
+    the snippet."""
+    rehearsed: bool
+    """True if a plan is made as if all nodes had the snippet, because none has it yet."""
+
+
+def met_by(collector: Any, config: NodesConfig) -> Met:
+    """Nodes that meet each constraint that `in_control` wants."""
+    written = [
+        by.expression
+        for by in (config.controlled, config.reserved)
+        if isinstance(by, ControlledConstraint)
+    ]
+    return {
+        constraint: frozenset(machine_of(ad) for ad in slots(collector, constraint, ["Machine"]))
+        for constraint in (INSTALLED, BYPASSED, *written)
+    }
+
+
+def in_control(
+    config: NodesConfig, machines: Collection[str], met: Met, *, observes: bool
+) -> InControl:
+    """Nodes under control among ``machines``; constraints that ``met`` lacks are not known.
+
+    While sharectl observes a pool in which no node has the snippet, it plans as if all had it.
+    """
+    installed = met.get(INSTALLED)
+    rehearsed = observes and installed is not None and installed.isdisjoint(machines)
+
+    def chosen(by: Controlled, able: Any) -> frozenset[str]:
+        return controlled_machines(by, machines, met.get(getattr(by, "expression", ""), ()), able)
+
+    named = names_nodes(config.controlled)
+    controlled = chosen(config.controlled, None if rehearsed else installed)
+    return InControl(
+        controlled,
+        chosen(config.reserved, None) if config.reserved is not None else frozenset(),
+        met.get(BYPASSED, ()),
+        controlled if installed is None or (named and not observes) else controlled & installed,
+        rehearsed,
+    )
+
+
+# ---- status of all nodes
 
 
 class Awaited(NamedTuple):
     """Targets that nodes can find where they look."""
 
     valid: bool = False
-    """Whether anything is published that is valid."""
+    """True if anything is published that is valid."""
     file_since: Optional[int] = None
-    """Since when a file with targets is, Unix seconds; None if there is none."""
+    """Age of a file with targets, as Unix seconds; None if there is none."""
     ads_since: Mapping[str, int] = {}
     """Node that has a target in a collector -> since when, Unix seconds."""
     free_nodes: frozenset[str] = frozenset()
@@ -218,91 +323,68 @@ def look_at_nodes(
 
 
 def status_of(
-    ads: Sequence[Any],
+    ads: Iterable[Any],
     now: int,
     stale_seconds: int,
     awaited: Awaited = NOTHING_AWAITED,
     expected: Optional[Collection[str]] = None,
 ) -> dict[str, Any]:
-    """Slots with these ads, counted by what they do at Unix time ``now``, as ``status --json``.
-
-    Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
-    that should find some. These and the versions are of the host names ``expected`` to act, None:
-    of all. ``stale_seconds`` is for nodes that do not say; see `code_of`.
-    """
-    codes = codes_of(ads, stale_seconds, awaited, expected)
-    return counts_of(ads, codes, now, awaited, expected)
+    """`counts_of` slots with these ads at Unix time ``now``; see `facts_of`."""
+    return counts_of([facts_of(ad, now, stale_seconds) for ad in ads], awaited, expected)
 
 
 def counts_of(
-    ads: Sequence[Any],
-    codes: Sequence[tuple[str, bool]],
-    now: int,
-    awaited: Awaited,
-    expected: Optional[Collection[str]] = None,
+    facts: Sequence[SlotFacts], awaited: Awaited, expected: Optional[Collection[str]] = None
 ) -> dict[str, Any]:
-    """Counts of `status_of` for slots whose codes are known already, see `codes_of`."""
-    own = [ad for ad in ads if expected is None or _names(ad)[0] in expected]
+    """Slots counted by what they do, as ``status --json``.
+
+    Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
+    that should find some. These and the versions are of the host names ``expected`` to act, None:
+    of all.
+    """
+    acting = [slot for slot in facts if expected is None or slot.machine in expected]
     versions = [
-        (nodes.version_of(text(evaluated(ad, "t1_SharectlVersion"))), _names(ad)[0])
-        for ad in own
-        if text(evaluated(ad, "t1_JobCtlReason")) is not None
+        (nodes.version_of(slot.version), slot.machine)
+        for slot in acting
+        if slot.version is not None
     ]
-    grace = [ad for ad in ads if in_grace(ad)]
-    switches = [switched_off(ad) for ad in ads]
+    grace = [slot for slot in facts if slot.in_grace]
     idle_cores: Counter[str] = Counter()
-    for ad in ads:
-        for name in awaited.free_nodes.intersection(_names(ad)):
-            idle_cores[name] += whole(evaluated(ad, "Cpus"), 0)
+    for slot in facts:
+        for name in awaited.free_nodes.intersection((slot.machine, slot.short_name)):
+            idle_cores[name] += slot.free_cores
+    refusing = [reason_of(slot) for slot in acting if keeps_away(slot, awaited)]
     return {
-        "slots": len(ads),
-        "controlled": len(own),
-        "with_target": sum(has_target(ad, now) for ad in ads),
+        "slots": len(facts),
+        "controlled": len(acting),
+        "with_target": sum(slot.has_target for slot in facts),
         "in_grace": len(grace),
-        "disabled": sum("file" in off for off in switches),
-        "disabled_by_knob": sum("knob" in off for off in switches),
-        "multicore_only": sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
-        "hot": sorted({_names(ad)[1] for ad in ads if is_hot(ad)}),
-        "reasons": dict(Counter(code for code, _ in codes).most_common()),
-        "refusing": dict(Counter(code for code, refuses in codes if refuses).most_common()),
+        "disabled": sum("file" in slot.switched_off for slot in facts),
+        "disabled_by_knob": sum("knob" in slot.switched_off for slot in facts),
+        "multicore_only": sum(slot.multicore_only for slot in facts),
+        "hot": sorted({slot.short_name for slot in facts if slot.is_hot}),
+        "reasons": dict(Counter(map(reason_of, facts)).most_common()),
+        "refusing": dict(Counter(refusing).most_common()),
         "versions": dict(Counter(version for version, _ in versions).most_common()),
         "node_of_version": dict(reversed(versions)),
         "idle_cores": dict(idle_cores),
-        "idle_grace_cores": sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
+        "idle_grace_cores": sum(slot.free_cores for slot in grace),
     }
 
 
-def codes_of(
-    ads: Sequence[Any],
-    stale_seconds: int,
-    awaited: Awaited,
-    expected: Optional[Collection[str]] = None,
-) -> list[tuple[str, bool]]:
-    """Code of each slot, and whether it keeps a target away; parameters as of `status_of`."""
-    codes = [_code(ad, stale_seconds, awaited) for ad in ads]
-    return [
-        (code, refuses and (expected is None or _names(ad)[0] in expected))
-        for ad, (code, refuses) in zip(ads, codes)
-    ]
+def reason_of(slot: SlotFacts) -> str:
+    """Code of a slot; one of `sharectl.plan.nodes` where job_ctl publishes none."""
+    return slot.code or (nodes.NEVER_RAN if slot.has_snippet else nodes.NOT_PUBLISHED)
 
 
-def _names(ad: Any) -> tuple[str, str]:
-    """Full and short host name."""
-    machine = (text(evaluated(ad, "Machine")) or "").lower()
-    return machine, machine.partition(".")[0]
-
-
-def _code(ad: Any, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
-    """Code of the slot, and whether it keeps a target away."""
-    ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
-    code = code_of(ad, stale_seconds)
-    if code is None:
-        return nodes.NEVER_RAN if _has_snippet(ad) else nodes.NOT_PUBLISHED, True
-    full, short = _names(ad)
-    since = awaited.ads_since.get(full, awaited.ads_since.get(short, ran_at))
+def keeps_away(slot: SlotFacts, awaited: Awaited) -> bool:
+    """True if the code of a slot keeps a target away that it could find."""
+    if slot.code is None:
+        return True
+    since = awaited.ads_since.get(slot.machine, awaited.ads_since.get(slot.short_name, slot.ran_at))
     unless_awaited = {
         nodes.EXPIRED: awaited.valid,
-        nodes.NO_FILE: awaited.file_since is not None and ran_at > awaited.file_since,
-        nodes.NO_AD: ran_at > since,
+        nodes.NO_FILE: awaited.file_since is not None and slot.ran_at > awaited.file_since,
+        nodes.NO_AD: slot.ran_at > since,
     }
-    return code, unless_awaited.get(code, code not in nodes.QUIET)
+    return unless_awaited.get(slot.code, slot.code not in nodes.QUIET)

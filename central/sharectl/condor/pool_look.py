@@ -30,11 +30,14 @@ from sharectl.condor.node_ads import (
     CLOCKS_DIFFER_SECONDS,
     PROJECTION,
     Awaited,
-    codes_of,
+    InControl,
     counts_of,
-    is_draining,
+    facts_of,
+    in_control,
+    keeps_away,
+    met_by,
+    reason_of,
 )
-from sharectl.condor.nodes_in_control import InControl, in_control, machine_of, met_by
 from sharectl.condor.versions import version_of
 from sharectl.model import PoolConfig
 from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED, NodesConfig
@@ -139,27 +142,27 @@ def look_at_pool(
     daemons = {
         kind: tuple(map(daemon_of, query(collector, kind, projection=times))) for kind in KINDS
     }
-    met, machines = met_by(collector, config), {*map(machine_of, ads)}
-    control = in_control(config, machines, met, observes=observes)
-    codes = codes_of(ads, config.job_ctl_stale_seconds, awaited, control.expected)
+    facts = [facts_of(ad, now, config.job_ctl_stale_seconds) for ad in ads]
+    machines = {slot.machine for slot in facts}
+    control = in_control(config, machines, met_by(collector, config), observes=observes)
     slots = tuple(
         SlotLook(
             machine=_machine(ad),
             daemon=daemon_of(ad),
-            code=code,
-            refuses=refuses,
+            code=reason_of(slot),
+            refuses=slot.machine in control.expected and keeps_away(slot, awaited),
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
-            is_draining=is_draining(ad),
+            is_draining=slot.is_draining,
             grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
             cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
         )
-        for ad, (code, refuses) in zip(ads, codes)
+        for ad, slot in zip(ads, facts)
     )
     return {
-        **counts_of(ads, codes, now, awaited, control.expected),
+        **counts_of(facts, awaited, control.expected),
         "look": PoolLook(slots, daemons, skewed, control),
     }
 

@@ -43,7 +43,7 @@ class UserBudgets:
         self._spent = memoryview(mmap.mmap(-1, 8 * len(numbers) + 8)).cast("d")
         self.results = mmap.mmap(-1, len(users) + 1)
 
-    def rest(self, number: int) -> float:
+    def remaining_seconds(self, number: int) -> float:
         """Processor time that the user may still have, seconds."""
         return self._seconds - self._spent[self._users[number]]
 
@@ -55,7 +55,9 @@ class UserBudgets:
         """
         self.results[number] = TRYING
         began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.rest(number))))
+        signal.setitimer(
+            signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.remaining_seconds(number)))
+        )
         yield
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spent[self._users[number]] += time.process_time() - began

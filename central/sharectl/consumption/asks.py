@@ -30,9 +30,9 @@ from sharectl.condor.ads import (
     whole,
 )
 from sharectl.condor.configuration import words_of
+from sharectl.condor.daemons import NO_SLOT
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.schedd_jobs import NO_SLOT
 from sharectl.consumption.cost import (
     Amount,
     Look,

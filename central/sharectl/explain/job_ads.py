@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import ads, daemons
 from sharectl.condor.accounts import charged
-from sharectl.condor.ad_rows import Row, names_reached, row_of
+from sharectl.condor.ad_rows import AdRow, empty, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.clock import CLOCK, ON_TIME, clocked, clocked_text, first_true, is_on_time
+from sharectl.condor.daemons import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.condor.deadline import ask_all, limit_memory
-from sharectl.condor.empty_slots import empty
 from sharectl.condor.expressions import (
     MY,
     TARGET,
@@ -35,7 +35,6 @@ from sharectl.condor.expressions import (
     words_of_text,
 )
 from sharectl.condor.node_ads import has_target, is_draining
-from sharectl.condor.schedd_jobs import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
 from sharectl.explain.job import (
@@ -271,7 +270,7 @@ def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...
 
 
 def _later(
-    finding: SlotFinding, job_clauses: JobClauses, job: Row, pair: tuple[Any, Any], times: Memo
+    finding: SlotFinding, job_clauses: JobClauses, job: AdRow, pair: tuple[Any, Any], times: Memo
 ) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     shrinking = [

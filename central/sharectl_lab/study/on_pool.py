@@ -18,9 +18,9 @@ import yaml
 import sharectl
 import sharectl_lab
 from sharectl.condor.ads import quoted
-from sharectl.condor.jobs import MOST_CHARACTERS, Queue
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted, printable
+from sharectl_lab.study.queue import MOST_CHARACTERS, Queue
 from sharectl_lab.study.tuning import Result, Score, Take, Task, score_of
 
 PACKAGES = (sharectl, sharectl_lab, yaml)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from sharectl.condor.clock import is_momentary
 from sharectl.condor.expressions import MY
-from sharectl.condor.slot_kinds import is_momentary
 from sharectl.errors import InputError
 from sharectl_lab.twin.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
 from sharectl_lab.twin.look import unix

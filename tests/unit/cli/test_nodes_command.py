@@ -10,17 +10,17 @@ from typing import Any, Optional
 import pytest
 
 from sharectl.cli.pool import named, nodes_content
-from sharectl.condor.node_list import NodeRow, list_nodes
-from sharectl.condor.pool import CondorPool
 from sharectl.errors import AbsentError
 from sharectl.model import PoolConfig, Standing, Target
 from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.report import as_json
 from sharectl.report.pool import nodes_table
+from sharectl.snapshot.node_list import NodeRow, list_nodes
+from sharectl.snapshot.pool import CondorPool
 from tests.fakes import NOW
 from tests.schemas import problems
 from tests.unit.cli.conftest import Run
-from tests.unit.condor.test_nodes_in_control import (
+from tests.unit.snapshot.test_nodes_in_control import (
     BYPASSED,
     DRAINING,
     LATE,

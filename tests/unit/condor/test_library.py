@@ -123,8 +123,4 @@ def test_a_refusal_names_the_operators_own_line(
     assert error is not None
     assert error.place == place.replace("A:", f"{file}:")
     assert str(error).endswith(problem)
-
-
-def test_an_end_without_a_word_is_no_refusal() -> None:
     assert refusal(ROOT, "/made") is None
-    assert refusal("", "/made") is None

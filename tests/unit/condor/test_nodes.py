@@ -11,6 +11,7 @@ import pytest
 from sharectl.condor.node_ads import (
     Awaited,
     constraint_of,
+    facts_of,
     is_draining,
     obedience_of,
     status_of,
@@ -67,7 +68,7 @@ def as_ad(attributes: dict[str, Any], **expressions: str) -> classad2.ClassAd:
 def test_a_slot_obeys_or_refuses(
     ad: dict[str, Any], sequence: Optional[int], refusal: Optional[str]
 ) -> None:
-    assert obedience_of(classad2.ClassAd(ad), NOW, STALE_SECONDS) == (sequence, refusal)
+    assert obedience_of([facts_of(classad2.ClassAd(ad), NOW, STALE_SECONDS)]) == (sequence, refusal)
 
 
 def test_a_node_is_drained_from_the_moment_it_says_so() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from sharectl.condor.ad_files import (
     from_long,
     number_of,
     parse,
-    read,
     text_of,
 )
 from sharectl.condor.negotiator import groups_of, groups_of_knobs
@@ -68,11 +66,6 @@ def test_no_more_problems_than_people_read() -> None:
 def test_a_file_without_ads_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"^f: no ad in it"):
         parse(text, "f")
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="missing: cannot be read: there is no such file"):
-        read(tmp_path / "missing")
 
 
 def test_values_that_are_written_down() -> None:

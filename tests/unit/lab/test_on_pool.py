@@ -12,10 +12,10 @@ from typing import Callable
 
 import pytest
 
-from sharectl.condor.jobs import Queue
 from sharectl.errors import PoolUnavailableError
 from sharectl_lab.study import trial
 from sharectl_lab.study.on_pool import OnPool
+from sharectl_lab.study.queue import Queue
 from sharectl_lab.study.tuning import Result, Score, Task
 
 TASKS = [Task((("control.law", "pid"),), seed) for seed in (1, 2, 3)]

@@ -133,12 +133,6 @@ class TestGroups:
             node.publish(node.document(line, groups=groups))
             assert node.jobs(answer) == expected
 
-    def test_a_refused_file_lists_nothing_and_an_expired_one_its_groups(self, node: Node) -> None:
-        for age, targets, jobs in ((60, 7, "bob:4"), (3600, 1, "other:4")):
-            text = node.document(LINE, groups="alice,cms", age=age)
-            node.publish(text.replace("targets: 1", f"targets: {targets}"))
-            assert node.jobs(job_of("bob.c", 4)) == jobs
-
     def test_users_cannot_make_the_list_long(self, node: Node) -> None:
         many = "".join(job_of(f"group{number}.x", 1) for number in range(100))
         node.publish(f"{SHORT} zeta 8 cms 8\n")
@@ -214,12 +208,6 @@ class TestSources:
                 seen, ad = node.look(*names.split(), state=f"{node.folder}/{names}")
                 assert seen == code, names
                 assert code != "ok" or ad["t1_Targetcores"] == [1, 8], names
-
-    def test_of_sources_that_agree_the_one_that_ends_first_counts(self, node: Node) -> None:
-        node.publish(node.document(LINE, age=60), "newer")
-        node.publish(node.document(LINE, age=600), "older")
-        for names, end in ((("newer", "older"), 1200), (("older",), 1200), (("newer",), 1740)):
-            assert node.look(*names)[1]["t1_TargetUntil"] == node.now + end
 
     def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
         node.publish(node.document(LINE))
@@ -308,13 +296,6 @@ class TestMemory:
         node.publish(f"{LINE}\n")
         assert (node.code(state=nowhere), node.news) == ("ok", False)
 
-    def test_trouble_with_the_startd_forgets_nothing(self, node: Node) -> None:
-        steps = ((5, BUSY, "ok"), (6, "x\n", "startd-garbled"), (4, BUSY, "backwards"))
-        for sequence, answer, code in steps:
-            node.publish(node.document(LINE, sequence=sequence))
-            node.answer = answer
-            assert node.code() == code
-
     @pytest.mark.parametrize("kind", ["half", "link", "fifo"])
     @pytest.mark.parametrize("name", ["state", "state.new"])
     def test_another_thing_in_the_place_of_the_state_is_replaced(
@@ -362,19 +343,6 @@ class TestPending:
             for line, code in ((LINE, "ok"), (ELSEWHERE, "no-line")):
                 node.publish(node.document(line, pending=pending, sequence=sequence))
                 assert node.pending() == (code, value, node.now + 1740)
-
-    def test_a_wrong_document_leaves_it_undefined(self, node: Node) -> None:
-        assert node.pending() == ("no-file", UNDEFINED, 0)
-        for old, new, code in (
-            ("pending: 0", "pending: 2", "malformed"),
-            ("# targets: 1", "# targets: 2", "truncated"),
-            ("# valid_until: ", "# valid_until: 1\n# x: ", "expired"),
-            ("# generated: 1", "# generated: 2", "future"),
-        ):
-            node.publish(node.document(LINE, pending="0").replace(old, new, 1))
-            assert node.pending() == (code, UNDEFINED, 0)
-        node.publish(f"# multicore_pending: 0\n{LINE}\n")
-        assert node.pending()[:2] == ("ok", UNDEFINED), "by hand"
 
     def test_an_older_document_or_another_of_one_sequence_does_not_count(self, node: Node) -> None:
         for name, more, pending in (("one", 0, "0"), ("two", 0, "1"), ("three", 1, "1")):

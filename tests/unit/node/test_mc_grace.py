@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -71,13 +70,6 @@ class TestExpression:
         values = [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)]
         assert values == [False, True, True, False]
         assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
-
-    def test_the_clock_is_the_evaluators(self, node: Node) -> None:
-        now = int(time.time())
-        for changed, value in ((now - GRACE + 60, True), (now - GRACE - 1, False)):
-            _, ad = node.look(free(1, 8, changed=changed), now)
-            assert classad2.parseOne(pslot(8) + ad).eval("MC_GRACE") is value
-            node.state.unlink()
 
     @pytest.mark.parametrize(
         ("answer", "grace_seconds", "code"),

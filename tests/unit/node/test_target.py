@@ -46,13 +46,14 @@ class Node:
         values, problems = target.parse_arguments(words_of(given))
         assert not problems
         values["--host"] = values["--host"].lower()
-        status, code, sequence, until, order, groups = target.look(source, values, NOW)
-        assert status == {**target_collector.REASONS, **target.REASONS}[code][0]
-        order, _, pending = order.rpartition(" ")
+        answer = target.look(source, values, NOW)
+        code, sequence, until = answer.code, answer.sequence, answer.until
+        assert answer.status == {**target_collector.REASONS, **target.REASONS}[code][0]
+        order, _, pending = answer.order.rpartition(" ")
         assert (order == target.NO_TARGET) == (code != "ok")
         assert pending == "undefined"
         assert code in ("ok", "no-line") or (sequence, until) == (0, 0)
-        return code, {"sequence": sequence, "until": until, "order": order, "groups": groups}
+        return code, {"sequence": sequence, "until": until, "order": order, "groups": answer.groups}
 
     def reason(self, text: str, **options: str) -> str:
         """Code of a look after ``text`` was published."""
@@ -317,5 +318,5 @@ def test_wrong_options(capfd: pytest.CaptureFixture[str]) -> None:
     for option, text in (*rows, ("--source", "collector:")):
         status, (first, *_), errors = run([option, text], capfd)
         seen = (status, first["reason"], first["order"])
-        assert seen == (2, "bad-arguments", target.NOTHING)
+        assert seen == (2, "bad-arguments", f"{target.NO_TARGET} undefined")
         assert option in errors

@@ -103,26 +103,6 @@ def test_a_document_comes_as_it_is_and_nothing_but_the_request_goes(server: WebS
     assert headers == [{"host", "user-agent", "connection", "accept-encoding"}] * 2
 
 
-@pytest.mark.parametrize(
-    "python", sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")), ids=str
-)
-def test_every_python_of_this_machine_verifies_the_server(python: Path, server: WebServer) -> None:
-    server.answer = serving(TEXT)
-    by_number = server.url().replace("localhost", "127.0.0.1")
-    expected = {
-        (server.url(), str(server.certificate)): "ok",
-        (server.url(), ""): "bad-certificate",
-        (by_number, str(server.certificate)): "bad-certificate",
-    }
-    for (url, ca_file), code in expected.items():
-        argv = [str(python), "-I", "-S", str(PROGRAM), "--url", url, "--ca-file", ca_file]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
-        )
-        assert done.stdout.partition("\n")[0] == code
-        assert bool(done.stderr) == (code != "ok")
-
-
 class TestCache:
     """A server without news need not send the document again."""
 

@@ -8,7 +8,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor import node_ads as nodes
+from sharectl.condor.node_ads import facts_of
 from sharectl.model import (
     LimitNote,
     Node,
@@ -198,7 +198,7 @@ def test_a_slot_is_in_grace_if_its_expression_says_so(
 ) -> None:
     ad = classad2.ClassAd({"Cpus": 9, **more})
     ad["MC_GRACE"] = classad2.ExprTree(expression)
-    assert nodes.in_grace(ad) is is_in_grace
+    assert facts_of(ad, NOW, 90).in_grace is is_in_grace
 
 
 def test_a_target_that_ends_with_its_node_or_with_all_targets_is_no_loss() -> None:

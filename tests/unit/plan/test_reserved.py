@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.pool import CondorPool, machines_of, nodes_of
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.model import Node, PlanLimits, PoolConfig, Standing, Target
 from sharectl.plan.nodes import (
@@ -21,6 +20,7 @@ from sharectl.plan.nodes import (
 )
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.settings import STRATEGIES
+from sharectl.snapshot.pool import CondorPool, machines_of, nodes_of
 from tests.fakes import NOW, running, snapshot
 
 

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.condor.schedd_jobs import (
+from sharectl.shares.demand import JobWait, shared_out
+from sharectl.snapshot.schedd_jobs import (
     ALL_TELL_JOBS,
     LEAST_GRAIN_MIB,
     MOST_SAMPLED,
     SAMPLE_JOBS,
-    Kind,
+    JobKind,
     counted_kinds,
     counted_memory_mib,
     sampled_waits,
     steps_of,
     with_memory,
 )
-from sharectl.shares.demand import JobWait, shared_out
 from tests.fakes import NOW
 
 
@@ -87,21 +87,21 @@ def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
 
 
 def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
-    counted: dict[Kind, int] = {
-        Kind("cms", 1, 0): 101,
-        Kind("atlas", 8, 0): 3,
-        Kind("lhcb", 1, 0): 5,
+    counted: dict[JobKind, int] = {
+        JobKind("cms", 1, 0): 101,
+        JobKind("atlas", 8, 0): 3,
+        JobKind("lhcb", 1, 0): 5,
     }
-    sample: dict[Kind, int] = {
-        Kind("cms", 1, 1024): 2,
-        Kind("cms", 1, 2048): 2,
-        Kind("atlas", 8, 16384): 1,
+    sample: dict[JobKind, int] = {
+        JobKind("cms", 1, 1024): 2,
+        JobKind("cms", 1, 2048): 2,
+        JobKind("atlas", 8, 16384): 1,
     }
     assert with_memory(counted, sample) == {
-        Kind("cms", 1, 1024): 50,
-        Kind("cms", 1, 2048): 51,
-        Kind("atlas", 8, 16384): 3,
-        Kind("lhcb", 1, 0): 5,
+        JobKind("cms", 1, 1024): 50,
+        JobKind("cms", 1, 2048): 51,
+        JobKind("atlas", 8, 16384): 3,
+        JobKind("lhcb", 1, 0): 5,
     }
 
 
@@ -148,7 +148,9 @@ def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
 
 
 def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[JobWait]:
-    counted: dict[Kind, int] = {Kind("cms", cores, 0): jobs for cores, jobs in pending.items()}
+    counted: dict[JobKind, int] = {
+        JobKind("cms", cores, 0): jobs for cores, jobs in pending.items()
+    }
     return list(sampled_waits(schedd, counted, most_cores))
 
 

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ads import evaluated, sequence, text, whole
 from sharectl.condor.daemons import slots, slots_in_parts
-from sharectl.condor.node_ads import code_of, has_target
-from sharectl.condor.nodes_in_control import machine_of, met_by
-from sharectl.condor.pool import PROJECTION, CondorPool, machines_of, nodes_of
+from sharectl.condor.node_ads import code_of, has_target, machine_of, met_by
 from sharectl.model import Node, Target
 from sharectl.plan.nodes import NEVER_RAN, STALE, never_steered, version_of
 from sharectl.plan.waits import NodeCores
+from sharectl.snapshot.pool import PROJECTION, CondorPool, machines_of, nodes_of
 
 _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlReason")
 """Attributes that slots have by the snippet alone: the first one, or what its job publishes."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from sharectl.condor.pool import MOST_OTHERS, cores_by_account, others, started_at
-from sharectl.condor.schedd_jobs import Job, Kind, ScheddJobs
 from sharectl.model import OtherJobs
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.pool import MOST_OTHERS, _over_budget, cores_by_account, others, started_at
+from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs
 from tests.fakes import NOW
 
 
@@ -18,13 +19,21 @@ def test_what_is_in_other_has_its_names() -> None:
         Job("wn-1.x", "Lhcb.x.bob@site", 3, 0),
         Job("wn-1.x", None, 2, 0),
     ]
-    waiting = ScheddJobs({Kind("lhcb", 1, 0): 5, Kind("cms", 1, 0): 7, Kind("belle.mc", 8, 0): 1})
+    waiting = ScheddJobs(
+        {
+            JobKind("lhcb", 1, 0): 5,
+            JobKind("cms", 1, 0): 7,
+            JobKind("belle.mc", 8, 0): 1,
+        }
+    )
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
     assert others(("cms",), cores_by_account(held), [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
-    waiting: dict[Kind, int] = {Kind(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)}
+    waiting: dict[JobKind, int] = {
+        JobKind(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)
+    }
     named = others(("cms",), cores_by_account([]), [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
@@ -43,3 +52,13 @@ def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
 )
 def test_a_collector_tells_when_it_started_or_not(ad: dict[str, Any], started: int) -> None:
     assert started_at(ad) == started
+
+
+def test_jobs_over_a_budget_name_the_user_of_the_example() -> None:
+    nameless = JobShape(JobKind("cms", 8, 0, ""), 2, "", None, user="bob@site", over=True)
+    shapes = [nameless, nameless._replace(jobs=3, example="ap#7.0", user="eve@site")]
+    words = _over_budget(shapes)
+    assert words is not None
+    assert words.startswith("5 pending jobs of 2 users (such as eve@site): it takes too long")
+    assert words.endswith("; see `sharectl explain job ap#7.0`")
+    assert _over_budget([]) is None

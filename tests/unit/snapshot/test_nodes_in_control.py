@@ -11,9 +11,9 @@ import htcondor2
 import pytest
 
 from sharectl.condor.node_ads import Awaited, look_at_nodes
-from sharectl.condor.pool import CondorPool, look
 from sharectl.model import Node, PoolConfig
 from sharectl.plan.nodes import ControlledHosts, ControlledShare, NodesConfig
+from sharectl.snapshot.pool import CondorPool, read_collector
 from tests.fakes import NOW
 
 CLAUSES = "(true) && (MY.t1_GraceAdmits isnt false && MY.t1_TargetAdmits isnt false)"
@@ -70,7 +70,7 @@ def nodes(
     *ads: Mapping[str, Any], config: NodesConfig = ALL, observes: bool = False
 ) -> dict[str, Node]:
     access = CondorPool(("cms",), config, PoolConfig(), observes=observes)
-    seen = look(FakeCollector(ads), access, NOW).nodes
+    seen = read_collector(FakeCollector(ads), access, NOW).nodes
     return {node.name: node for node in seen}
 
 
@@ -164,7 +164,9 @@ def test_status_is_of_nodes_under_control() -> None:
 def test_what_is_offline_or_there_twice_is_no_node_and_no_power() -> None:
     offline = slot("off", {"Offline": True}, TotalSlotCpus=64)
     twice = slot("wn-1", BACKFILL, Name="slot2@wn-1.x", ChildCpus=[8], ChildAccountingGroup=["a"])
-    seen = look(FakeCollector([ABLE[1], twice, offline]), CondorPool((), HALF, PoolConfig()), NOW)
+    seen = read_collector(
+        FakeCollector([ABLE[1], twice, offline]), CondorPool((), HALF, PoolConfig()), NOW
+    )
     assert [(node.name, node.cores, node.several_slots) for node in seen.nodes] == [
         ("wn-1", 8, False)
     ]

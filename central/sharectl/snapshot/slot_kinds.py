@@ -7,9 +7,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import floor, log
 
-from sharectl.condor.ad_rows import FUNCTIONS, LITERAL, Row, clauses_of, resources_of, seen_by
-from sharectl.condor.clock import ON_TIME, moments
-from sharectl.condor.empty_slots import emptied
+from sharectl.condor.ad_rows import (
+    FUNCTIONS,
+    LITERAL,
+    AdRow,
+    clauses_of,
+    emptied,
+    resources_of,
+    seen_by,
+)
+from sharectl.condor.clock import ON_TIME, is_momentary, moments
 from sharectl.condor.expressions import code_of
 
 ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
@@ -17,28 +24,10 @@ ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
 _NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
 _STEP = 1.03
 """Numbers from 1000 on within about this ratio make no kinds of slots."""
-_MOMENTARY_NAMES = """
-    mycurrenttime lastheardfrom updatesequencenumber state activity
-    enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
-    currentrank remoteuser remoteowner numclaims loadavg condorloadavg totalloadavg
-    totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
-    totalvirtualmemory isowner mc_grace availablegpus
-"""
-_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
-_PREFIXES = """
-    child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
-"""
-_MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
-_POWER = "t1_wn_hs06"
 _LOCAL_TIME = ("clockmin", "clockday")
 
 
-def is_momentary(word: str) -> bool:
-    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
-    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
-
-
-def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
+def kinds(rows: Iterable[AdRow]) -> list[dict[str, str]]:
     """Kinds of rows, each with the largest numbers that any of the kind has."""
     largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     for row in rows:
@@ -58,7 +47,7 @@ def _stepped(name: str, text: str) -> str:
     return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
 
 
-def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
+def asking(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
 
     ``of_jobs`` are the attributes that jobs tell, in lower case.
@@ -72,7 +61,7 @@ def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
     return {**{name: free[name] for name in names if name in free}, **own}
 
 
-def unsure_of(row: Row) -> frozenset[str]:
+def unsure_of(row: AdRow) -> frozenset[str]:
     """Attributes, in lower case, of which a clocked slot does not tell what they will be.
 
     Resources of which it does not say how much it has in all, and a local time that stands still.
@@ -90,7 +79,7 @@ def _lasting(
     unsure: frozenset[str],
     aged: frozenset[str],
     of_jobs: frozenset[str],
-) -> tuple[Row, frozenset[str]]:
+) -> tuple[AdRow, frozenset[str]]:
     """Clauses of a slot's Requirements that ask something of jobs and last, and those on time.
 
     Returns them by name, and what they look at. ``aged`` are points in time. A clause that looks at

@@ -1,6 +1,6 @@
 """Snapshot of a live pool: nodes from its collector, jobs from all its schedds.
 
-Jobs are counted by the daemons (mode ``counted``), or one by one (``jobs``).
+Collector and schedds count the jobs: their answers grow with kinds of jobs, not with jobs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import node_ads
-from sharectl.condor.ads import MAX_TEXT, evaluated, number, sequence, text, whole
+from sharectl.condor.ads import MAX_TEXT, evaluated, number, sequence, whole
 from sharectl.condor.daemons import (
     collector,
     collector_answer,
@@ -24,15 +24,22 @@ from sharectl.condor.daemons import (
     slots,
     slots_in_parts,
 )
-from sharectl.condor.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.condor.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
-from sharectl.condor.nodes_in_control import InControl, Met, in_control, machine_of, met_by
-from sharectl.condor.requests import Requests, sizes_on_slots, users_of
-from sharectl.condor.schedd_jobs import MODES, Job, Kind, ScheddJobs
+from sharectl.condor.node_ads import (
+    InControl,
+    Met,
+    deaf_code,
+    facts_of,
+    flag,
+    in_control,
+    machine_of,
+    met_by,
+    obedience_of,
+)
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     OTHER,
     SCHEDD_SOURCE,
+    Kind,
     Node,
     OtherJobs,
     PendingJobs,
@@ -42,10 +49,13 @@ from sharectl.model import (
     Source,
     UnplaceableJobs,
 )
-from sharectl.model import Kind as GroupKind
 from sharectl.plan.nodes import NO_SNIPPET, STALE, NodesConfig
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
+from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
+from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
+from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
+from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs, count_pending
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 
@@ -91,11 +101,9 @@ class CollectorAnswer(NamedTuple):
     """Location of each schedd."""
     started_at: int
     """Unix seconds at which the collector started; 0 if it does not say."""
-    backfill_slots: frozenset[str]
-    """Names, lower case, of slots whose jobs use what others leave; asked for in mode `jobs`."""
 
 
-def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
+def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
     ads = slots(collector, projection=["Machine"])
     met = met_by(collector, access.nodes)
@@ -121,13 +129,7 @@ def look(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
         most_cores=most_cores,
         schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
-        backfill_slots=_backfill_slots(collector) if access.pool.mode == "jobs" else frozenset(),
     )
-
-
-def _backfill_slots(collector: Any) -> frozenset[str]:
-    ads = query(collector, "Slot", "BackfillSlot =?= true", ["Name"])
-    return frozenset((text(evaluated(ad, "Name")) or "").lower() for ad in ads)
 
 
 def started_at(ad: Any) -> int:
@@ -165,10 +167,9 @@ def nodes_of(
     for machine, slot_ads in sorted(by_machine.items()):
         if machine not in names:
             continue
-        obeyed, refusal = node_ads.obedience_of_all(
-            slot_ads, now, access.nodes.job_ctl_stale_seconds
-        )
-        deaf = node_ads.deaf_code(slot_ads, refusal)
+        facts = [facts_of(ad, now, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
+        obeyed, refusal = obedience_of(facts)
+        deaf = deaf_code(facts)
         if machine in control.bypassed and deaf in (None, STALE):
             deaf = NO_SNIPPET
         hs06, cores = _power(slot_ads[0])
@@ -181,22 +182,18 @@ def nodes_of(
                 controlled=machine in control.controlled,
                 memory_mib=sum(map(_memory_mib, slot_ads)),
                 reserved=machine in control.reserved,
-                draining=any(map(node_ads.is_draining, slot_ads)),
+                draining=any(slot.is_draining for slot in facts),
                 obeyed_sequence=obeyed,
                 refusal=refusal,
                 deaf=None if control.rehearsed and deaf == NO_SNIPPET else deaf,
                 power_assumed=hs06 is None,
-                multicore_only=all(node_ads.flag(ad, "t1_MulticoreOnly") for ad in slot_ads),
-                hot=any(map(node_ads.is_hot, slot_ads)),
-                several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
-                grace_cores=sum(node_ads.in_grace(ad) * _amount(ad, "Cpus") for ad in slot_ads),
+                multicore_only=all(slot.multicore_only for slot in facts),
+                hot=any(slot.is_hot for slot in facts),
+                several_slots=sum(slot.is_partitionable for slot in facts) > 1,
+                grace_cores=sum(slot.free_cores for slot in facts if slot.in_grace),
             )
         )
     return tuple(nodes)
-
-
-def _is_partitionable(ad: Any) -> bool:
-    return node_ads.flag(ad, "PartitionableSlot") is True
 
 
 def _amount(ad: Any, name: str) -> int:
@@ -222,7 +219,7 @@ def _jobs_in(ad: Any) -> Iterator[Job]:
     """Jobs in a slot: those of its dynamic slots, or its own."""
     names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
     rows: Iterable[Sequence[Any]] = ()
-    if _is_partitionable(ad) or sequence(evaluated(ad, "ChildCpus")):
+    if flag(ad, "PartitionableSlot") or sequence(evaluated(ad, "ChildCpus")):
         rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
     elif evaluated(ad, "State") == "Claimed":
         rows = [[evaluated(ad, name) for name in names]]
@@ -257,7 +254,7 @@ class CondorPool:
         answer = collector_answer(
             pool.collector,
             pool.collector_deadline_seconds,
-            partial(look, access=self, now=now),
+            partial(read_collector, access=self, now=now),
         )
         answered: Optional[CollectorAnswer] = answer.value
         if answered is None:
@@ -272,25 +269,13 @@ class CondorPool:
             replace(node, closed=node.closed + elsewhere.get(node.machine, ()))
             for node in requests.nodes.values()
         )
-        running = tuple(map(RunningJobs._make, zip(*answered.running)))
-        held_cores = answered.held_cores
-        if pool.mode != "counted":
-            listed = [
-                job
-                for schedd in jobs
-                for job in schedd.running
-                if job.slot not in answered.backfill_slots
-            ]
-            names = {node.machine: node.name for node in answered.nodes}
-            running = tuple(self.running(listed, names, now))
-            held_cores = cores_by_account(listed)
         pending = self._pending(jobs, trial, requests)
         waits = (
             job._replace(group=group, cores=cores)
             for schedd in jobs
             for job in schedd.waits
             for group, cores, _ in requests.shares(
-                Kind(job.group, job.cores, 0, job.request), 1, of_one_size=True
+                JobKind(job.group, job.cores, 0, job.request), 1, of_one_size=True
             )
         )
         unplaceable = (
@@ -306,11 +291,11 @@ class CondorPool:
         return Snapshot(
             now,
             nodes,
-            running,
+            tuple(map(RunningJobs._make, zip(*answered.running))),
             pending,
             (answer.source, *sources),
             answered.started_at,
-            others(self.groups, held_cores, jobs),
+            others(self.groups, answered.held_cores, jobs),
             waits=job_waits(waits),
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
@@ -324,8 +309,8 @@ class CondorPool:
         """Jobs, answers of schedds, asked at once, trial and requests of the pending jobs."""
         pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
         ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
-        plain = ask(partial(MODES[pool.mode], most_cores=most_cores))
-        shaped = ask(partial(shapes_of, most_cores=most_cores, mode=pool.mode))
+        plain = ask(partial(count_pending, most_cores=most_cores))
+        shaped = ask(partial(shapes_of, most_cores=most_cores))
         answers, shapes = ask_both(plain, shaped if pool.demand == "placeable" else {})
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
@@ -389,7 +374,7 @@ class CondorPool:
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        rest: Counter[GroupKind] = Counter()
+        rest: Counter[Kind] = Counter()
         for shape in without_demand:
             for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
                 if shape.over:

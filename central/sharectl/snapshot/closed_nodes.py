@@ -13,9 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, clauses_of, names_reached, resources_of, seen_by
+from sharectl.condor.ad_rows import (
+    LITERAL,
+    AdRow,
+    clauses_of,
+    emptied,
+    names_reached,
+    resources_of,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
-from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import with_clock
 from sharectl.model import ClosedTo, Kind
 
@@ -39,7 +46,7 @@ Refusals = dict[str, str]
 class WaitingJob:
     """Waiting jobs that are alike."""
 
-    def __init__(self, text: str, row: Row, clauses: Iterable[str]) -> None:
+    def __init__(self, text: str, row: AdRow, clauses: Iterable[str]) -> None:
         """Jobs with this ad, as text and as a row; ``clauses`` are of their Requirements."""
         self.clauses, self.looks_at = list[str](), set[str]()
         for clause in clauses:
@@ -52,13 +59,13 @@ class WaitingJob:
 
 class _Slot(NamedTuple):
     machine: str
-    row: Row
+    row: AdRow
     clauses: tuple[str, ...]
     looks_at: frozenset[str]
     """Own attributes that the clauses look at."""
 
 
-class Alike(NamedTuple):
+class SlotGroup(NamedTuple):
     """Slots that a job cannot tell apart."""
 
     ad: Any
@@ -69,7 +76,7 @@ class Alike(NamedTuple):
 class Slots:
     """Slots of a pool as they are now, without what jobs hold there."""
 
-    def __init__(self, rows: Iterable[Row], of_jobs: frozenset[str]) -> None:
+    def __init__(self, rows: Iterable[AdRow], of_jobs: frozenset[str]) -> None:
         """Slots of these rows; ``of_jobs`` are the attributes that jobs tell, in lower case."""
         self._slots: list[_Slot] = []
         texts: defaultdict[str, set[str]] = defaultdict(set)
@@ -82,7 +89,7 @@ class Slots:
             for name, text in pairs:
                 texts[name].add(text)
         self._texts = {name: " ".join(several) for name, several in texts.items()}
-        self._alike: dict[frozenset[str], list[Alike]] = {}
+        self._groups: dict[frozenset[str], list[SlotGroup]] = {}
 
     @property
     def machines(self) -> set[str]:
@@ -93,7 +100,7 @@ class Slots:
         """Machines of which all slots are closed to a job."""
         refused: Refusals = {}
         admitting: set[str] = set()
-        for slots in self.told_apart_by(job):
+        for slots in self.distinct_for(job):
             clause = _refusal(job, slots)
             if clause is None:
                 admitting |= slots.machines
@@ -104,27 +111,27 @@ class Slots:
     def admitting(self, job: WaitingJob, among: Collection[str]) -> set[str]:
         """Machines of which a slot is open to a job, all that are ``among`` these at least."""
         admitting: set[str] = set()
-        for slots in self.told_apart_by(job):
+        for slots in self.distinct_for(job):
             if not slots.machines.isdisjoint(among) and _refusal(job, slots) is None:
                 admitting |= slots.machines
         return admitting
 
-    def told_apart_by(self, job: WaitingJob) -> list[Alike]:
+    def distinct_for(self, job: WaitingJob) -> list[SlotGroup]:
         """Kinds of slots that a job can tell apart."""
         names = frozenset(names_reached(job.looks_at, self._texts))
-        if names not in self._alike:
-            if len(self._alike) >= MOST_VIEWS:
-                self._alike.clear()
-            self._alike[names] = self._told_apart(names)
-        return self._alike[names]
+        if names not in self._groups:
+            if len(self._groups) >= MOST_VIEWS:
+                self._groups.clear()
+            self._groups[names] = self._distinct(names)
+        return self._groups[names]
 
-    def _told_apart(self, names: frozenset[str]) -> list[Alike]:
+    def _distinct(self, names: frozenset[str]) -> list[SlotGroup]:
         alike: dict[tuple[Any, ...], set[str]] = {}
         for machine, row, clauses, looks_at in self._slots:
             seen = tuple([(name, row[name]) for name in _sorted(looks_at | names) if name in row])
             alike.setdefault((clauses, seen), set()).add(machine)
         return [
-            Alike(_ad_of(clauses, seen), clauses, machines)
+            SlotGroup(_ad_of(clauses, seen), clauses, machines)
             for (clauses, seen), machines in alike.items()
         ]
 
@@ -148,7 +155,7 @@ def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ..
     return {machine: shared[tuple(rows)] for machine, rows in kinds.items()}
 
 
-def _refusal(job: WaitingJob, slots: Alike) -> Optional[str]:
+def _refusal(job: WaitingJob, slots: SlotGroup) -> Optional[str]:
     """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
     if is_true(value_of(expression(_BOTH), job.ad, slots.ad)):
         return None
@@ -162,7 +169,7 @@ def _refusal(job: WaitingJob, slots: Alike) -> Optional[str]:
     return None
 
 
-def _freed(row: Row) -> dict[str, str]:
+def _freed(row: AdRow) -> dict[str, str]:
     """Slot without what jobs hold there; sharectl's grace and target admit everything."""
     free = {name.lower(): text for name, text in emptied(row).items()}
     free |= {name: "true" for name in _OWN_CLAUSES if name in free}
@@ -206,7 +213,7 @@ def _telling(
 
 
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:
-    """Tells if a clause that looks at these attributes of slots asks for more than resources."""
+    """True if a clause that looks at these attributes of slots asks for more than resources."""
     return not (slots and _RESOURCES.issuperset(slots)) and _NOT_HERE.isdisjoint(words)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from sharectl.cycle.record import record_of
 from sharectl.model import JobWaits, WaitTimes
 from sharectl.plan.plan import State, decide
-from sharectl.report.pool import waits_table
 from sharectl.shares.demand import JobWait, job_waits
 from tests.fakes import NOW
 from tests.ledgers import busy, law
@@ -65,11 +63,3 @@ def test_the_record_has_those_of_configured_groups() -> None:
     taken = replace(busy(0), waits=(*WAITS, JobWaits("other", 1, WaitTimes(1, 1, 1))))
     decision = decide(law(), State(), taken, NOW)
     assert record_of(law(), taken, decision, decision.plan, ("fake",)).waits == WAITS
-
-
-def test_the_table_begins_with_those_that_wait_longest() -> None:
-    to = io.StringIO()
-    waits_table("waits", [asdict(waits) for waits in WAITS], to)
-    _title, _heading, first, second = to.getvalue().splitlines()
-    assert " ".join(first.split()) == "cms 8 >= 3 d 11 h 2 d 7 h 40 (sample) 1 min 1 min 1"
-    assert " ".join(second.split()) == "cms 1 2 h 1 h 3 ? ? -"

@@ -11,18 +11,15 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import ACCOUNT, charged
-from sharectl.condor.ad_rows import LITERAL, Row, row_of
+from sharectl.condor.ad_rows import LITERAL, AdRow, row_of
 from sharectl.condor.ads import quoted, text
-from sharectl.condor.daemons import CLUSTER, autoclusters, grouped
-from sharectl.condor.schedd_jobs import (
+from sharectl.condor.daemons import CLUSTER, NO_SLOT, PARALLEL, autoclusters, dedicated, grouped
+from sharectl.snapshot.schedd_jobs import (
     COUNTED_KEYS,
     IS_PENDING,
-    NO_SLOT,
-    PARALLEL,
-    Kind,
+    JobKind,
     ScheddJobs,
     counted_jobs,
-    dedicated,
     kind_of,
     number_in,
 )
@@ -49,7 +46,7 @@ _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 class JobShape(NamedTuple):
     """Pending jobs that no slot and no Requirements can tell apart."""
 
-    kind: Kind
+    kind: JobKind
     jobs: int
     example: str
     """One of them, SCHEDD#CLUSTER.PROC."""
@@ -74,8 +71,8 @@ class Shapes(NamedTuple):
     """Jobs of the schedd, if they were counted by the way."""
 
 
-def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
-    """Shapes of the pending jobs of a schedd of the bindings; in mode ``counted`` its jobs too.
+def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
+    """Shapes of the pending jobs of a schedd of the bindings, and its jobs if no row is cut off.
 
     They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
     that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
@@ -99,7 +96,7 @@ def shapes_of(schedd: Any, name: str, most_cores: int, mode: str) -> Shapes:
         _shape(row, written[id(row)], clusters.get(row.get(CLUSTER), {}), name, most_cores)
         for row in seen
     ]
-    jobs = counted_jobs(schedd, rows, most_cores) if mode == "counted" and not more else None
+    jobs = counted_jobs(schedd, rows, most_cores) if not more else None
     return Shapes(
         (*_affordable(shapes), *_rest(schedd, more | trimmed, shapes, most_cores)),
         complete,
@@ -127,7 +124,7 @@ def _rows(schedd: Any) -> tuple[list[Any], set[str], bool]:
 
 
 def _shortened(row: Any, texts: dict[str, str]) -> bool:
-    """Take what is too long to be tried out of a row and its texts; tells if there was any."""
+    """Take what is too long to be tried out of a row and its texts; True if there was any."""
     long = [name for name, text in texts.items() if len(text) > MOST_CHARACTERS]
     for name in long:
         del row[name]
@@ -176,7 +173,7 @@ def _rest(
     """Jobs of users beyond their shapes, without memory."""
     if not users:
         return
-    jobs: Counter[tuple[str, Kind]] = Counter()
+    jobs: Counter[tuple[str, JobKind]] = Counter()
     whose = " || ".join(f"{USER} =?= {quoted(user)}" for user in sorted(users))
     keys = [*COUNTED_KEYS[:-1], USER]
     for row in charged(grouped(schedd, f"{IS_PENDING} && ({whose})", keys)):
@@ -188,11 +185,11 @@ def _rest(
         yield JobShape(kind, count, "", None, user=user, over=True)
 
 
-def _without_memory(kind: Kind) -> Kind:
+def _without_memory(kind: JobKind) -> JobKind:
     return kind._replace(memory_mib=0, request="")
 
 
-def _shape(row: Any, texts: Row, cluster: Row, schedd: str, most_cores: int) -> JobShape:
+def _shape(row: Any, texts: AdRow, cluster: AdRow, schedd: str, most_cores: int) -> JobShape:
     """Shape of grouped jobs; autoclusters that were numbered again meanwhile are not tried.
 
     ``texts`` are those of the row as the jobs have them, not ``charged``.

@@ -11,14 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ad_rows import LITERAL, Row, names_reached, row_of
+from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
-from sharectl.condor.closed_nodes import by_machine
-from sharectl.condor.empty_slots import emptied
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.job_shapes import JobShape
-from sharectl.condor.job_trials import Look
-from sharectl.condor.schedd_jobs import Kind, whole_cores
 from sharectl.condor.user_budgets import (
     OVER,
     UNTRIED,
@@ -26,9 +21,12 @@ from sharectl.condor.user_budgets import (
     affordable_words,
     answer_within,
 )
-from sharectl.model import OTHER, ClosedTo, Node
-from sharectl.model import Kind as GroupKind
+from sharectl.model import OTHER, ClosedTo, Kind, Node
 from sharectl.shares.demand import Request, shared_out
+from sharectl.snapshot.closed_nodes import by_machine
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.job_trials import SlotQuery
+from sharectl.snapshot.schedd_jobs import JobKind, whole_cores
 
 MOST_REQUESTS = 4000
 """Requests that are evaluated; those beyond count as without a slot."""
@@ -46,7 +44,7 @@ class SizeOnSlots(NamedTuple):
 
 
 Sizes = Mapping[str, Sequence[SizeOnSlots]]
-"""Request, as of `Kind` -> its sizes on the slots of a pool."""
+"""Request, as of `JobKind` -> its sizes on the slots of a pool."""
 
 
 def users_of(requests: Iterable[str], shapes: Iterable[JobShape]) -> dict[str, str]:
@@ -60,7 +58,7 @@ def users_of(requests: Iterable[str], shapes: Iterable[JobShape]) -> dict[str, s
     return users
 
 
-def sizes_on_slots(look: Look, requests: Mapping[str, str], deadline_seconds: float) -> Sizes:
+def sizes_on_slots(look: SlotQuery, requests: Mapping[str, str], deadline_seconds: float) -> Sizes:
     """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child.
 
     ``requests`` has the user of each, empty if unknown.
@@ -77,16 +75,16 @@ def sizes_on_slots(look: Look, requests: Mapping[str, str], deadline_seconds: fl
 
 
 def _evaluate_all(
-    look: Look, requests: Sequence[str], users: Sequence[str], budgets: UserBudgets
+    look: SlotQuery, requests: Sequence[str], users: Sequence[str], budgets: UserBudgets
 ) -> dict[str, Sequence[SizeOnSlots]]:
     """Sizes of all requests; one that costs too much ends this process."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
     slots = _Slots(look, words, users)
     sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
-        if budgets.results[number] != OVER and budgets.rest(number) > 0:
+        if budgets.results[number] != OVER and budgets.remaining_seconds(number) > 0:
             with budgets.trying(number):
-                sizes[request] = _sizes(ad_of_long(request), slots.told_apart_by(words[number]))
+                sizes[request] = _sizes(ad_of_long(request), slots.distinct_for(words[number]))
             budgets.results[number] = UNTRIED
     return {request: several for request, several in sizes.items() if several}
 
@@ -94,8 +92,10 @@ def _evaluate_all(
 class _Slots:
     """Slots of a pool when nothing runs there."""
 
-    def __init__(self, look: Look, words: Iterable[frozenset[str]], users: Iterable[str]) -> None:
-        """Look at the slots with the attributes of ``words``, those of requests of ``users``."""
+    def __init__(
+        self, look: SlotQuery, words: Iterable[frozenset[str]], users: Iterable[str]
+    ) -> None:
+        """Ask for the slots with the attributes of ``words``, those of requests of ``users``."""
         names, _ = affordable_words(words, users)
         totals = (f"TotalSlot{name}" for name in names)
         self._rows = [
@@ -107,19 +107,19 @@ class _Slots:
             for name, text in row.items():
                 if not LITERAL.fullmatch(text):
                     texts[name].add(text)
-        self._texts: Row = {name: " ".join(several) for name, several in texts.items()}
-        self._alike: dict[frozenset[str], list[tuple[Any, set[str]]]] = {}
+        self._texts: AdRow = {name: " ".join(several) for name, several in texts.items()}
+        self._groups: dict[frozenset[str], list[tuple[Any, set[str]]]] = {}
 
-    def told_apart_by(self, words: frozenset[str]) -> list[tuple[Any, set[str]]]:
+    def distinct_for(self, words: frozenset[str]) -> list[tuple[Any, set[str]]]:
         """Ads of slots that differ in what the words reach, and the machines of each."""
-        if words not in self._alike:
+        if words not in self._groups:
             names = sorted({*names_reached(words, self._texts), "totalslotcpus"})
             machines: defaultdict[str, set[str]] = defaultdict(set)
             for row in self._rows:
                 seen = "\n".join(f"{name} = {row[name]}" for name in names if name in row)
                 machines[seen].add(row.get("machine", "").strip('"').lower())
-            self._alike[words] = [(ad_of_long(seen), on) for seen, on in machines.items()]
-        return self._alike[words]
+            self._groups[words] = [(ad_of_long(seen), on) for seen, on in machines.items()]
+        return self._groups[words]
 
 
 def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[SizeOnSlots]:
@@ -147,12 +147,12 @@ class Requests(NamedTuple):
     """Larger requests count as this."""
     group_of: Callable[[Optional[str]], str]
 
-    def cores_of(self, kind: Kind) -> list[int]:
+    def cores_of(self, kind: JobKind) -> list[int]:
         """Cores that jobs of a kind come to on the nodes."""
         sizes = self.sizes.get(kind.request, ())
         return [min(size.cores, self.most_cores) for size in sizes] or [kind.cores]
 
-    def shares(self, kind: Kind, jobs: int, *, of_one_size: bool = False) -> dict[Request, int]:
+    def shares(self, kind: JobKind, jobs: int, *, of_one_size: bool = False) -> dict[Request, int]:
         """Jobs of a kind by group and size, in proportion to how many of a size fit on the nodes.
 
         Nodes that are closed to them do not count, unless all are. ``of_one_size`` takes the size
@@ -176,10 +176,10 @@ class Requests(NamedTuple):
         shared = shared_out(jobs, weights)
         return {fits[place][2]: share for place, share in shared.items()}
 
-    def closed(self, kinds: Iterable[Kind]) -> dict[str, tuple[ClosedTo, ...]]:
+    def closed(self, kinds: Iterable[JobKind]) -> dict[str, tuple[ClosedTo, ...]]:
         """Host name -> jobs of ``kinds`` that come to another size there; see `Node.closed`."""
-        elsewhere: defaultdict[GroupKind, set[str]] = defaultdict(lambda: {*self.nodes})
-        anywhere: set[GroupKind] = set()
+        elsewhere: defaultdict[Kind, set[str]] = defaultdict(lambda: {*self.nodes})
+        anywhere: set[Kind] = set()
         for kind in kinds:
             group = self.group_of(kind.account)
             for size, cores in zip(self.sizes.get(kind.request, ()), self.cores_of(kind)):

@@ -22,22 +22,16 @@ from functools import cached_property, partial
 from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ad_rows import (
-    Row,
+    AdRow,
     clauses_of,
     long_of,
     names_reached,
     row_of,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
-from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, moments
-from sharectl.condor.closed_nodes import Refusals, Slots, WaitingJob, by_machine
+from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import alternatives, words_of_text
-from sharectl.condor.job_shapes import MOST_ROWS, JobShape, Shapes
-from sharectl.condor.schedd_jobs import (
-    Kind,
-)
-from sharectl.condor.slot_kinds import ACCEPTS, OPEN, asking, is_momentary, kinds, unsure_of
 from sharectl.condor.user_budgets import (
     LATER,
     MOST_MEMORY_BYTES,
@@ -50,8 +44,13 @@ from sharectl.condor.user_budgets import (
     affordable_words,
     answer_within,
 )
-from sharectl.model import OTHER, ClosedTo
-from sharectl.model import Kind as GroupKind
+from sharectl.model import OTHER, ClosedTo, Kind
+from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
+from sharectl.snapshot.job_shapes import MOST_ROWS, JobShape, Shapes
+from sharectl.snapshot.schedd_jobs import (
+    JobKind,
+)
+from sharectl.snapshot.slot_kinds import ACCEPTS, OPEN, asking, kinds, unsure_of
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
@@ -92,7 +91,7 @@ class ClosedNodes(NamedTuple):
     """Kinds of jobs for which the time was not enough."""
 
 
-Look = Callable[[Sequence[str]], Iterable[Any]]
+SlotQuery = Callable[[Sequence[str]], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes."""
 
 
@@ -107,7 +106,7 @@ class Trial(NamedTuple):
     over: tuple[JobShape, ...] = ()
     """Jobs for which the budget of their user was not enough."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
-    """Machine -> kinds of jobs to which it is closed, see `sharectl.condor.closed_nodes`."""
+    """Machine -> kinds of jobs to which it is closed, see `sharectl.snapshot.closed_nodes`."""
 
 
 # ---- jobs
@@ -147,11 +146,11 @@ def ask_both(
 
 
 def tried(
-    look: Look,
+    look: SlotQuery,
     answers: Sequence[Answer],
     deadline_seconds: float = TRIAL_SECONDS,
     group_of: Callable[[Optional[str]], str] = lambda _: OTHER,
-    cores_of: Callable[[Kind], Iterable[int]] = lambda kind: (kind.cores,),
+    cores_of: Callable[[JobKind], Iterable[int]] = lambda kind: (kind.cores,),
 ) -> Trial:
     """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots.
 
@@ -225,15 +224,15 @@ def _by_kind(
     shapes: Iterable[JobShape],
     ads: Sequence[str],
     group_of: Callable[[Optional[str]], str],
-    cores_of: Callable[[Kind], Iterable[int]],
-) -> dict[GroupKind, list[int]]:
+    cores_of: Callable[[JobKind], Iterable[int]],
+) -> dict[Kind, list[int]]:
     """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried.
 
     Jobs that START does not know under a target open no node: their ads are not among them.
     """
     numbers = {ad: number for number, ad in enumerate(ads)}
-    kinds: dict[GroupKind, set[int]] = {}
-    untried: set[GroupKind] = set()
+    kinds: dict[Kind, set[int]] = {}
+    untried: set[Kind] = set()
     for shape in shapes:
         for cores in cores_of(shape.kind):
             kind = (group_of(shape.kind.account), cores)
@@ -248,11 +247,11 @@ def _by_kind(
 
 
 def _try_all(
-    look: Look,
+    look: SlotQuery,
     of_jobs: frozenset[str],
     ads: Sequence[str],
     users: Sequence[str],
-    kinds: Mapping[GroupKind, Sequence[int]],
+    kinds: Mapping[Kind, Sequence[int]],
     budgets: UserBudgets,
 ) -> ClosedNodes:
     """Set the result of each ad as soon as it is there; returns closed nodes.
@@ -265,7 +264,7 @@ def _try_all(
     for number, job in enumerate(jobs):
         if results[number] != UNTRIED:
             continue
-        if budgets.rest(number) <= 0 or number in machines.over:
+        if budgets.remaining_seconds(number) <= 0 or number in machines.over:
             results[number] = OVER
         elif job.words <= machines.attributes:
             with budgets.trying(number):
@@ -278,11 +277,11 @@ def _try_all(
 def _closed(
     slots: Slots,
     jobs: Sequence[PendingJob],
-    kinds: Mapping[GroupKind, Sequence[int]],
+    kinds: Mapping[Kind, Sequence[int]],
     budgets: UserBudgets,
 ) -> ClosedNodes:
     """Machines that are closed to all jobs of a kind, if all of them could be tried."""
-    refused: dict[GroupKind, Refusals] = {}
+    refused: dict[Kind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # In the order of their jobs: kinds of costly jobs come last.
     ordered = sorted(kinds.items(), key=lambda item: tuple(item[1][-1:]))
@@ -294,7 +293,7 @@ def _closed(
             continue
         everywhere: Optional[Refusals] = None
         for number in (n for n in numbers if budgets.results[n] == PLACEABLE):
-            if budgets.rest(number) <= 0:
+            if budgets.remaining_seconds(number) <= 0:
                 everywhere = {}  # in doubt a node is open
                 break
             with budgets.trying(number):
@@ -362,13 +361,13 @@ class Machines:
 
     def __init__(
         self,
-        look: Look,
+        look: SlotQuery,
         of_jobs: frozenset[str],
         jobs: Sequence[PendingJob],
         now: int,
         users: Sequence[str],
     ) -> None:
-        """Look at the slots at Unix time ``now``; ``of_jobs`` are attributes that jobs tell.
+        """Ask for the slots at Unix time ``now``; ``of_jobs`` are attributes that jobs tell.
 
         ``attributes`` and ``over`` are as of `affordable_words`: jobs that look at other attributes
         are not tried.
@@ -409,7 +408,7 @@ class Machines:
         self._kinds: dict[frozenset[str], dict[tuple[str, ...], list[Any]]] = {}
 
     def could_run(self, job: PendingJob, *, at_any_time: bool = False) -> bool:
-        """Tells if some slot could run a job, empty or partly free, or if that is not certain.
+        """True if some slot could run a job, empty or partly free, or if that is not certain.
 
         Without clauses on time if ``at_any_time``.
         """
@@ -440,13 +439,13 @@ class Machines:
         return seen[few]
 
 
-def _wants_few(clause: str, texts: Row) -> bool:
-    """Tells if a clause may want at most so many cores or so much memory free."""
+def _wants_few(clause: str, texts: AdRow) -> bool:
+    """True if a clause may want at most so many cores or so much memory free."""
     reached = names_reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
     return not reached.isdisjoint(("cpus", "memory"))
 
 
-def _ad_of(row: Row, few: Collection[str]) -> Any:
+def _ad_of(row: AdRow, few: Collection[str]) -> Any:
     """Ad of a slot that has no more of ``few`` resources than a job's literal request."""
     lines = []
     for name, text in row.items():
@@ -457,7 +456,7 @@ def _ad_of(row: Row, few: Collection[str]) -> Any:
 
 
 def _first_match(join: str, ad: Any, slots: list[Any]) -> bool:
-    """Tells if a job matches one of the slots, which is moved to the front."""
+    """True if a job matches one of the slots, which is moved to the front."""
     tree = expression(join)
     for place, slot in enumerate(slots):
         if not is_refusal(value_of(tree, ad, slot)):

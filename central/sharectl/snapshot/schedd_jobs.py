@@ -1,22 +1,19 @@
-"""Jobs of one schedd: pending ones counted by kind, running ones, waiting times of a sample."""
+"""Jobs of one schedd: pending ones counted by kind, and waiting times of a sample."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import row_of, seen_by
-from sharectl.condor.ads import account, classads, evaluated, number, quoted, text, whole
-from sharectl.condor.daemons import factories, grouped
+from sharectl.condor.ads import account, classads, evaluated, number, whole
+from sharectl.condor.daemons import NO_SLOT, PARALLEL, factories, grouped
 from sharectl.model import IN_SLOTS
-from sharectl.plan.nodes import HOST_NAME
 from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
 LEAST_GRAIN_MIB = 128
@@ -31,11 +28,6 @@ def counted_memory_mib(requested_mib: int) -> int:
     return -(-requested_mib // grain) * grain
 
 
-NO_SLOT = (7, 9, 12)
-"""Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
-PARALLEL = 11
-"""Universe of jobs that a dedicated scheduler places."""
-IS_DEDICATED = "TARGET.DedicatedScheduler == "
 _PENDING = 1
 """JobStatus."""
 IS_PENDING = f"JobStatus == {_PENDING}"
@@ -60,7 +52,6 @@ MOST_SIZES = 8
 MOST_SAMPLED = 8 * ALL_TELL_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
-_ALL = f"({IS_PENDING} || {_HOLDS_SLOT}) && {_IN_SLOTS}"
 _STARTED = f"{_HOLDS_SLOT} && time() - JobStartDate < {STARTED_SECONDS}"
 MOST_REQUEST_CHARACTERS = 2000
 """Of a request that is evaluated on slots, with all that it looks at."""
@@ -76,24 +67,11 @@ _OF_JOBS = frozenset(("memoryusage", "imagesize", "residentsetsize"))
 _WAIT_PROJECTION = [
     "JobStatus", "AccountingGroup", *_REQUESTS, "QDate", "JobStartDate", "ServerTime"
 ]  # fmt: skip
-_JOB_PROJECTION = [
-    *_WAIT_PROJECTION,
-    "JobUniverse",
-    "MaxHosts",
-    "RemoteHost",
-    "CpusProvisioned",
-    "MemoryProvisioned",
-    "MATCH_t1_wn_hs06",
-    "MATCH_TotalSlotCpus",
-]
-_DYNAMIC_PART = re.compile(r"_\d+$")
-_MOST_CORES = 1_000_000
 _MOST_SLOTS = 10_000
-_MOST_HS06 = 1e9
 
 
 class Job(NamedTuple):
-    """A job that runs, by its slot or its schedd."""
+    """A job that runs, by its slot."""
 
     machine: str
     """Host name, lower case."""
@@ -104,14 +82,12 @@ class Job(NamedTuple):
     memory_mib: int = 0
     """0 if unknown."""
     node_hs06: Optional[float] = None
-    """Power of the whole machine (MATCH_t1_wn_hs06); None if unknown."""
+    """Power of the whole machine; None if unknown."""
     node_cores: Optional[int] = None
-    """Cores of the whole machine (MATCH_TotalSlotCpus); None if unknown."""
-    slot: str = ""
-    """Name of the slot, lower case, of a dynamic one its partitionable slot's; empty if unknown."""
+    """Cores of the whole machine; None if unknown."""
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """Kind of jobs as their schedd counts them."""
 
     account: Optional[str]
@@ -126,18 +102,17 @@ class Kind(NamedTuple):
 class ScheddJobs(NamedTuple):
     """Jobs of one schedd."""
 
-    pending: Mapping[Kind, int]
+    pending: Mapping[JobKind, int]
     """Kind -> jobs; requested memory is rounded up."""
-    running: tuple[Job, ...] = ()
     waits: tuple[JobWait, ...] = ()
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
-    late: Mapping[Kind, int] = {}
+    late: Mapping[JobKind, int] = {}
     """Jobs that are materialised as soon as others of their cluster start."""
     unmaterialized: Mapping[Optional[str], int] = {}
     """AccountingGroup -> jobs that are not materialised before others of their cluster end."""
 
     @property
-    def counted(self) -> tuple[Kind, ...]:
+    def counted(self) -> tuple[JobKind, ...]:
         """Kinds of all jobs that count."""
         return (*self.pending, *self.late)
 
@@ -164,16 +139,16 @@ def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[
     return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
 
 
-def with_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> ScheddJobs:
+def with_waits(schedd: Any, counted: Mapping[JobKind, int], most_cores: int) -> ScheddJobs:
     """Pending jobs by kind, with a sample of waiting times."""
     late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
     waits = tuple(sampled_waits(schedd, counted, most_cores))
-    return ScheddJobs(counted, (), waits, late, unmaterialized)
+    return ScheddJobs(counted, waits, late, unmaterialized)
 
 
-def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[Kind]:
+def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[JobKind]:
     """Jobs by kind, of rows or of jobs, which are one each."""
-    counted: Counter[Kind] = Counter()
+    counted: Counter[JobKind] = Counter()
     for row in rows:
         if row.get("JobUniverse") not in NO_SLOT:
             counted[kind_of(row, most_cores)] += number_in(row)
@@ -186,7 +161,7 @@ def number_in(row: Any) -> int:
     return whole(row.get("JobCount"), 1) * whole(slots, 1, 1, _MOST_SLOTS)
 
 
-def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
+def with_memory(counted: Mapping[JobKind, int], sample: Mapping[JobKind, int]) -> Counter[JobKind]:
     """Jobs counted without memory, with that of a sample, group by group and size by size."""
     seen: defaultdict[tuple[Optional[str], int], Counter[int]] = defaultdict(Counter)
     for kind, jobs in sample.items():
@@ -202,14 +177,14 @@ def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Coun
 
 def late_jobs(
     clusters: Iterable[Any], most_cores: int
-) -> tuple[Counter[Kind], Counter[Optional[str]]]:
+) -> tuple[Counter[JobKind], Counter[Optional[str]]]:
     """Jobs that are not materialised yet, of the ads of their clusters.
 
     First by kind those that a factory makes as soon as others of its cluster start (max_idle). Then
     by AccountingGroup all others: they wait for others to end (max_materialize), their factory is
     paused, or the size of each job is another one.
     """
-    late: Counter[Kind] = Counter()
+    late: Counter[JobKind] = Counter()
     others: Counter[Optional[str]] = Counter()
     for ad in clusters:
         total, made, limit, present, step, items = (
@@ -224,7 +199,9 @@ def late_jobs(
     return +late, +others
 
 
-def sampled_waits(schedd: Any, counted: Mapping[Kind, int], most_cores: int) -> Iterable[JobWait]:
+def sampled_waits(
+    schedd: Any, counted: Mapping[JobKind, int], most_cores: int
+) -> Iterable[JobWait]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
     for kind, jobs in counted.items():
@@ -278,53 +255,11 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
             )
 
 
-def list_jobs(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
-    """Pending jobs counted, running ones in full, from one query for every job.
-
-    Where requests hang on more than the query fetches, the schedd counts the pending jobs.
-    """
-    ads = charged(schedd.query(constraint=_ALL, projection=_JOB_PROJECTION))
-    pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
-    every = (_running(ad, most_cores) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
-    running = tuple(job for job in every if job is not None)
-    if any(map(request_of, pending)):
-        return count_pending(schedd, _name, most_cores)._replace(running=running)
-    late = late_jobs(charged(factories(schedd)), most_cores)
-    waits = tuple(waits_in(ads, most_cores, {}))
-    return ScheddJobs(counted_kinds(pending, most_cores), running, waits, *late)
-
-
-def _running(ad: Any, most_cores: int) -> Optional[Job]:
-    """Job that runs; None if its schedd does not say where: it holds no slot."""
-    slot, _, host = (text(evaluated(ad, "RemoteHost")) or "").lower().rpartition("@")
-    if not HOST_NAME.fullmatch(host):
-        return None
-    return Job(
-        host,
-        account(ad.get("AccountingGroup")),
-        whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
-        whole(evaluated(ad, "JobStartDate"), 0),
-        whole(evaluated(ad, "MemoryProvisioned"), 0),
-        _match_number(ad, "MATCH_t1_wn_hs06") or None,
-        int(_match_number(ad, "MATCH_TotalSlotCpus")) or None,
-        f"{_DYNAMIC_PART.sub('', slot)}@{host}",
-    )
-
-
-def _match_number(ad: Any, name: str) -> float:
-    """Number that ``$$(…)`` left in the job, perhaps as text; 0 without it."""
-    value = evaluated(ad, name)
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    return number(value, 0.0, most=_MOST_HS06)
-
-
-def kind_of(ad: Any, most_cores: int) -> Kind:
+def kind_of(ad: Any, most_cores: int) -> JobKind:
     """Kind of a job, or of jobs that were grouped."""
     memory_mib = counted_memory_mib(whole(evaluated(ad, "RequestMemory"), 0))
     group = account(ad.get("AccountingGroup"))
-    return Kind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
+    return JobKind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
 
 
 def request_of(ad: Any) -> str:
@@ -353,16 +288,3 @@ def whole_cores(value: Any, most_cores: int) -> Optional[int]:
 def _requested(ad: Any, most_cores: int) -> int:
     """Cores that a job requests without a slot, from 1 to ``most_cores``; 1 if unknown."""
     return whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
-
-
-MODES: Mapping[str, Callable[..., ScheddJobs]] = {
-    "counted": count_pending,
-    "jobs": list_jobs,
-}
-"""Ways to ask for jobs: counted by the schedd, or one by one."""
-
-
-def dedicated(schedd: str, requirements: str) -> str:
-    """Requirements of a parallel job: its dedicated scheduler asks for slots that name it."""
-    name = quoted(f"DedicatedScheduler@{schedd}")
-    return f"{IS_DEDICATED}{name} && ({requirements})"

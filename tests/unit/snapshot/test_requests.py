@@ -8,10 +8,10 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.condor.job_shapes import JobShape
-from sharectl.condor.requests import Requests, sizes_on_slots, users_of
-from sharectl.condor.schedd_jobs import Kind, request_of
 from sharectl.model import ClosedTo, Node
+from sharectl.snapshot.job_shapes import JobShape
+from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
+from sharectl.snapshot.schedd_jobs import JobKind, request_of
 
 SLOTS = (("wn-1", 8), ("wn-2", 8), ("wn-3", 16))
 NODES = {name: Node(name, name, cores, 10.0, controlled=True) for name, cores in SLOTS}
@@ -32,13 +32,13 @@ def look(_: Sequence[str]) -> Iterable[Any]:
         )
 
 
-def kind_asking(cpus: str, memory: str = "1000", **attributes: Any) -> Kind:
+def kind_asking(cpus: str, memory: str = "1000", **attributes: Any) -> JobKind:
     ad = classad2.ClassAd(attributes)
     ad["RequestCpus"], ad["RequestMemory"] = classad2.ExprTree(cpus), classad2.ExprTree(memory)
-    return Kind("cms@", 1, 1024, request_of(ad))
+    return JobKind("cms@", 1, 1024, request_of(ad))
 
 
-def requests(*kinds: Kind, most_cores: int = 64, nodes: dict[str, Node] = NODES) -> Requests:
+def requests(*kinds: JobKind, most_cores: int = 64, nodes: dict[str, Node] = NODES) -> Requests:
     sizes = sizes_on_slots(look, {kind.request: kind.request for kind in kinds}, 30)
     return Requests(sizes, nodes, most_cores, lambda account: str(account).strip("@"))
 
@@ -85,7 +85,10 @@ def test_a_node_is_closed_to_the_sizes_of_other_nodes() -> None:
     expected = {"wn-1": (same,), "wn-2": (same,), "wn-3": (other,)}
     assert requests(kind).closed([kind]) == expected
     # To jobs that request 8 cores wherever they are, the large node is open.
-    assert requests(kind).closed([kind, Kind("cms@", 8, 0)]) == {"wn-1": (same,), "wn-2": (same,)}
+    assert requests(kind).closed([kind, JobKind("cms@", 8, 0)]) == {
+        "wn-1": (same,),
+        "wn-2": (same,),
+    }
 
 
 def test_requests_of_a_user_that_take_too_long_hide_none_of_another() -> None:
