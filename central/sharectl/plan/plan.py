@@ -260,14 +260,7 @@ def decide(
         blocks = state.blocks if acting or not state.standing else without_open(state.blocks)
         look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in ruled_out}
-    may_stay = [
-        stood
-        for stood in standing
-        if config.pledge_hs06.keys() >= {stood.target.held_back, stood.target.helped}
-        and stood.target.node in free
-        and stood.target not in look.given_back
-        and free[stood.target.node].node.admits(stood.target.kind)
-    ]
+    may_stay = _may_stay(config, standing, free, look)
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
@@ -314,6 +307,23 @@ def decide(
     )
     idle = idle_cores(nodes.values(), acting)
     return Decision(plan, after, groups, idle, before, nodes, situation, wanted, ruled_out)
+
+
+def _may_stay(
+    config: PlanConfig,
+    standing: Iterable[Standing],
+    free: Mapping[str, NodeCores],
+    look: BlockLook,
+) -> list[Standing]:
+    """Targets of groups with a share, on nodes that may have one and whose block may stay."""
+    return [
+        stood
+        for stood in standing
+        if config.pledge_hs06.keys() >= {stood.target.held_back, stood.target.helped}
+        and stood.target.node in free
+        and stood.target not in look.given_back
+        and free[stood.target.node].node.admits(stood.target.kind)
+    ]
 
 
 def foreseen_hs06(
