@@ -14,6 +14,7 @@ from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, 
 from sharectl.plan.blocks import (
     NO_BLOCKS,
     NOT_LOOKED,
+    BlockLook,
     BlockMemory,
     IdleCores,
     idle_cores,
