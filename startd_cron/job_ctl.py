@@ -72,13 +72,9 @@ t1_JobCtlTime = %(now)d
 t1_SharectlVersion = "%(version)s"
 """
 NEWS = "- update:true\n"
-HERE = os.path.dirname(os.path.realpath(__file__))
-HELD = (
-    "PartitionableSlot =!= True && BackfillSlot =!= True "
-    '&& member(State, {"Claimed", "Preempting"})'
-)
+BUSY = 'PartitionableSlot=!=True && BackfillSlot=!=True && member(State, {"Claimed", "Preempting"})'
 COLUMNS = (  # a user's text may have line ends, and megabytes
-    "ifThenElse(%s, Cpus ?: 0, 0)" % HELD,
+    "ifThenElse(%s, Cpus ?: 0, 0)" % BUSY,
     'replaceAll("[^A-Za-z0-9_.@-]", substr(AccountingGroup, 0, 256), "?")',
 )
 LINES = ["source", "reason", "sequence", "until", "order", "groups"]  # of target.py, in this order
@@ -138,16 +134,14 @@ def is_order(order: "tuple[str, ...]", code: str) -> bool:
     if len(order) != len(NO_TARGET) or not GROUP_CHARACTERS.issuperset(code):
         return False
     held_back, cap, helped, request, pending = order
-    groups_fit = is_group(held_back) and is_group(helped)
-    fits = groups_fit if code == "ok" else order[:4] == NO_TARGET[:4]
+    is_target = is_group(held_back) and is_group(helped)
+    fits = is_target if code == "ok" else order[:4] == NO_TARGET[:4]
     return fits and is_number(cap) and is_number(request) and pending in PENDING
 
 
-def refused(code: str, detail: object, groups: str = "") -> Answer:
+def refused(code: str, detail: object) -> Answer:
     """Answer without a target, for a reason of this program."""
-    answer = Answer(REASONS[complain(code, detail)][0], code)
-    answer.groups = groups
-    return answer
+    return Answer(REASONS[complain(code, detail)][0], code)
 
 
 def choose(answers: "list[Answer]", accepted: int) -> Answer:
@@ -155,25 +149,24 @@ def choose(answers: "list[Answer]", accepted: int) -> Answer:
     whole = [answer for answer in answers if answer.code in WHOLE]
     highest = max((answer.sequence for answer in whole), default=0)
     best = [answer for answer in whole if answer.sequence == highest]
-    groups = ",".join({answer.groups for answer in best or answers})
-    if not best:
-        worst = max(answers, key=lambda answer: answer.status)
-        worst.groups = groups
-        return worst
-    if 0 < highest < accepted:
-        return refused("backwards", "sequence %d after %d" % (highest, accepted), groups)
     orders = {answer.order for answer in best}
-    if len(orders) > 1:
-        return refused("disagree", "sequence %d: %s" % (highest, sorted(orders)), groups)
-    return min(best, key=lambda answer: answer.until)
+    if not best:
+        chosen = max(answers, key=lambda answer: answer.status)
+    elif 0 < highest < accepted:
+        chosen = refused("backwards", "sequence %d after %d" % (highest, accepted))
+    elif len(orders) > 1:
+        chosen = refused("disagree", "sequence %d: %s" % (highest, sorted(orders)))
+    else:
+        chosen = min(best, key=lambda answer: answer.until)
+    chosen.groups = ",".join({answer.groups for answer in best or answers})
+    return chosen
 
 
 def count_cores(status: int, output: bytes, groups: "set[str]", cores: "dict[str, int]") -> None:
     """Add the cores of the slots of condor_status to ``cores``, by group. Raises JobError."""
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status or rest or not lines:
-        code = "timeout" if status == TOO_LATE else "no-startd"
-        raise JobError(code, "condor_status: status %d" % status)
+        raise JobError("timeout" if status == TOO_LATE else "no-startd", "status %d" % status)
     for line in lines:
         try:
             text, account = line.split(" ", 1)
@@ -199,8 +192,7 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[str, Answer]":
     # First, it is the slower one.
     tool = [options["--condor-status"], "-direct", startd_of(options), "-af:V", *COLUMNS]
     children = {"": start(tool)}
-    for source in sources:
-        children[source] = start(target_command(source, options))
+    children.update((source, start(target_command(source, options))) for source in sources)
     ends = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
     answer = choose([parse_target(*ends[source]) for source in sources], accepted)
     named.update(filter(is_group, answer.groups.split(",")))
@@ -209,8 +201,7 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[str, Answer]":
     names = sorted(cores, key=lambda name: (name != answer.held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
     if len(jobs) > MAX_JOBS_BYTES:
-        too_long = "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs)
-        raise JobError("internal-error", too_long)
+        raise JobError("internal-error", "%d bytes of groups, HTCondor reads 9 KiB" % len(jobs))
     return jobs, answer
 
 
@@ -250,7 +241,7 @@ def send_ads(options: "dict[str, str]", now: int) -> int:
 def run_target(argv: "list[str]") -> int:
     """Exit status of target.py, in this process: another interpreter takes 10 ms more."""
     sys.dont_write_bytecode = True
-    sys.path.insert(0, HERE)
+    sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
     import target  # noqa: PLC0415  # after the fork: a faulty file must not end this job
 
     return target.main(argv)
@@ -286,17 +277,13 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
                 os.close(pipe)  # a child that writes more ends by SIGPIPE
-    ends = {}
-    for name, (pid, pipe) in children.items():
-        ends[name] = (finish(pid, end), bytes(outputs[pipe]))
-    return ends
+    return {
+        name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
+    }
 
 
 def finish(pid: int, end: float) -> int:
-    """Wait status of a child, whose process group is killed then, or at ``end``.
-
-    A child that cannot be killed is not waited for.
-    """
+    """Wait status of a child; its process group is killed then, or at ``end`` without a wait."""
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
         select.select([], [], [], POLL_SECONDS)
@@ -318,8 +305,7 @@ def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
     except (OSError, ValueError) as error:
         content = str(error)
     if os.path.lexists(options["--state"]):  # or it is the first run
-        why = "%a: not of this job, or with another --pool, or from the future"
-        complain("fresh-start", why % content)
+        complain("fresh-start", "%a: of another job or --pool, or from the future" % content)
     return 0, ""
 
 
@@ -382,8 +368,7 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
         answer = refused("internal-error", repr(error))
     has_end = answer.code == "ok" and answer.until > 0
-    target = "%s %s %d %d" % (answer.held_back, answer.helped, answer.cap, answer.request)
-    last = "%s %s %s %s" % (target, has_end, answer.pending, answer.code)
+    last = " ".join([*answer.order, str(has_end), answer.code])
     is_new = last != before
     is_newer = answer.sequence > accepted
     written = (is_newer or is_new) and remember(options, max(accepted, answer.sequence), last)

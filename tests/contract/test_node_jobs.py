@@ -142,7 +142,7 @@ class TestFile:
         path = path_of(job)
         lines = path.read_text().splitlines()
         assert (path.stat().st_mode & 0o777, lines[0]) == (0o755, "#!/usr/bin/python3 -IS")
-        assert len(lines) <= 420
+        assert len(lines) <= 400
         ast.parse(path.read_text(), feature_version=OLDEST_PYTHON)
 
     def test_it_needs_nothing_but_the_standard_library(self, job: ModuleType) -> None:
