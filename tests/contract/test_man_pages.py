@@ -92,7 +92,7 @@ def test_every_key_is_in_the_page_of_the_configuration(pages: Path) -> None:
         for name, key in keys_of(section).items()
         if key.section is not key.hint or key.optional
     }
-    assert len(keys) > 80
+    assert len(keys) > 50
     assert [name for name in sorted(keys) if f".TP\n\\fB{name}\\fR\n" not in text] == []
 
 

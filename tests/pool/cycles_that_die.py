@@ -60,7 +60,7 @@ def fill(disk: Path, free_pages: int) -> None:
 @contextlib.contextmanager
 def driver(box: Box) -> Iterator[Callable[[Path, str, int], int]]:
     """Yield what runs a cycle that is killed at a step of a kind, and gives its exit code."""
-    path = f"{CHECKOUT / 'central'}:{CHECKOUT}"
+    path = os.pathsep.join(sys.path)
     running = subprocess.Popen(
         [sys.executable, "-m", "tests.killed"],
         stdin=subprocess.PIPE,

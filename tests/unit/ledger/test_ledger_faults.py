@@ -17,8 +17,7 @@ from poolbox.waiting import HANG_SECONDS
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import as_kept, made
 
-CHECKOUT = Path(__file__).parents[3]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'central'}"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 RECORDS = """\
 import sys
