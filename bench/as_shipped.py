@@ -27,11 +27,11 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":  # a script finds the checkout by itself
     sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central")]
 
+from bench import as_shipped_pool  # noqa: E402
+from bench.as_shipped_pool import HELPED, MULTICORE_CORES, Watch  # noqa: E402
 from poolbox import Box  # noqa: E402
 from poolbox.root import htcondor_version  # noqa: E402
 from poolbox.spec import SUITES  # noqa: E402
-from tests.pool import as_shipped  # noqa: E402
-from tests.pool.as_shipped import HELPED, MULTICORE_CORES, Watch  # noqa: E402
 
 MINUTES = 60.0
 JOB_SECONDS = (300, 2400)
@@ -61,14 +61,14 @@ def one_pool(suite: str, minutes: float) -> int:
     period_seconds = 60.0 * int(_PERIOD.findall(timer)[0])
     with (
         tempfile.TemporaryDirectory() as folder,
-        Box(replace(as_shipped.SPEC, suite=suite)) as box,
+        Box(replace(as_shipped_pool.SPEC, suite=suite)) as box,
     ):
         for group, access_point in zip(("alice", "lhcb"), box.spec.access_points):
-            box.submit(as_shipped.jobs(group, 1, SMALL_JOBS_EACH, *JOB_SECONDS), access_point)
+            box.submit(as_shipped_pool.jobs(group, 1, SMALL_JOBS_EACH, *JOB_SECONDS), access_point)
         watch = Watch.start(box, Path(folder))
         watch.watch(SETTLE_SECONDS)
         for access_point in box.spec.access_points:
-            large = as_shipped.jobs(HELPED, MULTICORE_CORES, LARGE_JOBS_EACH, *JOB_SECONDS)
+            large = as_shipped_pool.jobs(HELPED, MULTICORE_CORES, LARGE_JOBS_EACH, *JOB_SECONDS)
             box.submit(large, access_point)
         end = watch.began + 60 * minutes
         while (left := end - time.time()) > 0:
@@ -99,8 +99,8 @@ def print_figures(watch: Watch, suite: str) -> int:
         in_copy = [e.copy_seconds for e in effects if e.copy_seconds is not None]
         lines.append(
             f"  {name}: {len(effects)}; decision to START of {len(at_startd)} startds "
-            f"{as_shipped.summary(at_startd)}; of {len(in_copy)} copies "
-            f"{as_shipped.summary(in_copy)}"
+            f"{as_shipped_pool.summary(at_startd)}; of {len(in_copy)} copies "
+            f"{as_shipped_pool.summary(in_copy)}"
         )
     lines.append(f"  caps passed {len(watch.caps_passed)} {watch.caps_passed}")
     lines.append(

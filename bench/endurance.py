@@ -25,9 +25,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":  # a script finds the checkout by itself
     sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central"), str(CHECKOUT / "startd_cron")]
 
+from bench import long_run  # noqa: E402
+from bench.long_run import LongRun, Trend  # noqa: E402
 from poolbox import Box  # noqa: E402
-from tests.pool import long_run  # noqa: E402
-from tests.pool.long_run import LongRun, Trend  # noqa: E402
 
 CYCLES = 85
 MOST_GROWTH = 1.1

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import pytest
 
 from poolbox import BoxSpec
-from sharectl.shares.groups import group_and_user, group_of
+from sharectl.shares.groups import group_and_user
 from tests.pool.deployed import jobs
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.test_init import sharectl as command
@@ -80,14 +80,6 @@ def test_group_and_user_of_an_account(
     account: Optional[str], acct_group: Optional[str], parts: tuple[Optional[str], Optional[str]]
 ) -> None:
     assert group_and_user(account, acct_group) == parts
-
-
-@pytest.mark.parametrize(
-    ("words", "group"), [*JOBS.items(), (("cms.prod", "b@x.org"), "cms.prod")], ids=".".join
-)
-def test_group_that_is_charged(words: tuple[str, str], group: str) -> None:
-    names = {"cms", "cms.prod", "cmsprod", "ada", DEEP}
-    assert group_of(f"{'.'.join(words)}@example.org", names) == group
 
 
 @pytest.mark.pool

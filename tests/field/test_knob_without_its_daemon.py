@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.check.consumption import check, check_text
+from sharectl.check.consumption import check_text
 from sharectl.check.findings import Level
 from sharectl.check.snippets import check as check_snippets
-from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource
 from sharectl.condor.knob_readers import readers_of
 
@@ -68,15 +67,6 @@ def seen(text: str) -> list[str]:
 )
 def test_policies_and_their_daemons(text: str, expected: list[str]) -> None:
     assert seen(text) == expected
-
-
-def test_the_exit_code_is_that_of_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "policy.conf"
-    path.write_text(f"{CENTRAL}CONSUMPTION_POLICY = True\n")
-    assert main(["consumption", "check", str(path)]) == 1
-    (finding,) = check(path)[0]
-    assert finding.place == f"{path}:2"
-    assert "because DAEMON_LIST has no STARTD" in finding.fault
 
 
 @pytest.mark.parametrize(

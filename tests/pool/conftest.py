@@ -30,9 +30,7 @@ HERE = Path(__file__).parent
 OpenBox = Callable[..., AbstractContextManager[Box]]
 LONGEST = (
     "test_twin",
-    "test_as_shipped",
     "test_documents",
-    "test_long_run",
     "test_faults_of_delivery",
     "test_faults_of_daemons",
     "test_groups_of_claims",
@@ -42,7 +40,6 @@ LONGEST = (
     "test_cadence",
     "test_grace_and_failures",
     "test_cores_that_no_job_takes",
-    "test_games",
     "test_default_intervals",
     "test_consumption_examples",
 )

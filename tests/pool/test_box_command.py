@@ -83,16 +83,6 @@ def test_submit_and_run_are_those_of_the_pool(poolbox: Poolbox) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (7, "text", "bad\n")
 
 
-@pytest.mark.usefixtures("up")
-def test_a_name_that_is_taken_and_one_that_is_not_there(poolbox: Poolbox) -> None:
-    done = poolbox("up")
-    assert done.returncode == 1
-    assert "end it (python -m poolbox down --name default)" in done.stderr
-    assert (
-        "start it: python -m poolbox up --name other" in poolbox("down", "--name", "other").stderr
-    )
-
-
 def test_the_name_of_a_pool_that_died_can_be_used_again_and_down_leaves_nothing(
     poolbox: Poolbox, runtime: Path
 ) -> None:

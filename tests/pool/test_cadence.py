@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,13 +24,11 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.cadence.file import COMMAND, JOBS_COMMAND, history_jobs
-from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.file import COMMAND
 from sharectl.cadence.laws import constant
 from sharectl.cadence.run_times import loading_factor, times_of
-from sharectl_lab.workload.logged import LoggedWorkload, LogSource
 from tests.pool.deployed import jobs, on
-from tests.pool.sharectl_command import Sharectl, offline, with_bindings
+from tests.pool.sharectl_command import Sharectl, offline
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
@@ -193,25 +190,3 @@ def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(sharectl: Shar
     assert done.stdout == ""
     assert f"schedd {ACCESS}: no answer within 3 s" in done.stderr
     assert "no schedd told of a job that ran" in done.stderr
-
-
-ASKED = """\
-import json
-from sharectl.cadence.asks import pool_jobs
-print(json.dumps(pool_jobs()))
-"""
-
-
-@pytest.mark.usefixtures("measured")
-def test_jobs_that_ran_are_a_workload(pool: Box, tmp_path: Path) -> None:
-    history = tmp_path / "jobs.json"
-    history.write_text(pool.run(JOBS_COMMAND.split(), host=ACCESS).stdout)
-    by_file = history_jobs(history, Counter())
-    assert {(job.group, job.user) for job in by_file} == {("cms", by_file[0].user)}
-    assert min(job.memory_mib for job in by_file) > 0
-    assert {job.cores for job in by_file} == {1}
-    workload = LoggedWorkload(by_file, LogSource(), 1, 1e9)
-    assert 3 <= statistics.fmean(job.run_seconds for job in workload.arrivals()) <= 13
-    jobs, notes = json.loads(with_bindings(ASKED, None, pool.client_environment).stdout)
-    assert sorted(LoggedJob(*job) for job in jobs) == sorted(by_file)
-    assert all("RemoteWallClockTime" in note or "slot" in note for note in notes)

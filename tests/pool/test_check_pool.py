@@ -13,8 +13,6 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
-from sharectl import __version__
-from sharectl.check.snippet_subject import CLAUSES
 from sharectl.model import Standing, Target
 from sharectl.plan.blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import State
@@ -37,18 +35,6 @@ DENIED = "\n".join(
     f"SCHEDD.ALLOW_{level} = nobody@nowhere.invalid"
     for level in ("READ", "WRITE", "DAEMON", "NEGOTIATOR", "ADMINISTRATOR", "CONFIG")
 )
-OLD_SLOT = {
-    "MyType": "Machine",
-    "PartitionableSlot": True,
-    "SlotType": "Partitionable",
-    "Cpus": 8,
-    "t1_Enabled": True,
-    "t1_JobCtlReason": "no-line",
-    "t1_JobCtlStaleSeconds": 9999,
-    "t1_SharectlVersion": __version__,
-    **dict.fromkeys(CLAUSES, True),
-}
-"""Ad of a startd that is not here."""
 CONFIGURATION: dict[str, Any] = {"nodes": {"controlled": ["wn-001", "wn-002"]}}
 SPEC = BoxSpec(
     (
@@ -219,35 +205,6 @@ def _free_block(since: int) -> OpenBlock:
 
 
 # ---- faults of daemons and nodes
-
-
-def advertise(box: Box, **attributes: object) -> None:
-    """Send an ad of a slot to the collector, as its startd would."""
-    ad = {**OLD_SLOT, **attributes}
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in ad.items())
-    lines += f"Start = {' && '.join(f'MY.{name} =!= False' for name in CLAUSES)}\n"
-    path = box.shared_directory / "slot.ad"
-    path.write_text(lines)
-    box.run(["condor_advertise", "UPDATE_STARTD_AD", str(path)])
-
-
-def test_old_versions_and_wrong_clocks_of_nodes(sharectl: Sharectl) -> None:
-    box, name = sharectl.box, "old.example.org"
-    same: dict[str, Any] = {"Name": f"slot1@{name}", "Machine": name, "MyAddress": "<127.0.0.1:1>"}
-    same["t1_JobCtlTime"] = int(time.time())
-    steered = {"nodes": {"controlled": ["wn-001", "wn-002", "old"]}}
-    silent = {"cron": "unknown"}
-    now = int(time.time())
-    advertise(box, **same, MyCurrentTime=now, CondorVersion="$CondorVersion: 10.0.9 2023-09-28 $")
-    text = becomes(sharectl, {"versions": "warn", **silent}, **steered)
-    assert "slot1@old.example.org" in text
-    becomes(sharectl, {})
-    advertise(box, **same, MyCurrentTime=int(time.time()) + 700)
-    text = becomes(sharectl, {"clocks": "fail", **silent}, **steered)
-    assert "more than 60 s ahead" in text
-    becomes(sharectl, {})
-    advertise(box, **same, MyCurrentTime=int(time.time()))
-    becomes(sharectl, silent, **steered)
 
 
 def test_faults_of_nodes(sharectl: Sharectl) -> None:

@@ -213,19 +213,6 @@ def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
     )
 
 
-def test_the_next_plan_replaces_them_and_what_is_not_in_it_goes(sharectl: Sharectl) -> None:
-    began = int(time.time())
-    publish(sharectl, plan(began, "wn-001", "wn-002", "wn-003"))
-    publish(sharectl, plan(began + 1, "wn-003", "wn-004"))
-    assert {ad["t1_TargetNode"]: ad["t1_TargetSequence"] for ad in ads(sharectl.box)} == {
-        "wn-003": began + 1,
-        "wn-004": began + 1,
-    }
-    publish(sharectl, plan(began + 2))
-    assert ads(sharectl.box) == []
-    assert [ad["t1_Targets"] for ad in ads(sharectl.box, 'MyType == "SharectlPlan"')] == [0]
-
-
 def test_strays_of_its_own_identity_are_withdrawn_and_nobody_elses(
     sharectl: Sharectl, everybody: dict[str, Person]
 ) -> None:
@@ -320,20 +307,6 @@ def test_a_sender_that_no_node_believes_is_told_what_to_write(
     assert believed(sharectl.box, "wn-001") == []
 
 
-def test_what_a_sender_may_do_without_sharectl(
-    sharectl: Sharectl, everybody: dict[str, Person]
-) -> None:
-    everything = {"MyType": "Query", "TargetType": "SharectlTarget", "Requirements": "True"}
-    assert not everybody[STRANGER].send("UPDATE_AD_GENERIC", forged("wn-001", 1))
-    assert not everybody[STRANGER].send("INVALIDATE_ADS_GENERIC", everything)
-    assert ads(sharectl.box) == []
-    fake = {"MyType": "DaemonMaster", "Name": "fake", "Machine": "fake", "MyAddress": "<[::1]:1>"}
-    assert not everybody[KNOWN].send("UPDATE_MASTER_AD", fake), "his token is for READ and DAEMON"
-    assert everybody[FORGER].send("UPDATE_MASTER_AD", fake), (
-        "ALLOW_DAEMON does not keep him from it"
-    )
-
-
 def test_targets_go_with_disable_when_the_collector_has_left_publish(sharectl: Sharectl) -> None:
     publish(sharectl, plan(int(time.time()), "wn-001", "wn-002"))
     assert len(ads(sharectl.box)) == 2
@@ -374,16 +347,3 @@ def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Share
         lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout,
         "it answers again",
     )
-
-
-@pytest.mark.parametrize("name", ["wn-001", NODE])
-def test_an_ad_is_a_target_until_it_is_withdrawn(sharectl: Sharectl, name: str) -> None:
-    published = plan(int(time.time()), name)
-    publish(sharectl, published)
-    seen = told(sharectl.box, NODE, "--pool", "box")
-    assert (seen["reason"], seen["order"]) == ("ok", "atlas 56 cms 8 undefined")
-    assert {*seen["groups"].split(",")} == {*published.groups}
-    assert int(seen["until"]) == published.valid_until
-    assert told(sharectl.box, NODE, "--pool", "another")["reason"] == "other-pool"
-    publish(sharectl, plan(published.sequence + 1))
-    assert believed(sharectl.box, NODE) == []

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.consumption_pools import cycles, log_length, paused, rows_of
+from tests.pool.consumption_pools import cycles, log_length, rows_of
 from tests.pool.deployed import jobs, on
 from tests.pool.sharectl_command import Sharectl
 
@@ -105,15 +105,6 @@ def settled(box: Box, jobs: int, predicted: int) -> int:
             running, since = now, log_length(box)
         time.sleep(0.3)
     return running
-
-
-def test_jobs_are_told_apart_before_their_access_point_has_negotiated(sharectl: Sharectl) -> None:
-    """Its jobs have no AutoClusterId yet, and differ by nothing but their Requirements."""
-    with paused(sharectl.box):
-        for machine, count in ((BY_CORES, 3), (BY_MEMORY, 2)):
-            sharectl.box.submit(described("ample", 1, 100, machine, count))
-        jobs = sharectl.json("consumption", "cost")["jobs"]
-    assert sorted(job["count"] for job in jobs) == [2, 3]
 
 
 def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:

@@ -1,14 +1,18 @@
 """Cores kept free for jobs that cannot take them, on a pool of which alice's short jobs hold all.
 
-cms is far under its pledge and waits with jobs of eight cores: some that no node can run, or more
-than the negotiator's quota lets start. Nothing in the ads or in the queue tells of the quota.
+cms is far under its pledge and waits with jobs that no node can run, that the negotiator's quota
+does not let start, or that look placeable and that no slot takes: a trial of pending jobs cannot
+know that `random(2) > 5` never holds. `TARGET.LoadAvg < -1` counts as placeable too, but every node
+is closed to it.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean
 from typing import Any, Callable
 
 import pytest
@@ -21,10 +25,14 @@ from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
-NODES, NODE_CORES, JOB_CORES = 2, 16, 8
+NODES, NODE_CORES, JOB_CORES = 3, 16, 8
 POOL_CORES = NODES * NODE_CORES
-GIVE_UP_SECONDS = 10.0
-NOWHERE = "requirements = TARGET.HasFoo"
+SIZES = range(2, 13)
+NOWHERE, NEVER = "requirements = TARGET.HasFoo", "requirements = random(2) > 5"
+CLOSED = "requirements = TARGET.LoadAvg < -1"
+FIRST_SECONDS, SECONDS = 30.0, 75.0
+"""First blocks are tried until none is taken; then idle cores count."""
+MOST_IDLE_CORES = 2.0
 QUOTAS = f"""
 GROUP_NAMES = alice, cms
 GROUP_QUOTA_alice = {POOL_CORES}
@@ -37,12 +45,14 @@ Record = dict[str, Any]
 @pytest.fixture(scope="module")
 def full(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
-        execute_points=equal_nodes(NODES, NODE_CORES, power_hs06=160.0, config=snippet()),
+        execute_points=equal_nodes(
+            NODES, NODE_CORES, power_hs06=160.0, config=snippet(grace_seconds=10)
+        ),
         access_points=(ACCESS,),
         central_config=QUOTAS.format(cms=POOL_CORES),
     )
     with open_box(spec) as box:
-        box.submit(jobs("alice", 1, 3000, SHORT_SECONDS))
+        box.submit(jobs("alice", 1, 9000, SHORT_SECONDS))
         yield box
 
 
@@ -59,30 +69,46 @@ def cores_of(box: Box, group: str) -> int:
 
 
 class Cycles:
-    """Cycles, one after the other, until something is seen."""
+    """Cycles, one after the other, and the cores that stand idle meanwhile."""
 
     def __init__(self, box: Box, folder: Path) -> None:
-        self.sharectl = Sharectl(box, folder)
+        self.box, self.sharectl = box, Sharectl(box, folder)
         self.configuration: dict[str, Any] = {
             "groups": {"alice": {"pledge_hs06": 100}, "cms": {"pledge_hs06": 300}},
-            "control": {"give_up_seconds": GIVE_UP_SECONDS},
+            "control": {"give_up_seconds": 8.0},
             "publish": [{"file": str(box.shared_directory / "sharectl.txt")}],
             "validity_seconds": 60,
-            "pool": {"collector_deadline_seconds": 10.0, "schedd_deadline_seconds": 10.0},
+            "pool": {"collector_deadline_seconds": 20.0, "schedd_deadline_seconds": 20.0},
         }
         self.helped: set[str] = set()
         """Groups for whose jobs any cycle kept cores."""
+
+    def cycle(self) -> Record:
+        """Record of one cycle; empty if it was incomplete."""
+        done = self.sharectl.run("cycle", "--json", expect=None, **self.configuration)
+        record: Record = json.loads(done.stdout) if done.returncode == 0 else {}
+        self.helped |= helped(record) if record else set()
+        return record
 
     def until(self, seen: Callable[[Record], object]) -> Record:
         """Record of the first cycle of which it is seen."""
 
         def cycle() -> Record:
-            done = self.sharectl.run("cycle", "--json", expect=None, **self.configuration)
-            record: Record = json.loads(done.stdout) if done.returncode == 0 else {}
-            self.helped |= helped(record) if record else set()
+            record = self.cycle()
             return record if record and seen(record) else {}
 
-        return self.sharectl.box.wait_until(cycle, "a cycle of which it is seen")
+        return self.box.wait_until(cycle, "a cycle of which it is seen")
+
+    def kept_cores(self, seconds: float) -> float:
+        """Mean idle cores on nodes with a target or in grace, with a cycle every few seconds."""
+        kept, until = [0], time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.cycle()
+            for _ in range(3):
+                nodes = [node for node in pictures.look(self.box) if node.target or node.in_grace]
+                kept.append(sum(node.idle_cores for node in nodes))
+                time.sleep(1)
+        return mean(kept)
 
 
 def helped(record: Record) -> set[str]:
@@ -107,8 +133,33 @@ def test_jobs_that_no_node_can_run_hold_no_cores_idle(pool: Box, tmp_path: Path)
     cycles.until(lambda record: "cms" in helped(record))
 
 
+def test_many_sizes_that_no_slot_takes_hold_few_cores_idle(pool: Box, tmp_path: Path) -> None:
+    cycles = Cycles(pool, tmp_path)
+    for size in SIZES:
+        pool.submit(jobs("cms", size, 4, 600, NEVER))
+    tried = cycles.kept_cores(FIRST_SECONDS)
+    cycles.until(lambda record: record["plan"]["reason"] == "given-up")
+    kept = cycles.kept_cores(SECONDS)
+    print(f"idle cores kept: {tried:.1f} at first, then {kept:.1f}")
+    assert tried > 0
+    assert kept <= MOST_IDLE_CORES
+
+
+def test_jobs_to_which_every_node_is_closed_keep_no_grace_on(pool: Box, tmp_path: Path) -> None:
+    cycles = Cycles(pool, tmp_path)
+    pool.submit(jobs("cms", 8, 4, 600, CLOSED))
+    pool.wait_until(
+        lambda: len(pool.jobs("AutoClusterId >= 0 && JobStatus == 1 && RequestCpus == 8")) == 4,
+        "a negotiator has seen the jobs of cms",
+    )
+    cycles.until(lambda record: record["plan"]["multicore_pending"] is False)
+    # Jobs that a slot takes have their grace.
+    pool.submit(jobs("cms", 4, 4, 600))
+    cycles.until(lambda record: record["plan"]["multicore_pending"])
+
+
 def test_cores_for_a_group_at_its_quota_are_given_back(pool: Box, tmp_path: Path) -> None:
-    """One job starts: a group below its quota may pass it by a job."""
+    """Last: one job starts, because a group below its quota may pass it by a job."""
     pool.write_config(CENTRAL, QUOTAS.format(cms=4))
     pool.reconfig(CENTRAL)
     pool.submit(jobs("cms", JOB_CORES, 20, 900))

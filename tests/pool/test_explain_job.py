@@ -161,12 +161,6 @@ def test_a_target_keeps_a_job_out_for_a_reason(sharectl: Sharectl, waiting: Wait
         assert why["group"] == group
 
 
-def test_the_last_word_of_the_negotiator_is_shown(sharectl: Sharectl, waiting: Waiting) -> None:
-    limits = explained(sharectl, waiting, "limits")["access_point"]
-    assert limits["limits"] == "sw_a"
-    assert limits["rejected"]
-
-
 def test_jobs_that_do_not_wait(sharectl: Sharectl, waiting: Waiting) -> None:
     held = explained(sharectl, waiting, "held")
     assert (held["code"], held["nodes"]["fitting_nodes"]) == ("held", 2)

@@ -6,7 +6,6 @@ groups. The second is the batch system's, with the access point's snippet.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,24 +146,6 @@ def test_a_routed_job_counts_as_its_group_and_a_whole_node_as_its_cores(
         return by_cores
 
     wait_for(lambda: waiting() == {"8": 2}, "both count")
-
-
-def test_check_pool_says_that_routes_choose_the_group(box: Box, sharectl: Sharectl) -> None:
-    routed(box)
-
-    def findings() -> list[str]:
-        printed = json.loads(sharectl.run("check", "pool", "--json", expect=None).stdout)
-        return [
-            f"{found['level']}: {found['fault']}"
-            for found in printed["findings"]
-            if found["id"] == "groups" and BATCH in found["place"]
-        ]
-
-    (routes,) = findings()
-    assert routes.startswith("unknown: all jobs came through the job router htcondor-ce")
-    box.submit("executable = /bin/true\nrequirements = False\nqueue\n", BATCH)
-    (user,) = findings()
-    assert user.startswith("advice: users can choose their group")
 
 
 def test_a_user_whom_the_element_does_not_map_has_what_the_batch_system_maps(box: Box) -> None:

@@ -11,7 +11,6 @@ import yaml
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS
-from sharectl.config.load import parse
 from sharectl.ledger.ledger import PLACE
 from tests.pool.deployed import CHECKOUT, jobs, still
 
@@ -107,30 +106,3 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     assert "exists already" in again.stderr
     (state := tmp_path / "state").mkdir()
     observed(box, path, state)
-
-
-def test_a_pool_without_quotas(box: Box, tmp_path: Path) -> None:
-    fill(box)
-    central = box.spec.central_point
-    box.write_config(central, "GROUP_NAMES =\n")
-    box.reconfig(central)
-    asked = ["condor_config_val", "-negotiator", "GROUP_NAMES"]
-    box.wait_until(lambda: "cms" not in box.run(asked, check=False).stdout, "no groups")
-    try:
-        printed = sharectl(box, "init", "--collector", f"127.0.0.1:{box.port}")
-    finally:
-        box.write_config(central, "")
-        box.reconfig(central)
-        box.wait_until(lambda: "cms" in box.run(asked, check=False).stdout, "groups again")
-    assert (printed.returncode, printed.stderr) == (0, "")
-    config = parse(printed.stdout, "printed")
-    # Equal parts of all nodes' power.
-    assert {name: group.pledge_hs06 for name, group in config.groups.items()} == {
-        "cms": 80.0,
-        "lhcb": 80.0,
-        "no": 80.0,
-    }
-    assert config.pool.collector == f"127.0.0.1:{box.port}"
-    path = tmp_path / "first.yaml"
-    path.write_text(printed.stdout)
-    observed(box, path, tmp_path)

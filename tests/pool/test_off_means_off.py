@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, partitionable, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
-CENTRAL = "cm-1.example.org"
 NODE, LEFT_ALONE = "wn-001.example.org", "wn-002.example.org"
 CORES, MULTICORE, WAITING = 16, 8, 3
 HELD_BACK, HELPED = "alice", "cms"
@@ -222,29 +219,6 @@ def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
     assert [change for change, _, _ in changed(sharectl)] == ["added", "removed"]
 
 
-def test_a_restarted_collector_is_not_taken_for_the_pool_while_observing(
-    pool: Box, sharectl: Sharectl
-) -> None:
-    """One of two nodes has gone silent: a collector that just began cannot know of it."""
-    observed = {**configured(pool), "mode": "observe"}
-    assert sharectl.json("cycle", **observed)["complete"]
-    pool.stop_host(LEFT_ALONE)
-    try:
-        old = pool.daemon_pid(CENTRAL, "COLLECTOR")
-        os.kill(old, signal.SIGKILL)
-        pool.wait_until(lambda: old not in pids(pool), "the collector is dead")
-        asked = ["condor_status", "-any", "-af", "MyType"]
-        known = lambda: {"Machine", "Scheduler"} <= set(pool.run(asked).stdout.split())  # noqa: E731
-        pool.wait_until(known, "a new collector knows a node and the schedd")
-        done = sharectl.run("cycle", expect=75, **observed)
-        assert "knows 1 of 2 execute points" in done.stderr
-        assert not sharectl.json("explain", "cycle", "latest", **observed)["complete"]
-        group = sharectl.json("explain", "group", HELD_BACK, **observed)
-        assert (group["cycle"], group["cores"], group["agrees"]) == (1, 2 * CORES, True)
-    finally:
-        pool.start_host(LEFT_ALONE)
-
-
 def test_a_second_installation_is_seen_and_neither_overwrites_the_other(
     pool: Box, sharectl: Sharectl, tmp_path: Path
 ) -> None:
@@ -274,10 +248,6 @@ def test_a_second_installation_is_seen_and_neither_overwrites_the_other(
     assert "replaced by one without targets" in again.stderr
     becomes(pool, NO_TARGET)
     stays_without_target(pool, lambda: forgotten.run("cycle", expect=1, **parts))
-
-
-def pids(box: Box) -> set[int]:
-    return {process.pid for process in box.processes()}
 
 
 def is_locked(path: Path) -> bool:

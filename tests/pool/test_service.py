@@ -143,26 +143,6 @@ def test_a_cycle_that_fails_shows_as_failed_and_the_timer_goes_on(machine: Machi
     assert "sharectl" not in machine.run("ls", "/run", "/run/credentials").stdout
 
 
-def test_pools_have_a_timer_a_token_and_a_state_each(machine: Machine) -> None:
-    machine.write("/etc/systemd/system/sharectl@.timer.d/often.conf", OFTEN)
-    for pool in ("siteA", "siteB"):
-        own = f"state_directory: /var/lib/sharectl/{pool}\npool: {{name: {pool}}}\n"
-        own += f"publish: [{{file: /var/lib/sharectl/{pool}/targets.txt}}]\n"
-        machine.write(f"/etc/sharectl/{pool}.yaml", YAML + own)
-        machine.run("sh", "-c", f"{MINT} > /etc/sharectl/{pool}.token")
-    machine.run("rm", "/etc/sharectl/siteB.token")
-    machine.run("systemctl", "daemon-reload")
-    machine.run("systemctl", "enable", "--now", "sharectl@siteA.timer", "sharectl@siteB.timer")
-
-    for pool, end in (("siteA", FINISHED), ("siteB", FAILED)):
-        wait_for_run(machine, f"sharectl@{pool}.service", end)
-    for pool, is_there in (("siteA", True), ("siteB", False)):
-        path = f"/var/lib/sharectl/{pool}/targets.txt"
-        done = machine.run("grep", f"# pool: {pool}", path, check=False)
-        assert (done.returncode == 0) == is_there
-    machine.run("systemctl", "disable", "--now", "sharectl@siteA.timer", "sharectl@siteB.timer")
-
-
 def test_a_cycle_is_skipped_where_the_negotiator_does_not_run(machine: Machine) -> None:
     folder = "/etc/systemd/system/sharectl.service.d"
     drop_in = f"{SOURCE}/systemd/sharectl.negotiator.conf"

@@ -89,13 +89,6 @@ def test_a_dead_daemon_is_one_that_does_not_run(sharectl: Sharectl, daemon: str)
         )
 
 
-@pytest.mark.parametrize("daemon", DAEMONS)
-def test_a_daemon_that_hangs_gives_no_answer(sharectl: Sharectl, daemon: str) -> None:
-    host, _ = DAEMONS[daemon]
-    with hung(sharectl.box, host, daemon):
-        message(sharectl, daemon, r"no answer within \d", 5.0)
-
-
 def test_a_daemon_that_hangs_is_named_before_a_long_deadline(sharectl: Sharectl) -> None:
     """HTCondor's library gives up after 20 s."""
     with hung(sharectl.box, FIRST, "SCHEDD"):

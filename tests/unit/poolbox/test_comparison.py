@@ -47,13 +47,6 @@ def test_power_is_missing_that_is_due_to_a_group_with_jobs() -> None:
     assert seen.late_rms_percent == 0
 
 
-def test_a_group_without_jobs_lacks_nothing_whatever_its_pledge() -> None:
-    seen = recorded(Run(2, "strong", 0.0, 1.0))
-
-    assert seen.missing_hs06 == [120] * 4  # of alice, whose jobs wait
-    assert seen.reached_seconds == 0.0
-
-
 def test_work_of_a_killed_job_is_lost_and_the_job_waits_again() -> None:
     alice = Run(0, "weak", -5.0, None), Run(1, "weak", -5.0, None)
     seen = recorded(*alice, Run(2, "strong", 2.0, 7.0, evicted=True))

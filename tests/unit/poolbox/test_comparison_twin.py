@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isclose
 
 import pytest
@@ -52,15 +51,3 @@ def test_no_strategy_does_anything_before_the_demand_comes(strategy: Strategy) -
     assert acted == (strategy.steering is not None, strategy.defrag is not None)
     static = {slot.multicore_only for slot in run.twin.slots}
     assert static == ({True, False} if strategy.static else {False})
-
-
-def test_intervals_of_the_strategy_are_scaled_once() -> None:
-    made = SCENARIOS["steady"](SEED, SECONDS)
-    live, defrag = read_strategies("live:period_seconds=1200,defrag")
-
-    assert dict(twin.twin_strategy(made, live).loop)["period_seconds"] == 20.0
-    scaled = twin.twin_strategy(made, defrag).defrag
-    assert scaled is not None
-    assert scaled == replace(
-        scaled, interval_seconds=10.0, machines_per_hour=3600.0, max_concurrent=2, max_whole=5
-    )

@@ -5,12 +5,9 @@ import htcondor2  # noqa: F401  # names fall through to the other ad as in the d
 import pytest
 
 from poolbox.demo import scenario
-from poolbox.demo.figure import shares
 from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
-from poolbox.demo.screen import moment_line
 from poolbox.demo.steering import Cycle
 from poolbox.demo.story import Moment, Phase
-from sharectl.model import GroupError, GroupUsage
 
 NOW = 1_800_000_000
 AD = """
@@ -68,15 +65,6 @@ def test_an_overshoot_is_a_rise_above_the_cap_while_it_stands(
     assert len(seen) == overshoots_of_alice
 
 
-@pytest.mark.parametrize(
-    ("controlled", "words"), [(0, "sharectl only measures"), (4, "has eight cores to give")]
-)
-def test_a_line_tells_why_no_node_has_a_target(controlled: int, words: str) -> None:
-    plan = {"targets": [], "reason": "no-node"}
-    cycle = Cycle(0, "", {"plan": plan, "nodes": {"controlled": controlled}, "errors": []})
-    assert words in moment_line(Moment(NOW, (_node("wn-001", 9, None),), cycle, fresh=True))
-
-
 def _phase(*errors_hs06: float) -> Phase:
     """Cycles that find alice over her due and cms under it by so much."""
     cycles = [
@@ -101,15 +89,3 @@ def test_the_demo_ends_when_the_last_cycles_find_both_groups_within_half_a_block
     assert _phase(640, 49, -50, 40).is_settled
     for errors in ((50, 50), (640, 51, 40, 40), (40, 40, 40, -51)):
         assert not _phase(*errors).is_settled
-
-
-def test_the_picture_has_each_groups_part_of_the_power_beside_its_due() -> None:
-    rows = [
-        (NOW + 60 * minute, GroupError(group, pledge, 0.0, 0.0, power - pledge, GroupUsage()))
-        for minute, powers in enumerate([(1200, 0), (600, 600)])
-        for group, pledge, power in zip(("alice", "cms"), (560.0, 640.0), powers)
-    ]
-    picture = shares(rows, NOW + 30)
-
-    for text in (">alice<", ">alice, due<", ">cms<", ">cms, due<", ">sharectl on<"):
-        assert text in picture

@@ -1,7 +1,7 @@
 """Many cycles as fast as they go on a pool whose jobs, daemons, disks and clocks come and go.
 
-The test and ``bench/endurance.py`` share this. State and ledger are on a small disk, with a ledger
-that is at its bound from the start; targets go to a file and to ads, and nodes take the newer one.
+State and ledger are on a small disk, with a ledger that is at its bound from the start; targets go
+to a file and to ads, and nodes take the newer one.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ class LongRun:
                 self.after[fault].append(count)
                 return
             over = time.monotonic() - began > RESTART_SECONDS if most is None else count >= most
-            assert not over, f"{fault}: {self.cycles[-1].stderr}"
+            if over:
+                raise PoolboxError(f"{fault}: {self.cycles[-1].stderr}")
 
     def end(self) -> float:
         """Switch sharectl off; seconds until jobs hold all cores of the pool."""

@@ -23,7 +23,7 @@ from poolbox import Box, BoxSpec
 from poolbox.demo import pictures, scenario
 from poolbox.demo.steering import Cycle, run_cycle
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[1]
 NODES, NODE_CORES, MULTICORE_CORES = 4, 16, 8
 HELPED = "cms"
 PLEDGE_HS06 = {"alice": 80.0, "lhcb": 80.0, HELPED: 160.0}

@@ -1,0 +1,153 @@
+"""Situations on two nodes of 8 cores, 80 HS06 each.
+
+Suspended jobs, a block under way, and an ad of a machine that sleeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from poolbox import BoxSpec
+from tests.pool.deployed import jobs, snippet
+from tests.pool.sharectl_command import Sharectl
+from tests.pool.test_init import sharectl as command
+
+pytestmark = [pytest.mark.pool, pytest.mark.semantics]
+ACCESS = "ap-1.example.org"
+SPEC = BoxSpec.of_equal_nodes(2, access_points=(ACCESS,), execute_config=snippet())
+
+
+def running(sharectl: Sharectl, count: int) -> None:
+    """Wait until so many jobs run."""
+    box = sharectl.box
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == count, f"{count} jobs run")
+
+
+def why(sharectl: Sharectl, cluster: int) -> dict[str, Any]:
+    return sharectl.json("explain", "job", f"{cluster}.0")
+
+
+def screen(sharectl: Sharectl, cluster: int) -> str:
+    """Screen of a job, as one line."""
+    return " ".join(sharectl.run("explain", "job", f"{cluster}.0").stdout.split())
+
+
+def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    suspended = box.submit(jobs("cms", 4, 1, 900), ACCESS)
+    runs = box.submit(jobs("atlas", 2, 1, 900), ACCESS)
+    running(sharectl, 2)
+    waiting = box.submit(jobs("atlas", 16, 1, 900), ACCESS)
+    held = box.submit(jobs("cms", 1, 1, 900, "hold = True"), ACCESS)
+    ended = box.submit(jobs("cms", 1, 1, 0, "leave_in_queue = JobStatus == 4"), ACCESS)
+    box.run(["condor_suspend", f"{suspended}.0"])
+    box.wait_until(lambda: len(box.jobs("JobStatus == 7")) == 1, "one is suspended")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 4")) == 1, "one has ended")
+
+    def slots(constraint: str) -> int:
+        query = ["condor_status", "-constraint", constraint, "-af", "Name"]
+        return len(box.run(query).stdout.split())
+
+    box.wait_until(lambda: slots('Activity == "Suspended"') == 1, "its slot is suspended")
+    box.wait_until(lambda: slots('SlotType == "Dynamic"') == 2, "the others are gone")
+    taken = sharectl.json("snapshot")
+    groups = {name: taken["groups"][name] for name in ("cms", "atlas")}
+    assert [group["cores"] for group in groups.values()] == [4, 2]
+    assert [group["power_hs06"] for group in groups.values()] == [40.0, 20.0]
+    assert groups["cms"]["pending_by_cores"] == {}
+    assert sum(groups["atlas"]["pending_by_cores"].values()) == 1
+    assert sharectl.json("cycle")["idle_cores"]["all"] == 10
+    kept = [line.split()[:3] for line in sharectl.jobs_file.read_text().splitlines()]
+    assert [row[0] for row in kept].count("2") == 2
+
+    wanted = {suspended: "suspended", runs: "running", held: "held", ended: "completed"}
+    for cluster, code in {**wanted, waiting: "could-never"}.items():
+        assert why(sharectl, cluster)["code"] == code
+    assert "condor_continue" in screen(sharectl, suspended)
+
+
+def test_the_block_under_way_is_named_and_who_is_over_their_share(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    box.submit(jobs("atlas", 1, 16, 900), ACCESS)
+    running(sharectl, 16)
+    multicore = box.submit(jobs("cms", 8, 1, 60), ACCESS)
+    single = box.submit(jobs("atlas", 1, 1, 60), ACCESS)
+    box.wait_until(
+        lambda: why(sharectl, multicore)["code"] == "not-now", "the collector knows its cores held"
+    )
+
+    def planned() -> bool:
+        sharectl.run("cycle")
+        return " cms 8" in sharectl.targets.read_text()
+
+    box.wait_until(planned, "a plan has targets")
+    waits = why(sharectl, multicore)
+    assert waits["code"] == "not-now"
+    assert set(waits["ledger"]["block_nodes"]) <= {"wn-001", "wn-002"}
+    assert waits["ledger"]["block_seconds"] > 0
+    over = why(sharectl, single)
+    assert over["ledger"]["over_hs06"] > 0
+    assert over["ledger"]["block_nodes"] == []
+
+
+AD = """\
+MyType = "Machine"
+Name = "slot1@off.example.org"
+Machine = "off.example.org"
+CondorVersion = "$CondorVersion: 25.14.1 2026-10-16 PackageID: 25.14.1 $"
+MyAddress = "<127.0.0.1:9>"
+StartdIpAddr = "<127.0.0.1:9>"
+State = "Unclaimed"
+Activity = "Idle"
+Offline = true
+PartitionableSlot = true
+SlotType = "Partitionable"
+Cpus = 64
+TotalCpus = 64
+TotalSlotCpus = 64
+Memory = 262144
+TotalSlotMemory = 262144
+Disk = 100000000
+TotalSlotDisk = 100000000
+SlotWeight = Cpus
+Start = true
+Requirements = START
+ClassAdLifetime = 86400
+Arch = "X86_64"
+OpSys = "LINUX"
+FileSystemDomain = "example.org"
+HasFileTransfer = true
+"""
+"""Ad of a machine that sleeps or is gone, which the negotiator matches for condor_rooster."""
+
+
+def test_a_machine_that_is_offline_is_no_node_and_no_power(sharectl: Sharectl) -> None:
+    """Last of the file: its ad stays."""
+    box = sharectl.box
+    path = box.shared_directory / "off.ad"
+    path.write_text(AD)
+    box.run(["condor_advertise", "-tcp", "UPDATE_STARTD_AD", str(path)])
+    box.submit(jobs("atlas", 1, 16, 600), ACCESS)
+    cluster = box.submit(jobs("cms", 32, 1, 600), ACCESS)
+    running(sharectl, 16)
+    seen = sharectl.json("snapshot")
+    assert [node["name"] for node in seen["nodes"]] == ["wn-001", "wn-002"]
+
+    def is_no_demand() -> bool:
+        return bool(sharectl.json("snapshot")["groups"]["cms"]["unplaceable_by_cores"])
+
+    box.wait_until(is_no_demand, "the negotiator has seen the job, and it is no demand")
+    cycle = sharectl.json("cycle", control={"setpoint": "present"})
+    assert cycle["plan"]["targets"] == []
+    assert sum(row["setpoint_hs06"] for row in cycle["controllers"]) == pytest.approx(160.0)
+    assert sharectl.json("status")["nodes"]["slots"] == 2
+    assert "2 nodes with 16 cores, 160 HS06" in command(box, "init").stdout
+    for words in (("plan",), ("check", "pool"), ("consumption", "capacity")):
+        out = sharectl.run(*words, "--json", expect=None).stdout
+        assert out
+        assert "off.example.org" not in out
+    obstacles = why(sharectl, cluster)["nodes"]["obstacles"]
+    (row,) = (row for row in obstacles if row["code"] == "offline")
+    assert (row["nodes"], row["alone"]) == (1, 1), obstacles
