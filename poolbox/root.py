@@ -39,15 +39,11 @@ TMPDIR or LANG, are meant for this machine's programs and would reach those of t
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """A file system with HTCondor in it; ``path`` is ``/`` for this machine's own.
-
-    ``writable`` are folders of it, such as ``/var/lib/sharectl``, that a box may write to.
-    """
+    """A file system with HTCondor in it; ``path`` is ``/`` for this machine's own."""
 
     path: Path
     installation: Installation
     interpreter: Path
-    writable: tuple[Path, ...] = ()
 
 
 def find_root(suite: str) -> Root:
@@ -57,13 +53,8 @@ def find_root(suite: str) -> Root:
         return Root(
             Path("/"), installation_around(Path("/"), Path(own).resolve()), Path(sys.executable)
         )
-    return packaged_root(cached_root(suite))
-
-
-def packaged_root(path: Path, writable: tuple[Path, ...] = ()) -> Root:
-    """The root in ``path``, which has HTCondor as Debian packages it."""
-    installation = installation_around(path, PACKAGED_MASTER)
-    return Root(path, installation, Path("/usr/bin/python3"), writable)
+    path = cached_root(suite)
+    return Root(path, installation_around(path, PACKAGED_MASTER), Path("/usr/bin/python3"))
 
 
 def installation_around(root: Path, master: Path) -> Installation:

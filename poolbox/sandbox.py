@@ -36,10 +36,6 @@ def command(root: Root, directory: Path) -> list[str]:
         ("--ro-bind", str(CHECKOUT), str(CHECKOUT)),
         ("--bind", str(directory), str(directory)),
     ]
-    binds += [
-        ("--bind", str(root.path / folder.relative_to("/")), str(folder))
-        for folder in root.writable
-    ]
     guests = [Path(target) for _option, _source, target in binds]
     own = [
         "--proc",

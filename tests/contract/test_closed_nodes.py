@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -151,34 +150,6 @@ def test_what_could_not_be_tried_in_time_closes_nothing() -> None:
     assert trial(look, CMS, complete=False).closed == {}
     silent = [answer(Shapes((CMS,), complete=True, attributes=TOLD)), answer(None, "no answer")]
     assert tried(look, silent, 30, str).closed == {}
-
-
-def test_kinds_with_costly_jobs_come_last_and_slots_are_in_no_limit_of_a_job() -> None:
-    class Noted(UserBudgets):
-        """UserBudgets that keep the numbers that are tried."""
-
-        numbers: ClassVar[list[int]] = []
-
-        def trying(self, number: int) -> Any:
-            self.numbers.append(number)
-            return super().trying(number)
-
-    class Kinds(dict[tuple[str, int], list[int]]):
-        """Kinds of jobs; keeps the seconds that are left to a job when the kinds are needed."""
-
-        left: ClassVar[list[float]] = []
-
-        def items(self) -> Any:
-            self.left.append(signal.getitimer(signal.ITIMER_PROF)[0])
-            return super().items()
-
-    kinds = Kinds({("atlas", 8): [0, 2], ("cms", 8): [1]})
-    ads = [text_of({**JOB, "Requirements": OWN, "Owner": owner}) for owner in ('"a"', '"b"', '"c"')]
-    users = ["a", "b", "c"]
-    shut = slots({**NOW, "Start": "false"}, NOW)
-    _try_all(shut, TOLD, ads, users, kinds, Noted(users))
-    assert Kinds.left == [0.0]
-    assert Noted.numbers[3:] == [1, 0, 2]
 
 
 def test_kinds_for_which_the_time_is_not_enough_are_counted(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import string
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
-from sharectl.check.findings import Check, Level
+from sharectl.check.findings import Level
 from sharectl.check.pool_subject import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
@@ -173,17 +171,6 @@ def test_a_file_that_runs_a_command_is_refused(
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("head", ["", "# Configuration from machine: wn-1\n"])
-def test_standard_input_is_a_snippet_or_a_dump(
-    head: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = f"{head}{GOOD}SLOT_WEIGHT = (1\n"
-    # The process's own standard input, as a shell's pipe would set it.
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
-    assert main(["consumption", "check", "-"]) == 1
-    assert f"-:{LINE + bool(head)}: " in capsys.readouterr().out
-
-
 def test_a_refused_configuration_is_one_finding(tmp_path: Path) -> None:
     path = tmp_path / "a.conf"
     path.write_text(f"{GOOD}FOO BAR\n")
@@ -215,34 +202,9 @@ def test_the_command_prints_findings_and_fails(
     assert content["slots"] == ["every slot"]
 
 
-@pytest.mark.parametrize(
-    ("command", "table"),
-    [(("consumption", "check"), CHECKS), (("check", "snippets"), SNIPPET_CHECKS)],
-)
-def test_the_help_lists_each_check(
-    command: tuple[str, str],
-    table: list[Check],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        main([*command, "--help"])
-    listed = capsys.readouterr().out.partition("if nothing is found:\n")[2].splitlines()
-    assert [line.split("  ")[1] for line in listed] == [check.id for check in table]
-
-
 def test_each_finding_has_words_and_all_words_are_used() -> None:
     folder = TESTS.parent / "central" / "sharectl" / "check"
     source = "".join(path.read_text() for path in sorted(folder.glob("*.py")))
     words = {*CHECKS.words, *SNIPPET_CHECKS.words, *POOL_CHECKS.words}
     assert set(re.findall(r'finding\(\s*"([^"]+)"', source)) - words == set()
     assert [name for name in words if f'"{name}"' not in source] == []
-
-
-def test_a_path_that_cannot_be_checked_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "my.conf"
-    path.write_text(GOOD)
-    for words in (["/nowhere"], ["/dev/null"], ["--with-local", str(path)], ["--with-local", "-"]):
-        assert main(["consumption", "check", *words]) == 65
-        assert f"{words[-1]}: " in capsys.readouterr().err

@@ -15,10 +15,9 @@ from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.model import Source
 from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.snapshot.job_trials import Machines, PendingJob, Trial, ask_both, tried
+from sharectl.snapshot.job_trials import Trial, ask_both, tried
 from sharectl.snapshot.schedd_jobs import MOST_ROWS, JobKind, ScheddJobs
 from sharectl.snapshot.slot_kinds import asking, kinds
-from tests.fakes import NOW
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -248,35 +247,6 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
     limits = {"WithinResourceLimits": f"{SLOT['WithinResourceLimits']} && {more}"}
     job = wants("TARGET.Licences >= RequestLicences", RequestLicences="2")
     assert unplaceable(slots({**busy, **limits}), job) == []
-
-
-class SpiedMachines(Machines):
-    """Machines that note how free the slots are on which a job is tried."""
-
-    tried_with_few: tuple[tuple[str, ...], ...] = ()
-
-    def _seen_by(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
-        self.tried_with_few += (few,)
-        return super()._seen_by(job, few)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "start", "times"),
-    [
-        ("true", "true", 1),
-        ("TARGET.Cpus < 12", "true", 4),
-        ("(Few =?= true)", "true", 4),
-        ("true", "MY.Memory < Owner", 4),
-    ],
-)
-def test_only_a_clause_that_may_want_little_free_is_tried_on_partly_free_slots(
-    wanted: str, start: str, times: int
-) -> None:
-    requirements = {"Requirements": f"{OWN} && TARGET.Foo == 1 && {wanted}"}
-    job = PendingJob(text_of({**JOB, "Few": "TARGET.Cpus < 12", **requirements}), NOW)
-    machines = SpiedMachines(slots({"Start": start}), TOLD, [job], NOW, ["bob"])
-    assert not machines.could_run(job)
-    assert len(machines.tried_with_few) == times
 
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:

@@ -11,8 +11,6 @@ import pytest
 from sharectl.errors import InputError
 from sharectl_lab.twin.ads import (
     SiteExpressions,
-    dynamic_attributes,
-    job_attributes,
     slot_attributes,
 )
 from sharectl_lab.twin.engine import Setup, Twin
@@ -133,15 +131,6 @@ def test_start_is_asked_when_a_claim_runs_its_next_job(tmp_path: Path) -> None:
     assert used == [4 * is_day for is_day in day]
 
 
-def test_files_that_leave_start_alone_cost_nothing(tmp_path: Path) -> None:
-    site = tmp_path / "site.conf"
-    site.write_text("STARTD_ATTRS = $(STARTD_ATTRS) Rack\nRack = 7\n")
-    assert SiteExpressions([], [site]).site_start is None
-    racked = PLAIN._replace(requirements="TARGET.Rack == 7")
-    expressions = SiteExpressions([racked], [site])
-    assert nodes_of_jobs(expressions, racked) == {"alice.ann": {"slot1@wn-1", "slot2@wn-1"}}
-
-
 def test_faults_of_all_expressions_are_told_at_once(tmp_path: Path) -> None:
     site = tmp_path / "site.conf"
     site.write_text("START = Cpus >\n")
@@ -153,24 +142,3 @@ def test_faults_of_all_expressions_are_told_at_once(tmp_path: Path) -> None:
         "requirements of jobs of alice.ann",
         "requirements of jobs of alice.ann",
     ]
-
-
-def test_ads_tell_what_a_slot_has_free_and_what_a_job_requests() -> None:
-    node = SimNode(0, NODES[1])
-    (slot,) = node.slots
-    slot.free_cores, slot.free_custom["gpus"] = 3, 1
-    kind = ShapedKind(0, ON_GPUS, "cms")
-    ad = slot_attributes(slot)
-    names = ("cpus", "totalslotcpus", "gpus", "totalslotgpus", "t1_wn_hs06", "t1_multicoreonly")
-    assert [ad[name] for name in names] == [3, 16, 1, 2, 192.0, True]
-    empty = slot_attributes(slot, empty=True)
-    assert [empty[name] for name in names] == [16, 16, 2, 2, 192.0, True]
-    assert slot_attributes(slot, ["rack", "memory"]) == {"rack": None, "memory": 64_000}
-    dynamic = dynamic_attributes(slot, kind, claimed=True)
-    assert [dynamic[name] for name in names] == [2, 2, 1, 1, 192.0, True]
-    assert (dynamic["machine"], dynamic["accountinggroup"]) == ("gpu-1", "cms.prod.carl")
-    job = job_attributes(kind)
-    assert (job["accountinggroup"], job["acctgroup"]) == ("cms.prod.carl", "cms.prod")
-    assert (job["owner"], job["requestgpus"], job["requestcpus"]) == ("carl", 1, 2)
-    nobody = job_attributes(ShapedKind(0, ON_WN, "other"), ["accountinggroup", "user", "x"])
-    assert nobody == {"accountinggroup": None, "user": "dora", "x": None}

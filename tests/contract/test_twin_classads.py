@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
@@ -13,18 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.check.snippet_subject import LIVE
 from sharectl.errors import InputError
 from sharectl_lab.twin.classads import (
-    CLOCK,
     SNIPPET,
     Condition,
     JobRequirements,
-    NodeStart,
     SiteStart,
     start_of_snippets,
 )
-from tests.start_slots import job, parent
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 Values = Mapping[str, object]
@@ -118,15 +113,6 @@ def test_an_answer_with_the_time_is_kept_for_a_second() -> None:
     assert requirements.kept == 1
 
 
-def test_answers_that_are_kept_are_bounded() -> None:
-    class Small(SiteStart):
-        most_kept = 3
-
-    start = Small("MY.Cpus > 5", "here")
-    assert [start.admits({"cpus": cores}, {}, 0) for cores in range(10)] == 6 * [False] + 4 * [True]
-    assert start.kept <= 3
-
-
 # ---- bad expressions
 
 TENFOLD = {f"s{number}": " + ".join(10 * [f"MY.s{number - 1}"]) for number in range(1, 12)}
@@ -210,20 +196,6 @@ def test_start_of_a_slot_type_goes_before_start(site: Path) -> None:
 
 def test_without_files_start_is_the_snippets() -> None:
     assert start_of_snippets([]).site.lower() == "true"
-
-
-def test_the_whole_snippet_admits_as_the_shortcut_does() -> None:
-    """START of the snippet with live actuation, as an engine without a shortcut would ask it."""
-    rng = random.Random("whole")
-    node: NodeStart = start_of_snippets([])
-    start = SiteStart(node.start, str(SNIPPET), node.attributes)
-    for slot in (parent(rng, LIVE) for _ in range(100)):
-        if slot.draining or slot.multicore_only:
-            continue
-        ad = {name.lower(): value for name, value in slot.ad.items() if name != CLOCK}
-        for cores, account, own in (job(rng) for _ in range(10)):
-            lower = {name.lower(): value for name, value in own.items()}
-            assert start.admits(ad, lower, slot.now) is (slot.cause(cores, account) is None)
 
 
 @pytest.mark.parametrize(

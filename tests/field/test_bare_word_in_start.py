@@ -119,18 +119,6 @@ def test_a_published_text_that_is_no_expression(name: str, text: str, tmp_path: 
     assert finding.remedy == f'a text needs quotes: write {name} = "{text}"'
 
 
-def test_a_published_expression_that_cannot_be_read(tmp_path: Path) -> None:
-    lines = "STARTD_ATTRS = $(STARTD_ATTRS) Many\nMany = (MY.Cpus > 8\n"
-    (finding,) = seen(tmp_path, lines, check_id="expression")
-    assert finding.remedy.startswith("look for a missing bracket")
-
-
-def test_a_list_of_names_in_quotes(tmp_path: Path) -> None:
-    lines = 'STARTD_ATTRS = $(STARTD_ATTRS) "Rack"\nRack = "r12"\n'
-    (finding,) = seen(tmp_path, lines, check_id="published")
-    assert finding.remedy == "write the name without quotes"
-
-
 @pytest.mark.parametrize("option", ["JobFlavour=prod", "Site= cern.ch "])
 def test_a_carried_text_without_quotes(option: str) -> None:
     name, _, value = option.partition("=")

@@ -56,10 +56,3 @@ def test_they_are_errors_all_at_once_or_counted(
     count = len(lines)
     assert read.notes == (f"jobs left out: {count} (broken row, passed over by skip_broken)",)
     assert len(read.logged) == (2 if kind == "swf" else 3)
-
-
-@pytest.mark.parametrize(("kind", "text"), [("swf", "1 2\n"), ("history", "{\n"), ("history", "x")])
-def test_a_log_of_broken_rows_alone_is_an_error(tmp_path: Path, kind: str, text: str) -> None:
-    (tmp_path / "log").write_text(text)
-    with pytest.raises(InputError, match="1 left out: broken row"):
-        file.parse(scenario(kind, skip=True), "mine.yaml", tmp_path)

@@ -10,12 +10,11 @@ from typing import Optional
 import pytest
 
 from poolbox import Box, BoxSpec
-from sharectl.check.findings import Finding, Level
+from sharectl.check.findings import Finding
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT
-from tests.pool.sharectl_command import offline
 from tests.pool.test_access_point import GUARDED, configure, submitted
 
 SNIPPET = CHECKOUT / "config.d" / "60-sharectl-access-point.conf"
@@ -83,18 +82,6 @@ def test_a_map_that_a_file_of_the_folder_names_is_read(
     assert len(seen) == len(faults), seen
     assert [fault for fault, row in zip(faults, seen) if fault not in row] == [], seen
     assert [row for row in seen if not row.startswith(str(path))] == []
-
-
-def test_a_map_of_another_machine_is_said_not_to_be_looked_at(tmp_path: Path) -> None:
-    (finding,) = findings(folder(tmp_path, tmp_path / "absent.map"))
-    assert (finding.level, finding.place) == (Level.ADVICE, f"{tmp_path}/config.d/40-map.conf:1")
-    assert "absent.map is not on this machine: the map was not looked at" in str(finding)
-
-
-def test_without_a_map_users_are_said_to_choose(tmp_path: Path) -> None:
-    printed = offline("check", "snippets", str(folder(tmp_path, None)))
-    (finding,) = (row for row in printed["findings"] if row["id"] == "groups")
-    assert (finding["level"], "users choose their group" in finding["fault"]) == ("advice", True)
 
 
 @pytest.fixture(scope="module")

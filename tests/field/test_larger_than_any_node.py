@@ -68,12 +68,6 @@ def test_much_memory_asks_after_its_unit(
     assert [note for note in seen if "more than" in note] == ([asked] if asks else [])
 
 
-def test_memory_that_is_assumed_is_no_unit(tmp_path: Path) -> None:
-    write(tmp_path, (1, -1))
-    (note,) = [n for n in notes(SWF.replace("16}", "16, memory_mib: 900}"), tmp_path) if "5 %" in n]
-    assert note.endswith("the log does not tell of memory; write a smaller memory_mib in swf")
-
-
 @pytest.mark.parametrize(
     ("job", "node", "words"),
     [
@@ -92,13 +86,3 @@ def test_each_resource_of_streams(job: str, node: str, words: Optional[str]) -> 
     seen = notes(f"{pool}jobs: [{{group: cms, keep_pending: 3, {job}}}]\n")
     assert len(seen) == (words is not None)
     assert [note for note in seen if str(words) not in note] == []
-
-
-def test_idle_cores_beyond_those_that_jobs_could_use_are_not_wasted(
-    simulate: Simulate, tmp_path: Path
-) -> None:
-    """START refuses 2 cores of the 32; a job of 100 cores does not make the others wanted."""
-    write(tmp_path, (100, -1), (2, -1), (1, -1))
-    (tmp_path / "site.conf").write_text("START = TARGET.RequestCpus != 2\n")
-    simulated = simulate(f"{SWF}start: {{files: [site.conf]}}\n")
-    assert simulated.strategy["idle_core_hours"]["mean"] == pytest.approx(2 * 24, rel=0.02)

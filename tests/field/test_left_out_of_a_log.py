@@ -13,7 +13,7 @@ from typing import Any, Optional
 import pytest
 
 from sharectl.cadence.file import JOBS_COMMAND
-from sharectl.errors import ConfigError, InputError
+from sharectl.errors import InputError
 from sharectl_lab.scenarios import file
 from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
 
@@ -83,12 +83,6 @@ def test_a_log_of_any_form_is_told_of(tmp_path: Path, content: bytes) -> None:
     assert notes(SCENARIO, tmp_path) == [NO_SLOT]
 
 
-def test_part_of_a_log_that_is_passed_over_is_counted(tmp_path: Path) -> None:
-    (tmp_path / "jobs.json").write_text(json.dumps([job(QDate=AT), job(QDate=AT + 7200)]))
-    text = SCENARIO.replace("jobs.json", "jobs.json, from_hours: 1")
-    assert notes(text, tmp_path) == ["jobs left out: 1 (before from_hours)"]
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -105,13 +99,3 @@ def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str, words: st
     with pytest.raises(InputError) as refused:
         file.parse(SCENARIO, "mine.yaml", tmp_path)
     assert words in str(refused.value)
-
-
-def test_a_log_of_other_groups_has_nothing_to_compare(simulate: Simulate, tmp_path: Path) -> None:
-    (tmp_path / "jobs.json").write_text(json.dumps([job(AccountingGroup="lhcb")] * 3))
-    simulated = simulate(SCENARIO)
-    assert simulated.code == 65
-    assert simulated.notes[0].startswith("3 of 3 jobs of the log count as other, because groups")
-    assert is_shown(simulated, simulated.notes[-1])
-    with pytest.raises(ConfigError, match=r'write some of lhcb, or "\*"'):
-        notes(SCENARIO.replace("jobs.json", "jobs.json, groups: {cms: cms}"), tmp_path)

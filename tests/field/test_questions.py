@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.explain.job import NO_SUCH_RESOURCE
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on
 from tests.pool.sharectl_command import Sharectl
@@ -186,12 +185,6 @@ def test_no_remedy_is_a_smaller_request_for_a_group_over_its_share(answers: Answ
     assert re.search(r"but its group is \d+ HS06 over its share of \d+", cpus["remedy"])
     (cpus,) = (r for r in answers.explained["regroup"]["nodes"]["obstacles"] if r["code"] == "cpus")
     assert "but its group is 1 weighted slots over its quota of 1:" in cpus["remedy"]
-
-
-def test_a_request_of_no_resource_names_that(answers: Answers) -> None:
-    (row,) = (r for r in answers.explained["wish"]["nodes"]["never"] if r["code"] == "no-resource")
-    assert row["remedy"] == NO_SUCH_RESOURCE
-    assert "a smaller request" not in answers.screens["wish"]
 
 
 def test_without_a_negotiator_its_facts_are_not_known(answers: Answers) -> None:

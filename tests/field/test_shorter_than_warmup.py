@@ -63,13 +63,6 @@ def test_a_log_shorter_or_longer_than_the_days(
     assert notes(f"{SWF}warmup_hours: 0\n", tmp_path) == expected
 
 
-def test_days_shorter_than_an_interval_of_the_figures(simulate: Simulate, tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(ROW.format(0, 60))
-    simulated = simulate(SWF.replace("days: 1", "days: 0.001") + "warmup_hours: 0\n")
-    assert (simulated.code, simulated.notes, simulated.document["complete"]) == (0, [], True)
-    assert simulated.strategy["used_ratio"]["mean"] == pytest.approx(8 * 60 / 32 / 86.4, rel=0.03)
-
-
 @pytest.mark.parametrize(
     "words",
     [

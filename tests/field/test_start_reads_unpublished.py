@@ -43,14 +43,6 @@ def test_it_says_so_and_how_to_give_it(simulate: Simulate, tmp_path: Path) -> No
     assert (simulate(SCENARIO).code, notes(SCENARIO, tmp_path)) == (0, [])
 
 
-def test_some_nodes_may_have_what_others_have_not(simulate: Simulate, tmp_path: Path) -> None:
-    (tmp_path / "site.conf").write_text("START = MY.HEALTHY =?= True\n")
-    nodes = "16, attributes: {HEALTHY: true}}, {name: ill, cores: 32}"
-    simulated = simulate(SCENARIO.replace("16}", nodes))
-    assert simulated.code == 0
-    assert simulated.strategy["used_ratio"]["mean"] == pytest.approx(0.5, abs=0.05)
-
-
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
@@ -69,26 +61,6 @@ def test_each_scope(tmp_path: Path, start: str, expected: list[str]) -> None:
     assert notes(SCENARIO, tmp_path) == expected
 
 
-@pytest.mark.parametrize("source", ["jobs", "swf", "history"])
-def test_attributes_of_jobs(simulate: Simulate, tmp_path: Path, source: str) -> None:
-    """The remedy works for streams and for logs."""
-    (tmp_path / "site.conf").write_text('START = TARGET.Tenant == "physics"\n')
-    log = "1 0 0 80000 8 -1 -1 8 -1 -1 1 1 1 1 1 -1 -1 -1\n"
-    if source == "history":
-        log = '{"AccountingGroup": "cms", "QDate": 17, "RequestCpus": 8, '
-        log += '"RemoteWallClockTime": 80000}\n'
-    (tmp_path / "log").write_text(log)
-    text = SCENARIO
-    if source != "jobs":
-        groups = '{"1": cms}' if source == "swf" else "{cms: cms}"
-        text = SCENARIO.replace(STREAM, f"{source}: {{group: cms, file: log, groups: {groups}}}\n")
-        text = text.replace("group: cms, file", "file")
-    assert (simulate(text).code, notes(text, tmp_path)) == (65, [of_jobs("Tenant", source)])
-    remedy = "attributes: {tenant: physics}, "
-    remedied = text.replace("{group:", f"{{{remedy}group:").replace("{file:", f"{{{remedy}file:")
-    assert (simulate(remedied).code, notes(remedied, tmp_path)) == (0, [])
-
-
 def test_requirements_of_jobs() -> None:
     requirements = 'requirements: "TARGET.HasCvmfs && MY.Wish =!= 3 && TARGET.Cpus > 0"'
     pool = f"{POOL}{STREAM.replace('group:', f'{requirements}, group:')}"
@@ -98,9 +70,3 @@ def test_requirements_of_jobs() -> None:
     assert len(seen) == 2
     nodes = pool.replace("16}", "16, attributes: {HasCvmfs: true}}")
     assert notes(nodes.replace("group: cms", "group: cms, attributes: {Wish: 1}")) == []
-
-
-def test_start_that_is_never_true_is_named(simulate: Simulate, tmp_path: Path) -> None:
-    (tmp_path / "site.conf").write_text("START = MY.Cpus > 100\n")
-    simulated = simulate(SCENARIO)
-    assert (simulated.code, simulated.notes) == (65, [REFUSED])

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import pytest
 
 from poolbox import Box, BoxSpec, CannotBuildError
-from poolbox.root import Root, htcondor_version
+from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
 from sharectl.condor.versions import Version, version_of
 from tests.pool.built_packages import Packages, packages_of
@@ -147,11 +147,11 @@ def packages(pool_suite: str, tmp_path_factory: pytest.TempPathFactory) -> Packa
 
 @pytest.fixture(scope="session")
 def open_box(pool_suite: str) -> OpenBox:
-    """Opens the box of a `BoxSpec` on the session's suite or another root, for any scope."""
+    """Opens the box of a `BoxSpec` on the session's suite, for any scope."""
 
     @contextlib.contextmanager
-    def opened(spec: BoxSpec, root: Optional[Root] = None) -> Iterator[Box]:
-        box = Box(dataclasses.replace(spec, suite=pool_suite), root=root)
+    def opened(spec: BoxSpec) -> Iterator[Box]:
+        box = Box(dataclasses.replace(spec, suite=pool_suite))
         try:
             box.start()
         except CannotBuildError as reason:

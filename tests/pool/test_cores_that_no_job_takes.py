@@ -52,7 +52,8 @@ def full(open_box: OpenBox) -> Iterator[Box]:
         central_config=QUOTAS.format(cms=POOL_CORES),
     )
     with open_box(spec) as box:
-        box.submit(jobs("alice", 1, 9000, SHORT_SECONDS))
+        for _ in range(2):
+            box.submit(jobs("alice", 1, 2500, SHORT_SECONDS))
         yield box
 
 

@@ -1,44 +1,23 @@
-"""Debs in a fresh Debian, turned on, at work and removed as docs/packages.md has it; the RPMs."""
+"""Debs in a fresh Debian, installed and removed as docs/packages.md has it; the RPMs."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
-from poolbox.root import packaged_root
 from poolbox.root_copy import root_copy, run_as_root
 from poolbox.spec import SUITES
 from poolbox.waiting import HANG_SECONDS
 from sharectl import __version__
 from tests.pool.built_packages import Packages, build
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import SHORT_SECONDS, jobs, list_idle_jobs_again, partitionable
 from tests.pool.documents import blocks, commands
 from tests.pool.sharectl_command import CHECKOUT
 
-NODE, ACCESS, CENTRAL = "wn-001.example.org", "ap-1.example.org", "cm-1.example.org"
-SPEC = BoxSpec(
-    execute_points=(ExecutePoint(NODE, cores=16, power_hs06=160.0),),
-    access_points=(ACCESS,),
-    groups={"cms": 0.5, "alice": 0.5},
-)
-CONFIGURATION = """\
-groups:
-  cms:   {pledge_hs06: 800}
-  alice: {pledge_hs06: 200}
-"""
-HURRIED = "SHARECTL_JOB_CTL_PERIOD_SECONDS = 3\nSHARECTL_GRACE_SECONDS = 3\n"
-STATE, SETTINGS = Path("/var/lib/sharectl"), Path("/etc/sharectl")
 TIMER_LINK = "etc/systemd/system/timers.target.wants/sharectl.timer"
 OF_EVERY_INSTALLATION = re.compile(
     r"var/(cache|log|lib/(apt|dpkg|systemd))/|etc/(\.pwd\.lock|.*-)$|etc/apt/apt\.conf\.d/99box$"
@@ -197,7 +176,7 @@ def listing(root: Path) -> set[str]:
 
 
 class Machine:
-    """A Debian in a folder, and the pool that runs on its programs."""
+    """A Debian in a folder."""
 
     def __init__(self, root: Path, packages: Path) -> None:
         self.root, self.packages = root, packages
@@ -209,113 +188,38 @@ class Machine:
         """Output of a command of the page, in the folder of the packages."""
         return run_as_root(self.root, f"cd {self.packages} && {command}", (self.packages,)).stdout
 
-    def turn_on(self, box: Box, commands: list[str], host: str) -> None:
-        """Run the page's commands on a host of the pool, but for those of apt and systemd."""
-        folder = str(box.local_directory(host) / "config.d")
+    def follow(self, commands: list[str]) -> None:
+        """Run those of apt."""
         for command in commands:
-            if command.split()[0] not in ("apt", "systemctl"):
-                box.run(["sh", "-c", command.replace("/etc/condor/config.d", folder)], host=host)
+            if command.startswith("apt "):
+                self.as_root(command)
 
 
-def published(box: Box) -> set[str]:
-    """Attributes of sharectl in the ads of the node's slots, but for its power.
-
-    t1_UpdateTime stays until the startd ends, as the page says.
-    """
-    names = {name for name in partitionable(box, NODE) if name.startswith(("t1_", "MC_GRACE"))}
-    return names - {"t1_wn_hs06", "t1_UpdateTime"}
-
-
-def start_of(box: Box) -> str:
-    return box.run(["condor_config_val", "START"], host=NODE).stdout.strip()
-
-
-def status(box: Box) -> dict[str, Any]:
-    """``sharectl status --json``, whatever its exit code."""
-    printed = box.run(["sharectl", "status", "--json"], host=CENTRAL, check=False).stdout
-    content: dict[str, Any] = json.loads(printed)
-    return content
-
-
-@contextlib.contextmanager
-def working(open_box: OpenBox, machine: Machine) -> Iterator[Box]:
-    root = packaged_root(machine.root, (STATE, SETTINGS))
-    with open_box(SPEC, root) as box:
-        yield box
-
-
-def test_installed_turned_on_seen_at_work_and_removed(
-    packages: Packages, pool_suite: str, open_box: OpenBox
-) -> None:
-    central, node = documented("Central manager"), documented("Execute point")
-    removal = documented("Remove")
+def test_installed_upgraded_removed_and_purged(packages: Packages, pool_suite: str) -> None:
+    """What the packages do at work is in test_documents.py."""
     with root_copy(pool_suite) as root:
         before = listing(root)
+
+        def left() -> set[str]:
+            paths = listing(root) - before
+            return {path for path in paths if not path.startswith("etc/systemd")}
+
         machine = Machine(root, packages.debs[0].parent)
-        for command in (*central, *node):
-            if command.startswith("apt "):
-                machine.as_root(command)
+        machine.follow([*documented("Central manager"), *documented("Execute point")])
         assert "sharectl:" in (root / "etc/passwd").read_text()
-        assert not (root / TIMER_LINK).exists()
-        with working(open_box, machine) as box:
-            site = start_of(box)
-            assert published(box) == set()
-
-            (root / "etc/sharectl/sharectl.yaml").write_text(CONFIGURATION)
-            machine.turn_on(box, central, CENTRAL)
-            box.write_config(NODE, HURRIED, "99-local.conf")
-            machine.turn_on(box, node, NODE)
-            assert start_of(box) != site
-            see_the_loop(box)
-
-            link = root / TIMER_LINK
-            link.parent.mkdir(parents=True, exist_ok=True)  # as systemctl enable does
-            link.symlink_to("/usr/lib/systemd/system/sharectl.timer")
-            machine.as_root(f"dpkg --install {' '.join(deb.name for deb in packages.debs)}")
-            assert link.is_symlink()
-            assert (root / "etc/sharectl/sharectl.yaml").read_text() == CONFIGURATION
-
-            machine.turn_on(box, [removal[0]], CENTRAL)
-            box.wait_until(lambda: not status(box)["nodes"]["with_target"], "no target is left")
-            for command in removal:
-                if command.startswith("apt "):
-                    machine.as_root(command)
-            assert not link.is_symlink()
-            machine.turn_on(box, ["condor_reconfig"], NODE)
-            box.wait_until(lambda: published(box) == set(), "nothing of sharectl is published")
-            assert start_of(box) == site
-            machine.turn_on(box, removal[2:], NODE)
-            assert start_of(box) == site
-            box.remove_jobs()
-        left = {path for path in listing(root) - before if not path.startswith("etc/systemd")}
+        link = root / TIMER_LINK
+        assert not link.exists()
+        site, state = root / "etc/sharectl/sharectl.yaml", root / "var/lib/sharectl/sharectl.txt"
+        for path in (site, state):
+            path.write_text("of the site\n")
+        link.parent.mkdir(parents=True, exist_ok=True)  # as systemctl enable does
+        link.symlink_to("/usr/lib/systemd/system/sharectl.timer")
+        machine.as_root(f"dpkg --install {' '.join(deb.name for deb in packages.debs)}")
+        assert link.is_symlink()
+        machine.follow(documented("Remove"))
+        assert not link.is_symlink()
+        assert {path.read_text() for path in (site, state)} == {"of the site\n"}
         folders = ("etc/sharectl", "var/lib/sharectl")
-        assert [path for path in left if not path.startswith(folders)] == []
-        assert {"etc/sharectl/sharectl.yaml", "var/lib/sharectl/sharectl.txt"} <= left
+        assert [path for path in left() if not path.startswith(folders)] == []
         machine.as_root("apt purge sharectl sharectl-node sharectl-lab")
-        left = {path for path in listing(root) - before if not path.startswith("etc/systemd")}
-        assert left == set()
-
-
-def see_the_loop(box: Box) -> None:
-    """A cycle helps jobs that would wait for ever, and the node acts on its target."""
-    box.submit(jobs("alice", 1, 400, SHORT_SECONDS), ACCESS)
-    box.submit(jobs("cms", 8, 2, 600), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 16, "the node is full")
-
-    def planned() -> bool:
-        box.run(["sharectl", "cycle"], host=CENTRAL)
-        plan = status(box)["last_cycle"]["plan"]
-        return [target["node"] for target in plan["targets"]] == [NODE.partition(".")[0]]
-
-    box.wait_until(planned, "the node gets a target")
-
-    def acts() -> bool:
-        return bool(status(box)["nodes"]["with_target"])
-
-    box.wait_until(acts, "the node acts on its target")
-
-    def helped() -> bool:
-        list_idle_jobs_again(box, ACCESS)
-        return bool(box.jobs('JobStatus == 2 && AccountingGroup == "cms.bob"'))
-
-    box.wait_until(helped, "a multicore job runs")
+        assert left() == set()

@@ -15,7 +15,6 @@ from sharectl.condor.versions import Version
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
-from sharectl.snapshot.schedd_jobs import ALL_TELL_JOBS, SAMPLE_JOBS
 from tests.htcondor_releases import OVERFLOWS_TO_ZERO, holds
 from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, on, still
@@ -235,58 +234,6 @@ def test_jobs_are_tried_once_the_negotiator_has_seen_them_and_after_changes(
     assert demand(sharectl) == ({("cms", 8): 6}, {("atlas", 8): 1})
     change("TARGET.TotalSlotCpus > 12")
     assert demand(sharectl) == ({}, {("cms", 8): 6, ("atlas", 8): 1})
-
-
-def test_waiting_times_of_pending_and_of_started_jobs(sharectl: Sharectl) -> None:
-    """Each size has its times: a sample of many jobs of one core, all of the few of eight."""
-    box, began = sharectl.box, time.monotonic()
-
-    def waits() -> dict[str, Any]:
-        content = sharectl.json("snapshot")
-        return {f"{row['group']} {row['cores']}": row for row in content["waits"]}
-
-    def started() -> int:
-        return int((waits().get("atlas 1", {}).get("started") or {"jobs": 0})["jobs"])
-
-    box.submit(jobs("atlas", 1, 6, 600, on(STRONG)), FIRST)
-    box.wait_until(lambda: started() == 6, "the jobs of atlas run")
-    box.submit(jobs("cms", 8, 20, 600, NEVER), FIRST)
-    box.submit(jobs("cms", 1, 2 * ALL_TELL_JOBS, 600, NEVER), FIRST)
-    seen = waits()
-    elapsed = time.monotonic() - began + 2
-    assert set(seen) == {"atlas 1", "cms 1", "cms 8"}
-    assert seen["atlas 1"]["pending"] is None
-    many, few = seen["cms 1"]["pending"], seen["cms 8"]["pending"]
-    assert (few["jobs"], few["sampled"]) == (20, False)
-    assert many["sampled"]
-    assert SAMPLE_JOBS / 4 <= many["jobs"] <= 2 * ALL_TELL_JOBS
-    # Ages are whole seconds, of a question for each size.
-    assert 0 <= many["longest_seconds"] <= few["median_seconds"] + 1
-    assert few["median_seconds"] <= few["longest_seconds"] <= elapsed
-    begun = seen["atlas 1"]["started"]
-    assert 0 <= begun["median_seconds"] <= begun["longest_seconds"] <= elapsed
-
-
-def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> None:
-    box = sharectl.box
-
-    def kinds(**nodes: Any) -> dict[str, tuple[bool, bool, bool]]:
-        return {
-            node["name"]: (node["controlled"], node["reserved"], node["draining"])
-            for node in table(sharectl, nodes=nodes)["nodes"]
-        }
-
-    plain = dict.fromkeys(("wn-001", "wn-002", "wn-003"), (True, False, False))
-    assert kinds() == plain
-    for reserved in (["wn-001*"], "TotalSlotCpus > 10"):
-        assert kinds(reserved=reserved) == {**plain, "wn-001": (True, True, False)}
-    drained = {**plain, "wn-002": (True, False, True)}
-    box.run(["condor_drain", "-graceful", MIDDLE])
-    try:
-        box.wait_until(lambda: kinds() == drained, "the drained node is seen")
-    finally:
-        box.run(["condor_drain", "-cancel", MIDDLE])
-    box.wait_until(lambda: kinds() == plain, "the node is no longer drained")
 
 
 # ---- jobs that lie about their group, their size and their power

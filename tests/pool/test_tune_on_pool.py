@@ -120,14 +120,6 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
     assert sum(map(int, history(box, "NumJobStarts"))) == len(jobs) + 2
 
 
-def test_held_jobs_are_reported_with_their_reason(box: Box, folder: Path) -> None:
-    _, err = end(on_pool(box, folder, *submit("executable=/nowhere/python3")), 65)
-    assert "is held: " in err
-    assert "cannot be simulated as it is: the job was held: " in err
-    assert "/nowhere/python3" in err
-    box.wait_until(lambda: not box.jobs(), "the jobs are removed")
-
-
 def test_interrupted_jobs_are_removed_and_a_killed_search_goes_on(box: Box, folder: Path) -> None:
     waits = submit("requirements=TARGET.Tunes =?= False")
     process = on_pool(box, folder, *waits)

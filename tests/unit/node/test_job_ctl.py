@@ -376,10 +376,3 @@ class TestNews:
             node.publish(text)
             node.look()
             assert node.news is news, step
-
-    def test_cores_in_use_are_no_news_and_trouble_is_news_once(self, node: Node) -> None:
-        node.look()
-        for answer, news in ((held(0), False), ("x\n", True), ("x\n", False)):
-            node.answer = answer
-            node.look()
-            assert node.news is news

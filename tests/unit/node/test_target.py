@@ -164,16 +164,6 @@ class TestFile:
         assert node.reason(f"{LINE}\n{line}\ncn-2 {ORDER}\n") == "malformed"
         assert "line 2: " in capfd.readouterr().err
 
-    def test_all_wrong_lines_are_named(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
-        assert node.reason(document("x", LINE, "y", groups="cms,CMS")) == "malformed"
-        message = capfd.readouterr().err
-        for words in ("line 7: 'x' ''", "line 9: 'y' ''", "# groups: 'CMS'"):
-            assert words in message
-        assert node.reason("\x1b[2Jx\n" * 100000) == "malformed"
-        message = capfd.readouterr().err
-        assert len(message) < 2000
-        assert "\x1b" not in message
-
     @pytest.mark.parametrize(
         ("code", "text"), [(code, text) for code, texts in TEXTS.items() for text in texts]
     )

@@ -79,17 +79,6 @@ def test_runs_of_an_event_log_have_the_jobs_place_in_the_list(tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_one_core_jobs_can_hold_the_pool_to_the_end(name: str) -> None:
-    made = SCENARIOS[name](SEED)
-    work = sum(job.run_seconds for job in made.jobs if job.cores == 1)
-
-    assert SCENARIOS[name](SEED) == made
-    assert SCENARIOS[name](SEED + 1).jobs != made.jobs
-    assert list(made.jobs) == sorted(made.jobs, key=lambda job: job.at)
-    assert work > made.cores * made.seconds
-
-
 STRATEGIES = read_strategies(",".join([*USUAL, "live:law=pid"]))
 
 
@@ -121,19 +110,6 @@ def test_a_strategy_does_nothing_before_it_is_switched_on() -> None:
         "static+defrag",
     }
     assert [name for name, text in before.items() if "multicore-only" in text] == []
-
-
-@pytest.mark.parametrize(("recipe", "concurrent"), [("defrag", 2), ("defrag:recipe=quattor", 1)])
-def test_a_recipe_keeps_its_proportion_of_draining_to_whole_nodes(
-    recipe: str, concurrent: int
-) -> None:
-    (strategy,) = read_strategies(recipe)
-    assert strategy.defrag
-
-    scaled = strategies.scaled_defrag(strategy.defrag, SCENARIOS["steady"](SEED))
-
-    assert (scaled.max_whole, scaled.max_concurrent) == (5, concurrent)
-    assert scaled.machines_per_hour == 60 * strategy.defrag.machines_per_hour
 
 
 def test_a_table_has_means_and_spreads_of_the_runs_of_a_folder(tmp_path: Path) -> None:
