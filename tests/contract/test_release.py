@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,45 +82,8 @@ def test_a_tree_without_a_mistake_is_built_and_the_commands_are_printed(tree: Pa
     assert tags.stdout == b""
 
 
-def another_version(tree: Path) -> None:
-    change(tree, "startd_cron/job_ctl.py", '"0.1.0"', '"0.2.0"')
-
-
-def unreleased(tree: Path) -> None:
-    change(tree, "CHANGELOG.md", SECTION, "## Unreleased\n")
-
-
 def undated(tree: Path) -> None:
     change(tree, "CHANGELOG.md", SECTION, "## 0.1.0\n")
-
-
-def another_section(tree: Path) -> None:
-    change(tree, "CHANGELOG.md", SECTION, f"## 0.1.1 - 2026-12-01\n\n{SECTION}")
-
-
-@pytest.mark.parametrize(
-    ("mistake", "words"),
-    [
-        (another_version, "central/sharectl/__init__.py has '0.1.0', startd_cron/job_ctl.py '0.2"),
-        (unreleased, "CHANGELOG.md: its first section is 'Unreleased': write '## 0.1.0 - 20"),
-        (undated, "CHANGELOG.md: its first section is '0.1.0': write '## 0.1.0 - 20"),
-        (
-            another_section,
-            "CHANGELOG.md: its first section is '0.1.1 - 2026-12-01': write '## 0.1.",
-        ),
-    ],
-)
-def test_a_mistake_is_named_and_nothing_is_built(
-    tree: Path, mistake: Callable[[Path], None], words: str
-) -> None:
-    mistake(tree)
-    commit(tree)
-    done = release(tree)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("release: ")
-    assert words in line
-    assert done.stdout == ""
 
 
 def test_all_mistakes_are_named_at_once(tree: Path) -> None:

@@ -14,7 +14,7 @@ from poolbox import BoxSpec, ExecutePoint
 from tests.pool.deployed import CHECKOUT, jobs, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
-pytestmark = [pytest.mark.pool, pytest.mark.semantics]
+pytestmark = pytest.mark.pool
 ACCESS = "ap-1.example.org"
 EXAMPLES = CHECKOUT / "config.d" / "examples"
 ONE_SLOT = "SLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_1 = 1\n"

@@ -14,7 +14,7 @@ from tests.pool.deployed import jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.test_init import sharectl as command
 
-pytestmark = [pytest.mark.pool, pytest.mark.semantics]
+pytestmark = pytest.mark.pool
 ACCESS = "ap-1.example.org"
 SPEC = BoxSpec.of_equal_nodes(2, access_points=(ACCESS,), execute_config=snippet())
 

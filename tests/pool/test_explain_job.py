@@ -161,17 +161,6 @@ def test_a_target_keeps_a_job_out_for_a_reason(sharectl: Sharectl, waiting: Wait
         assert why["group"] == group
 
 
-def test_jobs_that_do_not_wait(sharectl: Sharectl, waiting: Waiting) -> None:
-    held = explained(sharectl, waiting, "held")
-    assert (held["code"], held["nodes"]["fitting_nodes"]) == ("held", 2)
-    assert "submitted on hold" in held["access_point"]["hold_reason"]
-    running = explained(sharectl, waiting, "running")
-    assert (running["code"], running["nodes"]) == ("running", None)
-    assert running["access_point"]["host"].endswith(SITE)
-    assert explained(sharectl, waiting, "gone")["code"] == "removed"
-    assert "unknown" in sharectl.run("explain", "job", "999999.0", expect=1).stdout
-
-
 def test_a_number_that_two_access_points_have(sharectl: Sharectl, waiting: Waiting) -> None:
     other = waiting.box.submit(job("cms", 1, "hold = True"), OTHER_ACCESS)
     err = sharectl.run("explain", "job", f"{other}.0", expect=65).stderr

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.condor.versions import Version
@@ -148,19 +146,3 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     assert {(row.node, row.held_back, row.cap_cores, row.helped) for row in targets} == {
         (node, "alice.user", cap, "alice.prod") for node in ("wn-001", "wn-002")
     }
-
-
-def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) -> None:
-    """Dynamic quotas of subgroups, as rendered, are parts of the group's."""
-    pool_cores = len(TARGETS) * CORES
-    alice = pool_cores * 440 / 480
-    parts = {"alice": 0.1, "alice.prod": 0.75, "alice.user": 0.15}
-    wanted = {"cms": pool_cores - alice, **{name: part * alice for name, part in parts.items()}}
-    submit(box, "alice.prod", 1, 1, ".", 1)
-    query = ["condor_status", "-any", "-constraint", "IsAccountingGroup"]
-
-    def quotas() -> dict[str, float]:
-        rows = box.run([*query, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
-        return {name: float(quota) for name, quota in map(str.split, rows) if name in wanted}
-
-    box.wait_until(lambda: quotas() == pytest.approx(wanted, abs=0.01), f"quotas of {wanted}")

@@ -1,4 +1,4 @@
-"""A node under a target: `explain` names what happened, and off means off."""
+"""A node under a target: off means off."""
 
 from __future__ import annotations
 
@@ -90,37 +90,6 @@ def changed(sharectl: Sharectl) -> list[tuple[str, str, str]]:
 
 
 # ---- explained
-
-
-def test_after_a_cycle_each_answer_agrees_with_the_pool(pool: Box, sharectl: Sharectl) -> None:
-    how = configured(pool)
-    cycle = sharectl.json("cycle", **how)
-    sequence = cycle["plan"]["sequence"]
-    assert [target["node"] for target in cycle["plan"]["targets"]] == ["wn-001"]
-
-    over = sharectl.json("explain", "group", HELD_BACK, **how)
-    assert (over["sequence"], over["agrees"], over["cores"]) == (sequence, True, 2 * CORES)
-    assert [exchange["nodes"] for exchange in over["gives"]] == [["wn-001"]]
-    under = sharectl.json("explain", "group", HELPED, **how)
-    assert under["pending_by_cores"] == {str(MULTICORE): WAITING}
-
-    def says() -> Any:
-        return sharectl.json("explain", "node", NODE, **how)["says"]
-
-    pool.wait_until(lambda: says()["obeyed_sequence"] == sequence, "the node acts on its target")
-    for words, number in ((("wn-002",), 1), (("wn-002", "--live"), None)):
-        node = sharectl.json("explain", "node", *words, **how)
-        assert (node["cycle"], node["reason"]["code"]) == (number, "uncontrolled")
-        assert node["target"] is None
-
-    whole = sharectl.json("explain", "cycle", "latest", **how)
-    assert (whole["complete"], whole["published"]) == (True, cycle["published"])
-    assert {source["name"].split()[0] for source in whole["sources"]} == {"collector", "schedd"}
-    assert (whole["agrees"], whole["decided_again"]) == (True, "1 target")
-
-    diff = sharectl.json("plan", "--diff", **how)
-    assert diff["counts"] == {"added": 0, "kept": 1, "moved": 0, "altered": 0, "dropped": 0}
-    assert sharectl.json("replay", **how)["summary"]["agreement_ratio"] == 1.0
 
 
 # ---- off

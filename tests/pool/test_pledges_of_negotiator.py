@@ -68,18 +68,6 @@ def test_pledges_are_the_quotas_that_the_negotiator_has(pool: Box, sharectl: Sha
         assert effective[group] == pytest.approx(HS06[group] / 25)
 
 
-def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(
-    sharectl: Sharectl,
-) -> None:
-    def with_lhcb(**lhcb: float) -> dict[str, Any]:
-        return {**FROM_NEGOTIATOR, "groups": {**FROM_NEGOTIATOR["groups"], "lhcb": lhcb}}
-
-    done = sharectl.run("cycle", expect=75, **with_lhcb())
-    assert "pledges: groups.lhcb: GROUP_NAMES of the negotiator has no lhcb" in done.stderr
-    assert not sharectl.targets.exists()
-    assert sharectl.json("cycle", **with_lhcb(pledge_hs06=10))["complete"]
-
-
 def test_while_it_negotiates_its_last_answer_is_used(
     pool: Box, sharectl: Sharectl, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

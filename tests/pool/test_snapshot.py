@@ -125,46 +125,12 @@ def test_the_table_is_that_of_the_seeds_command(sharectl: Sharectl) -> None:
 # ---- requests, as plans need them
 
 
-def asking(cores: str, memory: str, count: int) -> str:
-    """Jobs of cms that never start, with requests that may be expressions."""
-    return (
-        jobs("cms", 1, count, 600, NEVER)
-        .replace("request_cpus = 1\n", f"request_cpus = {cores}\n")
-        .replace("request_memory = 8\n", f"request_memory = {memory}\n")
-    )
-
-
 def waiting(seen: dict[str, Any]) -> dict[tuple[int, int], int]:
     """(cores, MiB) -> jobs that wait."""
     jobs = Counter[tuple[int, int]]()
     for row in seen["pending"]:
         jobs[row["cores"], row["memory_mib"]] += row["jobs"]
     return dict(jobs)
-
-
-def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl) -> None:
-    box = sharectl.box
-    for cores, memory, count in (
-        ("1", "1000", 3),
-        ("2", "undefined", 2),
-        ("10", "100 * 20", 4),
-        ("64", "3000000", 1),
-        ("TARGET.TotalSlotCpus", "TARGET.TotalSlotMemory", 5),
-        ("1 / 0", "1 / 0", 2),
-    ):
-        box.submit(asking(cores, memory, count), FIRST)
-    box.submit(jobs("cms", 4, 1, 600, on(MIDDLE)), SECOND)
-    still(box, 1)
-    many = table(sharectl, control={"strategy": "many"})
-    # The largest node has 12 cores; jobs that fit nowhere have the size that most nodes give them.
-    wanted = {(1, 1024): 3, (2, 0): 2, (10, 2048): 4, (12, 3145728): 1, (8, 16384): 5, (1, 0): 2}
-    assert waiting(many) == wanted
-    seed = table(sharectl, control={"strategy": "pair"})
-    assert seed["groups"]["cms"]["pending_by_cores"] == {"1": 5, "2": 2, "8": 10}
-    nodes = {node["name"]: node for node in many["nodes"]}
-    held = {name: node["held_memory_mib"] for name, node in nodes.items()}
-    assert held == {"wn-001": 0, "wn-002": 128, "wn-003": 0}
-    assert {node["memory_mib"] for node in nodes.values()} == {16384}
 
 
 # ---- jobs that no node could run
