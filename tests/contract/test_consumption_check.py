@@ -171,14 +171,6 @@ def test_a_file_that_runs_a_command_is_refused(
     assert not mark.exists()
 
 
-def test_a_refused_configuration_is_one_finding(tmp_path: Path) -> None:
-    path = tmp_path / "a.conf"
-    path.write_text(f"{GOOD}FOO BAR\n")
-    for named in (path, tmp_path):
-        (refused,) = check(named)[0]
-        assert (refused.id, refused.place) == ("syntax", f"{path}:{LINE}")
-
-
 def test_the_command_prints_findings_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

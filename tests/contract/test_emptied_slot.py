@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import classad2
-import pytest
 
 from sharectl.condor.ad_rows import emptied, empty
 
@@ -50,11 +49,6 @@ def test_assets_devices_and_lists_are_those_of_the_empty_slot() -> None:
     )
     empty(slot)
     assert str(slot) == str(expected)
-
-
-@pytest.mark.parametrize("total", ["undefined", '"8"', 'real("INF")', "1e999", "error"])
-def test_a_total_that_is_no_number_leaves_the_asset(total: str) -> None:
-    assert emptied({"Cpus": "3", "TotalSlotCpus": total})["Cpus"] == "3"
 
 
 def test_requirements_of_a_drained_slot_are_only_its_assets() -> None:

@@ -80,10 +80,6 @@ def test_lines_without_use_are_found_and_worded_as_listed(
     golden("check/group_map.txt", "\n".join((*listed, "")))
 
 
-def test_a_map_without_a_rule_refuses_every_job(tmp_path: Path) -> None:
-    assert "the access point refuses every job" in str(checked(tmp_path, "# * alice cms\n")[-1])
-
-
 def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
     found = checked(tmp_path, "x\n" * 30_000)
     assert len(found) == MOST_SHOWN + 2

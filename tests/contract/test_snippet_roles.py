@@ -171,12 +171,6 @@ def test_programs_that_are_missing_are_named(machine: Machine) -> None:
     assert (code, "/usr/libexec/sharectl/job_ctl.py" in out.splitlines()[-1]) == (1, True)
 
 
-def test_faults_of_the_site_that_are_there_anyway_hold_nothing_back(machine: Machine) -> None:
-    machine.write("20-site.conf", "START = NODE_OK\nSTARTD_ATTRS = NODE_OK\nNODE_OK = True\n")
-    code, out, _ = machine.run("install", "execute", "--yes")
-    assert (code, "[scope]" in out) == (0, False)
-
-
 @pytest.mark.parametrize("action", ["install", "remove"])
 def test_an_edited_snippet_is_shown_and_left_alone(action: str, machine: Machine) -> None:
     edited = EXECUTE.content.replace("GRACE_SECONDS = 480", "GRACE_SECONDS = 60\x1b[31m")
@@ -218,13 +212,6 @@ def test_a_removal_that_would_stop_jobs_is_refused(machine: Machine) -> None:
     code, out, _ = machine.run("remove", "execute", "--yes")
     assert (code, machine.files) == (1, before)
     assert f"\n{machine.folder}/99-local.conf:1: " in out
-
-
-def test_a_removal_leaves_knobs_behind(machine: Machine) -> None:
-    machine.write("99-local.conf", "SHARECTL_GRACE_SECONDS = 0\n")
-    assert machine.run("install", "execute", "--yes")[0] == 0
-    assert machine.run("remove", "execute", "--yes")[0] == 0
-    assert EXECUTE.file not in machine.files
 
 
 def test_the_last_folder_is_taken_or_one_that_htcondor_reads(

@@ -16,12 +16,10 @@ from sharectl.errors import InputError
 from sharectl_lab.twin.classads import (
     SNIPPET,
     Condition,
-    JobRequirements,
     SiteStart,
     start_of_snippets,
 )
 
-CONFIG = Path(__file__).parents[2] / "config.d"
 Values = Mapping[str, object]
 
 # ---- answers
@@ -100,19 +98,6 @@ def test_answers_are_kept_by_the_attributes_that_are_read() -> None:
     assert start.kept == 2
 
 
-def test_an_answer_with_the_time_is_kept_for_a_second() -> None:
-    requirements = JobRequirements("TARGET.Cpus >= RequestCpus && time() >= 100", "here")
-    ads: tuple[Values, Values] = ({"requestcpus": 1}, {"cpus": 1})
-    assert requirements.reads_time
-    assert [requirements.accepts(*ads, now) for now in (99.0, 99.9, 100.0, 100.5)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-    assert requirements.kept == 1
-
-
 # ---- bad expressions
 
 TENFOLD = {f"s{number}": " + ".join(10 * [f"MY.s{number - 1}"]) for number in range(1, 12)}
@@ -184,14 +169,6 @@ def test_start_is_that_of_the_site_and_the_snippet(site: Path) -> None:
     jobs = [{"os": "c7.9", "requestcpus": cores} for cores in (1, 8)]
     assert [whole.admits({**slot, **grace}, job, 50.0) for job in jobs] == [False, True]
     assert [whole.admits({**slot, **grace}, job, 530.0) for job in jobs] == [True, True]
-
-
-def test_start_of_a_slot_type_goes_before_start(site: Path) -> None:
-    example = CONFIG / "examples" / "70-multicore-only.conf"
-    node = start_of_snippets([site, example])
-    assert node.site.endswith("&& TARGET.RequestCpus >= 2")
-    assert "MY.t1_GraceAdmits" in node.start
-    assert node.attributes["t1_multicoreonly"].lower() == "true"
 
 
 def test_without_files_start_is_the_snippets() -> None:

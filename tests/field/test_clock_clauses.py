@@ -54,32 +54,17 @@ class Case(NamedTuple):
 
 
 def cases() -> dict[str, Case]:
-    at, far = in_hours(3), in_hours(24 * 40) + 17
+    at = in_hours(3)
     hour, minute = time.gmtime(at)[3:5]
-    other = at + 3 * DAY
     minutes = hour * 60 + minute
     clock = f"TARGET.ClockMin >= {minutes} && TARGET.ClockMin < {minutes + 1}"
     return {
         "cron": Case(f"cron_minute = {minute}\ncron_hour = {hour}", at=at, prepares=PREPARES),
         "deferral": Case(f"deferral_time = {at}", at=at, prepares=PREPARES),
-        "short, in 40 days": Case(
-            f"deferral_time = {far}\ndeferral_window = 5\ndeferral_prep_time = 60",
-            at=far,
-            prepares=60,
-        ),
         "CurrentTime": Case(f"requirements = CurrentTime > {at}", at=at + 1),
-        "backoff": Case("requirements = time() - QDate > 7200"),
         "minute": Case(f"requirements = {clock}", at=at),
-        "day": Case(
-            f"requirements = TARGET.ClockDay == {time.strftime('%w', time.gmtime(other))}",
-            at=other // DAY * DAY,
-        ),
-        "hour": Case(
-            f'requirements = formatTime(time(), "%H") == "{hour:02}"', at=at // HOUR * HOUR
-        ),
         "night": Case("requirements = TARGET.LooksAtNight", at=OPENS),
         "past": Case(f"deferral_time = {at - 7 * DAY}", "no-time"),
-        "function": Case("requirements = splitTime(currentTime()).year < 2020", "no-time"),
         "never": Case("requirements = TARGET.HasFoo && time() > 5", "could-never"),
         "any time": Case("requirements = time() > 5", "not-now", OPENS),
     }
@@ -109,13 +94,11 @@ def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
     rows = {row["later"]: row["jobs"] for row in taken["unplaceable"]}
     assert rows == {True: later, False: 1}
     assert taken["groups"]["cms"]["unplaceable_by_cores"] == {"1": later + 1}
-    for ad in box.jobs(seen, ("ClusterId", "QDate", "ScheddInterval")):
+    for ad in box.jobs(seen, ("ClusterId", "ScheddInterval")):
         name, case = clusters[ad["ClusterId"]]
         at = case.at
         if case.prepares is not None:
             at = int(case.at or 0) - case.prepares - ad["ScheddInterval"]
-        elif name == "backoff":
-            at = ad["QDate"] + 7201
         why = sharectl.json("explain", "job", f"{ad['ClusterId']}.0")
         assert (name, why["code"], why["nodes"]["opens_at"]) == (name, case.code, at)
         if case.code == "not-yet":

@@ -1,4 +1,4 @@
-"""The formula on a real pool: three run times at two intervals, with claim reuse and without.
+"""The formula on a real pool: three run times at one interval, with claim reuse and without.
 
 A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. All is
 read from the jobs' event log: a slot works from a job's execution to its termination, and is held
@@ -45,7 +45,7 @@ KINDS = {
     AGED: (4.0, WORKLIFE_SECONDS),
 }
 """Node -> run time of its jobs and its CLAIM_WORKLIFE, seconds."""
-INTERVALS = (6, 10)
+INTERVAL_SECONDS = 6
 SPEC = BoxSpec(
     execute_points=tuple(
         ExecutePoint(node, cores=1, config=f"CLAIM_WORKLIFE = {worklife}\n")
@@ -62,7 +62,7 @@ Held = tuple[float, float]
 
 @dataclass(frozen=True)
 class Measured:
-    """Jobs at one interval."""
+    """Jobs at the interval."""
 
     cadence_seconds: float
     held: dict[str, list[Held]]
@@ -79,20 +79,17 @@ def loading(held: list[Held]) -> float:
 
 
 @pytest.fixture(scope="module")
-def measured(pool: Box) -> dict[int, Measured]:
-    return {interval: _measure(pool, interval) for interval in INTERVALS}
-
-
-def _measure(box: Box, interval: int) -> Measured:
+def measured(pool: Box) -> Measured:
     """Run jobs on all nodes until each slot has had some."""
-    knobs = f"NEGOTIATOR_INTERVAL = {interval}\nNEGOTIATOR_MIN_INTERVAL = {interval}\n"
+    box, seconds = pool, INTERVAL_SECONDS
+    knobs = f"NEGOTIATOR_INTERVAL = {seconds}\nNEGOTIATOR_MIN_INTERVAL = {seconds}\n"
     box.write_config(CENTRAL, knobs)
     box.reconfig(CENTRAL)
     before = len(_cycles(box))
-    log = box.shared_directory / f"jobs-{interval}.log"
-    for node, (seconds, _worklife) in KINDS.items():
+    log = box.shared_directory / "jobs.log"
+    for node, (run_time, _worklife) in KINDS.items():
         user = f"accounting_group_user = {node.partition('.')[0]}"
-        box.submit(jobs("cms", 1, 60, seconds, user, on(node), f"log = {log}"))
+        box.submit(jobs("cms", 1, 60, run_time, user, on(node), f"log = {log}"))
 
     def long_enough() -> bool:
         held = [sum(seconds for _, seconds in held) for held in _held(log).values()]
@@ -124,50 +121,41 @@ def _cycles(box: Box) -> list[datetime]:
     return [datetime.strptime(match[1][:17], "%m/%d/%y %H:%M:%S") for match in stamp.finditer(log)]  # noqa: DTZ007 - differences only
 
 
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_the_loading_factor_is_that_of_the_formula(
-    measured: dict[int, Measured], interval: int
-) -> None:
-    at = measured[interval]
-    assert at.cadence_seconds == pytest.approx(interval, abs=1), "the negotiator's interval"
-    formula = {
-        node: loading_factor(at.run_time_seconds(node), at.cadence_seconds) for node in KINDS
-    }
-    print({node: (round(loading(at.held[node]), 3), round(formula[node], 3)) for node in KINDS})
+def test_the_loading_factor_is_that_of_the_formula(measured: Measured) -> None:
+    cadence = measured.cadence_seconds
+    assert cadence == pytest.approx(INTERVAL_SECONDS, abs=1), "the negotiator's interval"
     for node in (SHORT, MIDDLE, LONG):
         # On a busy machine a job or two run longer, or miss a cycle: most do not.
         ratios = [
-            held / run_time * loading_factor(run_time, at.cadence_seconds)
-            for run_time, held in at.held[node]
+            held / run_time * loading_factor(run_time, cadence)
+            for run_time, held in measured.held[node]
         ]
         assert statistics.median_low(ratios) == pytest.approx(1, abs=2 * MARGIN), (node, ratios)
-    assert loading(at.held[REUSED]) > formula[REUSED] + 2 * MARGIN, "its claims wait for no cycle"
+    reused = loading_factor(measured.run_time_seconds(REUSED), cadence)
+    assert loading(measured.held[REUSED]) > reused + 2 * MARGIN, "its claims wait for no cycle"
 
 
-def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
-    measured: dict[int, Measured],
-) -> None:
-    at = measured[INTERVALS[0]]
-    held = at.held[AGED]
+def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(measured: Measured) -> None:
+    held = measured.held[AGED]
     # To go on at once and to wait for a cycle are seconds apart.
     last = max(n for n, (run_time, seconds) in enumerate(held, 1) if seconds - run_time > 2)
-    aged = times_of(constant(at.run_time_seconds(AGED)))
-    expected = aged.loading(at.cadence_seconds, WORKLIFE_SECONDS)
+    aged = times_of(constant(measured.run_time_seconds(AGED)))
+    expected = aged.loading(measured.cadence_seconds, WORKLIFE_SECONDS)
     assert loading(held[:last]) == pytest.approx(expected, abs=MARGIN)
 
 
 def test_the_live_pool_tells_run_times_cores_and_cycles(
-    sharectl: Sharectl, measured: dict[int, Measured], tmp_path: Path
+    sharectl: Sharectl, measured: Measured, tmp_path: Path
 ) -> None:
     options = ("--interval", "6,10,60", "--claim-worklife", "0")
     content = sharectl.json("cadence", *options)
     assert content["cores"] == len(KINDS)
     every = content["run_times"]
-    assert every["jobs"] >= sum(len(jobs) for at in measured.values() for jobs in at.held.values())
+    assert every["jobs"] >= sum(map(len, measured.held.values()))
     assert 3 <= every["mean_seconds"] <= 13
     assert 1 <= content["cycle_duration_seconds"] < 60
     # The knobs of the negotiator itself.
-    now = f"a cycle begins up to {INTERVALS[-1]} s after the last"
+    now = f"a cycle begins up to {INTERVAL_SECONDS} s after the last"
     assert now in " ".join(content["recommendation"]["why"])
     history = tmp_path / "jobs.json"
     history.write_text(sharectl.box.run(COMMAND.split(), host=ACCESS).stdout)

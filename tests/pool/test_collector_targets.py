@@ -317,16 +317,6 @@ def test_targets_go_with_disable_when_the_collector_has_left_publish(sharectl: S
     assert ads(sharectl.box) == []
 
 
-def test_targets_go_with_disable_under_a_wrong_identity(sharectl: Sharectl) -> None:
-    publish(sharectl, plan(int(time.time()), "wn-001"))
-    slip = {**BY_COLLECTOR, "publish": [{"collector": {"identity": "sharctl@example.org"}}]}
-    said = sharectl.run("status", expect=1, **slip).stderr
-    assert f"of {KNOWN}; nodes that go by one of these have targets" in said
-    said = sharectl.run("disable", "--reason", "test", expect=74, **slip).stderr
-    assert f"knows sharectl as {KNOWN}, not as sharctl@example.org" in said
-    assert ads(sharectl.box) == []
-
-
 def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Sharectl) -> None:
     pid = sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")
     published = plan(int(time.time()), "wn-001")

@@ -288,16 +288,6 @@ def run(
     return status, blocks, printed.err
 
 
-def test_by_hand_it_answers_for_every_source(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
-    node.file.write_text(f"{LINE}\n")
-    sources = f"file:{node.folder}/none,file:{node.file},file:{node.folder}"
-    status, blocks, errors = run(["--source", sources, "--host", SHORT], capfd)
-    assert [block["reason"] for block in blocks] == ["no-file", "ok", "unreadable"]
-    assert blocks[1]["source"] == f"file:{node.file}"
-    assert blocks[1]["order"] == f"{ORDER} undefined"
-    assert (status, "no-file: " in errors) == (76, True)
-
-
 def test_wrong_options(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = {
         "--source": ("http://cm/x", "/a.txt", "file:a", "file:/a,,file:/b", "x\nreason ok\n\udcff"),
