@@ -1,4 +1,4 @@
-"""Two ways to look at a pool and the seed's command agree, whatever jobs say of themselves."""
+"""The look at a pool and the seed's command agree, whatever jobs say of themselves."""
 
 from __future__ import annotations
 

@@ -1,0 +1,271 @@
+"""Notes on a scenario: what it lacks, and what of its log is left out.
+
+Where nothing can be compared the exit code is 65.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from sharectl.cadence.file import JOBS_COMMAND
+from sharectl.cli.main import main
+from sharectl.errors import InputError
+from sharectl_lab.scenarios import file
+from sharectl_lab.twin.answers import NOTHING
+from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
+
+__all__ = ["simulate"]
+SWF = f'{POOL}swf: {{file: log.swf, groups: {{"*": cms}}}}\n'
+HISTORY = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
+STREAM = 'jobs: [{group: cms, run_time: "exponential:3600", keep_pending: 20}]\n'
+WITH_START = f"{POOL}{STREAM}start: {{files: [site.conf]}}\nwarmup_hours: 0\n"
+
+
+def row(at: int, seconds: int, cores: int = 8, memory_kib: int = -1) -> str:
+    """Job of a log in SWF."""
+    return f"1 {at} 0 {seconds} {cores} -1 -1 {cores} -1 {memory_kib} 1 1 1 1 1 -1 -1 -1\n"
+
+
+def write(folder: Path, *rows: str) -> None:
+    (folder / "log.swf").write_text("".join(rows))
+
+
+# ---- jobs of a history that are left out
+
+NO_CORES = "jobs left out: 1 (neither CpusProvisioned nor RequestCpus)"
+NO_SLOT = "jobs left out: 1 (its universe needs no slot)"
+NO_TIME = "jobs left out: 1 (RemoteWallClockTime 0 or not there: it never ran)"
+NO_DATE = "jobs left out: 1 (no QDate: when it was submitted is not known)"
+LATE = "jobs left out: 1 (submitted after the days that are simulated)"
+OTHER = (
+    "1 of 2 jobs of the log count as other, because groups does not have: {}; write it there, or a "
+    "group of the scenario in history.groups"
+)
+AT = 1_700_000_000
+
+
+def job(**attributes: Any) -> dict[str, Any]:
+    usual = {"AccountingGroup": "cms.a", "JobUniverse": 5, "QDate": AT, "RequestCpus": 1}
+    return {**usual, "RemoteWallClockTime": 50_000.0, **attributes}
+
+
+def test_jobs_that_are_left_out_are_told(simulate: Simulate, tmp_path: Path) -> None:
+    expression = job(RequestCpus="\\/Expr(TARGET.TotalCpus)\\/")
+    jobs = [job(), expression, job(JobUniverse=7)]
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs, indent=1))
+    simulated = simulate(HISTORY)
+    assert (simulated.code, simulated.notes) == (0, [NO_CORES, NO_SLOT])
+    assert [is_shown(simulated, note) for note in (NO_CORES, NO_SLOT)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        (job(RemoteWallClockTime=-5.0), NO_TIME),
+        (job(RemoteWallClockTime=None, JobStatus=2), NO_TIME),
+        (job(QDate=None), NO_DATE),
+        (job(QDate=-1), NO_DATE),
+        (job(QDate=AT + 86_400), LATE),
+        (job(AccountingGroup="lhcb.b"), OTHER.format("lhcb")),
+        (job(AccountingGroup=None), OTHER.format("no group")),
+        (job(AccountingGroup="CMS.b", QDate=AT - 600), None),
+    ],
+)
+def test_each_reason_has_its_note(
+    tmp_path: Path, other: dict[str, Any], note: Optional[str]
+) -> None:
+    (tmp_path / "jobs.json").write_text(json.dumps([job(), other]))
+    assert notes(HISTORY, tmp_path) == ([note] if note else [])
+
+
+TWO = json.dumps([job(), job(JobUniverse=7)])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TWO.replace(", ", ",\r\n").encode(),
+        gzip.compress(TWO.encode()),
+        b"\xef\xbb\xbf" + TWO.encode(),
+        f"{json.dumps(job())}\r\n{json.dumps(job(JobUniverse=7))}\r\n".encode(),
+    ],
+    ids=["CR LF", "packed", "byte order mark", "JSON lines"],
+)
+def test_a_log_of_any_form_is_told_of(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "jobs.json").write_bytes(content)
+    assert notes(HISTORY, tmp_path) == [NO_SLOT]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", "no job with a known run time is in it (no job)"),
+        (json.dumps([job(JobUniverse=7)]), "(1 left out: its universe needs no slot)"),
+        ('AccountingGroup = "cms"\nQDate = 17\n\n', f"; make the file with {JOBS_COMMAND}"),
+    ],
+    ids=["no job", "universe", "condor_history -l"],
+)
+def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str, words: str) -> None:
+    (tmp_path / "jobs.json").write_text(content)
+    with pytest.raises(InputError) as refused:
+        file.parse(HISTORY, "mine.yaml", tmp_path)
+    assert words in str(refused.value)
+
+
+# ---- jobs that fit nowhere
+
+
+def test_a_job_that_fits_on_no_node_is_told_and_wants_no_core(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    write(tmp_path, row(0, 86_000, 100), row(0, 86_000, 4))
+    simulated = simulate(f"{SWF}warmup_hours: 0\n")
+    (note,) = simulated.notes
+    assert note.startswith("no node fits 1 of 2 jobs of the log: they never start (cores: 100, ")
+    assert (simulated.code, is_shown(simulated, note)) == (0, True)
+    by_cause = simulated.strategy["idle_core_hours_by_cause"]
+    assert simulated.strategy["idle_core_hours"]["mean"] < 1
+    assert by_cause["unmatchable"]["mean"] == pytest.approx(28 * 24, rel=0.01)
+    write(tmp_path, row(0, 86_000, 17), row(0, 86_000, 100))
+    assert simulate(f"{SWF}warmup_hours: 0\n").code == 65
+
+
+THIN = "}, {name: thin, cores: 32, memory_mib: 400"
+
+
+@pytest.mark.parametrize(
+    ("stream", "node", "words"),
+    [
+        ("cores: 17", "", "no node fits jobs of cms: they never start (cores: 17, and the"),
+        ("memory_mib: 70000", "", "memory MiB: 70000, and the largest slot has 65536"),
+        ("disk_mib: 3", ", disk_mib: 2", "disk KiB: 3072, and the largest slot has 2048"),
+        ("custom: {gpus: 2}", ", custom: {gpus: 1}", "gpus: 2, and the largest slot has 1"),
+        ("cores: 9", ", slots: 2", "cores: 9, and the largest slot has 8"),
+        ("cores: 16, memory_mib: 500", THIN, None),
+        ("cores: 32, memory_mib: 500", THIN, "no slot has enough of all resources together"),
+    ],
+)
+def test_each_resource_of_streams(stream: str, node: str, words: Optional[str]) -> None:
+    pool = POOL.replace("16}", f"16{node}}}")
+    seen = notes(f"{pool}jobs: [{{group: cms, keep_pending: 3, {stream}}}]\n")
+    assert len(seen) == (words is not None)
+    assert [note for note in seen if str(words) not in note] == []
+
+
+KIB = 2_000_000
+"""Memory of a core."""
+
+
+@pytest.mark.parametrize(
+    ("count", "factor", "asks"), [(19, 1, False), (18, 1, True), (1, 1 / 1024, False)]
+)
+def test_much_memory_asks_after_its_unit(
+    tmp_path: Path, count: int, factor: float, *, asks: bool
+) -> None:
+    """Where more than 5 % of the jobs need more than any node has."""
+    write(tmp_path, row(0, 9, 1, KIB * 1024), *[row(0, 9, 1, round(KIB / factor))] * count)
+    text = f"{SWF}warmup_hours: 0\n".replace("file:", f"memory_factor: {factor}, file:")
+    asked = [note for note in notes(text, tmp_path) if "memory_factor: 0.0009765625" in note]
+    assert len(asked) == asks
+
+
+# ---- logs that end too early
+
+
+def test_a_log_that_ends_in_the_warm_up_is_nothing_to_compare(
+    simulate: Simulate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, row(0, 600), row(3600, 600))
+    simulated = simulate(SWF)
+    short, nothing = simulated.notes
+    assert short.startswith("the log's last job is submitted 1 hours after its first, and nothing")
+    assert nothing.startswith(NOTHING)
+    assert (simulated.code, is_shown(simulated, short)) == (65, True)
+    assert "shortfall" not in simulated.screen
+    write(tmp_path, row(0, 90_000), row(3600, 600))  # one runs on after the warm-up
+    simulated = simulate(SWF)
+    assert (simulated.code, simulated.notes) == (0, [short])
+    write(tmp_path, row(0, 600))
+    scenario, policy = tmp_path / "mine.yaml", tmp_path / "policy.json"
+    few = ["--hours", "1", "--generations", "1", "--population", "2", "--jobs", "1"]
+    for words in (
+        ["tune", str(scenario), "--over", "control.law=latest|pid", "--trials", "1"],
+        ["learn", str(scenario), *few, "-o", str(policy)],
+    ):
+        assert main(words) == 65
+        assert capsys.readouterr().out == ""
+    assert not policy.exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        ([row(0, 1)], 1),
+        ([row(46_000, 600), row(0, 600)], 0),
+        ([row(0, 50_000), row(100_000, 600)], 1),
+    ],
+    ids=["one second", "half of the time, unsorted", "late"],
+)
+def test_a_log_shorter_or_longer_than_the_days(tmp_path: Path, rows: list[str], count: int) -> None:
+    write(tmp_path, *rows)
+    assert len(notes(f"{SWF}warmup_hours: 0\n", tmp_path)) == count
+
+
+# ---- START that reads an attribute of a STARTD_CRON job, which the twin does not run
+
+
+def of_nodes(name: str, reader: str = "START") -> str:
+    return f"no node of the scenario has {name}, and this is undefined in {reader}: "
+
+
+def of_jobs(name: str) -> str:
+    return f"no job of the scenario has {name}, and this is undefined in "
+
+
+def starts(seen: list[str], *expected: str) -> bool:
+    """True if the notes begin so, and there is no other."""
+    return len(seen) == len(expected) and all(map(str.startswith, seen, expected))
+
+
+def test_it_says_so_and_how_to_give_it(simulate: Simulate, tmp_path: Path) -> None:
+    (tmp_path / "site.conf").write_text("START = MY.HEALTHY =?= True\n")
+    simulated = simulate(WITH_START)
+    assert simulated.code == 65
+    assert starts(simulated.notes, of_nodes("HEALTHY"), NOTHING)
+    assert [is_shown(simulated, note) for note in simulated.notes] == [True, True]
+    remedied = simulate(WITH_START.replace("16}", "16, attributes: {Healthy: true}}"))
+    assert (remedied.code, remedied.notes) == (0, [])
+    published = "HEALTHY = True\nSTARTD_ATTRS = $(STARTD_ATTRS) HEALTHY\n"
+    (tmp_path / "site.conf").write_text(f"START = MY.HEALTHY =?= True\n{published}")
+    assert (simulate(WITH_START).code, notes(WITH_START, tmp_path)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("MY.Tenant == TARGET.Tenant", [of_nodes("Tenant"), of_jobs("Tenant")]),
+        ("NODE_IS_HEALTHY && (Cpus > 0)", [of_nodes("NODE_IS_HEALTHY")]),
+        ("RequestCpus > 0 && MY.Cpus > 0 && Memory > 0 && time() > 0 && CurrentTime > 0", []),
+        ("(TARGET.RequestGPUs ?: 0) == 0", []),
+        ('Owner != "root" && TARGET.JobUniverse == 5 && MY.SlotType != "Static"', []),
+        ("Ready\nReady = MY.Good\nSTARTD_ATTRS = Ready", [of_nodes("Good")]),
+    ],
+)
+def test_each_scope(tmp_path: Path, start: str, expected: list[str]) -> None:
+    (tmp_path / "site.conf").write_text(f"START = {start}\n")
+    assert starts(notes(WITH_START, tmp_path), *expected)
+
+
+def test_requirements_of_jobs() -> None:
+    requirements = 'requirements: "TARGET.HasCvmfs && MY.Wish =!= 3 && TARGET.Cpus > 0"'
+    pool = f"{POOL}{STREAM.replace('group:', f'{requirements}, group:')}"
+    assert starts(
+        notes(pool), of_nodes("HasCvmfs", "the requirements of cms.user"), of_jobs("Wish")
+    )
+    nodes = pool.replace("16}", "16, attributes: {HasCvmfs: true}}")
+    assert notes(nodes.replace("group: cms", "group: cms, attributes: {Wish: 1}")) == []
