@@ -15,10 +15,6 @@ from poolbox import Box, BoxSpec
 from poolbox.waiting import HANG_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
-JOB = (
-    "executable = /bin/sleep\narguments = 300\naccounting_group = cms\naccounting_group_user "
-    "= alice\nqueue 2\n"
-)
 SPEC = BoxSpec()
 Poolbox = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -72,15 +68,6 @@ def test_options_of_up_shape_the_pool_and_status_shows_it(up: str, poolbox: Pool
     done = poolbox("run", "condor_status", "-af", "TotalSlotCpus", "Colour", "t1_wn_hs06")
     assert done.stdout.split() == ["3", "blue", "80.0"]
     assert poolbox("run", "condor_config_val", "GROUP_QUOTA_cms").stdout == "3\n"
-
-
-@pytest.mark.usefixtures("up")
-def test_submit_and_run_are_those_of_the_pool(poolbox: Poolbox) -> None:
-    assert poolbox("submit", "-", input=JOB).stdout == "1\n"
-    listing = poolbox("run", "condor_q", "-allusers", "-af", "AccountingGroup")
-    assert listing.stdout.splitlines() == ["cms.alice"] * 2
-    done = poolbox("run", "sh", "-c", "cat; echo bad >&2; exit 7", input="text")
-    assert (done.returncode, done.stdout, done.stderr) == (7, "text", "bad\n")
 
 
 def test_the_name_of_a_pool_that_died_can_be_used_again_and_down_leaves_nothing(

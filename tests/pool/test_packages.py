@@ -13,7 +13,6 @@ import pytest
 from poolbox.root_copy import root_copy, run_as_root
 from poolbox.spec import SUITES
 from poolbox.waiting import HANG_SECONDS
-from sharectl import __version__
 from tests.pool.built_packages import Packages, build
 from tests.pool.documents import blocks, commands
 from tests.pool.sharectl_command import CHECKOUT
@@ -66,12 +65,6 @@ def test_a_build_elsewhere_and_later_has_the_same_bytes(packages: Packages, tmp_
         for made in (packages, again)
     ]
     assert [name for name in again.names if bytes_of[0][name] != bytes_of[1][name]] == []
-
-
-def test_every_file_names_the_one_version(packages: Packages) -> None:
-    assert [
-        name for name in packages.names if f"-{__version__}" not in name.replace("_", "-")
-    ] == []
 
 
 def files_of_deb(deb: Path) -> dict[str, str]:
