@@ -44,15 +44,13 @@ class Box(Pool):
     """One pool, all its daemons in one sandbox that ends with this process.
 
     A context manager; `start` and `stop` do the same. Everything it writes lies in ``directory``, a
-    temporary folder that `stop` deletes unless ``keep`` is true. ``root`` takes the place of the
-    suite's.
+    temporary folder that `stop` deletes unless ``keep`` is true.
     """
 
-    def __init__(self, spec: BoxSpec, *, keep: bool = False, root: Optional[Root] = None) -> None:
+    def __init__(self, spec: BoxSpec, *, keep: bool = False) -> None:
         spec.check()
         super().__init__(spec, directory=Path("/nonexistent"), port=0)
         self.keep = keep
-        self._root = root
         self._sandbox: Optional[subprocess.Popen[bytes]] = None
 
     @classmethod
@@ -87,7 +85,7 @@ class Box(Pool):
         """
         if self._sandbox is not None:
             raise PoolboxError(f"this box runs already, in {self.directory}")
-        root = self._root or find_root(self.spec.suite)
+        root = find_root(self.spec.suite)
         self.directory = Path(tempfile.mkdtemp(prefix="poolbox-")).resolve()
         try:
             self.port = free_port()
