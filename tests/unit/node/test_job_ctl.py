@@ -344,6 +344,13 @@ class TestPending:
                 node.publish(node.document(line, pending=pending, sequence=sequence))
                 assert node.pending() == (code, value, node.now + 1740)
 
+    def test_an_older_document_or_another_of_one_sequence_does_not_count(self, node: Node) -> None:
+        for name, more, pending in (("one", 0, "0"), ("two", 0, "1"), ("three", 1, "1")):
+            node.publish(node.document(sequence=more, pending=pending), name)
+        assert node.pending("one", "two")[0] == "disagree"
+        assert node.pending("one", "three")[1] is True
+        assert node.pending("one") == ("backwards", UNDEFINED, 0)
+
 
 class TestNews:
     """The collector gets a new ad at once when something is new."""
@@ -369,3 +376,10 @@ class TestNews:
             node.publish(text)
             node.look()
             assert node.news is news, step
+
+    def test_cores_in_use_are_no_news_and_trouble_is_news_once(self, node: Node) -> None:
+        node.look()
+        for answer, news in ((held(0), False), ("x\n", True), ("x\n", False)):
+            node.answer = answer
+            node.look()
+            assert node.news is news

@@ -164,6 +164,16 @@ class TestFile:
         assert node.reason(f"{LINE}\n{line}\ncn-2 {ORDER}\n") == "malformed"
         assert "line 2: " in capfd.readouterr().err
 
+    def test_all_wrong_lines_are_named(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+        assert node.reason(document("x", LINE, "y", groups="cms,CMS")) == "malformed"
+        message = capfd.readouterr().err
+        for words in ("line 7: 'x' ''", "line 9: 'y' ''", "# groups: 'CMS'"):
+            assert words in message
+        assert node.reason("\x1b[2Jx\n" * 100000) == "malformed"
+        message = capfd.readouterr().err
+        assert len(message) < 2000
+        assert "\x1b" not in message
+
     @pytest.mark.parametrize(
         ("code", "text"), [(code, text) for code, texts in TEXTS.items() for text in texts]
     )
@@ -286,6 +296,16 @@ def run(
     lines = [line.partition(" ")[::2] for line in printed.out.splitlines()]
     blocks = [dict(lines[number : number + 6]) for number in range(0, len(lines), 6)]
     return status, blocks, printed.err
+
+
+def test_by_hand_it_answers_for_every_source(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    node.file.write_text(f"{LINE}\n")
+    sources = f"file:{node.folder}/none,file:{node.file},file:{node.folder}"
+    status, blocks, errors = run(["--source", sources, "--host", SHORT], capfd)
+    assert [block["reason"] for block in blocks] == ["no-file", "ok", "unreadable"]
+    assert blocks[1]["source"] == f"file:{node.file}"
+    assert blocks[1]["order"] == f"{ORDER} undefined"
+    assert (status, "no-file: " in errors) == (76, True)
 
 
 def test_wrong_options(capfd: pytest.CaptureFixture[str]) -> None:

@@ -160,6 +160,13 @@ class TestCache:
         self.asked(server, TEXT, '"1"')
         assert self.conditions == [None, None]
 
+    @pytest.mark.parametrize("etag", ["", '"a b"', '"\u00e9"', '"' + "x" * 300 + '"'])
+    def test_a_tag_that_cannot_be_sent_back(self, server: WebServer, etag: str) -> None:
+        for _ in range(2):
+            answer = serving(TEXT, ETag=etag)
+            assert asked(server, answer, "--cache", str(self.cache)).code == "ok"
+        assert not self.cache.exists()
+
 
 class TestTrouble:
     """Each kind has its own code, and ends in time."""
@@ -205,6 +212,18 @@ class TestTrouble:
             ):
                 ran = fetch(f"https://{host}/x", server.certificate, "--connect-seconds", "1")
                 assert (ran.code, ran.seconds < 4) == (code, True), host
+
+    def test_a_server_without_tls(self, server: WebServer) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"https://localhost:{listener.getsockname()[1]}/x"
+            argv = [*ISOLATED, str(PROGRAM), "--url", url, "--ca-file", str(server.certificate)]
+            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                    assert run.stdout
+                    assert run.stdout.read() == b"tls-failed\n"
+                assert run.wait(10) == 77
 
     @pytest.mark.parametrize(
         ("begin", "drop_seconds"),
