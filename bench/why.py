@@ -21,14 +21,16 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
-from sharectl.explain.decisions import (  # noqa: E402
+from sharectl.explain.decisions import (  # noqa: E402  # noqa: E402
     Otherwise,
+    Replay,
     explain_cycle,
     explain_group,
     explain_node,
     of_ledger,
+    replayed,
+    summed,
 )
-from sharectl.explain.replay import Replay, replayed, summed  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
 from sharectl.plan.plan import PlanConfig, State, decide  # noqa: E402
 from sharectl.plan.records import CycleRecord  # noqa: E402

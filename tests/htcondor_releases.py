@@ -6,7 +6,7 @@ import re
 from math import inf
 from pathlib import Path
 
-from sharectl.condor.versions import Version
+from sharectl.condor.pool_look import Version
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "versions.md"
 SENDS_SLOTS = "HTCONDOR-3526"

@@ -313,7 +313,7 @@ class GroupControl:
     shadow: Optional[ShadowMove] = None
     """None without a shadow law, and of a group with groups within it."""
     due_hs06: Optional[float] = None
-    """Power that is due to it, as of `sharectl.shares.shortfall`; None if unknown."""
+    """Power that is due to it, as of `sharectl.shares.errors`; None if unknown."""
     shortfall_hs06: Optional[float] = None
     """Power that is due and that it, or each group within it, does not use; None if unknown."""
 

@@ -12,7 +12,7 @@ from poolbox import event_log
 from poolbox.comparison.scenario import SCALE, Comparison
 from poolbox.demo.scenario import HELPED
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
-from sharectl.shares.shortfall import max_min_shares, shortfalls_hs06
+from sharectl.shares.errors import max_min_shares, shortfalls_hs06
 from sharectl_lab.twin.answers import Lack, lacks
 
 STEP_SECONDS = 5.0

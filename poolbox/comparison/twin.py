@@ -19,7 +19,7 @@ from poolbox.comparison.strategies import (
     scaled_defrag,
     scaled_loop,
 )
-from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.run_times import LoggedJob
 from sharectl_lab.scenarios.file import scenario_of
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from sharectl.condor.accounts import UserBudgets
 from sharectl.condor.ad_rows import row_of
-from sharectl.condor.user_budgets import UserBudgets
 from sharectl.model import OTHER, ClosedTo
 from sharectl.snapshot.closed_nodes import Slots, WaitingJob
 from sharectl.snapshot.job_shapes import JobShape, Shapes

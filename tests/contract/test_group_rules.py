@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.check.findings import Finding, Level
-from sharectl.check.group_rules import MOST_SHOWN
+from sharectl.check.snippet_rules import MOST_SHOWN
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
 

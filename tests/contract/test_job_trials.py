@@ -15,9 +15,8 @@ from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.model import Source
 from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.snapshot.job_trials import Trial, ask_both, tried
+from sharectl.snapshot.job_trials import Trial, ask_both, asking, kinds, tried
 from sharectl.snapshot.schedd_jobs import MOST_ROWS, JobKind, ScheddJobs
-from sharectl.snapshot.slot_kinds import asking, kinds
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",

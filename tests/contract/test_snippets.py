@@ -21,7 +21,7 @@ from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import GroupTree
-from sharectl.shares.quotas import central_manager_configuration
+from sharectl.shares.pledges import central_manager_configuration
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"

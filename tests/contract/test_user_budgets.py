@@ -9,10 +9,9 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.condor.accounts import MOST_EXPRESSIONS, charged
+from sharectl.condor.accounts import MOST_EXPRESSIONS, MOST_WORDS_OF_USER, charged
 from sharectl.condor.daemons import within
 from sharectl.condor.deadline import Question
-from sharectl.condor.user_budgets import MOST_WORDS_OF_USER
 from sharectl.snapshot.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import ask_both, tried
 from sharectl.snapshot.schedd_jobs import JobKind

@@ -11,8 +11,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.consumption import check_text
 from sharectl.check.findings import Level
 from sharectl.check.snippets import check as check_snippets
-from sharectl.condor.configuration import ConfigSource
-from sharectl.condor.knob_readers import readers_of
+from sharectl.condor.configuration import ConfigSource, readers_of
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"

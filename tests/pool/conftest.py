@@ -21,7 +21,7 @@ import pytest
 from poolbox import Box, BoxSpec, CannotBuildError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
-from sharectl.condor.versions import Version, version_of
+from sharectl.condor.pool_look import Version, version_of
 from tests.pool.built_packages import Packages, packages_of
 from tests.pool.deployed import publish
 from tests.pool.sharectl_command import Sharectl

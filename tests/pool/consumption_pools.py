@@ -14,7 +14,7 @@ from typing import Optional
 
 from poolbox import Box
 from sharectl.consumption.file import example, parse
-from sharectl.consumption.render import snippet
+from sharectl.consumption.policy import snippet
 
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
 """Access points: one that starts jobs on leftovers, HTCondor's default, and one that must not."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import Version
+from sharectl.condor.pool_look import Version
 from tests.htcondor_releases import OFFERS_FEWER_JOBS, holds
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox

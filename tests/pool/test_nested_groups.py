@@ -11,10 +11,10 @@ from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.condor.versions import Version
+from sharectl.condor.pool_look import Version
 from sharectl.config.load import parse
 from sharectl.publish import text
-from sharectl.shares.quotas import central_manager_configuration
+from sharectl.shares.pledges import central_manager_configuration
 from tests.htcondor_releases import LOGS_CORES, holds
 from tests.pool.deployed import jobs, publish, slots, snippet
 from tests.pool.sharectl_command import Sharectl

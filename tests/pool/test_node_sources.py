@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import Version
+from sharectl.condor.pool_look import Version
 from tests.htcondor_releases import SENDS_SLOTS, holds
 from tests.node_fakes import document
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.condor.versions import Version
+from sharectl.condor.pool_look import Version
 from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from sharectl.publish.state import StateFile

@@ -8,8 +8,7 @@ from typing import Any, Optional
 
 from sharectl.cadence.choice import Facts, Knobs
 from sharectl.cadence.file import ATTRIBUTES, JOB_ATTRIBUTES, count_ad, jobs_of_ad, left_out_notes
-from sharectl.cadence.jobs import JobsRun, LoggedJob
-from sharectl.cadence.run_times import load_of
+from sharectl.cadence.run_times import JobsRun, LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional, TextIO
 
-from sharectl.cadence.jobs import JobsRun, LoggedJob
+from sharectl.cadence.run_times import JobsRun, LoggedJob
 from sharectl.condor.ads import account, number, text, whole
 from sharectl.errors import InputError
 from sharectl.files import files, packed

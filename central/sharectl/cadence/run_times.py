@@ -18,14 +18,40 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil, floor
 from operator import mul
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
-from sharectl.cadence.jobs import CountedJob
 from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
+
+CountedJob = tuple[str, int, int]
+"""Group, cores, whole seconds."""
+
+
+@dataclass
+class JobsRun:
+    """Jobs that ran, by group and size."""
+
+    counted: Counter[CountedJob] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Reason -> jobs."""
+
+
+class LoggedJob(NamedTuple):
+    """A job that ran."""
+
+    submitted_at: float
+    """Seconds since any moment."""
+    run_seconds: float
+    cores: int
+    memory_mib: int
+    """Of the whole job; 0 if unknown."""
+    user: str
+    group: str
+    queue: str
+
 
 _ROUNDING = 1e-9
 _STEPS = 2000

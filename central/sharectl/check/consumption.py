@@ -40,9 +40,16 @@ from sharectl.check.findings import (
     unread_knobs,
 )
 from sharectl.check.slot_ad import startd_publishes
-from sharectl.condor.configuration import MAX_BYTES, Configuration, read, read_text, source_of
+from sharectl.condor.configuration import (
+    MAX_BYTES,
+    Configuration,
+    read,
+    read_text,
+    readers_of,
+    source_of,
+    unread,
+)
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
-from sharectl.condor.knob_readers import readers_of, unread
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.consumption.cost import Refusal
 from sharectl.errors import InputError

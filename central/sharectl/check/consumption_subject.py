@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Any, Optional, cast
 
 from sharectl.check.findings import plain
-from sharectl.condor.configuration import Configuration, booleans
-from sharectl.condor.knob_readers import daemons_of
+from sharectl.condor.configuration import Configuration, booleans, daemons_of
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
 

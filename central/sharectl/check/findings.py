@@ -13,8 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
-from sharectl.condor.configuration import Configuration
-from sharectl.condor.knob_readers import DAEMONS, Unread, unread
+from sharectl.condor.configuration import DAEMONS, Configuration, Unread, unread
 from sharectl.condor.library import UnreadableConfigurationError
 
 Rule = TypeVar("Rule", bound=Callable[[Any], Iterator["Finding"]])

@@ -12,16 +12,14 @@ from typing import Any, Callable, Optional, Union
 
 from sharectl import __version__
 from sharectl.check.findings import Finding, Level, some
-from sharectl.check.pool_machine import CONFIGURATION
-from sharectl.check.pool_rules import OUR_CRON_KNOBS, daemons_of, to_ask
+from sharectl.check.pool_rules import CONFIGURATION, OUR_CRON_KNOBS, daemons_of, to_ask
 from sharectl.check.pool_subject import CHECKS, MOST_SHOWN, PoolSubject, finding
 from sharectl.check.snippet_subject import CLAUSES, SnippetSubject, subject_of
 from sharectl.condor.configuration import source_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool
+from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool, version_of
 from sharectl.condor.service import pool_of
-from sharectl.condor.versions import version_of
 from sharectl.config.advice import unit_of
 from sharectl.errors import InputError
 from sharectl.times import span

@@ -19,12 +19,11 @@ from sharectl.condor.negotiator import groups_of
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import Jobs
-from sharectl.consumption.policy import STANDARD, attribute_of
-from sharectl.consumption.render import Snippet, snippet
+from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.model import PoolConfig
 from sharectl.report import match_cost
-from sharectl.shares.quotas import Group
+from sharectl.shares.pledges import Group
 from sharectl.words import counted
 
 _RENDERED = "the rendered text"

@@ -14,7 +14,7 @@ from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.doubts import doubts
 from sharectl.errors import AbsentError
-from sharectl.explain.replay import Replay, replayed
+from sharectl.explain.decisions import Replay, replayed
 from sharectl.ledger import error_log
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import Target

@@ -13,8 +13,7 @@ from typing import Any
 from sharectl.cli import options, wiring
 from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.report.tables import print_table
-from sharectl.shares.pledges import SOURCES, Pledged
-from sharectl.shares.quotas import central_manager_configuration
+from sharectl.shares.pledges import SOURCES, Pledged, central_manager_configuration
 
 _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
 

@@ -20,7 +20,7 @@ from sharectl.words import did_you_mean, printable
 
 if TYPE_CHECKING:
     from sharectl.model import Standing
-    from sharectl.snapshot.node_list import NodeRow
+    from sharectl.snapshot.pool import NodeRow
 
 _NODES_EPILOG = """\
 control: yes, no, or reserved. version: that of the node jobs, - where the execute point's snippet
@@ -63,7 +63,7 @@ def _nodes(arguments: argparse.Namespace) -> int:
     from sharectl.cli.wiring import state_to_read
     from sharectl.condor.daemons import ask_collector
     from sharectl.report.pool import nodes_table
-    from sharectl.snapshot.node_list import list_nodes
+    from sharectl.snapshot.pool import list_nodes
 
     config, now = options.config_of(arguments), int(time.time())
     look = partial(list_nodes, access=options.pool_of(config), now=now)

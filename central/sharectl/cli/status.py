@@ -15,9 +15,16 @@ from sharectl.cli import options, wiring
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS, Awaited, look_at_nodes
 from sharectl.config.model import OBSERVE, Config
-from sharectl.cycle import writers
 from sharectl.cycle.ports import PlacedTargets
-from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
+from sharectl.cycle.publication import (
+    MAX_AHEAD_SECONDS,
+    are_partners,
+    both_publish,
+    foreign_plan_words,
+    foreign_writer,
+    in_force,
+    of_now,
+)
 from sharectl.errors import (
     ConfigError,
     PoolUnavailableError,
@@ -301,14 +308,14 @@ def _conflict(
 
     A central manager may stand by for its partner.
     """
-    writer = writers.foreign(held, own, state, now)
-    stands_by = not is_off and not writers.both_publish(state, now)
+    writer = foreign_writer(held, own, state, now)
+    stands_by = not is_off and not both_publish(state, now)
     if writer is None or (is_off and not held.targets):
         return None
-    if stands_by and writers.are_partners(writer, own):
+    if stands_by and are_partners(writer, own):
         return None
     why = "although this one is off" if is_off else "where this one publishes"
-    return writers.problem(held, writer, f"stands {why}")
+    return foreign_plan_words(held, writer, f"stands {why}")
 
 
 def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:

@@ -19,8 +19,7 @@ from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.laws import plan_config_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
 from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
-from sharectl.cycle.publication import Failures, in_force, load_state
-from sharectl.cycle.writers import writer_of
+from sharectl.cycle.publication import Failures, in_force, load_state, writer_of
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
 from sharectl.files.files import LOG_BYTES, LOG_FILES, only_one

@@ -4,21 +4,125 @@ HTCondor charges a job by the value that the attribute has in the job's own ad. 
 attributes that it is asked for all those that they look at, also to the keys of rows that it
 groups: so an ad has what its expression needs.
 
-A user may write an expression that takes hours. They are evaluated in a child, with a budget for
-each user (`sharectl.condor.user_budgets`).
+A user may write an expression that takes hours. They are evaluated in a child. One deadline is for
+the jobs of all users. A user whose jobs cost more than `USER_SECONDS`, or end the process, has no
+more of his tried; the verdicts on jobs of others stay. Users are as their access points have
+authenticated them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import mmap
+import os
+import signal
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.condor.ad_rows import FUNCTIONS
 from sharectl.condor.ads import MAX_TEXT, evaluated
+from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.user_budgets import OVER, UNTRIED, UserBudgets, answer_within
+
+T = TypeVar("T")
+
+MOST_MEMORY_BYTES = 2**28
+SHAPE_SECONDS = 1.0
+"""Processor time of jobs that are alike."""
+USER_SECONDS = 2.0
+"""Processor time of all jobs of a user."""
+MOST_WORDS, MOST_WORDS_OF_USER = 1000, 250
+"""Attributes of slots that are asked for."""
+UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, OVER, LATER = range(6)
+"""Results; `OVER` is of jobs for which their user's budget is not enough."""
+
+
+class UserBudgets:
+    """Results by number, and what their users may still spend, in memory that children share."""
+
+    def __init__(self, users: Sequence[str], seconds: float = USER_SECONDS) -> None:
+        """``users`` are those of each number; ``seconds`` is processor time of a user."""
+        self._seconds = seconds
+        numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+        self._users = [numbers[user] for user in users]
+        self._spent = memoryview(mmap.mmap(-1, 8 * len(numbers) + 8)).cast("d")
+        self.results = mmap.mmap(-1, len(users) + 1)
+
+    def remaining_seconds(self, number: int) -> float:
+        """Processor time that the user may still have, seconds."""
+        return self._seconds - self._spent[self._users[number]]
+
+    @contextmanager
+    def trying(self, number: int) -> Iterator[None]:
+        """Evaluate for this number in the body, which sets a result; at its limit the process ends.
+
+        The result is `OVER` where the user has used all.
+        """
+        self.results[number] = TRYING
+        began = time.process_time()
+        signal.setitimer(
+            signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.remaining_seconds(number)))
+        )
+        yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._spent[self._users[number]] += time.process_time() - began
+
+    def give_up(self) -> bool:
+        """Give up the number that ended the process, and its user; False if no number did."""
+        culprit = self.results.find(bytes((TRYING,)))
+        if culprit < 0:
+            return False
+        self.results[culprit] = OVER
+        self._spent[self._users[culprit]] = self._seconds
+        return True
+
+
+def affordable_words(
+    words: Iterable[frozenset[str]], users: Iterable[str]
+) -> tuple[set[str], set[int]]:
+    """Attributes to ask for, of the words of jobs of ``users``, and jobs that name too many.
+
+    The latter are numbers of jobs whose user has brought `MOST_WORDS_OF_USER` without theirs.
+    """
+    names: set[str] = set()
+    over: set[int] = set()
+    brought: Counter[str] = Counter()
+    for number, (several, user) in enumerate(zip(words, users)):
+        fresh = several - names
+        if brought[user] + len(fresh) > MOST_WORDS_OF_USER:
+            over.add(number)
+        elif len(names) + len(fresh) <= MOST_WORDS:
+            names |= fresh
+            brought[user] += len(fresh)
+    return names, over
+
+
+def answer_within(
+    budgets: UserBudgets, ask: Callable[[UserBudgets], T], deadline_seconds: float, none: T
+) -> tuple[T, Optional[str]]:
+    """Answer of ``ask`` in a child, or ``none``, and the problem if it did not end in time.
+
+    Where it ends with jobs that cost too much, it is asked again without those of their user.
+    """
+    deadline = time.monotonic() + deadline_seconds
+    while True:
+        seconds = max(0.0, deadline - time.monotonic())
+        question = Question(partial(_quiet, ask, budgets), seconds, more_bytes=MOST_MEMORY_BYTES)
+        answer = ask_all({"trial": question})["trial"]
+        problem = answer.source.problem
+        if problem is None:
+            return answer.value, None
+        if time.monotonic() >= deadline or not budgets.give_up():
+            return none, problem
+
+
+def _quiet(ask: Callable[[UserBudgets], T], budgets: UserBudgets) -> T:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library writes there when memory ends
+    return ask(budgets)
+
 
 ACCOUNT = "AccountingGroup"
 MOST_EXPRESSIONS = 8

@@ -16,7 +16,7 @@ from sharectl.condor.ads import classads, evaluated, expression, number, value_o
 from sharectl.condor.configuration import literal, words_of
 from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.shares.quotas import ROOT, Group
+from sharectl.shares.pledges import ROOT, Group
 from sharectl.words import Problems
 
 KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")

@@ -12,7 +12,7 @@ from enum import Enum
 from math import ceil
 from typing import Callable, NamedTuple, Optional, Union
 
-from sharectl.shares.quotas import ROOT, Group
+from sharectl.shares.pledges import ROOT, Group
 
 Amount = Union[int, float]
 """Amount of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 from sharectl.control.laws import GAP_SECONDS, MOST_HS06, beyond, limited
 from sharectl.model import GroupUsage, Snapshot
 from sharectl.settings import setting
-from sharectl.shares.shortfall import demand_hs06, max_min_shares, pool_hs06
+from sharectl.shares.errors import demand_hs06, max_min_shares, pool_hs06
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",

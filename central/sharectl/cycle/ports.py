@@ -70,7 +70,7 @@ class PlacedTargets:
     """Unix seconds."""
     pool: Optional[str] = None
     writer: Optional[str] = None
-    """Installation that published them, as of `sharectl.cycle.writers`; None if unknown."""
+    """Installation that published them, as of `sharectl.cycle.publication`; None if unknown."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Facts that only this way has."""
 

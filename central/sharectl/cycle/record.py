@@ -22,8 +22,8 @@ from sharectl.plan.records import (
 )
 from sharectl.plan.waits import RemainingTimes, RunTimes
 from sharectl.shares.demand import pending_alike
+from sharectl.shares.errors import Shortfalls, shortfalls_of
 from sharectl.shares.groups import is_within, levels_above
-from sharectl.shares.shortfall import Shortfalls, shortfalls_of
 
 UNWILLING = frozenset({"refused", "not-obeying"}).union(DEAF)
 """Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""

@@ -23,7 +23,7 @@ from sharectl.explain.job import (
 from sharectl.model import WaitTimes
 from sharectl.plan.records import CycleRecord
 from sharectl.shares.groups import is_within, levels_above
-from sharectl.shares.quotas import ROOT
+from sharectl.shares.pledges import ROOT
 from sharectl.words import rounded
 
 DEFAULT_LIMIT = "CONCURRENCY_LIMIT_DEFAULT"

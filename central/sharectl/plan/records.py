@@ -175,7 +175,7 @@ class CycleRecord:
     number: int = 0
     """Number in the ledger; 0 if it has not been kept yet."""
     present_hs06: Optional[float] = None
-    """Power that the groups could have, as of `sharectl.shares.shortfall`; None if unknown."""
+    """Power that the groups could have, as of `sharectl.shares.errors`; None if unknown."""
     shortfall_hs06: Optional[float] = None
     """Power that is due to groups and that they do not use; None if unknown."""
     idle_cores: int = 0

@@ -17,7 +17,7 @@ from sharectl.consumption.cost import (
     claims_within,
 )
 from sharectl.report.tables import NONE, print_records
-from sharectl.shares.quotas import ROOT, Group
+from sharectl.shares.pledges import ROOT, Group
 from sharectl.words import printable
 
 Row = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
-from sharectl.explain.replay import NOTES, ReplayedCycle, summed
+from sharectl.explain.decisions import NOTES, ReplayedCycle, summed
 from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, names_reached, row_of
-from sharectl.condor.ads import ad_of_long, expression, value_of, whole
-from sharectl.condor.expressions import words_of_text
-from sharectl.condor.user_budgets import (
+from sharectl.condor.accounts import (
     OVER,
     UNTRIED,
     UserBudgets,
     affordable_words,
     answer_within,
 )
+from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, names_reached, row_of
+from sharectl.condor.ads import ad_of_long, expression, value_of, whole
+from sharectl.condor.expressions import words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind, Node
 from sharectl.shares.demand import Request, shared_out
 from sharectl.snapshot.closed_nodes import by_machine

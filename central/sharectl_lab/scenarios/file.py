@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from sharectl.cadence.asks import pool_jobs
 from sharectl.cadence.file import history_jobs, left_out_notes
-from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.run_times import LoggedJob
 from sharectl.config.groups import group_faults
 from sharectl.config.load import by_settings
 from sharectl.config.read import Reader

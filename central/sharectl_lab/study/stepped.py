@@ -14,7 +14,7 @@ from sharectl.control.steering import SteeringConfig, steer
 from sharectl.errors import InputError
 from sharectl.model import OTHER
 from sharectl.plan.limits import deadband_hs06
-from sharectl.shares.shortfall import shortfalls_hs06
+from sharectl.shares.errors import shortfalls_hs06
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.study.run import Run, simulate

@@ -17,8 +17,8 @@ from random import Random  # noqa: TID251 - with a seed
 from typing import Any, Callable, Optional
 
 from sharectl.model import OTHER
+from sharectl.shares.errors import max_min_shares
 from sharectl.shares.groups import is_within
-from sharectl.shares.shortfall import max_min_shares
 from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import QuotaTree
 from sharectl_lab.twin.matching import Candidates, Meets, Shape, SiteStarts, forget_cause

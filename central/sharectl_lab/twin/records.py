@@ -87,7 +87,7 @@ class GroupOutcome:
     power_hs06: tuple[float, ...]
     """Mean power used in each interval of `Outcome.times`."""
     due_hs06: tuple[float, ...]
-    """Power that is due in each interval, as of `sharectl.shares.shortfall`."""
+    """Power that is due in each interval, as of `sharectl.shares.errors`."""
     cores: tuple[float, ...]
     """Mean cores held in each interval."""
     pending_jobs: tuple[int, ...]

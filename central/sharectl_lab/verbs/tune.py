@@ -152,8 +152,7 @@ def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Prog
     """Evaluation of tasks on this machine's cores, or on the pool."""
     if not arguments.on_pool:
         return partial(trial.run_here, work, arguments.cores, progress.note)
-    from sharectl_lab.study.on_pool import OnPool
-    from sharectl_lab.study.queue import Queue
+    from sharectl_lab.study.on_pool import OnPool, Queue
 
     trial.cargo_of(work, ())
     queue, cargo = Queue(arguments.access_point), partial(trial.cargo_of, work)

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
 from typing import Any, Optional
 
-from sharectl.cadence.jobs import LoggedJob
+from sharectl.cadence.run_times import LoggedJob
 from sharectl.settings import setting
 from sharectl_lab.workload.draw import HOUR_SECONDS
 from sharectl_lab.workload.records import Arrival, Factory, JobKind, ad_attributes

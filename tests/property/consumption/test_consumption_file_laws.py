@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.consumption.file import parse
-from sharectl.consumption.policy import AssetPolicy, Consumption, ModelName
-from sharectl.consumption.render import snippet
+from sharectl.consumption.policy import AssetPolicy, Consumption, ModelName, snippet
 from sharectl.errors import ConfigError
 
 MODELS = get_args(ModelName)

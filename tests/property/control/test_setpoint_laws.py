@@ -24,8 +24,7 @@ from sharectl.control.setpoints import (
 )
 from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import PendingJobs, Snapshot
-from sharectl.shares.errors import group_errors, usage_by_group
-from sharectl.shares.shortfall import demand_hs06, pool_hs06
+from sharectl.shares.errors import demand_hs06, group_errors, pool_hs06, usage_by_group
 from tests.fakes import NOW
 from tests.property.shares.test_law_laws import GROUPS, snapshots
 

@@ -6,7 +6,6 @@ from math import isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence.jobs import LoggedJob
 from sharectl.cadence.laws import (
     RunTimeLaw,
     constant,
@@ -15,6 +14,7 @@ from sharectl.cadence.laws import (
     parse,
     weighted,
 )
+from sharectl.cadence.run_times import LoggedJob
 from sharectl_lab.workload.draw import DrawnWorkload, JobStream, Phase
 from sharectl_lab.workload.logged import Multicore, as_multicore
 from sharectl_lab.workload.records import Arrival

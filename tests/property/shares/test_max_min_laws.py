@@ -8,7 +8,7 @@ from math import fsum, isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.shares.shortfall import max_min_shares
+from sharectl.shares.errors import max_min_shares
 
 NAMES = ("alice", "atlas", "cms", "lhcb")
 # Less than a thousandth of an HS06 is no core, and quotients of such powers lack digits.

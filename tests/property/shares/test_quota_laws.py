@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.shares.groups import GroupTree
-from sharectl.shares.quotas import (
+from sharectl.shares.pledges import (
     DIGITS,
     nested_quota_shares,
     quota_shares,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharectl.model import ClosedTo, Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.shares.shortfall import shortfalls_hs06, shortfalls_of
+from sharectl.shares.errors import shortfalls_hs06, shortfalls_of
 
 
 def test_shortfall_is_never_below_zero_and_counts_a_group_without_jobs() -> None:

@@ -15,8 +15,7 @@ from sharectl.model import PoolConfig, Standing, Target
 from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.report import as_json
 from sharectl.report.pool import nodes_table
-from sharectl.snapshot.node_list import NodeRow, list_nodes
-from sharectl.snapshot.pool import CondorPool
+from sharectl.snapshot.pool import CondorPool, NodeRow, list_nodes
 from tests.fakes import NOW
 from tests.schemas import problems
 from tests.unit.cli.conftest import Run

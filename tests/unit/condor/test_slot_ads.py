@@ -14,7 +14,7 @@ from sharectl.condor.ad_files import (
 )
 from sharectl.condor.negotiator import groups_of, groups_of_knobs
 from sharectl.errors import InputError
-from sharectl.shares.quotas import Group
+from sharectl.shares.pledges import Group
 from sharectl.words import Problems
 from tests.quota_knobs import knobs_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.condor.versions import NEEDED, TESTED, Version, version_of
+from sharectl.condor.pool_look import NEEDED, TESTED, Version, version_of
 
 ROOT = Path(__file__).parents[3]
 

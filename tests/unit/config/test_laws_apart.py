@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.config import apart
+from sharectl.config import laws
 from sharectl.config.laws import with_laws
 from sharectl.config.load import parse, steering_of
 from sharectl.control.laws import Reading, step
@@ -29,7 +29,7 @@ GROUPS = "groups: {cms: {pledge_hs06: 1}, alice: {pledge_hs06: 1}}\n"
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     install(tmp_path, faulty="tests.laws:faulty", ends="tests.laws:at_loading")
-    monkeypatch.setattr(apart, "PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(laws, "PATIENCE_SECONDS", 2.0)
     return tmp_path
 
 
@@ -68,7 +68,7 @@ def test_a_law_that_fails_in_any_way_ends_no_cycle(
         failures, others = others, failures
     assert ([failure.count("law faulty: ") for failure in failures], others) == ([1, 1], ())
     # One that hangs costs its patience once, not for each group.
-    assert time.monotonic() - began < (60 if fault != "endless" else 60 + apart.PATIENCE_SECONDS)
+    assert time.monotonic() - began < (60 if fault != "endless" else 60 + laws.PATIENCE_SECONDS)
     if shadow:
         _, alone = cycle(quiet := world()), quiet
         assert around.publishers[0].plans == alone.publishers[0].plans

@@ -10,8 +10,7 @@ from sharectl.check.consumption import CHECKS
 from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
 from sharectl.consumption.file import FileConfig, example, load, parse
-from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed
-from sharectl.consumption.render import snippet
+from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed, snippet
 from sharectl.errors import ConfigError, InputError
 
 CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"

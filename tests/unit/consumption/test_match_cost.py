@@ -20,7 +20,7 @@ from sharectl.consumption.cost import (
     by_group,
     claims_within,
 )
-from sharectl.shares.quotas import ROOT, Group
+from sharectl.shares.pledges import ROOT, Group
 
 SLOT = {
     "Name": '"slot1@wn-1"',

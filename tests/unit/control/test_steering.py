@@ -25,8 +25,7 @@ from sharectl.control.setpoints import (
 from sharectl.control.steering import ACTED, STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
-from sharectl.shares.errors import usage_by_group
-from sharectl.shares.shortfall import pool_hs06
+from sharectl.shares.errors import pool_hs06, usage_by_group
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 300.0, "lhcb": 100.0}

@@ -9,8 +9,7 @@ from typing import Optional
 import pytest
 
 from sharectl.cycle.cycle import CycleResult, run_cycle
-from sharectl.cycle.publication import Publishing, load_state
-from sharectl.cycle.writers import are_partners, writer_of
+from sharectl.cycle.publication import Publishing, are_partners, load_state, writer_of
 from sharectl.model import Disabled
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_publication import CONFIG, OFF, PERIOD, Cycles

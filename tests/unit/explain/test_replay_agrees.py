@@ -12,7 +12,7 @@ import pytest
 from sharectl.control.laws import Control
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
-from sharectl.explain.replay import Replay, replayed
+from sharectl.explain.decisions import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cycle.record import record_of
-from sharectl.explain.replay import DecisionFigures, Replay, ReplayedCycle, replayed
+from sharectl.explain.decisions import DecisionFigures, Replay, ReplayedCycle, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.model import Snapshot, Source

@@ -14,8 +14,7 @@ import pytest
 
 from sharectl.errors import PoolUnavailableError
 from sharectl_lab.study import trial
-from sharectl_lab.study.on_pool import OnPool
-from sharectl_lab.study.queue import Queue
+from sharectl_lab.study.on_pool import OnPool, Queue
 from sharectl_lab.study.tuning import Result, Score, Task
 
 TASKS = [Task((("control.law", "pid"),), seed) for seed in (1, 2, 3)]
