@@ -29,7 +29,7 @@ from sharectl.publish.signing import SigningKey
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal, render
 from sharectl.shares.pledges import Pledge
-from sharectl_lab.study.journal import Journal
+from sharectl_lab.study.search import Journal
 from sharectl_lab.study.tuning import Score, Take, Task
 from tests.fakes import NOW, FakePool, FakePublisher
 from tests.ledgers import BEGUN, PLEDGES, busy

@@ -14,9 +14,8 @@ from sharectl_lab.scenarios.scenario import DAY_HOURS, Scenario
 from sharectl_lab.twin.ads import SiteExpressions
 from sharectl_lab.twin.pool import group_of
 from sharectl_lab.twin.records import SlotSpec
-from sharectl_lab.workload.draw import HOUR_SECONDS
+from sharectl_lab.workload.draw import HOUR_SECONDS, Arrival, JobKind
 from sharectl_lab.workload.logged import LoggedWorkload
-from sharectl_lab.workload.records import Arrival, JobKind
 
 _MOST_NAMES = 10
 _MANY_RATIO = 0.05

@@ -20,9 +20,8 @@ from sharectl.settings import setting
 from sharectl.words import quoted
 from sharectl_lab.twin.records import NodeSpec, SlotSpec, Workload
 from sharectl_lab.twin.settings import Access, Loop, Negotiator
-from sharectl_lab.workload.draw import HOUR_SECONDS, DrawnWorkload, JobStream
+from sharectl_lab.workload.draw import HOUR_SECONDS, DrawnWorkload, JobStream, ad_attributes
 from sharectl_lab.workload.logged import LoggedWorkload, LogSource
-from sharectl_lab.workload.records import ad_attributes
 
 MAX_ATTRIBUTE = 2**63
 """Numbers of ClassAds are below it."""

@@ -1,27 +1,33 @@
 """Search by Optuna's TPE sampler, in batches: a seed gives the same settings whatever the timing.
 
 Settings of a batch are chosen before any of them is simulated, and scores are handed to the library
-in the order of the choice.
+in the order of the choice. A journal has every score, so that a second run goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Callable
 
 from sharectl.errors import InputError, MissingExtraError
+from sharectl.files.files import append_lines, open_text
 from sharectl_lab.study.tuning import (
     Candidate,
     Evaluate,
     Objective,
     Parameter,
     Result,
+    Score,
     Settings,
+    Take,
     Task,
     Tuning,
     Value,
     candidate_of,
+    score_of,
 )
 
 NULL = " is null"
@@ -215,3 +221,61 @@ def _rank(candidate: Candidate) -> tuple[bool, float]:
     """Confirmed candidates first, then by the objective."""
     spread = candidate.confirmed or candidate.searched
     return candidate.confirmed is None, spread.mean if spread else float("inf")
+
+
+NAME = "trials.jsonl"
+VERSION = 1
+
+
+class Journal:
+    """Scores in a file; ``subject`` tells which simulations they are of."""
+
+    def __init__(self, folder: Path, subject: Mapping[str, Any]) -> None:
+        self.path = folder / NAME
+        heading = {"schema_version": VERSION, "kind": "tune-trials", **subject}
+        self.scores: dict[Task, Score] = {}
+        if self.path.exists() and self.path.stat().st_size:
+            self._read(json.loads(json.dumps(heading)))
+        else:
+            append_lines(self.path, [json.dumps(heading)])
+
+    def with_new(self, evaluate: Evaluate) -> Evaluate:
+        """``evaluate``, asked only for what the journal lacks, which it gets as it comes."""
+
+        def evaluated(tasks: Sequence[Task], take: Take) -> None:
+            def add(task: Task, result: Result) -> None:
+                if isinstance(result, Score):
+                    self._add(task, result)
+                take(task, result)
+
+            missing = [task for task in tasks if task not in self.scores]
+            for task in tasks:
+                if task in self.scores:
+                    take(task, self.scores[task])
+            if missing:
+                evaluate(missing, add)
+
+        return evaluated
+
+    def _add(self, task: Task, score: Score) -> None:
+        row = {"settings": dict(task.settings), "seed": task.seed, "score": score._asdict()}
+        append_lines(self.path, [json.dumps(row)])
+        self.scores[task] = score
+
+    def _read(self, heading: Mapping[str, Any]) -> None:
+        """Read the scores; half a line of a killed run is ignored, and cut off by the next one."""
+        with open_text(self.path) as file:
+            lines = file.read().split("\n")[:-1]
+        try:
+            first, *rows = [json.loads(line) for line in lines]
+            for row in rows:
+                task = Task(tuple(row["settings"].items()), row["seed"])
+                self.scores[task] = score_of(row["score"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise InputError(
+                [f"{self.path}: is no journal of `sharectl tune`: {error}; name another folder"]
+            ) from error
+        if first != heading:
+            differ = [key for key in heading if first.get(key) != heading[key]]
+            fact = f"{self.path}: has trials of another {', '.join(differ)}"
+            raise InputError([f"{fact}; name another folder with -o, or remove it"])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from sharectl_lab.workload.records import Arrival, Factory, JobKind, Workload
+from sharectl_lab.workload.draw import Arrival, Factory, JobKind, Workload
 
 __all__ = [
     "CAUSES",

@@ -18,8 +18,7 @@ from sharectl_lab.pages import tune as report
 from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
 from sharectl_lab.study.domains import SYNTAX, parameters, split
-from sharectl_lab.study.journal import Journal
-from sharectl_lab.study.search import Search, SearchSize, library
+from sharectl_lab.study.search import Journal, Search, SearchSize, library
 from sharectl_lab.study.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
 
 _SIZE = SearchSize()

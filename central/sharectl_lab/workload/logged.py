@@ -12,8 +12,7 @@ from typing import Any, Optional
 
 from sharectl.cadence.run_times import LoggedJob
 from sharectl.settings import setting
-from sharectl_lab.workload.draw import HOUR_SECONDS
-from sharectl_lab.workload.records import Arrival, Factory, JobKind, ad_attributes
+from sharectl_lab.workload.draw import HOUR_SECONDS, Arrival, Factory, JobKind, ad_attributes
 
 BEFORE, AFTER = "before from_hours", "submitted after the days that are simulated"
 ANY = "*"

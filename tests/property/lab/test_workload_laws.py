@@ -15,9 +15,8 @@ from sharectl.cadence.laws import (
     weighted,
 )
 from sharectl.cadence.run_times import LoggedJob
-from sharectl_lab.workload.draw import DrawnWorkload, JobStream, Phase
+from sharectl_lab.workload.draw import Arrival, DrawnWorkload, JobStream, Phase
 from sharectl_lab.workload.logged import Multicore, as_multicore
-from sharectl_lab.workload.records import Arrival
 
 SECONDS = st.floats(1e-3, 1e6)
 NAMED: st.SearchStrategy[RunTimeLaw] = st.one_of(

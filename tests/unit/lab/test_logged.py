@@ -13,8 +13,8 @@ from sharectl.cadence.run_times import LoggedJob
 from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
 from sharectl_lab.scenarios import swf
+from sharectl_lab.workload.draw import JobKind
 from sharectl_lab.workload.logged import LoggedWorkload, LogSource, Multicore
-from sharectl_lab.workload.records import JobKind
 
 PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]
 LOG = next((path for path in PLACES if path.exists()), None)
