@@ -100,11 +100,6 @@ def render(look: FirstLook) -> str:
     return "\n\n".join(filter(None, ("\n".join(section(look)) for section in sections))) + "\n"
 
 
-def _digits(number: float) -> float:
-    """A number in six digits."""
-    return float(f"{number:.6g}")
-
-
 def _comment(text: str) -> Iterator[str]:
     """Comment of lines; text of strangers in it stays within."""
     for line in wrap(printable(text), _LINE_CHARACTERS, break_on_hyphens=False):
@@ -149,7 +144,7 @@ def _groups(look: FirstLook) -> Iterator[str]:
             "Write what each group was promised."
         )
     yield "groups:"
-    part = {"pledge_hs06": _digits(look.hs06 / len(written))}
+    part = {"pledge_hs06": float(f"{look.hs06 / len(written):.6g}")}
     for name in written:
         yield f"  # {_use_of(look, name)}"
         yield f"  {flow(name)}: {flow({} if quotas else part)}"

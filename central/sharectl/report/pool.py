@@ -50,7 +50,7 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
     if content["nodes"]:
         print_records("nodes", _NODES, map(_node, content["nodes"]), to)
     if content["waits"]:
-        waits_table("waiting times", content["waits"], to)
+        _waits_table(content["waits"], to)
     sources = [
         {**source, "seconds": round(source["seconds"], 3), "problem": source["problem"] or NONE}
         for source in content["sources"]
@@ -100,12 +100,12 @@ def _node_cells(row: Row) -> Iterator[object]:
     yield f"{row['reason']}: {row['says']}" if row["reason"] else NONE
 
 
-def waits_table(title: str, waits: Sequence[Row], to: TextIO) -> None:
+def _waits_table(waits: Sequence[Row], to: TextIO) -> None:
     """Print waiting times, the longest of pending jobs first, unknown ones last."""
     times = ("longest", "median", "looked at")
     longest = sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
     print_table(
-        title,
+        "waiting times",
         ("group", "cores", *times, f"started: {times[0]}", *times[1:]),
         [
             (row["group"], row["cores"], *_wait_cells(row["pending"]), *_wait_cells(row["started"]))

@@ -200,7 +200,7 @@ def verdict(simulation: Simulation) -> list[str]:
         return []
     usual = next((row for row in rows if row.name == "nothing"), rows[0])
     least = min(rows, key=lambda row: row.mean("shortfall_rms_hs06"))
-    equal = [row for row in rows if not _differ(row, least, "shortfall_rms_hs06")]
+    equal = [row for row in rows if not _differ(row, least)]
     cheapest = min(equal, key=lambda row: (row.mean("evicted_jobs"), row.mean("idle_core_hours")))
     best = usual if usual in equal else cheapest
     sentences = list(_gains(best, usual, equal))
@@ -258,8 +258,8 @@ def _difference(row: Row, other: Row, key: str) -> Spread:
     return spread([getattr(figures, key) - getattr(beside, key) for figures, beside in pairs])
 
 
-def _differ(row: Row, other: Row, key: str) -> bool:
-    difference = _difference(row, other, key)
+def _differ(row: Row, other: Row) -> bool:
+    difference = _difference(row, other, "shortfall_rms_hs06")
     return abs(difference.mean) > difference.sd
 
 

@@ -76,14 +76,10 @@ def bound_of(
     return Bound(idle_core_hours, rms_hs06[:-1], rms_hs06[-1])
 
 
-def begin_of(scenario: Scenario, seed: int, later_seconds: float = 0.0) -> Begin:
-    """Pool at the end of the warm-up, and the jobs that wait then or come later.
-
-    With ``later_seconds`` the begin is so much later, and jobs that came earlier are taken as done:
-    the bound is then that of strategies that prepared nothing for the jobs from there on.
-    """
+def begin_of(scenario: Scenario, seed: int) -> Begin:
+    """Pool at the end of the warm-up, and the jobs that wait then or come later."""
     run = Run(scenario, Strategy("nothing", ""), seed)
-    begin = run.begin + later_seconds
+    begin = run.begin
     twin, workload = run.twin, scenario.workload(seed)
     twin.run(begin, before=True)
     intervals = floor((run.end - begin) / run.step + 1e-9)
@@ -100,7 +96,7 @@ def begin_of(scenario: Scenario, seed: int, later_seconds: float = 0.0) -> Begin
         if job.at >= begin
     ]
     coming: defaultdict[str, list[ComingJob]] = defaultdict(list)
-    for number, at, seconds in later if later_seconds else [*waiting, *later]:
+    for number, at, seconds in [*waiting, *later]:
         kind = twin.kinds[number]
         if kind.placeable:
             coming[kind.group].append(ComingJob(at, kind.wanted_cores, seconds))
