@@ -29,7 +29,7 @@ class Packages:
 
     @property
     def debs(self) -> list[Path]:
-        """Those of the central manager, of nodes, and the laboratory."""
+        """Packages of the central manager, of nodes, and of the laboratory."""
         return [self._one(rf"sharectl{name}_.*\.deb") for name in ("", "-node", "-lab")]
 
     @property

@@ -189,7 +189,7 @@ class Machine:
 
 
 def test_installed_upgraded_removed_and_purged(packages: Packages, pool_suite: str) -> None:
-    """What the packages do at work is in test_documents.py."""
+    """Packages at work are in test_documents.py."""
     with root_copy(pool_suite) as root:
         before = listing(root)
 

@@ -62,7 +62,7 @@ class NewJob:
     started_at: int
     """Unix seconds."""
     idle_core_seconds: float
-    """Cost of its block."""
+    """Core-seconds that its block stood idle."""
 
     @property
     def kind(self) -> Kind:
@@ -99,8 +99,8 @@ class TakenBlocks:
     failed_jobs: int = 0
     """Jobs that waited while a block stood free for too long, and wait still."""
     lost_core_seconds: float = 0.0
-    """Cost of earned blocks that were lost, less the allowance of the time since and half the cost
-    of those that jobs took; below 0 if that is more."""
+    """Cost of earned blocks that were lost, less the allowance of the time since and a third of the
+    cost of those that jobs took; below 0 if that is more."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ class BlockMemory:
     open: tuple[OpenBlock, ...] = ()
     """By node."""
     new_jobs: tuple[NewJob, ...] = ()
+    """Jobs that have earned no block yet."""
     back_offs: tuple[BackOff, ...] = ()
     taken: tuple[TakenBlocks, ...] = ()
     losses: tuple[Loss, ...] = ()

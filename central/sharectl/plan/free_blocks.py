@@ -132,7 +132,7 @@ class _Watch:
     jobs: Counter[Kind]
     """Jobs that wait and that some node could run."""
     new_jobs: list[NewJob] = field(default_factory=list)
-    """Jobs that took blocks since the last look."""
+    """Jobs that took blocks and have earned none yet."""
     _leaving: dict[str, list[Leaving]] = field(default_factory=dict)
     """Node -> its jobs, with the time that they still run."""
 
@@ -224,16 +224,16 @@ class _Watch:
 
     def lose(self, block: OpenBlock, *, given_back: bool = False) -> None:
         """Remember a block whose target ended; no loss without idle cores since its last job."""
-        earned = self.earned(block.kind)
-        if self.earned_blocks(block.kind):
+        has_earned = self.earned_blocks(block.kind) > 0
+        if has_earned:
             row = self.taken[block.kind]
             lost = row.lost_core_seconds + block.idle_core_seconds
             self.taken[block.kind] = replace(
-                row, earned=max(0.0, earned - 1), lost_core_seconds=lost
+                row, earned=max(0.0, row.earned - 1), lost_core_seconds=lost
             )
         # Where jobs earned blocks, the plan has dropped this one for a reason that is not theirs.
         is_new = any(new.kind == block.kind for new in self.new_jobs)
-        is_theirs = given_back or not (earned >= 1 / 2 or is_new or self.proven(block.kind))
+        is_theirs = given_back or not (has_earned or is_new or self.proven(block.kind))
         if block.idle_core_seconds > 0 and is_theirs:
             before = self.losses.get(block.group, Loss(block.group, self.now))
             lost = before.core_seconds + block.idle_core_seconds
@@ -361,7 +361,7 @@ def _earn(look: _Watch, new_jobs: Iterable[NewJob]) -> None:
         here = look.nodes.get(new.node)
         if here is None or not _runs(new, here, taken_at):
             continue
-        if taken_at - new.started_at >= PROOF_RATIO * new.idle_core_seconds / new.cores:
+        if (taken_at - new.started_at) * new.cores >= PROOF_RATIO * new.idle_core_seconds:
             look.earn(new)
         else:
             look.new_jobs.append(new)

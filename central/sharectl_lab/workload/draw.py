@@ -38,7 +38,7 @@ class JobKind(NamedTuple):
     attributes: tuple[tuple[str, Any], ...] = ()
     """Further attributes of its ad, names in lower case, in their order."""
     whole_node: bool = False
-    """Whether RequestCpus is TARGET.TotalCpus; `cores` is then what it comes to without a slot."""
+    """True if RequestCpus is TARGET.TotalCpus; `cores` is then its value without a slot."""
 
     @property
     def submitter(self) -> str:

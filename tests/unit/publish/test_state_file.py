@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.errors import BrokenStateError, StateError
 from sharectl.model import Standing, Target
-from sharectl.plan.blocks import BackOff, BlockMemory, Loss, OpenBlock, TakenBlocks
+from sharectl.plan.blocks import BackOff, BlockMemory, Loss, NewJob, OpenBlock, TakenBlocks
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
@@ -29,6 +29,7 @@ STATE = State(
     unheeding={"wn-1": NOW},
     blocks=BlockMemory(
         open=(OpenBlock("wn-1", "cms", 8, NOW, NOW + 1, 640.0),),
+        new_jobs=(NewJob("wn-1", "cms", 8, NOW - 60, 60.5),),
         back_offs=(BackOff("cms", 8, "wn-1", 1, NOW + 60, 60.5),),
         taken=(TakenBlocks("cms", 8, 60.5, 2.5, 7, 1e5),),
         losses=(Loss("cms", NOW, (8, 32), NOW - 60),),
