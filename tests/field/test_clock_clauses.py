@@ -30,10 +30,11 @@ def in_hours(hours: int) -> int:
 
 OPENS = in_hours(5)
 NIGHT = f"""\
-IsNight = time() % {DAY} >= {OPENS % DAY}
+SinceOpening = (time() + {DAY - OPENS % DAY}) % {DAY}
+IsNight = SinceOpening < {6 * HOUR}
 LooksAtNight = True
-STARTD_ATTRS = $(STARTD_ATTRS) IsNight LooksAtNight
-START = $(START) && MY.IsNight && time() % {DAY} < {OPENS % DAY + 120}
+STARTD_ATTRS = $(STARTD_ATTRS) SinceOpening IsNight LooksAtNight
+START = $(START) && MY.IsNight && SinceOpening < 120
 """
 SPEC = BoxSpec(
     (

@@ -48,6 +48,7 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
 
     box.submit(jobs("cms", 1, 1, 600), "ap-1.example.org")
     box.wait_until(lambda: quotas() == {first: 4, second: 2}, "both negotiators have quotas")
+    box.wait_until(lambda: bool(box.jobs("JobStatus == 2")), "the job runs")
 
     def pledges(**access: Any) -> dict[str, Any]:
         section = {"from": "negotiator", "negotiator": access}

@@ -83,15 +83,23 @@ FILES = {
 }
 
 # In a mount namespace, so that all of it is gone with the machine. systemd 258 and later know only
-# cgroups of version 2, which some machines mount elsewhere, or beside those of version 1.
+# cgroups of version 2, which some machines mount elsewhere, or beside those of version 1. Machines
+# of one cgroup would share the cgroups of their units, and remove them from each other.
 BOOT = """
 umount --recursive /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
+cgroup="/sys/fs/cgroup/sharectl-$$"
+mkdir "$cgroup"
+echo $$ > "$cgroup/cgroup.procs"
 mount -t tmpfs -o mode=0755 none "$1"
 tar --extract --numeric-owner --exclude=./dev --directory "$1" --file "$2"
 cp --recursive --no-preserve=ownership "$3/." "$1"
 shift 3
-exec systemd-nspawn "$@"
+status=0
+systemd-nspawn "$@" || status=$?
+echo $$ > /sys/fs/cgroup/cgroup.procs
+find "$cgroup" -depth -type d -exec rmdir {} +
+exit $status
 """
 
 
