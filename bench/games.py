@@ -210,7 +210,7 @@ class Watch:
         twin = self.run.twin
         for stream, kind in self.leaving:
             if kind.pending and any(phase.holds_at(now) for phase in stream.phases):
-                twin._add_pending(kind, -len(kind.pending))  # noqa: SLF001 - only players remove jobs
+                twin.queues._count(kind, -len(kind.pending), now)  # noqa: SLF001 - only players remove jobs
                 kind.pending.clear()
         twin.at(now + 60.0, self.remove)
 

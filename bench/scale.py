@@ -194,10 +194,10 @@ def main(argv: Sequence[str]) -> int:
 
 def measured(box: Box, folder: Path, jobs: int, nodes: int) -> Size:
     """Figures of the pool as it is now."""
-    place = folder / f"{jobs}-{nodes}"
-    (place / "state").mkdir(parents=True)
-    config = place / "sharectl.yaml"
-    config.write_text(large_pool.configuration(place))
+    # One installation for all sizes: another one would leave the published plan alone.
+    (folder / "state").mkdir(exist_ok=True)
+    config = folder / "sharectl.yaml"
+    config.write_text(large_pool.configuration(folder))
     environment = {**os.environ, **box.client_environment}
     environment["PYTHONPATH"] = f"{CHECKOUT / 'central'}:{CHECKOUT}"
     # As it is installed, with bytecode.

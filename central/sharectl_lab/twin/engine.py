@@ -1,4 +1,4 @@
-"""Pool in simulated seconds: jobs arrive, are matched, run in claims, and end.
+"""Pool in simulated seconds: jobs that wait are matched, run in claims, and end.
 
 Matches follow HTCondor: a cycle gives each partitionable slot to one submitter, whose access point
 fills what is left of it (CLAIM_PARTITIONABLE_LEFTOVERS); with a consumption policy it gives several
@@ -8,8 +8,8 @@ CLAIM_WORKLIFE.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import fsum, inf
@@ -24,8 +24,9 @@ from sharectl_lab.twin.group_quotas import QuotaTree
 from sharectl_lab.twin.matching import Candidates, Meets, Shape, SiteStarts, forget_cause
 from sharectl_lab.twin.measures import GroupMeasure, IdleMeasure, outcome_of
 from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
-from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
-from sharectl_lab.twin.records import Arrival, GroupOutcome, NodeSpec, Workload
+from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot
+from sharectl_lab.twin.queues import Queues
+from sharectl_lab.twin.records import GroupOutcome, NodeSpec, Workload
 from sharectl_lab.twin.settings import Access, Negotiator
 from sharectl_lab.twin.start import (
     SlotTarget,
@@ -75,15 +76,9 @@ class Twin:
         order = Random(f"{setup.seed}/slots").random
         for place, slot in enumerate(sorted(self.slots, key=lambda _: order())):
             slot.order = place
-        self.kinds: list[ShapedKind] = []
-        self._shapes: list[Shape] = []
-        self._kinds_of: dict[tuple[str, int], list[ShapedKind]] = {}
-        """Submitter and access point -> their kinds."""
-        self._workload = workload
-        self.pending = 0
-        self.groups_pending: Counter[str] = Counter()
         self.measures = {name: GroupMeasure() for name in (*self.groups, OTHER)}
         self.idle = IdleMeasure(sum(slot.total_cores for slot in self.slots))
+        self.queues = Queues(workload, self.groups, self.slots, setup.meets, self.idle)
         self.counts: defaultdict[str, float] = defaultdict(float)
         self.times: list[float] = []
         self.on_end: list[Callable[[Claim, float], None]] = []
@@ -112,14 +107,15 @@ class Twin:
         self._cycle_end = 0
         self._cycle_at = 0.0
         self._matches = 0
-        self._arrivals: Iterator[Arrival] = workload.arrivals()
-        self._add_kinds()
-        first = next(self._arrivals, None)
-        if first is not None:
-            self._at(first.at, self._arrive, first)
+        self._at(0.0, self._arrive, None)
         for factory in workload.factories:
             self._at(0.0, self._look_at_factory, factory)
         self._at(0.0, self._cycle, None)
+
+    @property
+    def kinds(self) -> Sequence[ShapedKind]:
+        """All kinds of jobs."""
+        return self.queues.kinds
 
     # ---- time
 
@@ -142,67 +138,13 @@ class Twin:
 
     # ---- jobs
 
-    def _add_kinds(self) -> None:
-        """Take up kinds that the workload has met since."""
-        kinds = self._workload.kinds
-        alike = {self._look_of(shape.example): shape for shape in self._shapes}
-        for number in range(len(self.kinds), len(kinds)):
-            kind = ShapedKind(number, kinds[number], group_of(kinds[number].account, self.groups))
-            look = self._look_of(kind)
-            if look not in alike:
-                alike[look] = Shape(len(self._shapes), kind)
-                self._shapes.append(alike[look])
-            kind.shape = alike[look].number
-            example = alike[look].example
-            kind.placeable = example.placeable
-            if example is kind:
-                kind.placeable = self._is_placeable(kind)
-                if kind.sizes is not None:
-                    fitting = (slot.total_cores for slot in self.slots if slot.could_fit(kind))
-                    kind.wanted_cores = min(fitting, default=kind.cores)
-            kind.wanted_cores = example.wanted_cores
-            self.kinds.append(kind)
-            self._kinds_of.setdefault((kind.submitter, kind.access_point), []).append(kind)
-
-    def _is_placeable(self, kind: ShapedKind) -> bool:
-        return any(slot.could_fit(kind) and self.setup.meets(slot, kind) for slot in self.slots)
-
-    @staticmethod
-    def _look_of(kind: ShapedKind) -> tuple[object, ...]:
-        size = (kind.cores, kind.memory_mib, kind.disk_kib, kind.custom)
-        is_whole = kind.sizes is not None
-        return (kind.account, kind.requirements, tuple(kind.attributes.items()), is_whole, *size)
-
-    def _arrive(self, arrival: Optional[Arrival]) -> None:
-        """Submit a job and all that come now, and wait for the next one."""
-        while arrival is not None and arrival.at <= self.now:
-            if arrival.kind >= len(self.kinds):
-                self._add_kinds()
-            kind = self.kinds[arrival.kind]
-            kind.pending.append((self.now, arrival.run_seconds))
-            self._add_pending(kind, 1)
-            arrival = next(self._arrivals, None)
-        if arrival is not None:
-            self._at(arrival.at, self._arrive, arrival)
-
-    def _add_pending(self, kind: ShapedKind, jobs: int) -> None:
-        self._shapes[kind.shape].pending += jobs
-        self.pending += jobs
-        self.groups_pending[kind.group] += jobs
-        self.idle.want(self.now, kind.wanted_cores * jobs, placeable=kind.placeable)
-
-    def _pop(self, kind: ShapedKind) -> tuple[float, float]:
-        self._add_pending(kind, -1)
-        submitted, run_seconds = kind.pending.popleft()
-        return submitted, run_seconds
+    def _arrive(self, _: None) -> None:
+        next_at = self.queues.arrive(self.now)
+        if next_at is not None:
+            self._at(next_at, self._arrive, None)
 
     def _look_at_factory(self, factory: Any) -> None:
-        kind = self.kinds[factory.kind]
-        missing = factory.keep_pending - len(kind.pending)
-        if missing > 0 and factory.is_active(self.now):
-            now, draw_seconds = self.now, factory.draw_seconds
-            kind.pending.extend([(now, draw_seconds()) for _ in range(missing)])
-            self._add_pending(kind, missing)
+        self.queues.top_up(factory, self.now)
         self._at(self.now + factory.period_seconds, self._look_at_factory, factory)
 
     # ---- claims
@@ -252,7 +194,7 @@ class Twin:
         self.candidates.note(slot)
 
     def _begin(self, claim: Claim, kind: ShapedKind, at: float) -> None:
-        claim.submitted_at, run_seconds = self._pop(kind)
+        claim.submitted_at, run_seconds = self.queues.pop(kind, self.now)
         claim.job, claim.run_until = kind, at + run_seconds
         claim.slot.begin(claim, at)
         self.measures[claim.group].wait(kind.cores, at - claim.submitted_at)
@@ -285,7 +227,7 @@ class Twin:
         if slot.draining or (worklife >= 0 and now - claim.since > worklife):
             return None
         first, oldest = None, inf
-        for waiting in self._kinds_of[claim.kind.submitter, claim.kind.access_point]:
+        for waiting in self.queues.of_submitter[claim.kind.submitter, claim.kind.access_point]:
             kind = waiting.on(slot)
             if not kind.pending or kind.pending[0][0] >= oldest:
                 continue
@@ -338,9 +280,8 @@ class Twin:
         """Send a running job back to its queue, without its work."""
         for call in self.on_end:
             call(claim, self.now)
-        kind = claim.job
-        kind.pending.appendleft((claim.submitted_at, claim.run_until - claim.started_at))
-        self._add_pending(kind, 1)
+        job = (claim.submitted_at, claim.run_until - claim.started_at)
+        self.queues.put_back(claim.job, job, self.now)
         self.counts["evicted_jobs"] += 1
         claim.slot.end(claim)
         self.counts["lost_core_seconds"] += claim.cores * max(0.0, self.now - claim.started_at)
@@ -350,11 +291,11 @@ class Twin:
 
     def _cycle(self, _: None) -> None:
         """Run a negotiation cycle."""
-        knobs, shapes = self.setup.negotiator, self._shapes
+        knobs, shapes = self.setup.negotiator, self.queues.shapes
         self.counts["cycles"] += 1
         begin = self._cycle_at = self.now
         self._matches = 0
-        if self.pending:
+        if self.queues.pending:
             self.candidates.forget(shapes)
             if self.setup.reads_time:
                 self._note_free_slots()
@@ -374,7 +315,7 @@ class Twin:
         setup = self.setup
         ads = [
             SubmitterAd(submitter, weight, access_point)
-            for (submitter, access_point), kinds in self._kinds_of.items()
+            for (submitter, access_point), kinds in self.queues.of_submitter.items()
             if (weight := fsum(len(kind.pending) * self._job_weight(kind) for kind in kinds))
         ]
         done = negotiate(
@@ -403,13 +344,13 @@ class Twin:
         rejected = self._rejected
         kinds = [
             kind
-            for kind in self._kinds_of[ad.name, ad.access_point]
+            for kind in self.queues.of_submitter[ad.name, ad.access_point]
             if kind.pending and kind.shape not in rejected
         ]
         if len(kinds) > 1:
             kinds.sort(key=lambda kind: kind.pending[0][0])
         for kind in kinds:
-            slot = self._best(self._shapes[kind.shape])
+            slot = self._best(self.queues.shapes[kind.shape])
             if slot is None:
                 rejected.add(kind.shape)
                 continue
@@ -433,7 +374,7 @@ class Twin:
 
     def _fill(self, slot: SimSlot, like: ShapedKind, at: float) -> None:
         """Start further jobs of a submitter on what is left of a slot."""
-        kinds = self._kinds_of[like.submitter, like.access_point]
+        kinds = self.queues.of_submitter[like.submitter, like.access_point]
         while slot.free_cores:
             first, oldest = None, inf
             for kind in kinds:
@@ -450,14 +391,14 @@ class Twin:
             self._start(slot, first, at)
 
     def _classify(self, stopped: frozenset[str]) -> None:
-        active = [shape for shape in self._shapes if shape.pending]
+        active = [shape for shape in self.queues.shapes if shape.pending]
         if not active:
             self.idle.settle(self.now)
             self.idle.looked = False
             return
         numbers: set[int] = set()
         if stopped:
-            waiting = [kind for kind in self.kinds if kind.pending]
+            waiting = [kind for kind in self.queues.kinds if kind.pending]
             numbers.update(kind.shape for kind in waiting)
             numbers -= {kind.shape for kind in waiting if kind.submitter not in stopped}
         self.candidates.classify(self.idle, self.now, active, numbers)
@@ -542,7 +483,7 @@ class Twin:
     def sample(self, seconds: float) -> None:
         """End an interval of so many seconds."""
         for name, measure in self.measures.items():
-            measure.sample(self.now, seconds, self.groups_pending[name])
+            measure.sample(self.now, seconds, self.queues.groups_pending[name])
         power = {name: measure.hs06_series[-1] for name, measure in self.measures.items()}
         _, due = self.due_hs06(power)
         for name, measure in self.measures.items():
@@ -553,7 +494,7 @@ class Twin:
     def due_hs06(self, power_hs06: Mapping[str, float]) -> tuple[float, dict[str, float]]:
         """Power present, and due to each group that used such power lately, HS06."""
         demand = dict(power_hs06)
-        for kind in self.kinds:
+        for kind in self.queues.kinds:
             if kind.pending and kind.placeable:
                 demand[kind.group] += kind.wanted_cores * len(kind.pending) * self._mean_hs06
         present_hs06 = max(0.0, self._pool_hs06 - power_hs06[OTHER])

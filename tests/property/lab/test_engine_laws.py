@@ -198,7 +198,7 @@ def test_no_job_is_lost_or_runs_twice(setup: Setup, jobs: Jobs, changes: list[Ac
         assert sorted(numbers) == [number_of(seconds) for seconds in came]
         done = sum(sum(measure.done.values()) for measure in twin.measures.values())
         assert done == len(ended)
-        assert len(pending) == twin.pending == sum(twin.groups_pending.values())
+        assert len(pending) == twin.queues.pending == sum(twin.queues.groups_pending.values())
         wanted = {True: 0, False: 0}
         for kind in twin.kinds:
             wanted[kind.placeable] += kind.cores * len(kind.pending)
