@@ -117,8 +117,9 @@ def run_cycle(
         problems=(*silent, *failures.messages),
         configuration=how.configuration,
     )
+    planned = decision.plan if decision else None
+    decision = None  # a third of the memory, which the history needs
     with failures:
         ports.history.record(record, snapshot)
     problems = (*silent, *failures.messages)
-    planned = decision.plan if decision else None
     return CycleResult(snapshot, group_errors, done, problems, warnings, record, planned)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from math import ceil, fsum
 from typing import Callable, NamedTuple, Optional
@@ -203,8 +203,8 @@ def new_options(
         ).items()
     }
 
-    # Jobs of several sizes often wait for the same cores.
-    @cache
+    # Jobs of several sizes often wait for the same cores. Places of a node follow each other.
+    @lru_cache(maxsize=1)
     def by_group(name: str) -> dict[str, list[Leaving]]:
         return nodes[name].leaving_by_group(run_times)
 
@@ -212,7 +212,7 @@ def new_options(
         jobs = by_group(name)
         return jobs[whose] if whose is not None else list(chain.from_iterable(jobs.values()))
 
-    @cache
+    @lru_cache(maxsize=64)
     def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:
         return wait_for_cores(leaving(name, whose), needed_cores, idle_cores)
 

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
 from math import floor, log10
+from operator import itemgetter
 from typing import NamedTuple, Optional
 
 from sharectl.model import (
@@ -224,19 +226,22 @@ def as_kept(snapshot: Snapshot, standing: Iterable[Standing]) -> Snapshot:
     target helps there keep their starts, which tell if a block was taken.
     """
     helped = {(stood.target.node, stood.target.helped) for stood in standing}
-    alike: dict[tuple[str, str, int, float, int, bool, int], list[int]] = {}
-    for node, group, cores, power, seconds, jobs, memory_mib in snapshot.running:
-        start = seconds if (node, group) in helped else -1
-        # `age_bin`, a hundred thousand times.
-        age = bisect_right(EDGES_SECONDS, seconds, 1) - 1
-        sums = alike.setdefault((node, group, cores, power, age, memory_mib > 0, start), [0, 0, 0])
-        sums[0] += jobs
-        sums[1] += jobs * seconds
-        sums[2] += jobs * memory_mib
     rows = []
-    for (node, group, cores, power, age, _, start), (jobs, seconds, mib) in alike.items():
-        mean = kept_age(seconds // max(1, jobs), age) if start < 0 else start
-        rows.append(RunningJobs(node, group, cores, power, mean, jobs, -(-mib // max(1, jobs))))
+    # Node by node: sums of all nodes at once would take as much memory as the snapshot.
+    for _, running in groupby(sorted(snapshot.running, key=itemgetter(0)), itemgetter(0)):
+        alike: dict[tuple[str, str, int, float, int, bool, int], list[int]] = {}
+        for node, group, cores, power, seconds, jobs, memory_mib in running:
+            start = seconds if (node, group) in helped else -1
+            # `age_bin`, a hundred thousand times.
+            age = bisect_right(EDGES_SECONDS, seconds, 1) - 1
+            kind = (node, group, cores, power, age, memory_mib > 0, start)
+            sums = alike.setdefault(kind, [0, 0, 0])
+            sums[0] += jobs
+            sums[1] += jobs * seconds
+            sums[2] += jobs * memory_mib
+        for (node, group, cores, power, age, _, start), (jobs, seconds, mib) in alike.items():
+            mean = kept_age(seconds // max(1, jobs), age) if start < 0 else start
+            rows.append(RunningJobs(node, group, cores, power, mean, jobs, -(-mib // max(1, jobs))))
     return replace(snapshot, running=tuple(rows))
 
 
