@@ -22,7 +22,7 @@ RPM_PYTHON := 3.12
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
 	@echo "make test   lint, types, all tests on HTCondor 25.14.1, on 23.9.6 those of its semantics"
-	@echo "make test-all   all tests on both versions, those that take minutes too"
+	@echo "make test-all   all tests on both versions, those that take minutes too; without a pool also on Python $(OTHER_PYTHONS)"
 	@echo "make check  lint and types only"
 	@echo "make docs   the documentation as a site, in dist/site"
 	@echo "make unit   tests that need no pool"
@@ -33,7 +33,7 @@ help:
 	@echo "make release  checks before a release; builds it, publishes nothing"
 	@echo "make packages  debs, RPMs, wheel and sdist, in dist/; DEB_PYTHON=$(DEB_PYTHON) RPM_PYTHON=$(RPM_PYTHON)"
 	@echo "make venv   the Python environment, in $(VENV)"
-	@echo "make clean  remove $(VENV) and the pools' cached roots"
+	@echo "make clean  remove $(VENV), those of other Pythons and the pools' cached roots"
 
 demo: tools venv
 	$(PYTHON) -m poolbox.demo
@@ -55,6 +55,14 @@ UNIT = $(PYTHON) -m pytest --ignore tests/pool -m "not pool" --numprocesses 2 --
 unit: tools venv
 	$(UNIT)
 
+unit-%: .venv-%/.complete | tools
+	$(<D)/bin/python -m pytest --ignore tests/pool --ignore tests/browser -m "not pool" --numprocesses 2 --dist worksteal
+
+.venv-%/.complete: pyproject.toml
+	python$* -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
 coverage: tools venv
 	$(UNIT) --cov --cov-report=term
 
@@ -67,7 +75,10 @@ LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool test_tw
 pool: tools venv
 	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
 
-test-all: check docs unit tools venv
+# The oldest and the newest Python that users have: `python3.9` and `python3.13` must be in PATH.
+OTHER_PYTHONS := 3.9 3.13
+
+test-all: check docs unit $(OTHER_PYTHONS:%=unit-%) tools venv
 	$(POOL) --suite forky
 	$(POOL) --suite trixie
 
@@ -97,4 +108,4 @@ tools:
 	@.ci/tools
 
 clean:
-	rm -rf $(VENV) $${XDG_CACHE_HOME:-$$HOME/.cache}/sharectl
+	rm -rf $(VENV) .venv-* $${XDG_CACHE_HOME:-$$HOME/.cache}/sharectl
