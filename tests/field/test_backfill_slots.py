@@ -9,8 +9,7 @@ import pytest
 
 from poolbox import BoxSpec, ExecutePoint
 from tests.pool.deployed import jobs, snippet
-from tests.pool.sharectl_command import Sharectl
-from tests.pool.test_init import sharectl as command
+from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 ACCESS = "ap-1.example.org"
@@ -54,6 +53,6 @@ def test_cores_and_power_count_once_and_backfill_is_nobodys_use(sharectl: Sharec
     assert (atlas["single_cores"], atlas["power_hs06"]) == (3, 30.0)
     assert sharectl.json("cycle")["idle_cores"]["all"] == 5
     assert sharectl.json("status")["nodes"]["slots"] == 1
-    assert "1 node with 8 cores, 80 HS06" in command(box, "init").stdout
+    assert "1 node with 8 cores, 80 HS06" in bare("init", **box.client_environment).stdout
     capacity = sharectl.run("consumption", "capacity").stdout.splitlines()
     assert capacity[-1].split() == ["request", "cpus=1", "1", "<none>", "1", "5", "5"]

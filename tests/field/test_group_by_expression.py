@@ -11,7 +11,7 @@ import pytest
 
 from poolbox import Box, BoxSpec
 from sharectl.condor.accounts import charged
-from tests.pool.deployed import CHECKOUT, jobs, snippet
+from tests.pool.deployed import CHECKOUT, configure, jobs, reads, run, snippet
 from tests.pool.sharectl_command import Sharectl, with_bindings
 
 OF_SITE, OF_OURS = "ap-1.example.org", "ap-2.example.org"
@@ -104,7 +104,7 @@ def test_pending_and_running_jobs_are_of_one_group(sharectl: Sharectl) -> None:
     box = sharectl.box
     steering: dict[str, Any] = {"groups": GROUPS}
     box.submit(jobs("atlas", 1, 16, 600), OF_SITE)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 16, "all cores are held")
+    run(box, 16)
     by_transform = jobs("", 8, 2, 600, '+WantGroup = strcat("cms", ".prod")')
     box.submit(by_transform, OF_SITE)
     for user in ("alice", "bob"):
@@ -134,10 +134,8 @@ def test_pending_and_running_jobs_are_of_one_group(sharectl: Sharectl) -> None:
     box.wait_until(lambda: closed_to() == kinds, "the negotiator has seen them")
     assert sharectl.json("cycle", **steering)["plan"]["targets"] == []
     # The same by an access point with the snippet: the group is written out.
-    box.write_config(OF_OURS, SITE + OURS)
-    box.reconfig(OF_OURS)
-    query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
-    box.wait_until(lambda: "SharectlGroup" in box.run(query, host=OF_OURS).stdout, "read")
+    configure(box, OF_OURS, SITE + OURS)
+    reads(box, OF_OURS, "JOB_TRANSFORM_NAMES", "SharectlGroup")
     box.submit(by_transform, OF_OURS)
     (job, *_) = box.jobs("JobStatus == 1", ("AccountingGroup",), OF_OURS)
     assert job["AccountingGroup"] == "cms.prod.pool"

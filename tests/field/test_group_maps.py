@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
@@ -13,9 +13,8 @@ from poolbox import Box, BoxSpec
 from sharectl.check.findings import Finding
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CHECKOUT
-from tests.pool.test_access_point import GUARDED, configure, submitted
+from tests.pool.deployed import CHECKOUT, configure, reads
+from tests.pool.test_access_point import GUARDED, submitted
 
 SNIPPET = CHECKOUT / "config.d" / "60-sharectl-access-point.conf"
 SPEC = BoxSpec.of_equal_nodes(1, access_points=(GUARDED,))
@@ -84,12 +83,6 @@ def test_a_map_that_a_file_of_the_folder_names_is_read(
     assert [row for row in seen if not row.startswith(str(path))] == []
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        yield box
-
-
 @pytest.mark.pool
 @pytest.mark.semantics
 def test_htcondor_takes_of_each_map_what_the_check_says(pool: Box) -> None:
@@ -97,9 +90,8 @@ def test_htcondor_takes_of_each_map_what_the_check_says(pool: Box) -> None:
     for name, (content, _, _) in MAPS.items():
         (pool.shared_directory / f"{name}.map").write_bytes(content)
         path = f"$(LOCAL_DIR)/../../shared/{name}.map"
-        configure(pool, f"SHARECTL_GROUP_MAP = {path}\ninclude : {SNIPPET}\n")
-        knob = ["condor_config_val", "-schedd", "SHARECTL_GROUP_MAP"]
-        pool.wait_until(lambda: name in pool.run(knob, host=GUARDED).stdout, "read")  # noqa: B023 - at once
+        configure(pool, GUARDED, f"SHARECTL_GROUP_MAP = {path}\ninclude : {SNIPPET}\n")
+        reads(pool, GUARDED, "SHARECTL_GROUP_MAP", f"/{name}.map")
         answers = {user: submitted(pool, user) for user in BOTH}
         groups[name] = {
             user: answer["job"]["AcctGroup"] for user, answer in answers.items() if "job" in answer

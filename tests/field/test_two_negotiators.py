@@ -10,8 +10,7 @@ from poolbox import BoxSpec, ExecutePoint
 from sharectl.condor.ad_files import parse
 from sharectl.condor.negotiator import groups_of
 from tests.pool.deployed import jobs
-from tests.pool.sharectl_command import Sharectl
-from tests.pool.test_init import sharectl as command
+from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 SPEC = BoxSpec(
@@ -65,4 +64,4 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
     text = box.run([*ads, "-long"]).stdout
     (group,) = groups_of(parse(text, "ads"))
     assert (group.name, group.quota) == ("cms", 6.0)
-    assert "2 negotiators" in command(box, "init").stdout
+    assert "2 negotiators" in bare("init", **box.client_environment).stdout

@@ -11,8 +11,7 @@ import pytest
 
 from poolbox import BoxSpec
 from tests.pool.deployed import jobs, snippet
-from tests.pool.sharectl_command import Sharectl
-from tests.pool.test_init import sharectl as command
+from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = pytest.mark.pool
 ACCESS = "ap-1.example.org"
@@ -143,7 +142,7 @@ def test_a_machine_that_is_offline_is_no_node_and_no_power(sharectl: Sharectl) -
     assert cycle["plan"]["targets"] == []
     assert sum(row["setpoint_hs06"] for row in cycle["controllers"]) == pytest.approx(160.0)
     assert sharectl.json("status")["nodes"]["slots"] == 2
-    assert "2 nodes with 16 cores, 160 HS06" in command(box, "init").stdout
+    assert "2 nodes with 16 cores, 160 HS06" in bare("init", **box.client_environment).stdout
     for words in (("plan",), ("check", "pool"), ("consumption", "capacity")):
         out = sharectl.run(*words, "--json", expect=None).stdout
         assert out

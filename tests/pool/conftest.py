@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 import pytest
 
@@ -29,23 +29,19 @@ from tests.pool.sharectl_command import Sharectl
 HERE = Path(__file__).parent
 OpenBox = Callable[..., AbstractContextManager[Box]]
 LONGEST = (
-    "test_twin",
-    "test_documents",
-    "test_faults_of_delivery",
-    "test_faults_of_daemons",
-    "test_groups_of_claims",
-    "test_slot_practice_nodes",
-    "test_clock_steps",
-    "test_loop",
-    "test_cadence",
-    "test_grace_and_failures",
-    "test_cores_that_no_job_takes",
-    "test_default_intervals",
+    *("test_twin", "test_documents", "test_faults_of_delivery", "test_faults_of_daemons"),
+    *("test_groups_of_claims", "test_slot_practice_nodes", "test_clock_steps", "test_loop"),
+    *("test_cadence", "test_grace_and_failures", "test_cores_that_no_job_takes"),
     "test_consumption_examples",
 )
 """Files that take minutes: they begin, and none is left last."""
 # Boxes that are open now, whose logs belong into the report of a test that fails now.
 OPEN: list[Box] = []
+
+
+def unavailable(reason: object) -> NoReturn:
+    """Skip a test that this machine cannot run; fail it where POOL_REQUIRED is 1."""
+    (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
 
 
 def chosen_suite(config: pytest.Config) -> str:
@@ -74,11 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
-    items.sort(
-        key=lambda item: (
-            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
-        )
-    )
+    items.sort(key=lambda item: [*LONGEST, item.path.stem].index(item.path.stem))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -113,12 +105,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if second and "pool_suite" in metafunc.fixturenames:
         marked = metafunc.definition.get_closest_marker("semantics") is not None
         suites = [chosen_suite(metafunc.config), second]
-        metafunc.parametrize(
-            "pool_suite",
-            dict.fromkeys(suites if marked else suites[:1]),
-            indirect=True,
-            scope="session",
-        )
+        chosen = dict.fromkeys(suites if marked else suites[:1])
+        metafunc.parametrize("pool_suite", chosen, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -142,7 +130,7 @@ def packages(pool_suite: str, tmp_path_factory: pytest.TempPathFactory) -> Packa
     try:
         return packages_of(pool_suite, shared)
     except CannotBuildError as reason:
-        (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
+        unavailable(reason)
 
 
 @pytest.fixture(scope="session")
@@ -155,7 +143,7 @@ def open_box(pool_suite: str) -> OpenBox:
         try:
             box.start()
         except CannotBuildError as reason:
-            (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
+            unavailable(reason)
         OPEN.append(box)
         try:
             yield box
@@ -170,8 +158,10 @@ def open_box(pool_suite: str) -> OpenBox:
 
 @pytest.fixture(scope="module")
 def pool(request: pytest.FixtureRequest, open_box: OpenBox) -> Iterator[Box]:
-    """The pool of the module's ``SPEC``."""
+    """The pool of the module's ``SPEC``, and what the module's ``prepare`` makes of it."""
     with open_box(request.module.SPEC) as running:
+        if prepare := getattr(request.module, "prepare", None):
+            prepare(running)
         yield running
 
 

@@ -28,10 +28,7 @@ SLOT_WEIGHT = Cpus
 def snippet(*lines: str, **knobs: object) -> str:
     """Snippet as it is deployed, hurried: minutes are seconds, and a run may be late.
 
-    Parameters
-    ----------
-    knobs
-        Knob without ``SHARECTL_``, in lower case -> value.
+    ``knobs``: knob without ``SHARECTL_``, in lower case -> value.
     """
     values = {
         "source": "file:$(LOCAL_DIR)/../../shared/sharectl.txt",
@@ -51,6 +48,18 @@ def snippet(*lines: str, **knobs: object) -> str:
             *lines,
         )
     )
+
+
+def configure(box: Box, host: str, text: str = "") -> None:
+    """Give a host a last file of configuration, and have its daemons read it."""
+    box.write_config(host, text)
+    box.reconfig(host)
+
+
+def reads(box: Box, host: str, knob: str, word: str) -> None:
+    """Wait until a word stands in a knob of the schedd of that host."""
+    query = ["condor_config_val", "-schedd", "-name", host, knob]
+    box.wait_until(lambda: word in box.run(query, host=host).stdout, f"{knob} has {word}")
 
 
 def replace(file: Path, lines: Iterable[str]) -> None:
@@ -105,6 +114,23 @@ def jobs(group: str, cores: object, count: int, seconds: object, *lines: str) ->
             f"queue {count}",
         )
     )
+
+
+def run(box: Box, count: int, constraint: str = "True") -> None:
+    """Wait until so many jobs run, of those that meet a constraint."""
+    running = f"JobStatus == 2 && ({constraint})"
+    box.wait_until(lambda: len(box.jobs(running)) == count, f"{count} jobs run: {constraint}")
+
+
+def cycles(box: Box) -> int:
+    """Negotiation cycles that ended so far."""
+    log = box.log_text(box.spec.central_point, "NEGOTIATOR")
+    return log.count("Finished Negotiation Cycle")
+
+
+def shown(box: Box, *words: str) -> list[list[str]]:
+    """Words of each line that condor_status prints."""
+    return [line.split() for line in box.run(["condor_status", *words]).stdout.splitlines()]
 
 
 def on(node: str) -> str:

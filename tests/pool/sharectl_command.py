@@ -21,6 +21,7 @@ from sharectl.report import as_json
 from tests.schemas import problems
 
 CHECKOUT = Path(__file__).parents[2]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}
 GROUPS = {"cms": 300.0, "atlas": 200.0}
 """Group -> pledge, HS06, unless a test says otherwise."""
 
@@ -61,7 +62,7 @@ class Sharectl:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=self._environment(),
+            env={**ENVIRONMENT, **self.box.client_environment, **self.environment},
         )
 
     def run(
@@ -74,8 +75,7 @@ class Sharectl:
         finally:
             started.kill()
         done = subprocess.CompletedProcess(arguments, started.returncode, out, err)
-        said = f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert expect in (None, done.returncode), said
+        assert expect in (None, done.returncode), f"{done.returncode}\n{out}\n{err}"
         return done
 
     def json(self, *arguments: str, **configuration: Any) -> dict[str, Any]:
@@ -92,10 +92,6 @@ class Sharectl:
         path.write_text(json.dumps(as_json.plan(plan)))
         program = str(CHECKOUT / "tests" / "publish_plan.py")
         return self.run(str(path), expect=expect, program=(program,), **configuration)
-
-    def _environment(self) -> dict[str, str]:
-        own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")}
-        return {**own, **self.box.client_environment, **self.environment}
 
     def _configured(self, configuration: dict[str, Any]) -> Path:
         content: dict[str, Any] = {
@@ -132,16 +128,22 @@ def plan_for(nodes: Sequence[str], validity_seconds: int, cap: int, sequence: in
     return Plan(sequence or now, now, until, tuple(GROUPS), targets, "targets", "atlas", "cms")
 
 
-def offline(*arguments: str, expect: tuple[int, ...] = (0,)) -> dict[str, Any]:
-    """The JSON that a verb prints without configuration and pool."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sharectl", *arguments, "--json"],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
+def bare(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Outcome of the command as a user types it, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "sharectl", *arguments],
+        env={**ENVIRONMENT, **environment},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=HANG_SECONDS,
     )
+
+
+def offline(*arguments: str, expect: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    """The JSON that a verb prints without configuration and pool."""
+    done = bare(*arguments, "--json")
     assert done.returncode in expect, done.stderr
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed

@@ -6,14 +6,12 @@ The first access point has the snippet, the second has not: what it forbids ther
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CHECKOUT, jobs, on
+from tests.pool.deployed import CHECKOUT, configure, jobs, on, reads
 from tests.pool.sharectl_command import with_bindings
 
 GUARDED, OPEN = "ap-1.example.org", "ap-2.example.org"
@@ -29,15 +27,10 @@ QUEUE_SUPER_USERS = root, condor, pool
 """
 SNIPPET = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map\n" + WITHOUT_MAP
 SEEDS_POWER = "((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))"
-ATTRIBUTES = (
-    "AcctGroup",
-    "AccountingGroup",
-    "AcctGroupUser",
-    "MATCH_t1_wn_hs06",
-    "MATCH_TotalSlotCpus",
-)
+GROUP = ("AcctGroup", "AccountingGroup", "AcctGroupUser")
+ATTRIBUTES = (*GROUP, "MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus")
 
-# Run as any user the pool is told of: one question a process, since a refused edit spoils those
+# Run as any user the pool is told of: one question a process, because a refused edit spoils those
 # after it.
 CLIENT = """
 import json, sys
@@ -68,19 +61,10 @@ SPEC = BoxSpec(
 )
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        (box.shared_directory / "groups.map").write_text(MAP)
-        configure(box, SNIPPET)
-        query = ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"]
-        box.wait_until(lambda: "SharectlPower" in box.run(query, host=GUARDED).stdout, "read")
-        yield box
-
-
-def configure(box: Box, text: str) -> None:
-    box.write_config(GUARDED, text)
-    box.reconfig(GUARDED)
+def prepare(box: Box) -> None:
+    (box.shared_directory / "groups.map").write_text(MAP)
+    configure(box, GUARDED, SNIPPET)
+    reads(box, GUARDED, "JOB_TRANSFORM_NAMES", "SharectlPower")
 
 
 def asked(box: Box, user: str, access_point: str, **question: object) -> dict[str, Any]:
@@ -95,13 +79,8 @@ def asked(box: Box, user: str, access_point: str, **question: object) -> dict[st
 
 def submitted(box: Box, user: str, access_point: str = GUARDED, **more: str) -> dict[str, Any]:
     """A job that no node takes."""
-    description = {
-        "executable": "/bin/true",
-        "transfer_executable": "False",
-        "requirements": "False",
-        **more,
-    }
-    return asked(box, user, access_point, submit=description)
+    never = {"executable": "/bin/true", "transfer_executable": "False", "requirements": "False"}
+    return asked(box, user, access_point, submit={**never, **more})
 
 
 def edited(
@@ -110,14 +89,14 @@ def edited(
     return asked(box, user, access_point, cluster=cluster, edit=name, value=value)
 
 
-def running_on(box: Box, cluster: int, node: str) -> list[str]:
+def running_on(box: Box, cluster: int, node: str) -> list[float]:
     """Power and cores of the node and power of a core, as ``condor_q`` prints them of its job."""
     names = ("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", SEEDS_POWER)
     where = f'ClusterId == {cluster} && JobStatus == 2 && regexp("{node}", RemoteHost)'
     query = ["condor_q", "-allusers", "-constraint", where, "-af", *names]
 
-    def seen() -> list[str]:
-        return box.run(query, host=GUARDED).stdout.split()
+    def seen() -> list[float]:
+        return [float(number) for number in box.run(query, host=GUARDED).stdout.split()]
 
     return box.wait_until(seen, f"it runs on {node}")
 
@@ -135,9 +114,9 @@ def test_a_job_carries_the_power_of_its_node_anew_at_every_start(pool: Box) -> N
         ["condor_release", str(cluster)],
     ):
         pool.run(command, host=GUARDED)
-    assert [float(number) for number in first] == [80, 8, 10]
+    assert first == [80, 8, 10]
     assert (to_bindings["MATCH_t1_wn_hs06"], to_bindings["MATCH_TotalSlotCpus"]) == (80, 8)
-    assert [float(number) for number in running_on(pool, cluster, PLAIN)] == [400, 4, 100]
+    assert running_on(pool, cluster, PLAIN) == [400, 4, 100]
     names = ("MATCH_t1_wn_hs06", "MATCH_TotalCpus", "MATCH_TotalSlotCpus")
     written = submitted(pool, "alice", **{f"My.{name}": "1" for name in names})
     assert not {*names} & written["job"].keys(), "what a user writes there is thrown away"
@@ -145,28 +124,16 @@ def test_a_job_carries_the_power_of_its_node_anew_at_every_start(pool: Box) -> N
     assert "MATCH_TotalSlotCpus" not in without_snippet["job"]
 
 
-@pytest.mark.parametrize(
-    ("names", "value", "refusal"),
-    [
-        (
-            ("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", "MATCH_TotalCpus", "t1_NodePower"),
-            "1",
-            "protected",
-        ),
-        (("AcctGroup", "AccountingGroup", "AcctGroupUser"), '"atlas"', "immutable"),
-    ],
-    ids=["power", "group"],
-)
-def test_a_user_cannot_change_what_his_job_counts_for(
-    pool: Box, names: tuple[str, ...], value: str, refusal: str
-) -> None:
-    for name in names:
-        # HTCondor 23.9.6 drops later edits of a job without a word once one was refused.
-        guarded, unguarded = (
-            submitted(pool, "alice", place)["cluster"] for place in (GUARDED, OPEN)
-        )
-        assert refusal in edited(pool, "alice", guarded, name, value)["refused"]
-        assert "refused" not in edited(pool, "alice", unguarded, name, value, OPEN)
+POWER = ("MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", "MATCH_TotalCpus", "t1_NodePower")
+
+
+@pytest.mark.parametrize("name", [*POWER, *GROUP])
+def test_a_user_cannot_change_what_his_job_counts_for(pool: Box, name: str) -> None:
+    value, refusal = ("1", "protected") if name in POWER else ('"atlas"', "immutable")
+    # HTCondor 23.9.6 drops later edits of a job without a word once one was refused.
+    guarded, unguarded = (submitted(pool, "alice", place)["cluster"] for place in (GUARDED, OPEN))
+    assert refusal in edited(pool, "alice", guarded, name, value)["refused"]
+    assert "refused" not in edited(pool, "alice", unguarded, name, value, OPEN)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +148,7 @@ def test_a_user_cannot_change_what_his_job_counts_for(
 )
 def test_a_user_gets_his_group(pool: Box, user: str, asks_for: dict[str, str], group: str) -> None:
     job = submitted(pool, user, **asks_for)["job"]
-    assert (job["AcctGroup"], job["AccountingGroup"], job["AcctGroupUser"]) == (
-        group,
-        f"{group}.{user}",
-        user,
-    )
+    assert [job[name] for name in GROUP] == [group, f"{group}.{user}", user]
 
 
 @pytest.mark.parametrize(
@@ -208,18 +171,16 @@ def test_the_example_map_says_what_its_comments_say(pool: Box) -> None:
     example = (CHECKOUT / "config.d" / "examples" / "accounting-groups.map").read_text()
     (pool.shared_directory / "example.map").write_text(example)
     try:
-        configure(pool, SNIPPET.replace("groups.map", "example.map"))
+        configure(pool, GUARDED, SNIPPET.replace("groups.map", "example.map"))
         expected = {"alice": "cms", "bob": "atlas", "cmsplt042": "cms.pilot", "atlasprd": "atlas"}
         pool.wait_until(lambda: "job" in submitted(pool, "cmsplt042"), "the map is read")
         assert {user: submitted(pool, user)["job"]["AcctGroup"] for user in expected} == expected
-        assert (
-            submitted(pool, "cmsplt1", accounting_group="cms.production")["job"]["AcctGroup"]
-            == "cms.production"
-        )
-        assert "refused" in submitted(pool, "cmsplt")
-        assert "refused" in submitted(pool, "mallory")
+        of_his = submitted(pool, "cmsplt1", accounting_group="cms.production")
+        assert of_his["job"]["AcctGroup"] == "cms.production"
+        for user in ("cmsplt", "mallory"):
+            assert "refused" in submitted(pool, user)
     finally:
-        configure(pool, SNIPPET)
+        configure(pool, GUARDED, SNIPPET)
 
 
 def test_without_a_map_groups_are_as_without_the_snippet(pool: Box) -> None:
@@ -230,17 +191,14 @@ def test_without_a_map_groups_are_as_without_the_snippet(pool: Box) -> None:
         ("alice", {"accounting_group": "atlas", "accounting_group_user": "bob"}),
         ("alice", {"My.AcctGroup": 'strcat("at", "las")'}),
     )
-    names = ("AcctGroup", "AccountingGroup", "AcctGroupUser")
     try:
-        configure(pool, WITHOUT_MAP)
+        configure(pool, GUARDED, WITHOUT_MAP)
         pool.wait_until(lambda: "job" in submitted(pool, "carol"), "the map is forgotten")
         for user, more in asks:
             guarded, unguarded = (submitted(pool, user, where, **more) for where in (GUARDED, OPEN))
-            seen = [
-                {name: asked["job"].get(name) for name in names} for asked in (guarded, unguarded)
-            ]
-            assert seen[0] == seen[1]
+            for name in GROUP:
+                assert guarded["job"].get(name) == unguarded["job"].get(name)
         assert "refused" not in edited(pool, "alice", guarded["cluster"], "AcctGroup", '"cms"')
     finally:
-        configure(pool, SNIPPET)
+        configure(pool, GUARDED, SNIPPET)
         pool.wait_until(lambda: "refused" in submitted(pool, "carol"), "the map is read")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import yaml
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from poolbox.waiting import HANG_SECONDS
 from sharectl.ledger.ledger import PLACE
-from tests.pool.deployed import CHECKOUT, jobs, still
+from tests.pool.deployed import jobs, still
+from tests.pool.sharectl_command import bare
 
 ACCESS = "ap-1.example.org"
 SPEC = BoxSpec(
@@ -23,34 +21,15 @@ SPEC = BoxSpec(
     access_points=(ACCESS,),
     groups={"cms": 0.5, "alice": 0.25},
 )
-HOSTILE = (
-    "evil: {x\\n- y",
-    "lock_wait_seconds: 1",
-    "a#b",
-    "-",
-    "no\\x1b[31m",
-    "x" * 50_000,
-)
+HOSTILE = ("evil: {x\\n- y", "lock_wait_seconds: 1", "a#b", "-", "no\\x1b[31m", "x" * 50_000)
 """Groups that users write, as ClassAd strings."""
 
 
 def sharectl(box: Box, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sharectl", *words],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(CHECKOUT / "central"),
-            **box.client_environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+    return bare(*words, **box.client_environment)
 
 
-def fill(box: Box) -> None:
-    """Jobs that run and wait, of groups with a quota, without one, and with impossible names."""
+def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     for group, cores, count in (("cms", 8, 1), ("lhcb.user", 1, 3), ("no", 1, 1)):
         box.submit(jobs(group, cores, count, 600), ACCESS)
     still(box, 5)
@@ -58,23 +37,6 @@ def fill(box: Box) -> None:
     box.submit(jobs("cms.prod", 8, 4, 600, never), ACCESS)
     for name in HOSTILE:
         box.submit(jobs("", 1, 1, 600, never, f'+AccountingGroup = "{name}"'), ACCESS)
-
-
-def observed(box: Box, path: Path, folder: Path) -> None:
-    """Check the configuration, and run a cycle with it; its state lies in ``folder``."""
-    own = folder / "own.yaml"
-    own.write_text(path.read_text() + f"state_directory: {folder}\n")
-    checked = sharectl(box, "check", "config", "--config", str(own))
-    assert checked.returncode == 0, checked.stderr
-    done = sharectl(box, "cycle", "--config", str(own))
-    assert done.returncode == 0, done.stderr
-    assert "observe" in done.stdout + done.stderr
-    assert (folder / PLACE).exists()
-    assert not (folder / "sharectl.txt").exists()
-
-
-def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
-    fill(box)
     path = tmp_path / "first.yaml"
     done = sharectl(box, "init", "-o", str(path))
     assert (done.returncode, done.stderr) == (0, "")
@@ -104,5 +66,14 @@ def test_a_pool_with_quotas(box: Box, tmp_path: Path) -> None:
     again = sharectl(box, "init", "-o", str(path))
     assert (again.returncode, path.read_text()) == (74, text)
     assert "exists already" in again.stderr
-    (state := tmp_path / "state").mkdir()
-    observed(box, path, state)
+    # A cycle observes with it.
+    own, state = tmp_path / "own.yaml", tmp_path / "state"
+    own.write_text(f"{text}state_directory: {state}\n")
+    state.mkdir()
+    checked = sharectl(box, "check", "config", "--config", str(own))
+    assert checked.returncode == 0, checked.stderr
+    done = sharectl(box, "cycle", "--config", str(own))
+    assert done.returncode == 0, done.stderr
+    assert "observe" in done.stdout + done.stderr
+    assert (state / PLACE).exists()
+    assert not (state / "sharectl.txt").exists()

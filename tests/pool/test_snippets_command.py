@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from poolbox.waiting import HANG_SECONDS
 from sharectl.check.snippets import ROLES
 from tests.pool.deployed import CHECKOUT, jobs, partitionable
+from tests.pool.sharectl_command import bare
 
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
 SITES_START = "TARGET.JobUniverse == 5"
@@ -26,21 +23,12 @@ LATER = (
 )
 
 
-def snippets(box: Box, host: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command on a host of the pool, without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "sharectl", "snippets", *words],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(CHECKOUT / "central"),
-            "CONDOR_CONFIG": str(box.local_directory(host) / "condor_config"),
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-    )
+def snippets(box: Box, host: str, action: str, *words: str, expect: int = 0) -> str:
+    """Output of the command on a host of the pool."""
+    configured = str(box.local_directory(host) / "condor_config")
+    done = bare("snippets", action, "--role", *words, CONDOR_CONFIG=configured)
+    assert done.returncode == expect, done.stdout[-2000:] + done.stderr
+    return done.stdout
 
 
 def configuration(box: Box, host: str) -> list[str]:
@@ -58,15 +46,13 @@ def attributes(box: Box) -> dict[str, object]:
 def test_a_node_is_switched_on_and_is_as_before_when_it_is_switched_off(box: Box) -> None:
     before = attributes(box), configuration(box, NODE)
     assert before[0].keys() == {"Start", "t1_wn_hs06"}
-    shown = snippets(box, NODE, "install", "--role", "execute")
-    assert (shown.returncode, "+START @=end" in shown.stdout) == (1, True)
+    assert "+START @=end" in snippets(box, NODE, "install", "execute", expect=1)
     assert configuration(box, NODE) == before[1]
 
     # The programs are not where a package puts them.
     box.write_config(NODE, LATER)
-    done = snippets(box, NODE, "install", "--role", "execute", "--yes")
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    assert "condor_reconfig" in done.stdout.splitlines()[-1]
+    printed = snippets(box, NODE, "install", "execute", "--yes")
+    assert "condor_reconfig" in printed.splitlines()[-1]
     assert attributes(box) == before[0], "nothing is switched on by itself"
     box.reconfig(NODE)
 
@@ -79,8 +65,7 @@ def test_a_node_is_switched_on_and_is_as_before_when_it_is_switched_off(box: Box
     box.submit(jobs("cms", 1, 1, 1), ACCESS)
     box.wait_until(lambda: not box.jobs(), "a job runs as before")
 
-    done = snippets(box, NODE, "remove", "--role", "execute", "--yes")
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    snippets(box, NODE, "remove", "execute", "--yes")
     box.write_config(NODE, "")
     assert configuration(box, NODE) == before[1]
     box.reconfig(NODE)
@@ -90,12 +75,11 @@ def test_a_node_is_switched_on_and_is_as_before_when_it_is_switched_off(box: Box
 def test_a_file_read_later_that_throws_the_clauses_away_is_named(box: Box) -> None:
     box.write_config(NODE, LATER + "START = True\n")
     try:
-        done = snippets(box, NODE, "install", "--role", "execute", "--yes")
+        printed = snippets(box, NODE, "install", "execute", "--yes", expect=1)
     finally:
         box.write_config(NODE, "")
     folder = box.local_directory(NODE) / "config.d"
-    assert done.returncode == 1
-    assert f"{folder}/90-written.config:4: START drops the value of {folder}/60-" in done.stdout
+    assert f"{folder}/90-written.config:4: START drops the value of {folder}/60-" in printed
     assert not (folder / ROLES["execute"].file).exists()
 
 
@@ -107,8 +91,7 @@ def test_an_access_point_is_switched_on_and_off(box: Box) -> None:
 
     before = transforms()
     for action, wanted in (("install", True), ("remove", False)):
-        done = snippets(box, ACCESS, action, "--role", "access", "--yes")
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+        snippets(box, ACCESS, action, "access", "--yes")
         box.reconfig(ACCESS)
         box.wait_until(lambda: ("SharectlPower" in transforms()) == wanted, action)  # noqa: B023 - at once
     assert transforms() == before

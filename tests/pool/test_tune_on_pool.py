@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,8 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS
-from tests.pool.sharectl_command import CHECKOUT
+from tests.pool.deployed import configure
+from tests.pool.sharectl_command import ENVIRONMENT
 
 NODE = "wn-001.example.org"
 SPEC = BoxSpec(
@@ -43,24 +43,17 @@ def start(box: Box, *arguments: str) -> subprocess.Popen[str]:
     scenario.write_text(SCENARIO)
     return subprocess.Popen(
         [sys.executable, "-m", "sharectl", "tune", str(scenario), *SEARCH, *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(CHECKOUT / "central"),
-            **box.client_environment,
-        },
+        env={**ENVIRONMENT, **box.client_environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def submit(command: str) -> tuple[str, str]:
-    return "--submit", command
-
-
-def on_pool(box: Box, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def on_pool(box: Box, folder: Path, submitted: str) -> subprocess.Popen[str]:
+    """A search on the pool; ``submitted``: a command of its submit descriptions."""
     access = ("--on-pool", "--access-point", SPEC.access_points[0], "-o", str(folder))
-    return start(box, *access, *submit("request_memory=256"), *arguments)
+    return start(box, *access, "--submit", "request_memory=256", "--submit", submitted)
 
 
 def end(process: subprocess.Popen[str], expect: int) -> tuple[str, str]:
@@ -108,7 +101,7 @@ def history(box: Box, *attributes: str) -> list[str]:
 def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first(
     box: Box, folder: Path
 ) -> None:
-    there = on_pool(box, folder, *submit(f"executable={failing_at_first(folder)}"))
+    there = on_pool(box, folder, f"executable={failing_at_first(folder)}")
     with start(box) as here:
         assert outcome(there) == outcome(here)
     # The default, one batch of settings, and the confirmation of both; each is one cluster.
@@ -121,18 +114,17 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
 
 
 def test_interrupted_jobs_are_removed_and_a_killed_search_goes_on(box: Box, folder: Path) -> None:
-    waits = submit("requirements=TARGET.Tunes =?= False")
-    process = on_pool(box, folder, *waits)
+    waits = "requirements=TARGET.Tunes =?= False"
+    process = on_pool(box, folder, waits)
     box.wait_until(lambda: len(box.jobs()) == 2, "the jobs are queued")
     process.send_signal(signal.SIGINT)
     end(process, 130)
     box.wait_until(lambda: not box.jobs(), "the jobs are removed")
 
-    process = on_pool(box, folder, *waits)
+    process = on_pool(box, folder, waits)
     box.wait_until(lambda: len(box.jobs()) == 2, "the jobs are queued")
     process.kill()
     process.communicate()
-    box.write_config(NODE, "Tunes = False\nSTARTD_ATTRS = $(STARTD_ATTRS) Tunes")
-    box.reconfig(NODE)
-    assert outcome(on_pool(box, folder, *waits))["complete"]
+    configure(box, NODE, "Tunes = False\nSTARTD_ATTRS = $(STARTD_ATTRS) Tunes")
+    assert outcome(on_pool(box, folder, waits))["complete"]
     box.wait_until(lambda: not box.jobs(), "the jobs of the killed search are removed")

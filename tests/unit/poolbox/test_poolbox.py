@@ -17,7 +17,9 @@ from poolbox.spec import BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS, wait_for
 
 CHECKOUT = Path(__file__).parents[3]
-A_POOL_TEST = "tests/pool/test_box.py::test_everything_listens_on_the_loopback_only"
+A_POOL_TEST = (
+    "tests/pool/test_box.py::test_a_box_is_of_its_suite_on_the_loopback_and_sees_the_checkout"
+)
 HERE = Installation(
     *(Path(path) for path in ("/usr", "/usr/libexec/condor", "/usr/lib/condor", "/usr/sbin"))
 )
