@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from sharectl.plan.blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.pool import clocks
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CHECKOUT, snippet
+from tests.pool.deployed import CHECKOUT, configure, snippet
 from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
@@ -48,12 +47,9 @@ SPEC = BoxSpec(
 )
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        box.directory.chmod(0o755)
-        (box.shared_directory / "groups.map").write_text("* pool cms,atlas\n")
-        yield box
+def prepare(box: Box) -> None:
+    box.directory.chmod(0o755)
+    (box.shared_directory / "groups.map").write_text("* pool cms,atlas\n")
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +61,16 @@ def sharectl(pool: Box) -> Sharectl:
     return command
 
 
-def metrics_of(sharectl: Sharectl) -> Path:
-    return sharectl.folder / "sharectl.prom"
-
-
 def cycle(sharectl: Sharectl) -> None:
     sharectl.run("cycle", **configured(sharectl))
 
 
 def configured(sharectl: Sharectl, **more: Any) -> dict[str, Any]:
-    return {**CONFIGURATION, "metrics": {"textfile": str(metrics_of(sharectl))}, **more}
+    return {
+        **CONFIGURATION,
+        "metrics": {"textfile": str(sharectl.folder / "sharectl.prom")},
+        **more,
+    }
 
 
 def report(sharectl: Sharectl, **more: Any) -> dict[str, Any]:
@@ -85,31 +81,19 @@ def report(sharectl: Sharectl, **more: Any) -> dict[str, Any]:
     return printed
 
 
-def faulty(printed: Mapping[str, Any]) -> dict[str, str]:
-    """Checks that are not ok."""
-    return {check: state for check, state in printed["states"].items() if state != "ok"}
-
-
 def becomes(sharectl: Sharectl, expected: Mapping[str, str], **more: Any) -> str:
     """Wait until exactly these checks are not ok; returns the text of their findings."""
     last: dict[str, Any] = {}
 
     def seen() -> bool:
         last.update(report(sharectl, **more))
-        return faulty(last) == expected
+        return {check: s for check, s in last["states"].items() if s != "ok"} == expected
 
     try:
         wait_for(seen, f"the checks that are not ok: {expected}")
     except Exception as error:
         raise AssertionError(json.dumps(last.get("findings"), indent=1)) from error
     return json.dumps(last["findings"])
-
-
-def written(box: Box, texts: Mapping[str, str]) -> None:
-    """Give hosts a last file of configuration, and have them read it."""
-    for host, text in texts.items():
-        box.write_config(host, text)
-        box.reconfig(host)
 
 
 # ---- faults that need no daemon's help
@@ -138,7 +122,7 @@ def test_without_a_collector_that_is_said_and_all_else_is_unknown(sharectl: Shar
 
 
 def test_faults_of_the_machine_of_the_cycles(sharectl: Sharectl, tmp_path: Path) -> None:
-    metrics, targets = metrics_of(sharectl), sharectl.targets
+    metrics, targets = sharectl.folder / "sharectl.prom", sharectl.targets
     metrics.chmod(0o600)
     becomes(sharectl, {"files": "warn"})
     line = sharectl.run("check", "pool", "--nagios", expect=1, **configured(sharectl)).stdout
@@ -146,7 +130,7 @@ def test_faults_of_the_machine_of_the_cycles(sharectl: Sharectl, tmp_path: Path)
     metrics.chmod(0o644)
     becomes(sharectl, {"nodes": "fail"}, nodes={"controlled": "wn-*"})
 
-    store = store_of(sharectl)
+    store = StateFile(sharectl.folder / "state.json")
     last, state = store.last_cycle(), store.load()
     store.note_cycle({**last, "taken_at": last["taken_at"] - 7200})
     becomes(sharectl, {"timer": "fail"})
@@ -182,10 +166,6 @@ def test_faults_of_the_machine_of_the_cycles(sharectl: Sharectl, tmp_path: Path)
     becomes(sharectl, {})
 
 
-def store_of(sharectl: Sharectl) -> StateFile:
-    return StateFile(sharectl.folder / "state.json")
-
-
 def with_target(state: State) -> State:
     """State of a cycle that has put the node under a target."""
     now = int(time.time())
@@ -199,41 +179,44 @@ def with_target(state: State) -> State:
 def test_faults_of_nodes(sharectl: Sharectl) -> None:
     box = sharectl.box
     hidden = 'MachineSecret = "\\x1b[2J"\nSTARTD_ATTRS = t1_Enabled MachineSecret\n'
-    written(box, {NODE: "STARTD_CRON_JOB_CTL_KILL = 1\n", OTHER_NODE: "START = True\n"})
+    configure(box, NODE, "STARTD_CRON_JOB_CTL_KILL = 1\n")
+    configure(box, OTHER_NODE, "START = True\n")
     text = becomes(sharectl, {"cron": "fail", "start": "fail"})
     for words in (f"{NODE} STARTD_CRON_JOB_CTL_KILL", f'"{OTHER_NODE}"', "START has no t1_Grace"):
         assert words in text
     old = "SHARECTL_JOB_CTL_STALE_SECONDS = 4\nSTARTD_CRON_JOB_CTL_EXECUTABLE = /bin/true\n"
-    key = "SHARECTL_SOURCE_OPTIONS = --key-file /nowhere/keys\n"
-    written(box, {NODE: old, OTHER_NODE: key})
+    configure(box, NODE, old)
+    configure(box, OTHER_NODE, "SHARECTL_SOURCE_OPTIONS = --key-file /nowhere/keys\n")
     text = becomes(sharectl, {"fresh": "fail", "nodes": "fail"})
     assert "1 slot: stale" in text
     assert "1 slot: no-key" in text
-    written(box, {NODE: hidden, OTHER_NODE: "STARTD_CRON_JOBLIST = SHARECTL_OFF\n"})
+    configure(box, NODE, hidden)
+    configure(box, OTHER_NODE, "STARTD_CRON_JOBLIST = SHARECTL_OFF\n")
     # With the job goes what it has published.
     text = becomes(sharectl, {"start": "fail", "cron": "fail", "fresh": "fail"})
     assert "publishes no t1_GraceAdmits" in text
     assert "STARTD_CRON_JOBLIST has no JOB_CTL" in text
-    written(box, {NODE: "", OTHER_NODE: ""})
+    for node in (NODE, OTHER_NODE):
+        configure(box, node)
     becomes(sharectl, {})
 
 
 def test_faults_of_access_points_and_the_central_manager(sharectl: Sharectl) -> None:
     box = sharectl.box
-    written(box, {FIRST: "JOB_TRANSFORM_NAMES =\nSUBMIT_REQUIREMENT_NAMES =\n"})
-    text = becomes(sharectl, {"groups": "warn"})
-    assert f'"schedd {FIRST}"' in text
-    written(box, {FIRST: "", SECOND: DENIED})
+    configure(box, FIRST, "JOB_TRANSFORM_NAMES =\nSUBMIT_REQUIREMENT_NAMES =\n")
+    assert f'"schedd {FIRST}"' in becomes(sharectl, {"groups": "warn"})
+    configure(box, FIRST)
+    configure(box, SECOND, DENIED)
     text = becomes(sharectl, {"reach": "fail", "groups": "unknown"})
     assert "READ is denied to pool@example.org (by CLAIMTOBE)" in text
     assert "write SCHEDD.ALLOW_READ = " in text
-    written(box, {SECOND: "", CENTRAL: "DEFRAG_REQUIREMENTS = Cpus < 4\n"})
+    configure(box, SECOND)
+    configure(box, CENTRAL, "DEFRAG_REQUIREMENTS = Cpus < 4\n")
     becomes(sharectl, {"defrag": "warn"})
-    written(box, {CENTRAL: "DEFRAG_DRAINING_START_EXPR = True\n"})
+    configure(box, CENTRAL, "DEFRAG_DRAINING_START_EXPR = True\n")
     assert "DEFRAG_DRAINING_START_EXPR has no t1_Grace" in becomes(sharectl, {"defrag": "fail"})
-    written(box, {CENTRAL: ""})
-    becomes(sharectl, {})
-    store = store_of(sharectl)
+    configure(box, CENTRAL)
+    store = StateFile(sharectl.folder / "state.json")
     state = store.load()
     store.save(with_target(state))
     box.run(["condor_drain", NODE])

@@ -7,16 +7,12 @@ is reached again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
-
-import pytest
 
 from poolbox import Box, event_log
 from poolbox.event_log import TERMINATED
 from tests.pool import clocks
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import refusals
+from tests.pool.deployed import refusals, run
 from tests.pool.own_files import (
     CORES,
     asked,
@@ -53,15 +49,16 @@ IN_GRACE = ("wn-005", "wn-006")
 TARGETS = (*WITH_TARGET, WITHOUT_GUARD)
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    points = tuple(
+SPEC = pool_of(
+    tuple(
         execute_point(node, actuation, PERIODS + more, GRACE_SECONDS)
         for node, (actuation, more, _step) in NODES.items()
     )
-    with open_box(pool_of(points)) as running:
-        clocks.restart_shifted(running, {host(node): 0 for node in NODES})
-        yield running
+)
+
+
+def prepare(box: Box) -> None:
+    clocks.restart_shifted(box, {host(node): 0 for node in NODES})
 
 
 def between_two_runs(box: Box, node: str) -> bool:
@@ -78,10 +75,11 @@ def targets_until(box: Box, until: int) -> None:
     )
 
 
-def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
+def test_no_target_and_no_grace_outlives_a_step_of_the_clock(pool: Box) -> None:
+    box = pool  # not cleaned: its clocks differ
     for node in IN_GRACE:
         submit(box, node, "multicore", CORES, "until told")
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(IN_GRACE), "nodes are full")
+    run(box, len(IN_GRACE))
     targets_until(box, int(time.time()) + 600)
     for node in NODES:
         submit(box, node, "single", 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.model import Plan
-from tests.pool.conftest import OpenBox
+from tests.pool.deployed import configure
 from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl, plan_for, with_bindings
+from tests.pool.trouble import stopped
 
 CENTRAL, NODE = "cm-1.example.org", "wn-001.example.org"
 KNOWN, FORGER, STRANGER = "sharectl@example.org", "forger@example.org", "mallory@example.org"
@@ -71,8 +71,7 @@ def secure(box: Box, more: str = "") -> None:
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(64))
     mark = secrets.token_hex(8)
-    box.write_config(CENTRAL, f"{SECURITY}{more}\nSECURED = {mark}\n")
-    box.reconfig(CENTRAL)
+    configure(box, CENTRAL, f"{SECURITY}{more}\nSECURED = {mark}\n")
     asked = ["condor_config_val", "-collector", "SECURED"]
     box.wait_until(lambda: mark in box.run(asked, check=False).stdout, "the collector has read it")
 
@@ -101,6 +100,7 @@ BY_COLLECTOR: dict[str, Any] = {
     "publish": [{"collector": {"identity": KNOWN}}],
     "pool": {"name": "box"},
 }
+KINDS = ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan")
 VALIDITY_SECONDS = 3000
 ONLY_SHARECTL = f"""\
 COLLECTOR_REQUIREMENTS = !stringListIMember(MyType, "SharectlTarget,SharectlPlan") \
@@ -108,11 +108,8 @@ COLLECTOR_REQUIREMENTS = !stringListIMember(MyType, "SharectlTarget,SharectlPlan
 """
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        secure(box)
-        yield box
+def prepare(box: Box) -> None:
+    secure(box)
 
 
 @pytest.fixture(scope="module")
@@ -128,14 +125,10 @@ def sharectl(everybody: dict[str, Person], tmp_path: Path) -> Iterator[Sharectl]
     """The command with its token, and a collector without any of its ads before and after."""
     command = everybody[KNOWN].sharectl(tmp_path)
     yield command
-    withdraw_all(everybody[FORGER])
-
-
-def withdraw_all(sender: Person) -> None:
-    for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
+    for kind in KINDS:
         query = {"MyType": "Query", "TargetType": kind, "Requirements": "True"}
-        assert sender.send("INVALIDATE_ADS_GENERIC", query)
-    sender.box.wait_until(lambda: not ads(sender.box, "True"), "no ad is left")
+        assert everybody[FORGER].send("INVALIDATE_ADS_GENERIC", query)
+    command.box.wait_until(lambda: not ads(command.box, "True"), "no ad is left")
 
 
 def plan(sequence: int, *nodes: str) -> Plan:
@@ -150,23 +143,17 @@ def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration
 
 def ads(box: Box, constraint: str = 'MyType == "SharectlTarget"') -> list[dict[str, Any]]:
     ours = 'stringListIMember(MyType, "SharectlTarget,SharectlPlan")'
-    listed = box.run(
-        ["condor_status", "-any", "-json", "-constraint", f"{ours} && ({constraint})"]
-    ).stdout
+    query = ["condor_status", "-any", "-json", "-constraint", f"{ours} && ({constraint})"]
+    listed = box.run(query).stdout
     return json.loads(listed) if listed.strip() else []
 
 
-def told(box: Box, node: str, *options: str) -> dict[str, str]:
-    """What the node's own program prints: source, reason, sequence, until, order, groups."""
-    program = [str(CHECKOUT / "startd_cron" / "target.py"), "--source", "collector:"]
-    command = ["/usr/bin/python3", "-IS", *program, "--identity", KNOWN, "--host", node, *options]
-    printed = box.run(command, host=NODE, check=False).stdout
-    return dict(line.partition(" ")[::2] for line in printed.splitlines())
-
-
 def believed(box: Box, node: str) -> list[int]:
-    """Sequence of the target that the node takes, if there is one."""
-    answer = told(box, node)
+    """Sequence of the target that the node's own program takes, if there is one."""
+    program = [str(CHECKOUT / "startd_cron" / "target.py"), "--source", "collector:"]
+    command = ["/usr/bin/python3", "-IS", *program, "--identity", KNOWN, "--host", node]
+    printed = box.run(command, host=NODE, check=False).stdout
+    answer = dict(line.partition(" ")[::2] for line in printed.splitlines())
     return [int(answer["sequence"])] if not answer["order"].startswith("none 0") else []
 
 
@@ -207,10 +194,7 @@ def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
         "AuthenticatedIdentity": KNOWN,
         "AuthenticationMethod": "IDTOKENS",
     }
-    assert (second["Name"], second["t1_TargetNode"]) == (
-        "sharectl-wn-002.example.org",
-        "wn-002.example.org",
-    )
+    assert second["Name"] == f"sharectl-{second['t1_TargetNode']}" == "sharectl-wn-002.example.org"
 
 
 def test_strays_of_its_own_identity_are_withdrawn_and_nobody_elses(
@@ -218,10 +202,8 @@ def test_strays_of_its_own_identity_are_withdrawn_and_nobody_elses(
 ) -> None:
     began = int(time.time())
     publish(sharectl, plan(began, "wn-001", "wn-002"))
-    strays = [
-        forged("wn-009", sequence, name)
-        for name, sequence in (("evil", began + 1), ("later", began + 99), ("earlier", 1))
-    ]
+    names = {"evil": began + 1, "later": began + 99, "earlier": 1}
+    strays = [forged("wn-009", sequence, name) for name, sequence in names.items()]
     nameless = forged("wn-009", 0)
     del nameless["t1_TargetSequence"]
     assert everybody[KNOWN].send("UPDATE_AD_GENERIC", *strays, nameless)
@@ -244,10 +226,8 @@ def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
     publish(sharectl, plan(began, "wn-001"))
     assert believed(sharectl.box, "wn-001") == [began]
     assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-001", began + 900, name))
-    sharectl.box.wait_until(
-        lambda: ads(sharectl.box, f"t1_TargetSequence == {began + 900}"), "it is there"
-    )
-    (kept,) = ads(sharectl.box, f"t1_TargetSequence == {began + 900}")
+    where = f"t1_TargetSequence == {began + 900}"
+    (kept,) = sharectl.box.wait_until(lambda: ads(sharectl.box, where), "it is there")
     assert kept["AuthenticatedIdentity"] == FORGER, "what the sender writes there is replaced"
     # The same name takes the place of the target: the node has none, and jobs start. Another name
     # does nothing.
@@ -266,10 +246,9 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
     try:
         publish(sharectl, plan(began, "wn-001"))
         assert believed(sharectl.box, "wn-001") == [began]
-        for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
-            everybody[FORGER].send(
-                "UPDATE_AD_GENERIC", {**forged("wn-001", began + 900), "MyType": kind}
-            )
+        for kind in KINDS:
+            ad = {**forged("wn-001", began + 900), "MyType": kind}
+            everybody[FORGER].send("UPDATE_AD_GENERIC", ad)
         assert everybody[FORGER].send("UPDATE_AD_GENERIC", {"MyType": "Other", "Name": "last"})
         arrived = ["condor_status", "-any", "-af", "Name", "-constraint", 'MyType == "Other"']
         sharectl.box.wait_until(lambda: sharectl.box.run(arrived).stdout, "his other ads are taken")
@@ -318,20 +297,11 @@ def test_targets_go_with_disable_when_the_collector_has_left_publish(sharectl: S
 
 
 def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Sharectl) -> None:
-    pid = sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")
     published = plan(int(time.time()), "wn-001")
-    ways = [
-        {"collector": {"identity": KNOWN}},
-        {"file": str(sharectl.targets)},
-    ]
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    ways = [{"collector": {"identity": KNOWN}}, {"file": str(sharectl.targets)}]
+    with stopped(sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")):
         said = publish(sharectl, published, expect=74, publish=ways)
-        assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text(), (
-            "while it hangs"
-        )
-    finally:
-        os.kill(pid, signal.SIGCONT)
+        assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text()
     assert "no answer within 20 s" in said
     sharectl.box.wait_until(
         lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout,

@@ -2,8 +2,7 @@
 
 cms is far under its pledge and waits with jobs that no node can run, that the negotiator's quota
 does not let start, or that look placeable and that no slot takes: a trial of pending jobs cannot
-know that `random(2) > 5` never holds. `TARGET.LoadAvg < -1` counts as placeable too, but every node
-is closed to it.
+know that `random(2) > 5` never holds.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from poolbox import Box, BoxSpec
 from poolbox.demo import pictures
 from poolbox.spec import equal_nodes
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
+from tests.pool.deployed import SHORT_SECONDS, configure, jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
@@ -29,7 +28,6 @@ NODES, NODE_CORES, JOB_CORES = 3, 16, 8
 POOL_CORES = NODES * NODE_CORES
 SIZES = range(2, 13)
 NOWHERE, NEVER = "requirements = TARGET.HasFoo", "requirements = random(2) > 5"
-CLOSED = "requirements = TARGET.LoadAvg < -1"
 FIRST_SECONDS, SECONDS = 30.0, 75.0
 """First blocks are tried until none is taken; then idle cores count."""
 MOST_IDLE_CORES = 2.0
@@ -44,14 +42,9 @@ Record = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def full(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=equal_nodes(
-            NODES, NODE_CORES, power_hs06=160.0, config=snippet(grace_seconds=10)
-        ),
-        access_points=(ACCESS,),
-        central_config=QUOTAS.format(cms=POOL_CORES),
-    )
-    with open_box(spec) as box:
+    nodes = equal_nodes(NODES, NODE_CORES, power_hs06=160.0, config=snippet(grace_seconds=10))
+    central = QUOTAS.format(cms=POOL_CORES)
+    with open_box(BoxSpec(nodes, access_points=(ACCESS,), central_config=central)) as box:
         for _ in range(2):
             box.submit(jobs("alice", 1, 2500, SHORT_SECONDS))
         yield box
@@ -146,23 +139,9 @@ def test_many_sizes_that_no_slot_takes_hold_few_cores_idle(pool: Box, tmp_path: 
     assert kept <= MOST_IDLE_CORES
 
 
-def test_jobs_to_which_every_node_is_closed_keep_no_grace_on(pool: Box, tmp_path: Path) -> None:
-    cycles = Cycles(pool, tmp_path)
-    pool.submit(jobs("cms", 8, 4, 600, CLOSED))
-    pool.wait_until(
-        lambda: len(pool.jobs("AutoClusterId >= 0 && JobStatus == 1 && RequestCpus == 8")) == 4,
-        "a negotiator has seen the jobs of cms",
-    )
-    cycles.until(lambda record: record["plan"]["multicore_pending"] is False)
-    # Jobs that a slot takes have their grace.
-    pool.submit(jobs("cms", 4, 4, 600))
-    cycles.until(lambda record: record["plan"]["multicore_pending"])
-
-
 def test_cores_for_a_group_at_its_quota_are_given_back(pool: Box, tmp_path: Path) -> None:
     """Last: one job starts, because a group below its quota may pass it by a job."""
-    pool.write_config(CENTRAL, QUOTAS.format(cms=4))
-    pool.reconfig(CENTRAL)
+    configure(pool, CENTRAL, QUOTAS.format(cms=4))
     pool.submit(jobs("cms", JOB_CORES, 20, 900))
     cycles = Cycles(pool, tmp_path)
     cycles.until(lambda record: record["plan"]["reason"] == "given-up")

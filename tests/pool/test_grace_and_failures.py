@@ -11,7 +11,7 @@ import pytest
 
 from poolbox import Box, event_log
 from poolbox.event_log import TERMINATED
-from tests.pool.conftest import OpenBox
+from tests.pool.deployed import configure, cycles, refusals, run
 from tests.pool.own_files import (
     CORES,
     HELD_BACK,
@@ -46,19 +46,18 @@ NODES = {
     "wn-008": ("live", "SHARECTL_ENABLED = False\n", "1", VALID_SECONDS),
     "wn-009": ("live", f"NUM_CPUS = {2 * CORES}\n", "1", VALID_SECONDS),
 }
-BESIDE_OTHERS = "wn-009"
+BESIDE_OTHERS, UNKNOWING = "wn-009", "wn-004"
+"""A node with other jobs, and one whose plan does not say if multicore jobs wait."""
 AT_ONCE = ("wn-001", "wn-002", "wn-008")
 AFTER_GRACE = ("wn-003", "wn-004", "wn-005", "wn-006", "wn-007", "wn-009")
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    points = tuple(
+SPEC = pool_of(
+    tuple(
         execute_point(node, actuation, more + OWN_PROGRAM.format(node=node), GRACE_SECONDS)
         for node, (actuation, more, _pending, _seconds) in NODES.items()
     )
-    with open_box(pool_of(points)) as running:
-        yield running
+)
 
 
 @pytest.fixture
@@ -102,12 +101,12 @@ def all_started(box: Box, nodes: Collection[str], name: str) -> bool:
 def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to_wait(
     box: Box,
 ) -> None:
+    """The negotiator, which folds constants of a slot's ad, sees grace as the startd does."""
     submit(box, BESIDE_OTHERS, "others", 1, count=CORES)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == CORES, "jobs of one core run")
+    run(box, CORES)
     for node in NODES:
         submit(box, node, "multicore", CORES, "until told")
-    full = CORES + len(NODES)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == full, "every node is full")
+    run(box, CORES + len(NODES))
     soon = time.time() + SOON_SECONDS
     for node, (_actuation, _more, pending, seconds) in NODES.items():
         publish(box, node, int(time.time()) + seconds, pending=pending)
@@ -126,11 +125,16 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
         return event_log.times(log_of(box, node, "multicore"), TERMINATED)
 
     box.wait_until(lambda: len([*filter(ended, NODES)]) == len(NODES), "multicore jobs end")
+    # A cycle that began when cores came free may have the slot's ad of before.
+    begun = cycles(box)
+    box.wait_until(lambda: cycles(box) > begun, "that cycle is over")
+    refused = refusals(box, host(UNKNOWING))
     box.wait_until(
         lambda: all_started(box, NODES, "single"), "single-core jobs start", 3 * GRACE_SECONDS + 30
     )
     waited = {node: round(started(box, node, "single") - ended(node)[0], 1) for node in NODES}
     print(f"seconds from the end of the multicore job to the first single-core job: {waited}")
+    assert refusals(box, host(UNKNOWING)) == refused, "no job is matched in grace"
     for node in AT_ONCE:
         assert 0 <= waited[node] <= GRACE_SECONDS / 2, f"{node}: nobody waits, or it is off"
     for node in AFTER_GRACE:
@@ -173,8 +177,7 @@ FAILURES = {
 def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> None:
     for node in FAILURES:
         stale = "SHARECTL_JOB_CTL_STALE_SECONDS = 20\n" if node == STALE else ""
-        box.write_config(host(node), f"SHARECTL_GRACE_SECONDS = 0\n{stale}")
-        box.reconfig(host(node))
+        configure(box, host(node), f"SHARECTL_GRACE_SECONDS = 0\n{stale}")
     # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
     # refused here (docs/method.md).
     no_file = 't1_JobCtlReason == "no-file" && MC_GRACE =?= False'
