@@ -6,8 +6,7 @@ import math
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
 import pytest
@@ -17,7 +16,7 @@ from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
 from sharectl_lab.twin.settings import Negotiator
-from tests.pool.deployed import CONSUMPTION_POLICY, jobs
+from tests.pool.deployed import CONSUMPTION_POLICY, configure, cycles, jobs, shown
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS, NODE = "cm-1.example.org", "ap-1.example.org", "wn-001.example.org"
@@ -35,10 +34,6 @@ class Pending(NamedTuple):
     account: str
     cores: int
     number: int
-
-    @property
-    def weight(self) -> int:
-        return self.cores * self.number
 
 
 class Case(NamedTuple):
@@ -114,15 +109,8 @@ class Twin:
             for name, item in self.jobs.items()
             if self.pending[name]
         ]
-        negotiate(
-            Negotiator(),
-            self.tree,
-            ads,
-            self.accountant,
-            PoolWeights(CORES, min([*running, self.free])),
-            0.0,
-            self.match,
-        )
+        weights = PoolWeights(CORES, min([*running, self.free]))
+        negotiate(Negotiator(), self.tree, ads, self.accountant, weights, 0.0, self.match)
         usages = self.accountant.usages.items()
         return {self.jobs[name].account: int(used) for name, used in usages if used}
 
@@ -134,32 +122,27 @@ class Steps:
         self.box = box
         self.pid = box.daemon_pid(CENTRAL, "NEGOTIATOR")
 
-    def cycles(self) -> tuple[int, int]:
-        """Cycles that began, and that ended."""
-        text = self.box.log_text(CENTRAL, "NEGOTIATOR")
-        return text.count("Started Negotiation Cycle"), text.count("Finished Negotiation Cycle")
-
-    def matches(self) -> int:
-        """Matches since its begin."""
-        return self.box.log_text(CENTRAL, "NEGOTIATOR").count("Successfully matched with")
+    def logged(self, event: str) -> int:
+        """Events of that kind in the negotiator's log."""
+        return self.box.log_text(CENTRAL, "NEGOTIATOR").count(event)
 
     def pause(self) -> None:
         """Stop it between two cycles."""
 
         def between() -> bool:
             os.kill(self.pid, signal.SIGSTOP)
-            began, ended = self.cycles()
-            if began != ended:
+            is_between = self.logged("Started Negotiation Cycle") == cycles(self.box)
+            if not is_between:
                 os.kill(self.pid, signal.SIGCONT)
-            return began == ended
+            return is_between
 
         self.box.wait_until(between, "the negotiator is between two cycles")
 
     def cycle(self) -> None:
         """Let it do one cycle."""
-        _, before = self.cycles()
+        before = cycles(self.box)
         os.kill(self.pid, signal.SIGCONT)
-        self.box.wait_until(lambda: self.cycles()[1] > before, "a negotiation cycle ends")
+        self.box.wait_until(lambda: cycles(self.box) > before, "a negotiation cycle ends")
         self.pause()
 
 
@@ -175,38 +158,22 @@ def configuration(groups: Sequence[GroupQuota]) -> str:
     return "\n".join([*lines, ""])
 
 
-def words_of(box: Box, *arguments: str) -> list[list[str]]:
-    """Rows that condor_status prints."""
-    return [row.split() for row in box.run(["condor_status", *arguments]).stdout.splitlines()]
-
-
 def cores_by_group(box: Box) -> dict[str, int]:
     """Cores of dynamic slots that the collector knows, by accounting group."""
     cores: Counter[str] = Counter()
-    shown = ["-constraint", 'SlotType == "Dynamic"', "-af", "Cpus", "AccountingGroup"]
-    for count, account in words_of(box, *shown):
+    query = ["-constraint", 'SlotType == "Dynamic"', "-af", "Cpus", "AccountingGroup"]
+    for count, account in shown(box, *query):
         name = account.partition("@")[0]
         cores[name.rpartition(".")[0] if account != "undefined" else ""] += int(count)
     return dict(cores)
 
 
-def has(box: Box, cores: dict[str, int]) -> bool:
-    return cores_by_group(box) == cores
-
-
 def deploy(box: Box, case: Case) -> None:
     """Give the negotiator a case's groups."""
-    box.write_config(CENTRAL, configuration(case.groups))
-    box.reconfig(CENTRAL)
+    configure(box, CENTRAL, configuration(case.groups))
     ads = ["-any", "-constraint", "IsAccountingGroup", "-af", "Name"]
     names = {item.name for item in case.groups}
-    box.wait_until(lambda: names <= {name for (name,) in words_of(box, *ads)}, "it has the groups")
-
-
-@pytest.fixture
-def box(pool: Box) -> Iterator[Box]:
-    yield pool
-    pool.remove_jobs()
+    box.wait_until(lambda: names <= {name for (name,) in shown(box, *ads)}, "it has the groups")
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
@@ -218,18 +185,18 @@ def test_groups_get_the_cores_that_the_law_tells_in_every_cycle(box: Box, case: 
         steps.pause()
         for item in case.pending:
             box.submit(jobs(item.account, item.cores, item.number, 600))
-        weight = sum(item.weight for item in case.pending)
+        weight = sum(item.cores * item.number for item in case.pending)
         demand = ["-submitters", "-af", "WeightedIdleJobs"]
         box.wait_until(
-            lambda: sum(float(row[0]) for row in words_of(box, *demand)) == weight,
+            lambda: sum(float(row[0]) for row in shown(box, *demand)) == weight,
             "the collector knows all pending jobs",
         )
         before: dict[str, int] = {}
         while (law := twin.cycle()) != before:
             steps.cycle()
-            box.wait_until(partial(has, box, law), f"groups have {law}")
+            box.wait_until(lambda law=law: cores_by_group(box) == law, f"groups have {law}")  # type: ignore[misc]
             before = law
         assert law == case.cores
-        matches = steps.matches()
+        matches = steps.logged("Successfully matched with")
         steps.cycle()
-        assert steps.matches() == matches
+        assert steps.logged("Successfully matched with") == matches

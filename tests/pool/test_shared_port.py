@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import dead, hung
 
@@ -41,15 +39,12 @@ METHODS = "_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS"
 FETCH = ("condor_token_fetch", "-lifetime", "600", "-authz", "READ")
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        key = box.shared_directory / "signing.key"
-        key.touch(mode=0o600)
-        key.write_bytes(os.urandom(64))
-        for host in SPEC.hosts:
-            box.reconfig(host)
-        yield box
+def prepare(box: Box) -> None:
+    key = box.shared_directory / "signing.key"
+    key.touch(mode=0o600)
+    key.write_bytes(os.urandom(64))
+    for host in SPEC.hosts:
+        box.reconfig(host)
 
 
 @pytest.fixture
@@ -66,37 +61,28 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
     return command
 
 
-def message(sharectl: Sharectl, daemon: str, expected: str, seconds: float = 60.0) -> None:
+def message(sharectl: Sharectl, daemon: str, expected: str) -> None:
     """Demand a line of that form, of a command that needs the daemon."""
-    _, beginning = DAEMONS[daemon]
-    deadlines = {"collector_deadline_seconds": seconds, "schedd_deadline_seconds": seconds}
+    deadlines = {"collector_deadline_seconds": 60.0, "schedd_deadline_seconds": 60.0}
     verb = "pledges" if daemon == "NEGOTIATOR" else "snapshot"
     more = {"pledges": {"from": "negotiator"}} if daemon == "NEGOTIATOR" else {}
     done = sharectl.run(verb, expect=75, pool=deadlines, **more)
-    line = re.compile(rf"^sharectl: {beginning}{expected}", re.MULTILINE)
-    assert line.search(done.stderr), done.stderr
+    line = rf"^sharectl: {DAEMONS[daemon][1]}{expected}"
+    assert re.search(line, done.stderr, re.MULTILINE), done.stderr
 
 
 @pytest.mark.parametrize("daemon", DAEMONS)
 def test_a_dead_daemon_is_one_that_does_not_run(sharectl: Sharectl, daemon: str) -> None:
-    host, _ = DAEMONS[daemon]
-    with dead(sharectl.box, host, daemon):
-        message(
-            sharectl,
-            daemon,
-            rf"shared_port answers at 127\.0\.0\.1:\d+, and {daemon} behind it does not: "
-            "it does not run there",
-        )
+    silent = rf"shared_port answers at 127\.0\.0\.1:\d+, and {daemon} behind it does not: "
+    with dead(sharectl.box, DAEMONS[daemon][0], daemon):
+        message(sharectl, daemon, f"{silent}it does not run there")
 
 
 def test_a_daemon_that_hangs_is_named_before_a_long_deadline(sharectl: Sharectl) -> None:
     """HTCondor's library gives up after 20 s."""
+    silent = r"127\.0\.0\.1:\d+ takes a command and does not answer: SCHEDD is busy or hangs"
     with hung(sharectl.box, FIRST, "SCHEDD"):
-        message(
-            sharectl,
-            "SCHEDD",
-            r"127\.0\.0\.1:\d+ takes a command and does not answer: SCHEDD is busy or hangs",
-        )
+        message(sharectl, "SCHEDD", silent)
 
 
 def test_a_user_without_a_common_method_is_told_of_tokens(sharectl: Sharectl) -> None:

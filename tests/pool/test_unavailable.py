@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS, wait_for
 from sharectl.publish import text
 from tests.pool import clocks
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import jobs, snippet
+from tests.pool.deployed import configure, jobs, run, snippet
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
@@ -32,14 +30,11 @@ SPEC = BoxSpec(
 DEADLINES = dict.fromkeys(("collector_deadline_seconds", "schedd_deadline_seconds"), 3.0)
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    """A pool that calls for a target: atlas holds the node, multicore jobs of cms wait."""
-    with open_box(SPEC) as box:
-        box.submit(jobs("atlas", 4, 6, 600), FIRST)
-        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 6, "the jobs run")
-        box.submit(jobs("cms", 8, 2, 600), SECOND)
-        yield box
+def prepare(box: Box) -> None:
+    """Call for a target: atlas holds the node, multicore jobs of cms wait."""
+    box.submit(jobs("atlas", 4, 6, 600), FIRST)
+    run(box, 6)
+    box.submit(jobs("cms", 8, 2, 600), SECOND)
 
 
 @pytest.fixture
@@ -62,15 +57,12 @@ def test_while_the_collector_hangs_verbs_name_it_and_no_target_changes(sharectl:
         cycle = sharectl.run("cycle", expect=75, pool=DEADLINES)
         assert re.findall(r"^sharectl: ([^:\n]+): ", cycle.stderr, re.MULTILINE) == ["collector"]
         assert contents(sharectl) == before
-        # The verbs that decide refuse too, and print no row or line that could be taken for an
-        # answer.
+        # Verbs that decide refuse too, and print nothing that could be taken for an answer.
         for verb in ("errors", "plan"):
             refused = sharectl.run(verb, expect=75, pool=DEADLINES)
             assert (refused.stdout, "collector" in refused.stderr) == ("", True)
-    recovered(sharectl, sequence_of(sharectl.targets))
+    recovered(sharectl)
 
-
-# ---- daemons that answer nobody here, and answers that are no daemon's
 
 DENIED = "\n".join(
     f"{{daemon}}.ALLOW_{level} = nobody@nowhere.invalid"
@@ -78,8 +70,6 @@ DENIED = "\n".join(
 )
 """READ comes with each of the others."""
 WHO = r"READ is denied to pool@example.org \(by CLAIMTOBE\): write {daemon}.ALLOW_READ = "
-
-
 MESSAGES: dict[str, dict[str, Any]] = {
     "collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not run there": {
         "collector": "127.0.0.1:1"
@@ -117,17 +107,13 @@ def test_a_daemon_that_denies_read_is_named_with_who_it_knows(
         cycle = sharectl.run("cycle", expect=None, pool=DEADLINES)
         return cycle.returncode == 75 and denied.search(cycle.stderr) is not None
 
-    box.write_config(host, DENIED.format(daemon=daemon))
     try:
-        box.reconfig(host)
+        configure(box, host, DENIED.format(daemon=daemon))
         wait_for(is_denied, "a cycle says that READ is denied, to whom, and what to write")
     finally:
-        box.write_config(host, "")
-        box.reconfig(host)
-    recovered(sharectl, sequence_of(sharectl.targets))
+        configure(box, host)
+    recovered(sharectl)
 
-
-# ---- a clock that was ahead
 
 AHEAD_SECONDS = 2 * 86400
 
@@ -147,28 +133,18 @@ def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_fro
     assert second.stderr == ""
 
 
-# ---- killed
-
-
 def test_a_cycle_that_is_killed_while_a_schedd_hangs_frees_the_lock(sharectl: Sharectl) -> None:
     with hung(sharectl.box, SECOND, "SCHEDD"):
         killed = sharectl.start("cycle", pool={**DEADLINES, "schedd_deadline_seconds": 300.0})
-        wait_for(lambda: locked_by(killed.pid), "the cycle holds the lock")
-        wait_for(lambda: bool(children_of(killed.pid)), "it asks the schedd")
-        asking = children_of(killed.pid)
+        wait_for(lambda: f" {killed.pid} " in Path("/proc/locks").read_text(), "it has the lock")
+        children = Path(f"/proc/{killed.pid}/task/{killed.pid}/children")
+        asking = wait_for(lambda: children.read_text().split(), "it asks the schedd")
         killed.kill()
         killed.communicate(timeout=HANG_SECONDS)
         second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0)
         assert "holds the lock" not in second.stderr
         wait_for(lambda: not any(Path("/proc", pid).exists() for pid in asking), "nobody is left")
-    recovered(sharectl, sequence_of(sharectl.targets))
-
-
-def children_of(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-# ---- several at once
+    recovered(sharectl)
 
 
 def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_written(
@@ -207,16 +183,11 @@ def sequence_of(path: Path) -> int:
     return sequence
 
 
-def recovered(sharectl: Sharectl, sequence: int) -> None:
-    """Wait until a cycle is complete and publishes the target anew: without anybody's help."""
-
-    def through() -> bool:
-        return sharectl.run("cycle", expect=None, pool=DEADLINES).returncode == 0
-
-    wait_for(through, "a cycle is complete again")
-    assert sequence_of(sharectl.targets) > sequence
-
-
-def locked_by(pid: int) -> bool:
-    """Whether the process holds a lock on a file."""
-    return f" {pid} " in Path("/proc/locks").read_text()
+def recovered(sharectl: Sharectl) -> None:
+    """Wait until a cycle is complete, and publishes the target again, by itself."""
+    before = sequence_of(sharectl.targets)
+    wait_for(
+        lambda: sharectl.run("cycle", expect=None, pool=DEADLINES).returncode == 0,
+        "a cycle is complete again",
+    )
+    assert sequence_of(sharectl.targets) > before
