@@ -10,32 +10,23 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Optional
-
-import pytest
 
 from poolbox.errors import BoxFailedError, CommandError
 from poolbox.root import cached_archive
 from poolbox.waiting import HANG_SECONDS, wait_for
+from tests.pool.conftest import unavailable
+from tests.pool.sharectl_command import CHECKOUT
 
-CHECKOUT = Path(__file__).parents[2]
 PACKAGES = (
-    "condor",
-    "procps",
-    "python3",
-    "systemd-sysv",
+    *("condor", "procps", "python3", "systemd-sysv"),
     # Programs that docs/monitoring.md calls.
-    "curl",
-    "prometheus-node-exporter",
+    *("curl", "prometheus-node-exporter"),
     # The dependencies of sharectl but for HTCondor's bindings, which come from this environment.
-    "python3-yaml",
-    "python3-pydantic",
-    "python3-requests",
-    "python3-jinja2",
-    "python3-rich",
-    "python3-prometheus-client",
+    *("python3-yaml", "python3-pydantic", "python3-requests", "python3-jinja2"),
+    *("python3-rich", "python3-prometheus-client"),
 )
 BINDINGS = ("htcondor2", "classad2", "htcondor.libs")
 SOURCE, LIBRARY = "/usr/src/sharectl", "/opt/sharectl"
@@ -103,52 +94,12 @@ exit $status
 """
 
 
+@dataclass(frozen=True)
 class Machine:
-    """Context manager of a booted machine, which leaves nothing behind."""
+    """A booted machine."""
 
-    def __init__(self, suite: str, files: Mapping[str, str], folders: Mapping[Path, str]) -> None:
-        self.suite, self.files, self.folders = suite, files, folders
-        self._folder = Path()
-        self._init = 0
-        self._nspawn: Optional[subprocess.Popen[bytes]] = None
-
-    def __enter__(self) -> Machine:  # noqa: PYI034  # Self is of Python 3.11
-        archive = cached_archive(self.suite, PACKAGES)
-        self._folder = Path(tempfile.mkdtemp(prefix="machine-"))
-        try:
-            root, files = self._folder / "root", self._folder / "files"
-            root.mkdir()
-            for path, text in self.files.items():
-                file = files / path[1:]
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
-                file.chmod(0o755)
-            given = (str(root), str(archive), str(files), *options(root, self.folders))
-            with (self._folder / "console").open("wb") as console:
-                self._nspawn = subprocess.Popen(
-                    [*AS_ROOT, "unshare", "--mount", "sh", "-ec", BOOT, "sh", *given],
-                    stdin=subprocess.DEVNULL,
-                    stdout=console,
-                    stderr=console,
-                )
-            self._init = wait_for(self._first_process, "the machine has a PID 1")
-            wait_for(self._is_up, "systemd has started all units")
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        return self
-
-    def __exit__(
-        self,
-        _type: Optional[type[BaseException]],
-        _error: Optional[BaseException],
-        _trace: Optional[TracebackType],
-    ) -> None:
-        if self._init:  # with its PID 1 the kernel ends all processes of the machine
-            subprocess.run([*AS_ROOT, "kill", "-KILL", str(self._init)], check=True)
-        if self._nspawn is not None:
-            self._nspawn.wait(HANG_SECONDS)
-        shutil.rmtree(self._folder)
+    init: int
+    """Its PID 1, as a pid here."""
 
     def run(
         self, *argv: str, check: bool = True, text: str = ""
@@ -157,7 +108,7 @@ class Machine:
 
         Raises CommandError when it fails and ``check`` is true.
         """
-        enter = ("nsenter", f"--target={self._init}", "--all", "env", "-i")
+        enter = ("nsenter", f"--target={self.init}", "--all", "env", "-i")
         path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
         done = subprocess.run(
             [*AS_ROOT, *enter, path, *argv],
@@ -181,53 +132,81 @@ class Machine:
 
     def shown(self, unit: str, setting: str) -> str:
         """Setting of a unit as systemd has it."""
-        return self.run(
-            "systemctl", "show", unit, f"--property={setting}", "--value"
-        ).stdout.strip()
+        argv = ("systemctl", "show", unit, f"--property={setting}", "--value")
+        return self.run(*argv).stdout.strip()
 
-    def _is_up(self) -> bool:
+    def is_up(self) -> bool:
+        """True once systemd has started all units."""
         # Degraded: units of Debian such as dev-hugepages.mount do not work in a container.
         state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
         return state in ("running", "degraded")
 
-    def _first_process(self) -> int:
-        """Pid here of PID 1 inside; 0 before there is one."""
-        assert self._nspawn is not None
-        if self._nspawn.poll() is not None:
-            console = (self._folder / "console").read_text(errors="replace")
-            raise BoxFailedError(f"the machine ended: {console}")
-        below = {self._nspawn.pid}
-        # A child may have a lower pid than its parent: look until nobody new comes.
-        while True:
-            found = {pid: inner for pid, parent, inner in _processes() if parent in below}
-            first = [pid for pid, inner in found.items() if inner == 1]
-            if first or found.keys() <= below:
-                return first[0] if first else 0
-            below |= found.keys()
 
+@contextlib.contextmanager
+def booted(suite: str, files: Mapping[str, str], folders: Mapping[Path, str]) -> Iterator[Machine]:
+    """Machine of that suite with these files, and folders of this machine; it leaves nothing.
 
-def options(root: Path, folders: Mapping[Path, str]) -> list[str]:
-    """Options of systemd-nspawn: no network but loopback; folders of this machine -> place."""
-    return [
-        f"--directory={root}",
-        f"--machine=sharectl-{os.getpid()}",
-        f"--hostname={HOST}",
-        "--boot",
-        "--quiet",
-        "--private-network",
-        "--register=no",
-        "--keep-unit",
+    Skips the test where none can be had, unless none may be skipped.
+    """
+    for program in ("systemd-nspawn", "nsenter"):
+        if shutil.which(program) is None:
+            unavailable(f"no {program}: apt install systemd-container")
+    if AS_ROOT:
+        done = subprocess.run([*AS_ROOT, "true"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            unavailable(f"a machine is booted by root: {done.stderr.strip()}")
+    archive = cached_archive(suite, PACKAGES)
+    folder, init = Path(tempfile.mkdtemp(prefix="machine-")), 0
+    root, console = folder / "root", folder / "console"
+    root.mkdir()
+    for path, text in files.items():
+        file = folder / "files" / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    options = (
+        *(f"--directory={root}", f"--machine=sharectl-{os.getpid()}", f"--hostname={HOST}"),
+        # No network but loopback.
+        *("--boot", "--quiet", "--private-network", "--register=no", "--keep-unit"),
         "--console=read-only",
-        *(f"--bind-ro={folder}:{place}" for folder, place in folders.items()),
-    ]
+        *(f"--bind-ro={shown}:{place}" for shown, place in folders.items()),
+    )
+    given = (str(root), str(archive), str(folder / "files"), *options)
+    with console.open("wb") as output:
+        nspawn = subprocess.Popen(
+            [*AS_ROOT, "unshare", "--mount", "sh", "-ec", BOOT, "sh", *given],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+
+    def first_process() -> int:
+        if nspawn.poll() is not None:
+            raise BoxFailedError(f"the machine ended: {console.read_text(errors='replace')}")
+        return _first_process(nspawn.pid)
+
+    try:
+        init = wait_for(first_process, "the machine has a PID 1")
+        machine = Machine(init)
+        wait_for(machine.is_up, "systemd has started all units")
+        yield machine
+    finally:
+        if init:  # with its PID 1 the kernel ends all processes of the machine
+            subprocess.run([*AS_ROOT, "kill", "-KILL", str(init)], check=True)
+        nspawn.wait(HANG_SECONDS)
+        shutil.rmtree(folder)
 
 
-def _installed(name: str) -> Path:
-    """Folder of the bindings beside the module htcondor2 of this environment."""
-    module = importlib.util.find_spec("htcondor2")
-    assert module is not None
-    assert module.origin is not None
-    return Path(module.origin).parents[1] / name
+def _first_process(outer: int) -> int:
+    """Pid here of PID 1 below a process; 0 before there is one."""
+    below = {outer}
+    # A child may have a lower pid than its parent: look until nobody new comes.
+    while True:
+        inner_of = {pid: inner for pid, parent, inner in _processes() if parent in below}
+        first = [pid for pid, inner in inner_of.items() if inner == 1]
+        if first or inner_of.keys() <= below:
+            return first[0] if first else 0
+        below |= inner_of.keys()
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:
@@ -243,22 +222,11 @@ def _processes() -> Iterator[tuple[int, int, int]]:
             yield int(status.parent.name), parent, inner
 
 
-def with_checkout(suite: str) -> Machine:
+def with_checkout(suite: str) -> AbstractContextManager[Machine]:
     """Machine with the pool `POOL`, on which the command is that of this checkout."""
-    binds = {_installed(name): f"{LIBRARY}/{name}" for name in BINDINGS}
+    module = importlib.util.find_spec("htcondor2")
+    assert module is not None
+    assert module.origin is not None
+    installed = Path(module.origin).parents[1]
+    binds = {installed / name: f"{LIBRARY}/{name}" for name in BINDINGS}
     return booted(suite, FILES, {CHECKOUT: SOURCE, **binds})
-
-
-def booted(suite: str, files: Mapping[str, str], folders: Mapping[Path, str]) -> Machine:
-    """Machine of that suite with these files, and folders of this machine.
-
-    Skips the test where none can be had, unless none may be skipped.
-    """
-    missing = [name for name in ("systemd-nspawn", "nsenter") if shutil.which(name) is None]
-    problem = f"no {missing[0]}: apt install systemd-container" if missing else ""
-    if not problem and AS_ROOT:
-        done = subprocess.run([*AS_ROOT, "true"], capture_output=True, text=True, check=False)
-        problem = f"a machine is booted by root: {done.stderr.strip()}" if done.returncode else ""
-    if problem:
-        (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(problem)
-    return Machine(suite, files, folders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ import yaml
 from poolbox import CannotBuildError
 from poolbox.root_copy import as_root, root_copy, run_as_root
 from tests.pool.built_packages import Packages
+from tests.pool.conftest import unavailable
 from tests.pool.sharectl_command import CHECKOUT
 
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
@@ -62,19 +64,20 @@ class Host:
         play = {"hosts": "all", "roles": [{"role": "sharectl", "vars": variables}]}
         book = self.folder / "site.yml"
         book.write_text(yaml.safe_dump([play]))
+        how = {
+            "ansible_pipelining": True,
+            "ansible_ssh_executable": str(self.folder / "ssh"),
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "ansible_ssh_transfer_method": "piped",
+        }
+        environment = {
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            "ANSIBLE_ROLES_PATH": str(ROLES),
+        }
         done = subprocess.run(
-            [
-                *(str(PLAYBOOK), "-i", "node,", str(book), "-e", "ansible_pipelining=true"),
-                *("-e", f"ansible_ssh_executable={self.folder / 'ssh'}"),
-                *("-e", "ansible_python_interpreter=/usr/bin/python3"),
-                *("-e", "ansible_ssh_transfer_method=piped"),
-            ],
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.folder),
-                "LANG": "C.UTF-8",
-                "ANSIBLE_ROLES_PATH": str(ROLES),
-            },
+            [str(PLAYBOOK), "-i", "node,", str(book), "-e", json.dumps(how)],
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -95,23 +98,23 @@ class Host:
 
 @pytest.fixture
 def host(pool_suite: str, packages: Packages, tmp_path: Path) -> Iterator[Host]:
-    required = os.environ.get("POOL_REQUIRED") == "1"
     if not PLAYBOOK.exists():
-        (pytest.fail if required else pytest.skip)("ansible-core needs Python 3.11")
+        unavailable("ansible-core needs Python 3.11")
     repository = tmp_path / "repository"
     line = publish_debs(packages.debs, repository)
     with contextlib.ExitStack() as stack:
         try:
             root = stack.enter_context(root_copy(pool_suite))
         except CannotBuildError as reason:
-            (pytest.fail if required else pytest.skip)(str(reason))
+            unavailable(reason)
         (root / "etc/apt/apt.conf.d/99box").write_text(APT)
         (root / "etc/apt/sources.list.d/sharectl.list").write_text(line)
         # Ansible's module of apt wants it, and installs it itself where it may.
         run_as_root(root, "apt-get update && apt-get install --yes python3-apt", (repository,))
-        (root / "usr/sbin/condor_reconfig").unlink()  # a link to the cache's
-        (root / "usr/sbin/condor_reconfig").write_text(RECONFIG)
-        (root / "usr/sbin/condor_reconfig").chmod(0o755)
+        reconfig = root / "usr/sbin/condor_reconfig"
+        reconfig.unlink()  # a link to the cache's
+        reconfig.write_text(RECONFIG)
+        reconfig.chmod(0o755)
         yield Host(root, tmp_path, repository)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from poolbox.waiting import HANG_SECONDS, wait_for
+from poolbox.waiting import wait_for
 from tests.pool.booted import NAMES, Machine, booted
 from tests.pool.built_packages import Packages
 from tests.pool.documents import blocks, commands
@@ -71,11 +71,8 @@ def follow(machine: Machine, page: str, heading: str) -> dict[str, str]:
 
 def wait(machine: Machine, command: str, text: str) -> None:
     """Wait until a command prints the text."""
-    wait_for(
-        lambda: text in machine.run("sh", "-c", command, check=False).stdout,
-        f"{command}: {text}",
-        HANG_SECONDS,
-    )
+    shell = ("sh", "-c", command)
+    wait_for(lambda: text in machine.run(*shell, check=False).stdout, f"{command}: {text}")
 
 
 def change(machine: Machine, keys: dict[str, Any]) -> None:
@@ -91,11 +88,10 @@ def states_of(machine: Machine) -> dict[str, str]:
     return states
 
 
-def acting(machine: Machine) -> int:
+def acting(machine: Machine) -> Any:
     """Slots that act on a target."""
     printed = machine.run("sharectl", "status", "--json", check=False).stdout
-    count: int = json.loads(printed)["nodes"]["with_target"]
-    return count
+    return json.loads(printed)["nodes"]["with_target"]
 
 
 def start_of(machine: Machine) -> str:
@@ -114,9 +110,7 @@ def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine)
     printed = follow(machine, STARTED, "4. Measure")
     assert "complete" in printed["sharectl status"]
     states = states_of(machine)
-    assert {name: states[name] for name in ("reach", "timer", "cycles")} == dict.fromkeys(
-        ("reach", "timer", "cycles"), "ok"
-    )
+    assert {states[name] for name in ("reach", "timer", "cycles")} == {"ok"}
     see_the_token_missed(machine)
     follow(machine, PACKAGES, "Central manager")
 

@@ -17,6 +17,7 @@ from tests.pool.built_packages import Packages, build
 from tests.pool.documents import blocks, commands
 from tests.pool.sharectl_command import CHECKOUT
 
+APT = 'APT::Get::Assume-Yes "true";\nAPT::Sandbox::User "root";\n'
 TIMER_LINK = "etc/systemd/system/timers.target.wants/sharectl.timer"
 OF_EVERY_INSTALLATION = re.compile(
     r"var/(cache|log|lib/(apt|dpkg|systemd))/|etc/(\.pwd\.lock|.*-)$|etc/apt/apt\.conf\.d/99box$"
@@ -43,9 +44,6 @@ def output_of(*argv: object) -> str:
     )
     assert not done.returncode, f"{argv}: {done.stdout}{done.stderr}"
     return done.stdout
-
-
-# ---- the files
 
 
 def test_a_build_elsewhere_and_later_has_the_same_bytes(packages: Packages, tmp_path: Path) -> None:
@@ -117,20 +115,16 @@ def test_the_rpm_has_the_files_and_scripts_of_the_deb(
     assert compared
 
 
-def test_the_central_half_has_pages_and_completion(packages: Packages) -> None:
+def test_each_half_has_its_files_and_none_in_etc_or_where_htcondor_looks(
+    packages: Packages,
+) -> None:
     expected = {
         *("usr/share/man/man1/sharectl.1.gz", "usr/share/man/man5/sharectl.yaml.5.gz"),
-        *(
-            "usr/share/bash-completion/completions/sharectl",
-            "usr/share/doc/sharectl/html/index.html",
-        ),
+        *("usr/share/bash-completion/completions/sharectl", "usr/lib/sysusers.d/sharectl.conf"),
+        *("usr/share/doc/sharectl/html/index.html", "usr/lib/tmpfiles.d/sharectl.conf"),
         *("usr/share/zsh/vendor-completions/_sharectl", "usr/lib/systemd/system/sharectl@.timer"),
-        *("usr/lib/sysusers.d/sharectl.conf", "usr/lib/tmpfiles.d/sharectl.conf"),
     }
     assert expected - set(files_of_deb(packages.debs[0])) == set()
-
-
-def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(packages: Packages) -> None:
     for deb in packages.debs:
         names = [name for name, kind in files_of_deb(deb).items() if kind[0] != "d"]
         assert [name for name in names if name.startswith(("etc/", "usr/share/condor"))] == []
@@ -139,12 +133,8 @@ def test_no_package_has_a_file_in_etc_or_where_htcondor_looks(packages: Packages
 
 def test_lintian_and_rpmlint_find_nothing_that_is_not_explained(packages: Packages) -> None:
     output_of("lintian", "--fail-on", "error,warning", "--allow-root", *packages.debs)
-    output_of(
-        "rpmlint", "--strict", "--config", CHECKOUT / "packaging/rpmlint.toml", *packages.rpms
-    )
-
-
-# ---- on a machine
+    config = CHECKOUT / "packaging/rpmlint.toml"
+    output_of("rpmlint", "--strict", "--config", config, *packages.rpms)
 
 
 def test_a_machine_with_another_python_refuses_the_package(
@@ -168,26 +158,6 @@ def listing(root: Path) -> set[str]:
     return {path for path in paths if not OF_EVERY_INSTALLATION.search(path)}
 
 
-class Machine:
-    """A Debian in a folder."""
-
-    def __init__(self, root: Path, packages: Path) -> None:
-        self.root, self.packages = root, packages
-        (root / "etc/apt/apt.conf.d/99box").write_text(
-            'APT::Get::Assume-Yes "true";\nAPT::Sandbox::User "root";\n'
-        )
-
-    def as_root(self, command: str) -> str:
-        """Output of a command of the page, in the folder of the packages."""
-        return run_as_root(self.root, f"cd {self.packages} && {command}", (self.packages,)).stdout
-
-    def follow(self, commands: list[str]) -> None:
-        """Run those of apt."""
-        for command in commands:
-            if command.startswith("apt "):
-                self.as_root(command)
-
-
 def test_installed_upgraded_removed_and_purged(packages: Packages, pool_suite: str) -> None:
     """Packages at work are in test_documents.py."""
     with root_copy(pool_suite) as root:
@@ -197,8 +167,14 @@ def test_installed_upgraded_removed_and_purged(packages: Packages, pool_suite: s
             paths = listing(root) - before
             return {path for path in paths if not path.startswith("etc/systemd")}
 
-        machine = Machine(root, packages.debs[0].parent)
-        machine.follow([*documented("Central manager"), *documented("Execute point")])
+        def follow(*commands: str) -> None:
+            """Run those of apt and dpkg, in the folder of the packages."""
+            for command in commands:
+                if command.startswith(("apt ", "dpkg ")):
+                    run_as_root(root, f"cd {packages.folder} && {command}", (packages.folder,))
+
+        (root / "etc/apt/apt.conf.d/99box").write_text(APT)
+        follow(*documented("Central manager"), *documented("Execute point"))
         assert "sharectl:" in (root / "etc/passwd").read_text()
         link = root / TIMER_LINK
         assert not link.exists()
@@ -207,12 +183,12 @@ def test_installed_upgraded_removed_and_purged(packages: Packages, pool_suite: s
             path.write_text("of the site\n")
         link.parent.mkdir(parents=True, exist_ok=True)  # as systemctl enable does
         link.symlink_to("/usr/lib/systemd/system/sharectl.timer")
-        machine.as_root(f"dpkg --install {' '.join(deb.name for deb in packages.debs)}")
+        follow(f"dpkg --install {' '.join(deb.name for deb in packages.debs)}")
         assert link.is_symlink()
-        machine.follow(documented("Remove"))
+        follow(*documented("Remove"))
         assert not link.is_symlink()
         assert {path.read_text() for path in (site, state)} == {"of the site\n"}
         folders = ("etc/sharectl", "var/lib/sharectl")
         assert [path for path in left() if not path.startswith(folders)] == []
-        machine.as_root("apt purge sharectl sharectl-node")
+        follow("apt purge sharectl sharectl-node")
         assert left() == set()

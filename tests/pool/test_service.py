@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from poolbox.errors import DeadlineError
 from poolbox.waiting import wait_for
 from tests.pool.booted import SOURCE, Machine, with_checkout
 
@@ -27,7 +26,8 @@ groups:
   atlas: {pledge_hs06: 200}
 """
 SIGNED = "signing_key_file: /etc/sharectl/keys\n"
-FINISHED, FAILED = "Finished sharectl", "Failed with result 'exit-code'"
+FAILED = "Failed with result 'exit-code'"
+PUBLISHED = ("stat", "-c", "%y", "/var/lib/sharectl/sharectl.txt")
 OFTEN = """\
 [Timer]
 OnUnitActiveSec=
@@ -49,33 +49,15 @@ def machine() -> Iterator[Machine]:
         running.write("/etc/sharectl/sharectl.yaml", YAML + SIGNED)
         running.write("/etc/sharectl/keys", f"2026a {'ab' * 32}\n")
         running.run("sh", "-c", "chgrp sharectl /etc/sharectl/keys; chmod 0640 /etc/sharectl/keys")
-        wait_for(lambda: "box" in collectors(running), "the collector answers")
+        query = ("condor_status", "-collector", "-af", "Name")
+        wait_for(lambda: "box" in running.run(*query, check=False).stdout, "the collector answers")
         yield running
-
-
-def collectors(machine: Machine) -> str:
-    return machine.run("condor_status", "-collector", "-af", "Name", check=False).stdout
 
 
 def ended_well(machine: Machine, service: str) -> bool:
     """Run of a service now, to its end."""
     machine.run("systemctl", "start", service, check=False)
     return machine.shown(service, "Result") == "success"
-
-
-def wait_for_run(machine: Machine, service: str, end: str, before: int = 0) -> None:
-    """Wait until the journal has more than ``before`` runs of the service that ended so.
-
-    A timer that is due starts the next run at once: what the unit shows may be over by then.
-    """
-    try:
-        wait_for(lambda: runs(machine, service, end) > before, f"{service}: {end}")
-    except DeadlineError as error:
-        raise AssertionError(machine.journal(service)) from error
-
-
-def runs(machine: Machine, service: str, end: str) -> int:
-    return machine.journal(service).count(end)
 
 
 def test_a_cycle_works_within_the_rights_of_the_service_once_it_has_the_token(
@@ -108,19 +90,18 @@ def test_a_cycle_that_fails_shows_as_failed_and_the_timer_goes_on(machine: Machi
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", "sharectl.timer")
 
-    published = ("stat", "-c", "%y", "/var/lib/sharectl/sharectl.txt")
+    def published() -> str:
+        return machine.run(*PUBLISHED, check=False).stdout
 
     def publishes_again() -> None:
-        before = machine.run(*published, check=False).stdout
-        wait_for(
-            lambda: machine.run(*published, check=False).stdout != before,
-            "the timer starts a cycle that publishes",
-        )
+        before = published()
+        wait_for(lambda: published() != before, "the timer starts a cycle that publishes")
 
     publishes_again()
-    failures = runs(machine, "sharectl.service", FAILED)
+    # A timer that is due starts the next run at once: what the unit shows may be over by then.
+    failures = machine.journal("sharectl.service").count(FAILED)
     machine.run("mv", "/etc/sharectl/pool.token", "/etc/sharectl/away")
-    wait_for_run(machine, "sharectl.service", FAILED, failures)
+    wait_for(lambda: machine.journal("sharectl.service").count(FAILED) > failures, "one fails")
     machine.run("mv", "/etc/sharectl/away", "/etc/sharectl/pool.token")
     publishes_again()
 
@@ -141,8 +122,7 @@ def test_a_cycle_is_skipped_where_the_negotiator_does_not_run(machine: Machine) 
     machine.run("install", "-D", "-m", "0644", drop_in, f"{folder}/negotiator.conf")
     machine.run("systemctl", "daemon-reload")
     assert ended_well(machine, "sharectl.service"), machine.journal("sharectl.service")
-    published = ("stat", "-c", "%y", "/var/lib/sharectl/sharectl.txt")
-    before = machine.run(*published).stdout
+    before = machine.run(*PUBLISHED).stdout
 
     other = "[Service]\nEnvironment=_CONDOR_NETWORK_HOSTNAME=cm-2.example.org\n"
     machine.write(f"{folder}/other-host.conf", other)
@@ -150,7 +130,7 @@ def test_a_cycle_is_skipped_where_the_negotiator_does_not_run(machine: Machine) 
     machine.run("systemctl", "start", "sharectl.service")
     assert "exec-condition" in machine.journal("sharectl.service")
     assert machine.shown("sharectl.service", "ActiveState") == "inactive", "it is no failure"
-    assert machine.run(*published).stdout == before
+    assert machine.run(*PUBLISHED).stdout == before
 
     machine.run("mv", "/etc/sharectl/pool.token", "/etc/sharectl/away")
     assert not ended_well(machine, "sharectl.service"), "no collector answers"
