@@ -49,8 +49,8 @@ def slots(box: Box, node: str) -> dict[str, dict[str, Any]]:
 
 def advertised_free_cores(box: Box) -> int:
     """Free cores of all partitionable slots in the collector, as the negotiator sees them."""
-    free = box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Cpus"]).stdout
-    return sum(int(cores) for cores in free.split())
+    rows = deployed.shown(box, "-constraint", "PartitionableSlot", "-af", "Cpus")
+    return sum(int(cores) for (cores,) in rows)
 
 
 def restart(box: Box, node: str) -> None:
@@ -62,8 +62,7 @@ def restart(box: Box, node: str) -> None:
 
 def configure(box: Box, node: str, text: str, attribute: str, word: str) -> None:
     """Configure a node, and wait until a word stands in an attribute of its first slot."""
-    box.write_config(node, text)
-    box.reconfig(node)
+    deployed.configure(box, node, text)
     box.wait_until(
         lambda: word in str(slots(box, node)["slot1"].get(attribute)), f"{node}: {attribute}"
     )

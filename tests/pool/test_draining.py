@@ -6,7 +6,17 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import deployed
-from tests.pool.deployed import CHECKOUT, hold_back, jobs, on, partitionable, publish, snippet
+from tests.pool.deployed import (
+    CHECKOUT,
+    configure,
+    hold_back,
+    jobs,
+    on,
+    partitionable,
+    publish,
+    run,
+    snippet,
+)
 
 pytestmark = pytest.mark.semantics
 
@@ -55,80 +65,59 @@ def running(box: Box, cluster: int) -> int:
 
 
 def drains_by_our_clauses(box: Box, node: str) -> bool:
-    """Whether the site's draining expression and ours are START now."""
+    """True if the site's draining expression and ours are START now."""
     slot = partitionable(box, node)
-    start = slot.get("Start", "")
-    return (
-        slot.get("Draining") is True
-        and "TARGET.JobUniverse" in start
-        and "MY.t1_GraceAdmits" in start
-    )
+    clauses = ("TARGET.JobUniverse", "MY.t1_GraceAdmits")
+    return slot.get("Draining") is True and all(text in slot["Start"] for text in clauses)
 
 
 def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     """By hand, with the expression that the site lets nodes start jobs by while they drain."""
     filled = submit(box, "alice", 1, CORES)
     plain = submit(box, "lhcb", 1, CORES, PLAIN)
-    box.wait_until(
-        lambda: running(box, filled) == running(box, plain) == CORES, "both nodes are full"
-    )
+    run(box, 2 * CORES, f"ClusterId == {filled} || ClusterId == {plain}")
     hold_back(box, CAP, NODE)
 
     box.run(["condor_drain", "-graceful", NODE])
-    box.wait_until(
-        lambda: drains_by_our_clauses(box, NODE),
-        "the node drains, by the site's expression and ours",
-    )
+    box.wait_until(lambda: drains_by_our_clauses(box, NODE), "the node drains")
     assert running(box, filled) == CORES, "a graceful drain waits for the jobs"
     submit(box, "lhcb", 1, 4)
     box.run(["condor_rm", str(filled), "-constraint", "ProcId < 10"], host=ACCESS)
     helped = submit(box, "cms", MULTICORE, 1)
-    box.wait_until(
-        lambda: held(box, "cms") == MULTICORE, "the helped group gets in while the node drains"
-    )
+    box.wait_until(lambda: held(box, "cms") == MULTICORE, "cms gets in while the node drains")
     assert held(box, "lhcb") == 0, "a third group does not"
 
     box.run(["condor_drain", "-cancel", NODE])
-    box.wait_until(
-        lambda: partitionable(box, NODE).get("Draining") is not True, "it drains no more"
-    )
+    box.wait_until(lambda: not partitionable(box, NODE).get("Draining"), "it drains no more")
     submit(box, "alice", 1, 20)
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId >= 11"], host=ACCESS)
-    box.wait_until(
-        lambda: held(box, "alice") == CAP, "the held-back group fills its cap, and no more"
-    )
+    box.wait_until(lambda: held(box, "alice") == CAP, "alice fills her cap, and no more")
     assert running(box, helped) == 1, "no job was stopped by any of this"
     assert held(box, "lhcb") == 0
     assert held(box, "lhcb", PLAIN) == CORES
 
     publish(box)
-    box.wait_until(
-        lambda: held(box, "alice") + held(box, "lhcb") == CORES - MULTICORE,
-        "without a target jobs flow",
-    )
+    rest = CORES - MULTICORE
+    box.wait_until(lambda: held(box, "alice") + held(box, "lhcb") == rest, "jobs flow again")
 
 
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
     filled = submit(box, "alice", 1, CORES, DEFRAGGED)
-    box.wait_until(lambda: running(box, filled) == CORES, "the node is full")
+    run(box, CORES, f"ClusterId == {filled}")
     hold_back(box, CAP, DEFRAGGED)
-    box.write_config(box.spec.central_point, DEFRAG)
-    box.reconfig(box.spec.central_point)
+    configure(box, box.spec.central_point, DEFRAG)
     box.wait_until(lambda: drains_by_our_clauses(box, DEFRAGGED), "condor_defrag drains the node")
 
     for group in ("alice", "lhcb"):
         submit(box, group, 1, 20, DEFRAGGED)
-    box.run(
-        ["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"],
-        host=ACCESS,
-    )
-    box.wait_until(
-        lambda: (
-            partitionable(box, DEFRAGGED).get("Draining") is not True
-            and partitionable(box, DEFRAGGED)["Cpus"] > MULTICORE
-        ),
-        "condor_defrag sees the free cores and cancels",
-    )
+    first = f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"
+    box.run(["condor_rm", "-constraint", first], host=ACCESS)
+
+    def is_whole() -> bool:
+        slot = partitionable(box, DEFRAGGED)
+        return slot.get("Draining") is not True and slot["Cpus"] > MULTICORE
+
+    box.wait_until(is_whole, "condor_defrag sees the free cores and cancels")
     looks = []
 
     def helped() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import hold_back, publish, snippet
+from tests.pool.deployed import configure, hold_back, publish, shown, snippet
 from tests.pool.slot_practice import (
     ACCESS,
     EXAMPLES,
@@ -59,7 +59,7 @@ def held(box: Box, prefix: str, group: str) -> int:
 
 
 def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None:
-    """A partitionable slot stays Unclaimed: the shipped format shows its jobs."""
+    """A partitionable slot stays Unclaimed: the format of the examples shows its jobs."""
     kept_out = submit(box, 1, at(TYPED, "short"))
     no_ops = submit(box, 1, SHORT, at(TYPED, "ops"), group="cms")
     short = submit(box, 2, SHORT, at(TYPED, "short"), group="cms", cores=2)
@@ -84,11 +84,10 @@ def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None
     weighed = {name for name, ad in seen.items() if str(ad["SlotWeight"]).endswith("* MY.Cpus)/")}
     assert weighed == {name for name in seen if name.startswith("short2")}, "dynamic slots inherit"
 
-    command = ["condor_status", "-pr", str(EXAMPLES / "partitionable-slots.cpf"), TYPED]
-
     def printed() -> dict[str, list[str]]:
         """Slot -> cores, used, free, jobs, state, groups."""
-        heading, *lines = (line.split() for line in box.run(command).stdout.splitlines() if line)
+        command = ("-pr", str(EXAMPLES / "partitionable-slots.cpf"), TYPED)
+        heading, *lines = filter(None, shown(box, *command))
         assert heading[1:6] == ["SLOT", "CORES", "USED", "FREE", "JOBS"]
         return {words[1]: words[2:6] + words[7:] for words in lines}
 
@@ -108,16 +107,14 @@ def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
     submit(box, 4, at(TYPED, "general"), group="lhcb")
     submit(box, 1, at(TYPED, "general"), group="cms", cores=8)
     box.wait_until(lambda: held(box, "slot1", "cms") == 8, "the helped group gets in")
-    for cores, event in ((CAP, "and the cap"), (4, "no cap any more")):
-        box.wait_until(
-            lambda cores=cores: (
-                {held(box, name, "alice") for name in ("slot1", "short2")} == {cores}
-            ),  # type: ignore[misc]
-            event,
-        )
-        if cores == CAP:
-            assert held(box, "slot1", "lhcb") == 0
-            publish(box)
+
+    def of_alice() -> set[int]:
+        return {held(box, name, "alice") for name in ("slot1", "short2")}
+
+    box.wait_until(lambda: of_alice() == {CAP}, "and the cap")
+    assert held(box, "slot1", "lhcb") == 0
+    publish(box)
+    box.wait_until(lambda: of_alice() == {4}, "no cap any more")
 
 
 def test_claims_end_by_slot_type(box: Box) -> None:
@@ -175,11 +172,7 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
     filled = submit(box, GENERAL_CORES, at(TYPED, "general"))
     started(box, filled, GENERAL_CORES)
     elsewhere = f'DEFRAG_REQUIREMENTS = PartitionableSlot && Machine == "{TYPED}"\n'
-    box.write_config(central, DEFRAG + elsewhere)
-    box.reconfig(central)
-
-    def looks() -> int:
-        return box.log_text(central, "DEFRAG").count("Drained 0 machines")
+    configure(box, central, DEFRAG + elsewhere)
 
     def drains() -> bool:
         return slots(box, TYPED)["slot1"].get("Draining") is True
@@ -188,11 +181,10 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
 
     def looked_thrice() -> bool:
         seen.append(drains())
-        return looks() > 2
+        return box.log_text(central, "DEFRAG").count("Drained 0 machines") > 2
 
     box.wait_until(looked_thrice, "condor_defrag has looked thrice")
-    box.write_config(central, DEFRAG + example("50-draining-defrag.conf"))
-    box.reconfig(central)
+    configure(box, central, DEFRAG + example("50-draining-defrag.conf"))
     box.wait_until(drains, "it drains the node")
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < 8"], host=ACCESS)
     box.wait_until(lambda: not drains(), "it ends the drain when a block is free")

@@ -7,6 +7,8 @@ import os
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool import deployed
+from tests.pool.deployed import shown
 from tests.pool.slot_practice import (
     ACCESS,
     at,
@@ -67,15 +69,6 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
     assert not [names for names in seen if "slot2" in names and len(names) > 1]
     box.remove_jobs()
 
-    box.write_config(
-        WHOLE, "SLOT_TYPE_1_START = True\nSLOT_TYPE_2_START = TARGET.WholeNode =?= True\n"
-    )
-    box.reconfig(WHOLE)
-    submit(box, 3, at(WHOLE))
-    submit(box, 1, at(WHOLE), "+WholeNode = True", cores=8)
-    everything = {"slot1_1", "slot1_2", "slot1_3", "slot2"}
-    box.wait_until(lambda: busy() == everything, "without looking at each other: 11 cores of 8")
-
 
 def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
     licensed = submit(box, 2 * LICENCES, at(PLAIN), "request_licence = 1")
@@ -110,16 +103,9 @@ def test_a_node_for_multicore_jobs_takes_no_others(box: Box) -> None:
 def test_cores_are_bound_to_jobs(box: Box) -> None:
     configure(box, PLAIN, example("70-cpu-affinity.conf"), "t1_MulticoreOnly", "None")
     bound = [box.shared_directory / f"bound.{number}" for number in (0, 1)]
-    submit(
-        box,
-        2,
-        at(PLAIN),
-        "arguments = \"-c 'grep Cpus_allowed_list /proc/self/status; sleep 600'\"",
-        f"output = {box.shared_directory}/bound.$(Process)",
-    )
-    box.wait_until(
-        lambda: all(path.exists() and path.read_text() for path in bound), "both have looked"
-    )
+    looks = "arguments = \"-c 'grep Cpus_allowed_list /proc/self/status; sleep 600'\""
+    submit(box, 2, at(PLAIN), looks, f"output = {box.shared_directory}/bound.$(Process)")
+    box.wait_until(lambda: all(x.exists() and x.read_text() for x in bound), "both have looked")
     lists = {path.read_text().split()[-1] for path in bound}
     if len(os.sched_getaffinity(0)) == 1:
         pytest.skip("this machine has one core")
@@ -137,14 +123,10 @@ def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
     small = submit(box, 1, at(PLAIN), group="urgent")
     started(box, small)
     assert not places(box, wide)
-
-    def ranks() -> object:
-        return box.run(["condor_status", f"slot1@{PLAIN}", "-af", "ChildCurrentRank"]).stdout
-
     # The negotiator takes ranks from the collector, and evicts a job whose rank is not there yet.
-    box.wait_until(lambda: "1.0" in str(ranks()), "the collector has the rank of the job")
-    box.write_config(central, example("70-preempt-by-rank.conf"))
-    box.reconfig(central)
+    ranks = (f"slot1@{PLAIN}", "-af", "ChildCurrentRank")
+    box.wait_until(lambda: "1.0" in str(shown(box, *ranks)), "the collector has its rank")
+    deployed.configure(box, central, example("70-preempt-by-rank.conf"))
     started(box, wide)
     assert places(box, small), "a job of the same rank stays"
     assert len(places(box, usual)) == 3
@@ -153,8 +135,7 @@ def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
 def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> None:
     claimable = example("70-claimable-slots.conf", "MAX_PARTITIONABLE_SLOT_CLAIM_TIME = 12")
     box.write_config(PLAIN, claimable)
-    box.write_config(ACCESS, claimable)
-    box.reconfig(ACCESS)
+    deployed.configure(box, ACCESS, claimable)
     restart(box, PLAIN)
     first = submit(box, 2, at(PLAIN))
     started(box, first, 2)

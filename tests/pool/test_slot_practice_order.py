@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from poolbox import Box, BoxSpec
-from tests.pool.deployed import CONSUMPTION_POLICY
+from tests.pool import deployed
+from tests.pool.deployed import CONSUMPTION_POLICY, cycles
 from tests.pool.slot_practice import (
     ACCESS,
     advertised_free_cores,
@@ -30,8 +31,7 @@ SPEC = BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))
 def configure(box: Box, text: str) -> None:
     """Set what the negotiator and the access point are to do."""
     for host in (box.spec.central_point, ACCESS):
-        box.write_config(host, text)
-        box.reconfig(host)
+        deployed.configure(box, host, text)
 
 
 def free(box: Box) -> None:
@@ -80,15 +80,10 @@ def test_jobs_are_spread_over_the_nodes(box: Box) -> None:
 def test_a_licence_of_the_pool_is_counted_in_leftovers_too(box: Box) -> None:
     free(box)
     configure(box, example("70-licences-of-the-pool.conf"))
-    central = box.spec.central_point
     licensed = submit(box, 2 * LICENCES, "concurrency_limits = licence")
     started(box, licensed, LICENCES)
-
-    def cycles() -> int:
-        return box.log_text(central, "NEGOTIATOR").count("Finished Negotiation Cycle")
-
-    before = cycles()
-    box.wait_until(lambda: cycles() > before + 2, "the others were looked at again")
+    before = cycles(box)
+    box.wait_until(lambda: cycles(box) > before + 2, "the others were looked at again")
     assert len(places(box, licensed)) == LICENCES
 
 
@@ -97,10 +92,8 @@ def test_with_consumption_policies_the_order_needs_another_switch(box: Box) -> N
     for node in box.spec.execute_points:
         box.write_config(node.name, CONSUMPTION_POLICY)
         restart(box, node.name)
-    uncached = (
-        "CLAIM_PARTITIONABLE_LEFTOVERS = False\nNEGOTIATOR_DEPTH_FIRST = "
-        "False\nNEGOTIATOR_MATCHLIST_CACHING = False\n"
-    )
+    knobs = "CLAIM_PARTITIONABLE_LEFTOVERS NEGOTIATOR_DEPTH_FIRST NEGOTIATOR_MATCHLIST_CACHING"
+    uncached = "".join(f"{knob} = False\n" for knob in knobs.split())
     free(box)
     configure(box, example(BREADTH))
     assert burst(box, 2 * NODES) == [CORES, 2]
