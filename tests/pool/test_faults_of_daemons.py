@@ -23,7 +23,7 @@ from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EVICTED, EXECUTE, TERMINATED
 from sharectl.publish import text
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import snippet
+from tests.pool.deployed import shown, snippet
 from tests.pool.flowing import (
     DISCONNECTED,
     LOOK_SECONDS,
@@ -43,12 +43,10 @@ CYCLE_SECONDS = 4.0
 VALIDITY_SECONDS = 60
 """The least that sharectl takes."""
 JUST_BEFORE_SECONDS = 5
+# cms is always under its share and alice over: what stands is not taken back while jobs flow.
+PLEDGES = {"alice": 10, "atlas": 10, "cms": 980}
 CONFIGURATION: dict[str, Any] = {
-    # cms is always under its share and alice over: what stands is not taken back while jobs flow.
-    "groups": {
-        name: {"pledge_hs06": pledge}
-        for name, pledge in (("alice", 10), ("atlas", 10), ("cms", 980))
-    },
+    "groups": {name: {"pledge_hs06": pledge} for name, pledge in PLEDGES.items()},
     "nodes": {"controlled": ["wn-001", "wn-002"]},
     "control": {"strategy": "pair", "dwell_seconds": 3600},
     "validity_seconds": VALIDITY_SECONDS,
@@ -110,8 +108,8 @@ class Flow:
             self.jobs.submit(group, cores, count, seconds, *more, access_point=place)
 
     def filled(self) -> bool:
-        query = ["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine", "Cpus"]
-        free = dict(line.split() for line in self.box.run(query).stdout.splitlines())
+        rows = shown(self.box, "-constraint", "PartitionableSlot", "-af", "Machine", "Cpus")
+        free = dict(rows)
         return max(int(free[node]) for node in STEERED) <= 2
 
     def cycle(self) -> None:
@@ -130,7 +128,7 @@ class Flow:
         return [c for c in self.cycles if c.began > moment and c.exit_code in codes]
 
     def flows(self, since: float) -> bool:
-        """Whether jobs of every group and of every access point have begun since then."""
+        """True if jobs of every group and of every access point have begun since then."""
         begun = [self.jobs.starts(since, group) for group in SUPPLY]
         begun += [self.jobs.starts(since, "alice", place) for place in (FIRST, SECOND)]
         return [] not in begun
@@ -277,8 +275,7 @@ def test_collector_killed_and_restarted(flow: Flow) -> None:
     began = time.time()
     with dead(flow.box, CENTRAL, "COLLECTOR"):
         targets_stand(flow, began)
-    ended = time.time()
-    recovered(flow, ended)
+    recovered(flow, time.time())
     assert_changed_nothing(flow.since(began, 75), "collector")
 
 

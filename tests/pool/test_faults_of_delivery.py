@@ -29,9 +29,9 @@ from poolbox.event_log import EXECUTE
 from tests.logs import changes_in
 from tests.pool import clocks, cycles_that_die
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import list_idle_jobs_again
+from tests.pool.deployed import list_idle_jobs_again, run, shown
 from tests.pool.flowing import LOOK_SECONDS, SLACK_SECONDS, Jobs, Watch, repeating
-from tests.pool.own_files import execute_point, host, known, pool_of
+from tests.pool.own_files import execute_point, host, pool_of
 from tests.pool.sharectl_command import Sharectl, plan_for
 from tests.web_server import WebServer, serving, web_server
 
@@ -159,8 +159,6 @@ class Story:
     """End of the targets of all nodes."""
     ended_at: float = 0.0
     mended_at: float = 0.0
-    after_grace: dict[str, float] = field(default_factory=dict)
-    """Node -> seconds until a job of one core starts where one of eight cores has ended."""
     output: str = ""
     """What was printed while targets were published to faulty places."""
     lost: list[str] = field(default_factory=list)
@@ -170,7 +168,7 @@ class Story:
         return first(self.jobs, node, group, self.broken_at)
 
     def reasons(self, node: str, since: float, until: float = float("inf")) -> set[str]:
-        """What the node published in that time."""
+        """Reasons that the node published in that time."""
         looks = self.watch.looks
         return {x.reason for x in looks if x.node == host(node) and since <= x.at <= until}
 
@@ -248,7 +246,6 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     servers.come()
     wrong = {host(node): seconds for node, (seconds, _reason) in CLOCKS.items()}
     clocks.restart_shifted(box, wrong)
-    told.after_grace = after_grace(box)
     supply(told.jobs, 250, 450, f'TARGET.Machine != "{host(STEADY)}"', len(NODES))
     publish(90)
     box.wait_until(lambda: in_force_everywhere(told, *CLOCKS), "every node has its target")
@@ -305,22 +302,6 @@ def supply(jobs: Jobs, large: int, small: int, requirements: str, nodes: int = 0
         jobs.submit(HELD_BACK, 1, small, 6, where)
 
 
-def after_grace(box: Box) -> dict[str, float]:
-    """Seconds until jobs of one core start on nodes where a job of eight cores has ended."""
-    jobs, there = Jobs(box), " || ".join(f'TARGET.Machine == "{host(node)}"' for node in CLOCKS)
-    supply(jobs, len(CLOCKS), 0, there, len(CLOCKS))
-    latched = "t1_McRoomValue =?= 1 && t1_McRoomTime > t1_WatchedTime"
-    box.wait_until(lambda: known(box, CLOCKS, latched), "blocks are free")
-    began = time.time()
-    jobs.submit(HELD_BACK, 1, len(CLOCKS) * CORES, 4, f"requirements = {there}")
-
-    def seconds() -> dict[str, float]:
-        return {node: first(jobs, node, HELD_BACK, 0) - began for node in CLOCKS}
-
-    box.wait_until(lambda: max(seconds().values()) < float("inf"), "small jobs start")
-    return seconds()
-
-
 def write_keys(path: Path, text: str) -> None:
     fresh = path.with_suffix(".new")
     fresh.touch(0o600)
@@ -333,6 +314,7 @@ def write_keys(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("node", NODES)
 def test_jobs_flow_and_no_target_outlives_its_validity(story: Story, node: str) -> None:
+    """The node says why, and recovers by itself once it is right again."""
     begin = story.first(node)
     assert begin <= story.until + SLACK_SECONDS, "jobs held back start within one validity"
     assert story.first(node, HELPED) < float("inf"), "jobs of eight cores start too"
@@ -341,18 +323,10 @@ def test_jobs_flow_and_no_target_outlives_its_validity(story: Story, node: str) 
         assert begin < story.until, "what is refused is no target at once"
     elif node not in CLOCKS:
         assert begin >= story.until - 1, "what is right holds until it ends"
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_the_node_says_why(story: Story, node: str) -> None:
     assert REASONS[node] in story.reasons(node, story.broken_at, story.until)
     if node == ROTATED:
         missed = story.reasons(node, 0) - {"ok", "expired", "no-file", "undefined"}
         assert not missed, "no key was missed"
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_it_recovers_by_itself_once_it_is_right_again(story: Story, node: str) -> None:
     looks = [x for x in story.watch.looks if x.node == host(node) and x.at > story.mended_at]
     assert True in {look.active for look in looks}
     assert looks[-1].reason == "ok"
@@ -365,20 +339,10 @@ def test_publishing_mends_what_it_can_and_names_the_rest(story: Story) -> None:
         assert "ok" in story.reasons(node, story.ended_at, story.mended_at), node
 
 
-@pytest.mark.usefixtures("story")
-def test_a_gibibyte_is_not_taken_in(servers: Servers) -> None:
+def test_a_gibibyte_is_not_taken_in_and_no_job_is_lost(story: Story, servers: Servers) -> None:
     """By the node or by the centre, which looks at what is served."""
     assert 0 < servers.sent_mib < 100
-
-
-def test_no_job_is_lost(story: Story) -> None:
     assert not story.lost
-
-
-def test_a_clock_ahead_or_behind_makes_no_grace_longer(story: Story) -> None:
-    """The negotiator looks at the grace of a node by its own clock."""
-    assert story.after_grace.keys() == CLOCKS.keys()
-    assert max(story.after_grace.values()) < SLACK_SECONDS
 
 
 # ---- cycles that die
@@ -389,8 +353,7 @@ def steady(box: Box) -> Jobs:
     """A node that the group held back holds but for one core, for which it has more jobs."""
     jobs, only_here = Jobs(box), f'TARGET.Machine == "{host(STEADY)}"'
     jobs.submit(HELD_BACK, 1, CORES, 3600, f"requirements = {only_here}")
-    running = f'JobStatus == 2 && regexp("{STEADY}", RemoteHost)'
-    box.wait_until(lambda: len(box.jobs(running)) == CORES, "the node is full but for a core")
+    run(box, CORES, f'regexp("{STEADY}", RemoteHost)')
     supply(jobs, 2, 60, only_here)
     return jobs
 
@@ -399,13 +362,12 @@ def cycles_of(servers: Servers, folder: Path, seen_at: Optional[Path] = None) ->
     """Cycles that steer the steady node, with all files in ``folder``, here ``seen_at``."""
     servers.elsewhere = (seen_at or folder) / "sharectl.txt"
     way = {"file": str(folder / "sharectl.txt"), "url": servers.url(STEADY)}
-    history = {"jobs_file": str(folder / "jobs.txt"), "errors_log": str(folder / "errors.log")}
     return {
         "groups": {HELPED: {"pledge_hs06": 1e6}, HELD_BACK: {"pledge_hs06": 1}},
         "nodes": {"controlled": [f"{STEADY}*"]},
         "control": {"strategy": "pair", "deadband_hs06": 1},
         "publish": [{"https": {**way, "ca_file": str(servers.most.certificate)}}],
-        "history": history,
+        "history": {"errors_log": str(folder / "errors.log")},
         "state_directory": str(folder),
         "validity_seconds": 120,
         "lock_wait_seconds": 2,
@@ -413,10 +375,10 @@ def cycles_of(servers: Servers, folder: Path, seen_at: Optional[Path] = None) ->
 
 
 def has_target(box: Box, command: Sharectl, ways: dict[str, Any]) -> None:
-    def seen() -> bool:
-        return "targets=1" in command.run("cycle", expect=None, **ways).stdout
-
-    box.wait_until(seen, "a cycle has a target")
+    box.wait_until(
+        lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout,
+        "a cycle has a target",
+    )
 
 
 def sequence_of(file: Path) -> int:
@@ -473,7 +435,7 @@ def test_without_room_what_stands_stands_or_runs_out(
 
 
 def acts(watch: Watch) -> bool:
-    """Whether the steady node acts on a target now."""
+    """True if the steady node acts on a target now."""
     watch.look()
     return host(STEADY) in watch.acting()
 
@@ -549,9 +511,7 @@ def audited(folder: Path) -> set[str]:
 
 
 def ads_are_whole(box: Box) -> bool:
-    """Whether each ad of a target in the collector has all that a node asks for."""
+    """True if each ad of a target in the collector has all that a node asks for."""
     sizes = ("size(t1_TargetGroups)", "size(t1_Targetcores)", "t1_TargetValidUntil > time()")
-    query = ["condor_status", "-any", "-constraint", 'MyType == "SharectlTarget"', "-af:,"]
-    return set(box.run([*query, "t1_TargetNode", *sizes]).stdout.splitlines()) <= {
-        f"{STEADY}, 2, 2, true"
-    }
+    query = ("-any", "-constraint", 'MyType == "SharectlTarget"', "-af", "t1_TargetNode")
+    return all(row == [STEADY, "2", "2", "true"] for row in shown(box, *query, *sizes))

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import CONSUMPTION_POLICY, held, hold_back, jobs, on, slots, snippet
+from tests.pool.deployed import CONSUMPTION_POLICY, held, hold_back, jobs, on, run, slots, snippet
 
 pytestmark = pytest.mark.semantics
 
@@ -19,19 +19,13 @@ ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE = 16, 4, 8
 LOOKS = 12
 """Looks, one a second, after the end of the first parallel job: its claims go on within some."""
-LIVE = snippet(
-    grace_seconds=1,
-    job_ctl_period_seconds=5,
-    job_ctl_stale_seconds=300,
-    mc_grace_stale_seconds=300,
-)
-CRON = (
-    LIVE + "SHARECTL_ACTUATION = cron\nSHARECTL_JOB_CTL_PERIOD_SECONDS = 20\n" + CONSUMPTION_POLICY
-)
-DEDICATED = (
-    f'DedicatedScheduler = "DedicatedScheduler@{ACCESS}"\nSTARTD_ATTRS = $(STARTD_ATTRS) '
-    "DedicatedScheduler\n"
-)
+STALE = {"job_ctl_stale_seconds": 300, "mc_grace_stale_seconds": 300}
+LIVE = snippet(grace_seconds=1, job_ctl_period_seconds=5, **STALE)
+CRON = f"{LIVE}SHARECTL_ACTUATION = cron\nSHARECTL_JOB_CTL_PERIOD_SECONDS = 20\n"
+DEDICATED = f"""\
+DedicatedScheduler = "DedicatedScheduler@{ACCESS}"
+STARTD_ATTRS = $(STARTD_ATTRS) DedicatedScheduler
+"""
 COMMENTED = """\
 START = TARGET.JobUniverse == 5 // no others (
 CLAIM_WORKLIFE = 600 // ten minutes
@@ -44,7 +38,7 @@ CAPPED = (CHOSEN, HANDED_ON, TAKEN)
 NODES = {
     CHOSEN: LIVE,
     HANDED_ON: LIVE + DEDICATED,
-    TAKEN: CRON,
+    TAKEN: CRON + CONSUMPTION_POLICY,
     COMMENTS: COMMENTED + LIVE,
     REFUSING: ADMITS_IN_THE_NEGOTIATOR_ONLY,
 }
@@ -58,10 +52,7 @@ SPEC = BoxSpec(
 )
 
 
-@pytest.fixture
-def box(pool: Box) -> Box:
-    """The pool, not cleaned: the dedicated scheduler keeps claims."""
-    return pool
+# The pool is not cleaned: the dedicated scheduler keeps claims.
 
 
 def submit(
@@ -74,22 +65,22 @@ def chosen(acct_group: str, accounting_group: str) -> tuple[str, ...]:
     return f'+AcctGroup = "{acct_group}"', f'+AccountingGroup = "{accounting_group}"'
 
 
-def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
+def test_no_cap_is_passed_by_groups_that_users_choose(pool: Box) -> None:
     """Each of the three once passed the cap: by AcctGroup, by claims, by a cycle's own copy."""
     parallel = (f"machine_count = {MULTICORE}", "universe = parallel")
-    leave = box.shared_directory / "leave"
+    leave = pool.shared_directory / "leave"
     until_told = f"1; until test -e {leave}; do sleep 0.5; done"
-    first = submit(box, HANDED_ON, 1, 1, *parallel, group="lhcb", seconds=until_told)
-    box.wait_until(
-        lambda: held(box, HANDED_ON)["lhcb"] == MULTICORE, "a dedicated scheduler holds claims"
+    first = submit(pool, HANDED_ON, 1, 1, *parallel, group="lhcb", seconds=until_told)
+    pool.wait_until(
+        lambda: held(pool, HANDED_ON)["lhcb"] == MULTICORE, "a dedicated scheduler holds claims"
     )
-    hold_back(box, CAP, *CAPPED)
-    submit(box, HANDED_ON, 1, 1, *parallel, group="alice")
+    hold_back(pool, CAP, *CAPPED)
+    submit(pool, HANDED_ON, 1, 1, *parallel, group="alice")
     leave.touch()
-    submit(box, CHOSEN, CORES, 1, *chosen("lhcb2", "alice.bob"))
-    submit(box, CHOSEN, 1, MULTICORE, *chosen("cms", "alice.eve"))
-    helped = submit(box, CHOSEN, 1, MULTICORE, *chosen("alice", "cms.bob"))
-    submit(box, TAKEN, CORES, 1, group="alice")
+    submit(pool, CHOSEN, CORES, 1, *chosen("lhcb2", "alice.bob"))
+    submit(pool, CHOSEN, 1, MULTICORE, *chosen("cms", "alice.eve"))
+    helped = submit(pool, CHOSEN, 1, MULTICORE, *chosen("alice", "cms.bob"))
+    submit(pool, TAKEN, CORES, 1, group="alice")
     most: Counter[str] = Counter()
     looks_since = 0
 
@@ -97,35 +88,35 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
         """True once caps are reached, the helped job runs, and claims could be handed on."""
         nonlocal looks_since
         for node in CAPPED:
-            most[node] = max(most[node], held(box, node)["alice"])
-        runs = box.jobs(f"ClusterId == {helped} && JobStatus == 2")
-        looks_since += not box.jobs(f"ClusterId == {first}")
+            most[node] = max(most[node], held(pool, node)["alice"])
+        runs = pool.jobs(f"ClusterId == {helped} && JobStatus == 2")
+        looks_since += not pool.jobs(f"ClusterId == {first}")
         time.sleep(1)
         return bool(runs) and looks_since >= LOOKS and min(most[CHOSEN], most[TAKEN]) >= CAP
 
-    box.wait_until(
+    pool.wait_until(
         watched, "the caps are reached, and the claims of the parallel job could be handed on"
     )
     assert (most[CHOSEN], most[TAKEN]) == (CAP, CAP)
     assert most[HANDED_ON] <= CAP
 
 
-def test_comments_of_the_site_break_neither_start_nor_claims(box: Box) -> None:
+def test_comments_of_the_site_break_neither_start_nor_claims(pool: Box) -> None:
     """HTCondor 23.9.6 ended the startd, where the snippet followed in the same line."""
-    job = submit(box, COMMENTS, 1, 1, group="lhcb")
-    box.wait_until(lambda: box.jobs(f"ClusterId == {job} && JobStatus == 2"), "a job runs")
-    (running,) = [slot for slot in slots(box, COMMENTS) if slot.get("DynamicSlot")]
+    job = submit(pool, COMMENTS, 1, 1, group="lhcb")
+    run(pool, 1, f"ClusterId == {job}")
+    (running,) = [slot for slot in slots(pool, COMMENTS) if slot.get("DynamicSlot")]
     assert "t1_GraceAdmits" in running["Start"]
-    box.reconfig(COMMENTS)
-    box.wait_until(lambda: slots(box, COMMENTS), "the startd answers after condor_reconfig")
+    pool.reconfig(COMMENTS)
+    pool.wait_until(lambda: slots(pool, COMMENTS), "the startd answers after condor_reconfig")
 
 
-def test_a_job_whose_claim_was_refused_is_offered_again_in_the_next_cycles(box: Box) -> None:
+def test_a_job_whose_claim_was_refused_is_offered_again_in_the_next_cycles(pool: Box) -> None:
     """docs/method.md counts on it."""
-    submit(box, REFUSING, 1, 1)
+    submit(pool, REFUSING, 1, 1)
 
     def refused() -> int:
-        return box.log_text(ACCESS, "SCHEDD").count("Request was NOT accepted for claim")
+        return pool.log_text(ACCESS, "SCHEDD").count("Request was NOT accepted for claim")
 
     before = refused()
-    box.wait_until(lambda: refused() >= before + 3, "the node refuses the job again and again")
+    pool.wait_until(lambda: refused() >= before + 3, "the node refuses the job again and again")

@@ -13,8 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CHECKOUT
+from tests.pool.deployed import CHECKOUT, configure
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = pytest.mark.semantics
@@ -71,13 +70,10 @@ ATTRIBUTES = (
 )
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    with open_box(SPEC) as box:
-        (box.shared_directory / "batch.map").write_text("* pool cms,atlas.production\n")
-        configure(box, BATCH, SNIPPET)
-        map_element(box, "* pool cms,cms.production\n")
-        yield box
+def prepare(box: Box) -> None:
+    (box.shared_directory / "batch.map").write_text("* pool cms,atlas.production\n")
+    configure(box, BATCH, SNIPPET)
+    map_element(box, "* pool cms,cms.production\n")
 
 
 @pytest.fixture
@@ -87,11 +83,6 @@ def box(pool: Box) -> Iterator[Box]:
     pool.run(["condor_rm", "-all"], host=ELEMENT, check=False)
     pool.wait_until(lambda: not pool.jobs(access_point=ELEMENT), "its queue is empty")
     pool.remove_jobs()
-
-
-def configure(box: Box, host: str, text: str) -> None:
-    box.write_config(host, text)
-    box.reconfig(host)
 
 
 def map_element(box: Box, text: str) -> None:
@@ -107,20 +98,13 @@ def description(*lines: str) -> str:
 
 def routed(box: Box, *lines: str) -> dict[str, Any]:
     """The batch system's job, once it is there, of a job of the element with these lines."""
-    cluster = box.submit(description(*lines), ELEMENT)
-    where = f'RoutedFromJobId == "{cluster}.0"'
-    found = box.wait_until(
-        lambda: box.jobs(where, ATTRIBUTES, BATCH), "the element has routed the job"
-    )
-    return found[0]
+    where = f'RoutedFromJobId == "{box.submit(description(*lines), ELEMENT)}.0"'
+    return box.wait_until(lambda: box.jobs(where, ATTRIBUTES, BATCH), "the job is routed")[0]
 
 
 def running(box: Box, cores: int) -> dict[str, Any]:
-    (job,) = box.wait_until(
-        lambda: box.jobs(f"JobStatus == 2 && RequestCpus == {cores}", ATTRIBUTES, BATCH),
-        "the routed job runs",
-    )
-    return job
+    where = f"JobStatus == 2 && RequestCpus == {cores}"
+    return box.wait_until(lambda: box.jobs(where, ATTRIBUTES, BATCH), "the routed job runs")[0]
 
 
 def test_a_routed_job_has_the_groups_of_the_map_and_the_power_of_its_node(box: Box) -> None:
@@ -140,10 +124,8 @@ def test_a_routed_job_counts_as_its_group_and_a_whole_node_as_its_cores(
     routed(box, "+WantWholeNode = True")
     routed(box, "+WantWholeNode = True", "+xcount = 8")
 
-    def waiting() -> dict[str, int]:
-        groups = sharectl.json("snapshot")["groups"]
-        by_cores: dict[str, int] = groups["cms"]["pending_by_cores"]
-        return by_cores
+    def waiting() -> object:
+        return sharectl.json("snapshot")["groups"]["cms"]["pending_by_cores"]
 
     wait_for(lambda: waiting() == {"8": 2}, "both count")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -12,8 +12,16 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from tests.pool import consumption_pools
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CONSUMPTION_POLICY, held, jobs, publish, refusals, snippet
+from tests.pool.deployed import (
+    CONSUMPTION_POLICY,
+    cycles,
+    held,
+    jobs,
+    publish,
+    refusals,
+    shown,
+    snippet,
+)
 
 pytestmark = pytest.mark.semantics
 
@@ -44,37 +52,32 @@ LIVE, CRON = ("wn-001", "wn-002", "wn-003", "wn-007"), ("wn-004", "wn-005", "wn-
 WITH_POLICY, WITHOUT_MATCHED, NO_LEFTOVERS = "wn-003", "wn-006", ("wn-007", "wn-008")
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(full(node), CORES, config=snippet(more, actuation=actuation, **PERIODS))
-            for node, (actuation, more) in NODES.items()
-        ),
-        access_points=(ACCESS, WHOLE),
-        access_config=event_log.EVENT_TIMES,
-    )
-    with open_box(spec) as box:
-        consumption_pools.forbid_leftovers(box)
-        yield box
-
-
 def full(node: str) -> str:
     return f"{node}.example.org"
 
 
-def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
+SPEC = BoxSpec(
+    execute_points=tuple(
+        ExecutePoint(full(node), CORES, config=snippet(more, actuation=actuation, **PERIODS))
+        for node, (actuation, more) in NODES.items()
+    ),
+    access_points=(ACCESS, WHOLE),
+    access_config=event_log.EVENT_TIMES,
+)
+
+
+def prepare(box: Box) -> None:
+    consumption_pools.forbid_leftovers(box)
+
+
+def test_live_never_passes_the_cap_by_a_core_and_cron_does(pool: Box) -> None:
     """With leftovers, without, and with a consumption policy."""
+    box = pool  # it ends with its jobs
     log = box.shared_directory / "cap.log"
     publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in NODES))
     for node in NODES:
         box.wait_until(partial(ready, box, node), f"{node}: a target, no grace")
-
-    def cycles() -> int:
-        negotiator = box.log_text(box.spec.central_point, "NEGOTIATOR")
-        return negotiator.count("Started Negotiation Cycle")
-
-    before, began = {node: refusals(box, full(node)) for node in NODES}, cycles()
+    before, began = {node: refusals(box, full(node)) for node in NODES}, cycles(box)
     there = " || ".join(f'TARGET.Machine == "{full(node)}"' for node in NO_LEFTOVERS)
     seconds, whole = "$RANDOM_INTEGER(8,14)", box.shared_directory / "whole.log"
     for where, access, file in ((f"!({there})", ACCESS, log), (there, WHOLE, whole)):
@@ -88,7 +91,8 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
             most |= Counter(dict(zip(NODES, seen)))
             time.sleep(max(0, next_look - time.monotonic()))
     logged = event_log.most_at_once(log) | event_log.most_at_once(whole)
-    lost = {node: (refusals(box, full(node)) - before[node]) / (cycles() - began) for node in NODES}
+    gone = cycles(box) - began
+    lost = {node: (refusals(box, full(node)) - before[node]) / gone for node in NODES}
     print(f"most cores at once: {dict(most)}; by the event log: {dict(logged)}; cap {CAP}")
     print(f"matches refused at claim time, per cycle: {lost}")
 
@@ -104,5 +108,4 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
 
 def ready(box: Box, node: str) -> bool:
     names = ("t1_Targetcores[0]", "MC_GRACE", "t1_Disabled")
-    shown = box.run(["condor_status", "-direct", full(node), "-af:,", *names]).stdout
-    return shown == f"{CAP}, false, false\n"
+    return shown(box, "-direct", full(node), "-af", *names) == [[str(CAP), "false", "false"]]

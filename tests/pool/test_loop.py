@@ -12,7 +12,6 @@ from poolbox.demo import pictures, scenario, workload
 from poolbox.demo.steering import MEASURE, STEER, Cycle, Sharectl
 from poolbox.demo.story import Moment, watch
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import offline
 
 OFF_SECONDS = 40.0
 ON_SECONDS = 180.0
@@ -62,27 +61,6 @@ def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(
     assert len(large_ran_on) > 1
     overshoots = [pictures.overshoots(a.nodes, b.nodes) for a, b in zip(seen, seen[1:])]
     assert [pair for pair in overshoots if pair] == [], "the cap holds at once"
-    simulated_from_the_ledger(tmp_path / "steer.yaml")
-
-
-def simulated_from_the_ledger(configuration: Path) -> None:
-    """The twin takes nodes, pledges and jobs over, and its strategies are in the pool's order."""
-    content = offline(
-        *("simulate", "--from-config", str(configuration), "--ledger"),
-        *("--strategies", "nothing,live", "--days", "0.1", "--set", "warmup_hours=1"),
-    )
-    assert content["pool_cores"] == scenario.POOL_CORES
-    assert content["pool_hs06"] == pytest.approx(sum(scenario.NODE_POWERS_HS06))
-    shortfalls = {}
-    for strategy in content["strategies"]:
-        shortfalls[strategy["strategy"]] = strategy["shortfall_rms_hs06"]["mean"]
-        groups = strategy["groups"]
-        for name, cores in ((scenario.HELD_BACK, 1), (scenario.HELPED, scenario.MULTICORE_CORES)):
-            assert groups[name]["pledge_hs06"]["mean"] == scenario.PLEDGE_HS06[name]
-            sizes = {int(size) for size, jobs in groups[name]["starts_by_cores"].items() if jobs}
-            assert sizes == {cores} or (strategy["strategy"], name) == ("nothing", scenario.HELPED)
-    print(f"simulated RMS shortfalls: {shortfalls}")
-    assert shortfalls["live"] < shortfalls["nothing"] * RATIO
 
 
 def helped_cores(moment: Moment) -> int:

@@ -1,4 +1,4 @@
-"""Groups within groups: what targets of subgroups let in, and a cycle that makes them."""
+"""Groups within groups: what targets of subgroups let in."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.condor.pool_look import Version
 from sharectl.config.load import parse
-from sharectl.publish import text
 from sharectl.shares.pledges import central_manager_configuration
 from tests.htcondor_releases import LOGS_CORES, holds
 from tests.pool.deployed import jobs, publish, slots, snippet
-from tests.pool.sharectl_command import Sharectl
 
 CORES, CAP, MULTICORE = 12, 4, 8
 SHORT, LONG = 12, 3
@@ -117,32 +115,3 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(
     assert [row for row in counted if row.startswith("alice.user:")], "the longest name counts"
     assert not event_log.events(short[FIRST_PARTS], EXECUTE), "first parts alone are neither"
     assert not event_log.events(long[FIRST_PARTS], EXECUTE)
-
-
-def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_path: Path) -> None:
-    """All jobs are of alice, so cores move within alice only."""
-    sharectl, nodes = Sharectl(box, tmp_path), (SIBLINGS, STRANGER)
-    configuration: dict[str, Any] = {
-        "groups": GROUPS,
-        "nodes": {"controlled": ["wn-001", "wn-002"]},
-        "control": {"strategy": "pair"},
-    }
-    filled = [submit(box, "alice.user", 1, CORES - 1, node, 600) for node in nodes]
-    filled += [submit(box, "alice", 1, 1, node, 600) for node in nodes]
-    box.wait_until(
-        lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES,
-        "full nodes",
-    )
-    submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", 600)
-
-    def cores() -> tuple[int, int]:
-        rows = sharectl.json("errors", **configuration)["groups"]
-        held = {row["group"]: row["cores"] for row in rows}
-        return held["alice.user"], held["alice"]
-
-    box.wait_until(lambda: cores() == (2 * CORES - 2, 2 * CORES), "cores")
-    sharectl.run("cycle", **configuration)
-    cap, targets = CORES - 1 - MULTICORE, text.read(sharectl.targets).targets
-    assert {(row.node, row.held_back, row.cap_cores, row.helped) for row in targets} == {
-        (node, "alice.user", cap, "alice.prod") for node in ("wn-001", "wn-002")
-    }

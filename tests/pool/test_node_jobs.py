@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 import job_ctl
 import mc_grace
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
+from tests.pool import deployed
 
 pytestmark = pytest.mark.semantics
 
@@ -48,41 +47,20 @@ SCHEDULE = "".join(
     for name in ("JOB_CTL", "MC_GRACE")
     for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
 )
-JOBS = """\
-executable = /bin/sleep
-transfer_executable = False
-arguments = 3600
-request_cpus = {cores}
-request_memory = 32
-request_disk = 1024
-requirements = TARGET.SlotID == {slot}
-My.AccountingGroup = {group}
-My.AcctGroup = {group}
-queue
-"""
 
 
-@pytest.fixture(scope="module")
-def box(open_box: OpenBox) -> Iterator[Box]:
-    spec = BoxSpec(
-        (ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),),
-        access_points=("ap-1.example.org",),
-    )
-    with open_box(spec) as running:
-        running.stop_host(NODE)
-        running.write_config(NODE, CONFIG.format(shared=running.shared_directory) + SCHEDULE)
-        running.start_host(NODE)
-        has_run = "t1_McGraceTime isnt undefined"
-        running.wait_until(
-            lambda: len(values(running, constraint=has_run, known=True)) == 4, "they have run"
-        )
-        yield running
+SPEC = BoxSpec(
+    (ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),),
+    access_points=("ap-1.example.org",),
+)
 
 
-@pytest.fixture(autouse=True)
-def _idle(box: Box) -> Iterator[None]:
-    yield
-    box.remove_jobs()
+def prepare(box: Box) -> None:
+    box.stop_host(NODE)
+    box.write_config(NODE, CONFIG.format(shared=box.shared_directory) + SCHEDULE)
+    box.start_host(NODE)
+    ran = "t1_McGraceTime isnt undefined"
+    box.wait_until(lambda: len(values(box, constraint=ran, known=True)) == 4, "they have run")
 
 
 def values(box: Box, *attributes: str, constraint: str = "True", known: bool = False) -> list[str]:
@@ -102,11 +80,11 @@ def look_again(box: Box) -> None:
 
 def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
     """Have jobs run: accounting group as a ClassAd literal, cores, slot."""
-    clusters = [
-        box.submit(JOBS.format(group=group, cores=cores, slot=slot)) for group, cores, slot in jobs
-    ]
-    wanted = f"JobStatus == 2 && ClusterId >= {min(clusters)}"
-    box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), f"{len(jobs)} jobs run")
+    for group, cores, slot in jobs:
+        names = (f"My.AccountingGroup = {group}", f"My.AcctGroup = {group}")
+        place = f"requirements = TARGET.SlotID == {slot}"
+        box.submit(deployed.jobs("", cores, 1, 3600, place, *names))
+    deployed.run(box, len(jobs))
 
 
 def test_every_slot_in_the_collector_has_every_attribute(box: Box) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl import __version__
 from sharectl.publish import text
 from tests.logs import changes_in
 from tests.pool.deployed import jobs, partitionable, snippet, still
@@ -94,6 +95,10 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     file = published(pool)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)
+    steered, bare = sharectl.json("nodes", **parts)["nodes"]
+    assert (steered["target"]["cap_cores"], steered["reason"]) == (TARGET[0], None)
+    assert (steered["version"], steered["job_ctl"]) == (__version__, "ok")
+    assert (bare["snippet"], bare["target"], bare["reason"]) == (False, None, "uncontrolled")
     first = text.read(file).sequence or 0
 
     said = sharectl.run("disable", "--reason", "cooling of room 3", "--for", "2h", **parts).stdout

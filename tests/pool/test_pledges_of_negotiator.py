@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.deployed import shown
 from tests.pool.sharectl_command import Sharectl
-from tests.pool.trouble import hung
 
 # 16 cores with 400 HS06: 25 a core. alice has half of what the 4 cores of cms leave, and prod most
 # of that.
@@ -36,11 +36,6 @@ FROM_NEGOTIATOR: dict[str, Any] = {
 HS06 = {"cms": 100.0, "alice": 150.0, "alice.prod": 112.5, "alice.user": 37.5}
 
 
-def hs06_of(sharectl: Sharectl, **configuration: Any) -> dict[str, float]:
-    rows = sharectl.json("pledges", **{**FROM_NEGOTIATOR, **configuration})["pledges"]
-    return {row["group"]: row["hs06"] for row in rows}
-
-
 def test_pledges_are_the_quotas_that_the_negotiator_has(pool: Box, sharectl: Sharectl) -> None:
     report = sharectl.json("pledges", **FROM_NEGOTIATOR)
     assert {row["group"]: row["hs06"] for row in report["pledges"]} == pytest.approx(HS06)
@@ -56,31 +51,13 @@ def test_pledges_are_the_quotas_that_the_negotiator_has(pool: Box, sharectl: Sha
     assert "surprise" not in pledges
 
     # EffectiveQuota of a group leaves out the groups within it: 4.5 of alice.prod, 0 of alice.
-    ads = ["condor_status", "-any", "-constraint", "IsAccountingGroup && EffectiveQuota > 0"]
+    ads = ("-any", "-constraint", "IsAccountingGroup && EffectiveQuota > 0")
 
     def quotas() -> dict[str, float]:
-        rows = pool.run([*ads, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
-        return {name: float(quota) for name, quota in map(str.split, rows) if name != "<none>"}
+        rows = shown(pool, *ads, "-af", "Name", "EffectiveQuota")
+        return {name: float(quota) for name, quota in rows if name != "<none>"}
 
     pool.wait_until(lambda: "alice.prod" in quotas(), "the negotiator has its quotas")
     effective = quotas()
     for group in ("cms", "alice.prod", "alice.user"):
         assert effective[group] == pytest.approx(HS06[group] / 25)
-
-
-def test_while_it_negotiates_its_last_answer_is_used(
-    pool: Box, sharectl: Sharectl, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    impatient = {**FROM_NEGOTIATOR, "pool": {"collector_deadline_seconds": 3}}
-    sharectl.run("cycle", **FROM_NEGOTIATOR)
-    with hung(pool, SPEC.central_point, "NEGOTIATOR"):
-        done = sharectl.json("cycle", **impatient)
-        fresh = Sharectl(pool, tmp_path_factory.mktemp("fresh"))
-        lost = fresh.run("cycle", expect=75, **impatient)
-    assert done["complete"]
-    pledges = {row["group"]: row["pledge_hs06"] for row in done["errors"]}
-    assert pledges["alice"] == pytest.approx(HS06["alice"])
-    silent = "negotiator: no answer within 3 s"
-    assert any(line.startswith(f"{silent}; what it said ") for line in done["warnings"])
-    assert f"{silent}; there is no copy of what it said before" in lost.stderr
-    assert not fresh.targets.exists()

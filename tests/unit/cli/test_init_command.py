@@ -1,4 +1,4 @@
-"""`sharectl init` where it must not write (tests/pool/test_init.py has the rest)."""
+"""`sharectl init` where it must not write (tests/pool/test_documents.py has it on a pool)."""
 
 from __future__ import annotations
 
