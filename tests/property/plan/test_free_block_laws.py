@@ -12,15 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.plan import free_blocks
 from sharectl.plan.blocks import ALL_NODES, NO_BLOCKS, BackOff, BlockMemory, Loss, OpenBlock
-from sharectl.plan.free_blocks import (
-    FIRST_CORE_SECONDS,
-    LEAST_FIRST_CORE_SECONDS,
-    NODE_SECONDS,
-    allowed_cores,
-    first_cores,
-    look_at_blocks,
-)
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.plan.waits import nodes_of
@@ -48,11 +41,8 @@ class Pool:
 
     def snapshot(self, now: int) -> Snapshot:
         nodes = tuple(Node(name, name, CORES, 10.0, controlled=True) for name in NAMES)
-        running = [
-            RunningJobs(name, "alice", 1, 10.0, 600, held)
-            for name, held in self.alice.items()
-            if held
-        ]
+        held = self.alice.items()
+        running = [RunningJobs(name, "alice", 1, 10.0, 600, cores) for name, cores in held if cores]
         for name, starts in self.cms.items():
             running += [RunningJobs(name, "cms", SIZE, 10.0, now - start) for start in starts]
         pending = tuple(PendingJobs("cms", *jobs) for jobs in self.waiting(now).items())
@@ -76,9 +66,8 @@ class Pool:
 
 
 def config(strategy: str, give_up_seconds: float) -> PlanConfig:
-    return PlanConfig(
-        PLEDGES, PlanLimits(), 86_400, strategy=strategy, give_up=GiveUp(give_up_seconds)
-    )
+    give_up = GiveUp(give_up_seconds)
+    return PlanConfig(PLEDGES, PlanLimits(), 86_400, strategy=strategy, give_up=give_up)
 
 
 def cycles(
@@ -141,7 +130,7 @@ def test_new_blocks_are_few_until_jobs_have_taken_some(
     for _, state, _, decision in cycles(config(strategy, 3 * period), pool, period, 20):
         stood = {stood.target.node: 1 for stood in state.standing}
         moved = sum(not finished(pool, old) for old in state.standing) if strategy == "many" else 0
-        most = max(SIZE, first_cores(NODES * CORES)) + SIZE * moved
+        most = max(SIZE, free_blocks.first_cores(NODES * CORES)) + SIZE * moved
         assert unearned(decision, stood) <= most
 
 
@@ -166,8 +155,9 @@ def test_phantoms_cost_no_more_than_the_first_blocks_and_the_allowance(
         lost, dearest = lost + now_lost, max(dearest, now_lost)
         assert not any(row.earned for row in decision.state.blocks.taken)
     # Of a small pool first blocks may cost more than by its cores.
-    first_core_seconds = max(FIRST_CORE_SECONDS * cores, LEAST_FIRST_CORE_SECONDS)
-    assert lost <= 2 * first_core_seconds + 4 * dearest + 2 * end * allowed_cores(cores)
+    by_cores = free_blocks.FIRST_CORE_SECONDS * cores
+    first_core_seconds = max(by_cores, free_blocks.LEAST_FIRST_CORE_SECONDS)
+    assert lost <= 2 * first_core_seconds + 4 * dearest + 2 * end * free_blocks.allowed_cores(cores)
 
 
 @given(st.sampled_from((60, 1020)), seeds)
@@ -231,8 +221,8 @@ def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_tim
     row = BackOff("cms", SIZE, "wn-1", 1, NOW + 3600)
     memory = BlockMemory(back_offs=(row,), losses=(Loss("cms", NOW, (SIZE,), NOW),), looked_at=NOW)
     seen = Snapshot(NOW + step, (), (), ())
-    look = look_at_blocks(memory, (), seen, {}, NOW + step, GiveUp())
-    assert all(row.until <= NOW + step + NODE_SECONDS for row in look.memory.back_offs)
+    look = free_blocks.look_at_blocks(memory, (), seen, {}, NOW + step, GiveUp())
+    assert all(row.until <= NOW + step + free_blocks.NODE_SECONDS for row in look.memory.back_offs)
     assert bool(look.left_alone) == (step < 0)
     assert [row.tried_at for row in look.memory.losses] == ([NOW + step] if step < 0 else [])
 
@@ -243,7 +233,9 @@ def test_a_node_that_acts_on_no_target_keeps_no_cores_free() -> None:
     for sequence, since in ((0, None), (None, NOW), (NOW, NOW)):
         node = Node("wn-1", "wn-1", CORES, 10.0, controlled=True, obeyed_sequence=sequence)
         seen = Snapshot(NOW, (node,), (), ())
-        look = look_at_blocks(NO_BLOCKS, [stood], seen, nodes_of(seen), NOW, GiveUp(60.0))
+        look = free_blocks.look_at_blocks(
+            NO_BLOCKS, [stood], seen, nodes_of(seen), NOW, GiveUp(60.0)
+        )
         assert [block.free_since for block in look.memory.open] == [since]
 
 
@@ -257,6 +249,6 @@ def test_a_kind_of_which_a_job_started_is_left_alone_on_the_node_that_failed_onl
     for started in (False, True):
         running = (RunningJobs(NAMES[1], "cms", SIZE, 10.0, 60),) if started else ()
         taken = Snapshot(NOW, seen, running, (PendingJobs("cms", SIZE, 9),))
-        look = look_at_blocks(memory, stood, taken, nodes_of(taken), NOW, GiveUp(60.0))
+        look = free_blocks.look_at_blocks(memory, stood, taken, nodes_of(taken), NOW, GiveUp(60.0))
         failed = {row.node for row in look.memory.back_offs}
         assert failed == ({NAMES[0]} if started else {*NAMES[:2], ALL_NODES})

@@ -134,13 +134,9 @@ def test_nodes_that_are_left_out_get_no_target(
     """No target on a reserved, drained or uncontrolled node, no new one where it refuses."""
     standing = tuple(Standing(Target(node, "alice", 0, "cms", 8), NOW - 60) for node in stood)
     decision = decide(config, State(5, standing=standing, standing_until=NOW + 900), taken, NOW)
-    out = {
-        node.name
-        for node in taken.nodes
-        if not node.controlled
-        or node.reserved
-        or node.draining
-        or (node.refusal is not None and node.name not in stood)
+    refusing = {node.name for node in taken.nodes if node.refusal} - set(stood)
+    out = refusing | {
+        node.name for node in taken.nodes if not node.controlled or node.reserved or node.draining
     }
     assert out.isdisjoint(target.node for target in decision.plan.targets)
     reasons = {record.node: record.reason for record in decision.nodes}
@@ -151,25 +147,21 @@ def test_nodes_that_are_left_out_get_no_target(
 @given(snapshots, configs)
 def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: PlanConfig) -> None:
     """Where only single-core jobs run and wait, a core that both errors pay for gives a target."""
-    single = replace(
-        taken,
-        # Blocks that multicore jobs would leave may be worth more than a core; jobs of a snapshot
-        # here may hold more memory than their node has.
-        running=tuple(row._replace(cores=1, memory_mib=0) for row in taken.running),
-        pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending),
-    )
+    # Blocks that multicore jobs would leave may be worth more than a core; jobs of a snapshot here
+    # may hold more memory than their node has.
+    running = tuple(row._replace(cores=1, memory_mib=0) for row in taken.running)
+    pending = tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending)
+    single = replace(taken, running=running, pending=pending)
     decision = decide(config, State(), single, NOW)
     able = {record.node for record in decision.nodes if record.reason not in LEFT_OUT}
     output = {control.group: control.output_hs06 for control in decision.groups}
     lacking = max(-output.get(row.group, 0.0) for row in single.pending)
-    spare_hs06 = max(
-        (
-            min(output.get(job.group, 0.0), lacking) - POWER[job.node]
-            for job in single.running
-            if job.node in able
-        ),
-        default=-inf,
+    spares = (
+        min(output.get(job.group, 0.0), lacking) - POWER[job.node]
+        for job in single.running
+        if job.node in able
     )
+    spare_hs06 = max(spares, default=-inf)
     sizes = {target.request_cores for target in decision.plan.targets}
     # A core for which the errors just pay, or just do not, may be rounded either way.
     if abs(spare_hs06) > 1e-3:
@@ -181,18 +173,13 @@ def test_the_order_of_things_does_not_matter(
     taken: Snapshot, config: PlanConfig, strategy: str, source: Random
 ) -> None:
     """The order of groups, jobs and nodes does not change who gets which target."""
-    other = replace(
-        taken,
-        nodes=tuple(source.sample(taken.nodes, len(taken.nodes))),
-        running=tuple(source.sample(taken.running, len(taken.running))),
-        pending=tuple(source.sample(taken.pending, len(taken.pending))),
-    )
+    parts = {"nodes": taken.nodes, "running": taken.running, "pending": taken.pending}
+    mixed = {name: tuple(source.sample(rows, len(rows))) for name, rows in parts.items()}
+    other = replace(taken, **mixed)  # type: ignore[arg-type]
     config = replace(config, strategy=strategy)
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
-    assert (
-        decide(config, State(), taken, NOW).plan.targets
-        == decide(turned, State(), other, NOW).plan.targets
-    )
+    targets = decide(config, State(), taken, NOW).plan.targets
+    assert decide(turned, State(), other, NOW).plan.targets == targets
 
 
 @given(snapshots, pledges, st.integers(1, 5))
@@ -278,15 +265,13 @@ def fits(budgets: Budgets, chosen: list[Choice], *, with_half: bool = True) -> b
 
 def optimum(options: list[Option], budgets: Budgets) -> float:
     """The best sum of values, by trying all."""
-    found = 0.0
+    most = 0.0
     for helped in product((None, "cms", "lhcb"), repeat=len(options)):
-        chosen = [
-            Choice(option, group, 0) for option, group in zip(options, helped) if group is not None
-        ]
+        chosen = [Choice(option, group, 0) for option, group in zip(options, helped) if group]
         worth = total_worth(chosen)
-        if worth > found and fits(budgets, chosen, with_half=False):
-            found = worth
-    return found
+        if worth > most and fits(budgets, chosen, with_half=False):
+            most = worth
+    return most
 
 
 @given(option_lists, budgets_of)
@@ -335,12 +320,10 @@ def test_each_group_has_a_reason_that_agrees_with_the_targets(
     assert set(reasons) == set(PLEDGED)
     for group, reason in reasons.items():
         assert reason.code in GROUP_REASONS
-        sides = {
-            (target.held_back == group, target.helped == group) for target in decision.plan.targets
-        }
-        assert (reason.code in ("helped", BOTH)) == any(helped for _, helped in sides)
-        assert (reason.code in ("held-back", BOTH)) == any(held_back for held_back, _ in sides)
-        closed = [t for t in decision.plan.targets if group not in (t.held_back, t.helped)]
+        targets = decision.plan.targets
+        assert (reason.code in ("helped", BOTH)) == (group in {t.helped for t in targets})
+        assert (reason.code in ("held-back", BOTH)) == (group in {t.held_back for t in targets})
+        closed = [t for t in targets if group not in (t.held_back, t.helped)]
         assert reason.closed_nodes == len(closed)
 
 
@@ -361,13 +344,7 @@ def test_a_plan_for_one_pair_frees_blocks_that_error_and_jobs_pay_for(
     assert size == max(cores for cores, jobs in waiting.items() if jobs and cores <= block)
     assert len(targets) <= -(-waiting[size] // (block // size))
     assert all(freed_cores(taken, target) == block for target in targets)
-    assert (
-        sum(block * POWER[t.node] for t in targets)
-        <= min(output[held_back], -output[helped]) + 1e-3
-    )
-    furthest = {
-        row.group
-        for row in taken.pending
-        if row.cores <= block and output.get(row.group, 0.0) < output[helped]
-    }
-    assert not furthest
+    moved_hs06 = sum(block * POWER[t.node] for t in targets)
+    assert moved_hs06 <= min(output[held_back], -output[helped]) + 1e-3
+    could_be_helped = {row.group for row in taken.pending if row.cores <= block}
+    assert min(output.get(group, 0.0) for group in could_be_helped) >= output[helped]

@@ -46,20 +46,13 @@ def pool(
     size: int = 8,
 ) -> Snapshot:
     """Nodes of 16 cores: closed ones are half idle, and alice has all of the open ones."""
-    refusing = [(f"wn-{number}", rows, 8) for number, rows in enumerate(closed, 1)]
-    first = len(closed) + 1
-    full = [(f"wn-{number}", (), 16) for number in range(first, first + open_nodes)]
-    return Snapshot(
-        at,
-        tuple(
-            Node(name, name, 16, 10.0, controlled=True, closed=rows)
-            for name, rows, _ in [*refusing, *full]
-        ),
-        tuple(
-            RunningJobs(name, "alice", 1, 10.0, 3600, held) for name, _, held in [*refusing, *full]
-        ),
-        tuple(PendingJobs(group, size, 3) for group in waiting),
-    )
+    nodes, held = [], []
+    for number, rows in enumerate((*closed, *(None,) * open_nodes), 1):
+        name = f"wn-{number}"
+        nodes.append(Node(name, name, 16, 10.0, controlled=True, closed=rows or ()))
+        held.append(RunningJobs(name, "alice", 1, 10.0, 3600, 16 if rows is None else 8))
+    pending = tuple(PendingJobs(group, size, 3) for group in waiting)
+    return Snapshot(at, tuple(nodes), tuple(held), pending)
 
 
 def nodes_helped(decision: Decision) -> dict[str, str]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import classad2
-import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor.node_ads import facts_of
 from sharectl.model import (
     LimitNote,
     Node,
@@ -36,6 +33,7 @@ from tests.fakes import NOW
 
 TARGET = Target("wn-1", "alice", 24, "cms", 8)
 CMS_20_SECONDS = RunningJobs("wn-1", "cms", 8, 10.0, seconds=20)
+CORES = {"wn-1": 32, "far": 640}
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
 
 
@@ -46,19 +44,12 @@ def law(strategy: str = "many", **limits: object) -> PlanConfig:
 
 def pool(at: int, *more: RunningJobs, waiting: tuple[str, ...] = ("cms",)) -> Snapshot:
     """One node of 32 cores under control, of which alice holds 24; and much of hers elsewhere."""
-    return Snapshot(
-        at,
-        (
-            Node("wn-1", "wn-1", 32, 10.0, controlled=True),
-            Node("far", "far", 640, 10.0, controlled=False),
-        ),
-        (
-            RunningJobs("wn-1", "alice", 1, 10.0, 900, 24),
-            RunningJobs("far", "alice", 1, 10.0, 900, 640),
-            *more,
-        ),
-        tuple(PendingJobs(group, 8, 9) for group in waiting),
+    nodes = tuple(Node(name, name, n, 10.0, name != "far") for name, n in CORES.items())
+    held = (
+        RunningJobs(name, "alice", 1, 10.0, 900, n) for name, n in {**CORES, "wn-1": 24}.items()
     )
+    pending = tuple(PendingJobs(group, 8, 9) for group in waiting)
+    return Snapshot(at, nodes, (*held, *more), pending)
 
 
 def begun() -> State:
@@ -160,45 +151,17 @@ def test_a_long_wait_fades_as_blocks_are_taken_sooner() -> None:
     assert [row.wait_seconds for row in after.state.blocks.taken] == [1500.0]
 
 
-@pytest.mark.parametrize(
-    ("target", "sequence", "grace", "expected"),
-    [
-        (True, None, 0, IdleCores(8, 0)),
-        (True, 0, 8, IdleCores(0, 8)),
-        (False, None, 8, IdleCores(0, 8)),
-    ],
-)
-def test_an_idle_core_has_one_cause(
-    target: bool,  # noqa: FBT001
-    sequence: int,
-    grace: int,
-    expected: IdleCores,
-) -> None:
-    seen = pool(NOW)
-    node = replace(seen.nodes[0], obeyed_sequence=sequence, grace_cores=grace)
-    seen = replace(seen, nodes=(node, *seen.nodes[1:]))
-    standing = begun().standing if target else ()
-    assert idle_cores(nodes_of(seen).values(), standing) == expected
-
-
-@pytest.mark.parametrize(
-    ("expression", "more", "is_in_grace"),
-    [
-        ("MY.Cpus >= 8 && time() > 0", {}, True),
-        ("MY.Cpus >= 8 && time() < 9", {}, False),
-        ("undefined", {}, False),
-        ("error", {}, False),
-        ("True", {"t1_Disabled": True}, False),
-        ("True", {"t1_Enabled": False}, False),
-        ("True", {"t1_GraceActive": False}, False),
-    ],
-)
-def test_a_slot_is_in_grace_if_its_expression_says_so(
-    expression: str, more: dict[str, bool], *, is_in_grace: bool
-) -> None:
-    ad = classad2.ClassAd({"Cpus": 9, **more})
-    ad["MC_GRACE"] = classad2.ExprTree(expression)
-    assert facts_of(ad, NOW, 90).in_grace is is_in_grace
+def test_an_idle_core_has_one_cause() -> None:
+    stands = begun().standing
+    for standing, sequence, grace, expected in (
+        (stands, None, 0, IdleCores(8, 0)),
+        (stands, 0, 8, IdleCores(0, 8)),
+        ((), None, 8, IdleCores(0, 8)),
+    ):
+        seen = pool(NOW)
+        node = replace(seen.nodes[0], obeyed_sequence=sequence, grace_cores=grace)
+        seen = replace(seen, nodes=(node, *seen.nodes[1:]))
+        assert idle_cores(nodes_of(seen).values(), standing) == expected
 
 
 def test_a_target_that_ends_with_its_node_or_with_all_targets_is_no_loss() -> None:

@@ -8,10 +8,9 @@ import pytest
 
 from sharectl.cli import wiring
 from sharectl.config.load import parse
-from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
 
 CONFIG = """\
 groups:
@@ -45,33 +44,27 @@ def snapshot(**pending: int) -> Snapshot:
     )
 
 
-def decided(taken: Snapshot) -> Decision:
-    return decide(law(), State(), taken, NOW)
-
-
 def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None:
     config = law()
     assert config.pledge_hs06 == {"alice.prod": 400, "alice.user": 200, "cms": 800}
     assert config.own_hs06 == {"alice": 200}
     assert list(config.shared_hs06) == ["alice", "alice.prod", "alice.user", "cms"]
-    decision = decided(snapshot(alice=7, alice__prod=5))
+    decision = decide(config, State(), snapshot(alice=7, alice__prod=5), NOW)
     controls = {control.group: control for control in decision.groups}
     whole = controls["alice"]
     assert (whole.output_hs06, whole.acted) == (0, ("by-subgroups",))
     assert (whole.error.pledge_hs06, whole.error.usage.power_hs06) == (800, 800)
     assert whole.error.usage.pending_by_cores == {8: 12}
-    own_hs06 = 80 - 190
-    parts = (
-        own_hs06 + controls["alice.prod"].error.error_hs06 + controls["alice.user"].error.error_hs06
-    )
-    assert whole.error.error_hs06 == pytest.approx(parts)
+    parts = [controls[f"alice.{name}"].error.error_hs06 for name in ("prod", "user")]
+    assert whole.error.error_hs06 == pytest.approx(sum(parts) + 80 - 190)
     assert whole.setpoint_hs06 == pytest.approx(2 * controls["alice.prod"].setpoint_hs06)
 
 
 def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
     config, taken = law(), snapshot(alice__prod=5)
-    assert decided(snapshot(alice=50, cms=0)).plan.targets == (), "its own jobs call for none"
-    decision = decided(taken)
+    its_own = decide(config, State(), snapshot(alice=50, cms=0), NOW)
+    assert its_own.plan.targets == (), "its own jobs call for none"
+    decision = decide(config, State(), taken, NOW)
     ((held_back, helped),) = {(t.held_back, t.helped) for t in decision.plan.targets}
     assert (held_back, helped) == ("alice.user", "alice.prod")
     record = record_of(config, taken, decision, decision.plan, ("file",))
@@ -92,10 +85,3 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     state = State(sequence=NOW - 60, standing=standing, standing_until=NOW + 600)
     how = replace(law(), limits=PlanLimits(dwell_seconds=3600))
     assert decide(how, state, snapshot(), NOW).plan.targets == ()
-
-
-def test_own_jobs_of_a_misspelt_subgroup_are_a_doubt() -> None:
-    taken = snapshot()
-    fewer = tuple(job for job in taken.running if job.group != "alice.prod")
-    (doubt,) = doubts(law(), replace(taken, running=fewer))
-    assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt

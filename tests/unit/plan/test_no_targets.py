@@ -1,4 +1,4 @@
-"""Why a plan comes to no target, and what would change that."""
+"""Why a plan comes to no target."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import pytest
 
 from sharectl.control.laws import Control, Pid
 from sharectl.control.steering import SEED, SteeringConfig
-from sharectl.explain.decisions import Explained, of_now
-from sharectl.explain.what_if import Case
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from tests.fakes import NOW
 
 SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(gain=0.1)))
-BLANK = State()
 STOOD = Target("wn-1", "alice", 8, "cms", 8)
 
 
@@ -39,10 +36,6 @@ def config(strategy: str = "many", steering: SteeringConfig = SEED, **limits: ob
 
 def codes(decision: Decision) -> tuple[str, set[str]]:
     return decision.plan.reason, {node.reason or "" for node in decision.nodes}
-
-
-def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explained:
-    return of_now(Case(how, state, taken, NOW), "the pool")
 
 
 @pytest.mark.parametrize(
@@ -82,8 +75,8 @@ def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
 @pytest.mark.parametrize("strategy", ["many", "pair"])
 def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> None:
     taken = seen(PendingJobs("cms", 8, 5, 2_000))
-    found = explained(config(strategy, SMALL_OUTPUTS, deadband_hs06=0.0), taken)
-    assert codes(found.decision) == ("output-below-node", {"no-call"})
+    decision = decide(config(strategy, SMALL_OUTPUTS, deadband_hs06=0.0), State(), taken, NOW)
+    assert codes(decision) == ("output-below-node", {"no-call"})
 
 
 def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:
@@ -99,8 +92,7 @@ def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None
 @pytest.mark.parametrize("only", [True, False])
 @pytest.mark.parametrize("stands", [True, False])
 def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(
-    only: bool,  # noqa: FBT001
-    stands: bool,  # noqa: FBT001
+    *, only: bool, stands: bool
 ) -> None:
     taken = seen(PendingJobs("cms", 1, 50, 1_000))
     nodes = (replace(taken.nodes[0], multicore_only=only), taken.nodes[1])

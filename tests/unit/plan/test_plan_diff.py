@@ -6,25 +6,15 @@ from sharectl.plan.records import HeldJobs, NodeRecord
 
 
 def node(name: str, *held: tuple[str, int, int], idle_core_seconds: float = 0.0) -> NodeRecord:
-    return NodeRecord(
-        name,
-        cores=64,
-        hs06_per_core=10.0,
-        controlled=True,
-        held=tuple(HeldJobs(group, cores, jobs, 60) for group, cores, jobs in held),
-        idle_core_seconds=idle_core_seconds,
-    )
+    rows = tuple(HeldJobs(group, cores, jobs, 60) for group, cores, jobs in held)
+    more = {"held": rows, "idle_core_seconds": idle_core_seconds}
+    return NodeRecord(name, 64, 10.0, controlled=True, **more)  # type: ignore[arg-type]
 
 
-OLD = [
-    Target("a", "alice", 56, "cms", 8),
-    Target("b", "alice", 56, "cms", 8),
-    Target("c", "alice", 56, "cms", 8),
-]
+OLD = [Target(node, "alice", 56, "cms", 8) for node in "abc"]
 NEW = [
     OLD[0],
-    Target("b", "alice", 48, "cms", 8),
-    Target("d", "alice", 56, "cms", 8),
+    *(Target("b", "alice", 48, "cms", 8), Target("d", "alice", 56, "cms", 8)),
     Target("e", "atlas", 0, "cms", 8),
 ]
 
@@ -32,12 +22,8 @@ NEW = [
 def test_changes_are_moves_and_the_rest_node_by_node() -> None:
     diff = plan_diff(OLD, NEW, {}, "many")
     assert [change.kind for change in diff.changes] == ["moved", "altered", "added", "kept"]
-    assert diff.changes == (
-        Change(OLD[2], NEW[2]),
-        Change(OLD[1], NEW[1]),
-        Change(None, NEW[3]),
-        Change(OLD[0], OLD[0]),
-    )
+    pairs = (OLD[2], NEW[2]), (OLD[1], NEW[1]), (None, NEW[3]), (OLD[0], OLD[0])
+    assert diff.changes == tuple(Change(*pair) for pair in pairs)
     assert diff.effect.unknown_nodes == 4
 
 

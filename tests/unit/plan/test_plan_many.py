@@ -6,23 +6,8 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.model import (
-    Kind,
-    LimitNote,
-    Node,
-    PendingJobs,
-    PlanLimits,
-    RunningJobs,
-    Snapshot,
-    Target,
-)
-from sharectl.plan.candidates import (
-    KEPT_NODES,
-    SINGLE_CORE_RATIO,
-    freed_cores,
-    new_options,
-    sizes_of,
-)
+from sharectl.model import Kind, LimitNote, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
+from sharectl.plan import candidates
 from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.waits import RemainingTimes, nodes_of
@@ -51,16 +36,10 @@ def targeted(decision: Decision) -> list[str]:
     return [target.node for target in decision.plan.targets]
 
 
-def one_node(
-    *held: RunningJobs, waiting: int = 9, size: int = 8, memory_mib: int = 0, asks_mib: int = 0
-) -> Snapshot:
+def one_node(*held: RunningJobs, waiting: int = 9, size: int = 8) -> Snapshot:
     """A node where alice could give, beside an uncontrolled one that makes cms be far under."""
-    far = [RunningJobs("far", "alice", 1, 100.0, 60, 64)]
-    nodes = (
-        Node("wn-1", "wn-1", 64, 10.0, controlled=True, memory_mib=memory_mib),
-        Node("far", "far", 64, 100.0, controlled=False),
-    )
-    return Snapshot(NOW, nodes, (*held, *far), (PendingJobs("cms", size, waiting, asks_mib),))
+    far = running("far", "alice", 1, 64, 100.0)
+    return snapshot([*held, far], {("cms", size): waiting}, uncontrolled=["far"])
 
 
 def alice(cores: int, node: str = "wn-1", **others: Any) -> RunningJobs:
@@ -100,12 +79,6 @@ def test_a_block_that_grew_of_other_groups_cores_ends_its_target() -> None:
 def test_grace_keeps_blocks_for_a_group_unless_it_is_far_over(cms: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
     held = [RunningJobs("wn-1", "cms", 1, 10.0, 60, cms), alice(80 - cms, "wn-2")]
     assert cycle(snapshot(held, {("cms", 8): 1})).plan.multicore_pending is waits
-
-
-@pytest.mark.parametrize(("memory_mib", "targets"), [(0, 1), (64_000, 1), (1_000, 0)])
-def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
-    seen = one_node(alice(64, memory_mib=1), memory_mib=memory_mib, asks_mib=8_000)
-    assert len(targeted(cycle(seen))) == targets
 
 
 def test_a_target_stays_until_it_has_done_its_work_and_gives_way_to_the_next_or_goes() -> None:
@@ -213,8 +186,8 @@ def test_a_group_whose_jobs_are_single_core_is_helped_beside_another(
 def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> None:
     """What is left to take from it is below 0: that frees no number of cores below 0."""
     here = nodes_of(snapshot([alice(2)]))["wn-1"]
-    sizes = sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
-    assert freed_cores(here, "alice", sizes, -35.0, 8) == {}
+    sizes = candidates.sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
+    assert candidates.freed_cores(here, "alice", sizes, -35.0, 8) == {}
 
 
 def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
@@ -223,7 +196,8 @@ def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
     sizes = (1, 2, 8, 16, 32, 64)
     waiting = {("cms", size): {0: 5000} for size in sizes}
     budgets = Budgets({"alice": 7e5}, {"cms": 7e5}, waiting)
-    options = new_options(nodes_of(snapshot(held)), budgets, {}, SINGLE_CORE_RATIO, 8)
+    nodes, ratio = nodes_of(snapshot(held)), candidates.SINGLE_CORE_RATIO
+    options = candidates.new_options(nodes, budgets, {}, ratio, 8)
     number = Counter(option.request_cores for option in options)
     assert sum(number.values()) < len(held) * len(sizes)
-    assert min(number[size] for size in sizes) >= KEPT_NODES
+    assert min(number[size] for size in sizes) >= candidates.KEPT_NODES

@@ -27,15 +27,11 @@ def pool(
     *held: RunningJobs, alice: int = 24, far: int = 500, pending: tuple[PendingJobs, ...] = AWAITED
 ) -> Snapshot:
     """A node of 40 cores under control, and much of alice's elsewhere."""
-    here = (
-        RunningJobs("wn-1", "alice", 1, 10.0, 900, alice),
-        RunningJobs("far", "alice", 1, 10.0, 900, far),
-    )
-    nodes = (
-        Node("wn-1", "wn-1", 40, 10.0, controlled=True),
-        Node("far", "far", 640, 10.0, controlled=False),
-    )
-    return Snapshot(NOW, nodes, tuple(row for row in (*here, *held) if row.jobs), pending)
+    nodes = tuple(Node(name, name, n, 10.0, n == 40) for name, n in (("wn-1", 40), ("far", 640)))
+    hers = [
+        RunningJobs(name, "alice", 1, 10.0, 900, n) for name, n in (("wn-1", alice), ("far", far))
+    ]
+    return Snapshot(NOW, nodes, tuple(row for row in (*hers, *held) if row.jobs), pending)
 
 
 def decided(taken: Snapshot, state: State = STANDS, **limits: float) -> Decision:

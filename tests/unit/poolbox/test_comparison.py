@@ -9,9 +9,9 @@ import pytest
 
 from poolbox import PoolboxError, event_log
 from poolbox.comparison import __main__ as command
-from poolbox.comparison import recording, results, strategies
+from poolbox.comparison import recording, results, strategies, twin
 from poolbox.comparison.recording import Record, Run
-from poolbox.comparison.scenario import SCENARIOS, Comparison, Job, Node
+from poolbox.comparison.scenario import FILL_SECONDS, SCENARIOS, Comparison, Job, Node
 from poolbox.demo.scenario import CHECKOUT
 from sharectl.config.load import load
 from sharectl_lab.scenarios.strategies import Strategy
@@ -105,10 +105,8 @@ def test_a_strategy_does_nothing_before_it_is_switched_on() -> None:
     defrag = {"defrag", "static+defrag"}
     assert {name for name, text in before.items() if "MACHINES_PER_HOUR = 0\\n" in text} == defrag
     assert {name for name, text in after.items() if "MACHINES_PER_HOUR = 3600\n" in text} == defrag
-    assert {name for name, text in after.items() if "70-multicore-only" in text} == {
-        "static",
-        "static+defrag",
-    }
+    static = {"static", "static+defrag"}
+    assert {name for name, text in after.items() if "70-multicore-only" in text} == static
     assert [name for name, text in before.items() if "multicore-only" in text] == []
 
 
@@ -136,19 +134,30 @@ def test_a_run_that_is_there_is_not_run_again(tmp_path: Path) -> None:
     assert command.main([*asked, "--seeds", "1-2"]) == 0
 
     assert (tmp_path / results.RUNS).read_text().startswith(first)
-    assert [(run.scenario, run.seed) for run in results.Results.of(tmp_path).runs] == [
-        ("steady", 1),
-        ("bursts", 1),
-        ("steady", 2),
-        ("bursts", 2),
-    ]
+    runs = [(run.scenario, run.seed) for run in results.Results.of(tmp_path).runs]
+    assert runs == [(scenario, seed) for seed in (1, 2) for scenario in ("steady", "bursts")]
 
 
 def test_pages_and_picture_are_what_the_results_give() -> None:
     written = results.written(results.Results.of(RESULTS))
 
     assert len(written) == 3
+    remedy = "python -m poolbox.comparison show bench/results --write"
     for path, content in written.items():
-        assert path.read_text(encoding="utf-8") == content, (
-            "python -m poolbox.comparison show bench/results --write"
-        )
+        assert path.read_text(encoding="utf-8") == content, remedy
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_twin_has_the_jobs_of_the_pool_in_their_order(name: str) -> None:
+    made = SCENARIOS[name](SEED, 60.0)
+    (nothing,) = read_strategies("nothing")
+    workload = twin.twin_scenario(made, nothing).workload()
+    arrivals = [(arrival, workload.kinds[arrival.kind]) for arrival in workload.arrivals()]
+    due = [job for job in made.jobs if job.at < 60.0]
+
+    assert [arrival.run_seconds for arrival, _ in arrivals] == [job.run_seconds for job in due]
+    assert [(kind.account, kind.cores) for _, kind in arrivals] == [
+        (job.group, job.cores) for job in due
+    ]
+    for (arrival, _), job in zip(arrivals, due):
+        assert isclose(arrival.at, FILL_SECONDS + job.at, abs_tol=0.1)
