@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from tests.pool.deployed import jobs, snippet
+from tests.pool.deployed import jobs, run, shown, snippet
 from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -33,16 +33,10 @@ def test_cores_and_power_count_once_and_backfill_is_nobodys_use(sharectl: Sharec
     backfill = "requirements = TARGET.BackfillSlot =?= True"
     box.submit(jobs("atlas", 1, 4, 600, backfill), ACCESS)
     box.submit(jobs("atlas", 1, 3, 600, "requirements = TARGET.BackfillSlot =!= True"), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 7, "both slots have jobs")
-
-    def held(constraint: str) -> list[str]:
-        out = box.run(["condor_status", "-constraint", constraint, "-af", "size(ChildCpus)"])
-        return out.stdout.split()
-
-    twice = "PartitionableSlot && BackfillSlot"
-    box.wait_until(lambda: held(twice) == ["4"], "the collector knows jobs in backfill")
-    once = "PartitionableSlot && BackfillSlot =!= True"
-    box.wait_until(lambda: held(once) == ["3"], "the collector knows the other jobs")
+    run(box, 7)
+    query = ("-constraint", "PartitionableSlot", "-af", "BackfillSlot", "size(ChildCpus)")
+    known = [["true", "4"], ["undefined", "3"]]
+    box.wait_until(lambda: sorted(shown(box, *query)) == known, "the collector knows all jobs")
     box.submit(jobs("cms", 8, 2, 600, backfill), ACCESS)
 
     seen = sharectl.json("snapshot")

@@ -7,13 +7,11 @@ W, the weight of an empty slot, is the number of claims that the pool gives, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import later_cycles, rendered, rows_of, running
 from tests.pool.deployed import jobs, on
 from tests.pool.own_files import host
@@ -24,11 +22,9 @@ ACCESS = "ap-1.example.org"
 
 
 def quanta(cpus: int, memory: int, disk: int, model: str = "quanta_all") -> str:
-    levels = (
-        f"{name}: {{levels: {n}}}"
-        for name, n in zip(("cpus", "memory", "disk"), (cpus, memory, disk))
-    )
-    return f"startd: {{model: {model}, assets: {{{', '.join(levels)}}}}}"
+    levels = {"cpus": cpus, "memory": memory, "disk": disk}.items()
+    assets = ", ".join(f"{name}: {{levels: {number}}}" for name, number in levels)
+    return f"startd: {{model: {model}, assets: {{{assets}}}}}"
 
 
 SHARED = """
@@ -68,20 +64,16 @@ HS06 = 60.0
 ACCESS_SNIPPET = (CHECKOUT / "config.d/60-sharectl-access-point.conf").read_text()
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    nodes = {**{node: (cores, policy) for node, (cores, policy, _) in NODES.items()}, **OTHERS}
-    spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(host(node), cores, 16384, HS06, rendered(policy))
-            for node, (cores, policy) in nodes.items()
-        ),
-        access_points=(ACCESS,),
-        access_config=f"{ACCESS_SNIPPET}CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
-        execute_config="CLAIM_WORKLIFE = 0\n",
-    )
-    with open_box(spec) as box:
-        yield box
+POLICIES = {**{node: (cores, policy) for node, (cores, policy, _) in NODES.items()}, **OTHERS}
+SPEC = BoxSpec(
+    execute_points=tuple(
+        ExecutePoint(host(node), cores, 16384, HS06, rendered(policy))
+        for node, (cores, policy) in POLICIES.items()
+    ),
+    access_points=(ACCESS,),
+    access_config=f"{ACCESS_SNIPPET}CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
+    execute_config="CLAIM_WORKLIFE = 0\n",
+)
 
 
 def of_slots(sharectl: Sharectl, node: str, verb: str) -> dict[str, Any]:
@@ -136,9 +128,8 @@ def test_jobs_that_share_cores_use_parts_of_the_power(sharectl: Sharectl) -> Non
     """The power of a core is that of the node by the cores that it advertises."""
     box = sharectl.box
     box.remove_jobs()
-    ((text, detected),) = rows_of(
-        box, f'Machine == "{host(PARTED)}" && PartitionableSlot', "TotalCpus", "DetectedCpus"
-    )
+    of_node = f'Machine == "{host(PARTED)}" && PartitionableSlot'
+    ((text, detected),) = rows_of(box, of_node, "TotalCpus", "DetectedCpus")
     cores = {"shared": 12, PARTED: int(float(text))}
     assert cores[PARTED] == 3 * int(detected)
     (row,) = of_slots(sharectl, PARTED, "capacity")["jobs"]
@@ -155,7 +146,5 @@ def test_jobs_that_share_cores_use_parts_of_the_power(sharectl: Sharectl) -> Non
     for node, count in cores.items():
         assert (nodes[node]["cores"], nodes[node]["hs06_per_core"]) == (count, HS06 / count)
     atlas = seen["groups"]["atlas"]
-    assert (atlas["single_cores"], atlas["power_hs06"]) == (
-        sum(cores.values()),
-        pytest.approx(2 * HS06),
-    )
+    assert atlas["single_cores"] == sum(cores.values())
+    assert atlas["power_hs06"] == pytest.approx(2 * HS06)

@@ -13,7 +13,7 @@ import pytest
 
 from poolbox import BoxSpec, ExecutePoint
 from sharectl.times import shown
-from tests.pool.deployed import jobs, snippet
+from tests.pool.deployed import jobs, run, snippet
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -76,7 +76,7 @@ def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
 ) -> None:
     box = sharectl.box
     box.submit(jobs("atlas", 8, 1, 900, "requirements = TARGET.LooksAtNight =!= True"), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 1, "the first node is full")
+    run(box, 1)
     clusters = {
         box.submit(jobs("cms", 1, 1, 600, case.lines), ACCESS): (name, case)
         for name, case in cases().items()
@@ -117,6 +117,6 @@ def test_a_job_before_its_time_is_no_demand_and_explain_says_when_that_is(
     box.wait_until(lambda: bool(box.jobs(seen)), "a negotiator has seen it")
     why = sharectl.json("explain", "job", f"{cluster}.0")
     assert (why["code"], why["nodes"]["opens_at"]) == ("not-yet", soon)
-    box.wait_until(lambda: bool(box.jobs("JobStatus == 2")), "it runs")
+    run(box, 1)
     (ad,) = box.jobs("JobStatus == 2", ("JobStartDate",))
     assert ad["JobStartDate"] >= soon

@@ -30,13 +30,9 @@ def including(name: str) -> str:
 
 SPEC = BoxSpec(
     (
-        ExecutePoint("wn-001.example.org", 8, power_hs06=80.0, config=snippet() + HOT),
-        ExecutePoint(
-            "wn-002.example.org", 8, power_hs06=80.0, config=including("70-multicore-only.conf")
-        ),
-        ExecutePoint(
-            "wn-003.example.org", 8, power_hs06=80.0, config=including("70-whole-node-only.conf")
-        ),
+        ExecutePoint("wn-001.example.org", 8, config=snippet() + HOT),
+        ExecutePoint("wn-002.example.org", 8, config=including("70-multicore-only.conf")),
+        ExecutePoint("wn-003.example.org", 8, config=including("70-whole-node-only.conf")),
     ),
     access_points=(ACCESS,),
 )
@@ -73,6 +69,4 @@ def test_each_is_named_by_every_command_that_lists_nodes(sharectl: Sharectl) -> 
     assert "1 for multicore jobs alone" in words
     found = json.loads(sharectl.run("check", "pool", "--json", expect=None).stdout)["findings"]
     hot = [finding for finding in found if "too hot" in finding["fault"]]
-    assert [(finding["place"], finding["level"]) for finding in hot] == [("wn-001", "advice")], (
-        found
-    )
+    assert [(finding["place"], finding["level"]) for finding in hot] == [("wn-001", "advice")]

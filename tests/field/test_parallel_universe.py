@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from tests.pool.deployed import jobs, on, snippet
+from tests.pool.deployed import jobs, on, run, snippet
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -39,7 +39,7 @@ def test_a_universe_that_no_node_serves_is_no_demand(sharectl: Sharectl) -> None
     box = sharectl.box
     # A dedicated scheduler of 23.9.6 keeps claims for which it has no job.
     box.submit(jobs("", 8, 1, 900, on("wn-002.example.org")), ACCESS[0])
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 1, "the node is full")
+    run(box, 1)
     lines = "universe = parallel", "machine_count = 3"
     nowhere = box.submit(jobs("cms", 4, 1, 600, *lines), ACCESS[1])
     too_large = box.submit(jobs("cms", 16, 1, 600, *lines), ACCESS[0])

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
-from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on
+from tests.pool.deployed import CONSUMPTION_POLICY, jobs, on, run
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -39,18 +38,13 @@ LICENCE_LIMIT = 1
 CONCURRENCY_LIMIT_DEFAULT = 3
 CONCURRENCY_LIMIT_DEFAULT_sw = 2
 """
+ATTRS = "STARTD_ATTRS = $(STARTD_ATTRS)"
+IS_SITE_OR_SPARE = "TARGET.IsSite =?= True || (MY.Spare > 4 && TARGET.RequestCpus < 9)"
 SPEC = BoxSpec(
     execute_points=(
-        ExecutePoint(
-            PLAIN, 16, config='SiteLimit = "licence"\nSTARTD_ATTRS = $(STARTD_ATTRS) SiteLimit\n'
-        ),
+        ExecutePoint(PLAIN, 16, config=f'SiteLimit = "licence"\n{ATTRS} SiteLimit\n'),
         ExecutePoint(HEALTH, 16, config="START = (NODE_IS_HEALTHY =?= True)\n"),
-        ExecutePoint(
-            EITHER,
-            16,
-            config="Spare = 2\nSTARTD_ATTRS = $(STARTD_ATTRS) Spare\n"
-            "START = TARGET.IsSite =?= True || (MY.Spare > 4 && TARGET.RequestCpus < 9)\n",
-        ),
+        ExecutePoint(EITHER, 16, config=f"Spare = 2\n{ATTRS} Spare\nSTART = {IS_SITE_OR_SPARE}\n"),
         # A job is charged what it asks for, so no leftovers pass a quota.
         ExecutePoint(POLICY, 16, config=CONSUMPTION_POLICY),
     ),
@@ -98,47 +92,37 @@ WAITING = {
 class Answers(NamedTuple):
     """Explanations of all waiting jobs, of one moment."""
 
-    first_lines: dict[str, str]
     explained: dict[str, dict[str, Any]]
     screens: dict[str, str]
-    box: Box
     explain: Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def answers(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    with open_box(SPEC) as box:
-        box.run(["condor_userprio", "-setceil", "lhcb.capped@example.org", "0"])
-        for described in RUNNING.values():
-            box.submit(described, ACCESS)
-        box.submit(job("lhcb", 1, node=PLAIN), FULL)
-        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 10, "jobs run")
-        clusters = {
-            name: f"{ACCESS}#{box.submit(text, ACCESS)}.0" for name, text in WAITING.items()
-        }
-        clusters["full"] = f"{FULL}#{box.submit(job('lhcb', 1, node=PLAIN), FULL)}.0"
-        sharectl = Sharectl(box, tmp_path_factory.mktemp("state"))
-        site: dict[str, Any] = {"groups": {"lhcb": {"pledge_hs06": 1}, "cms": {"pledge_hs06": 900}}}
-        submitted = time.time()
+def answers(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    pool.run(["condor_userprio", "-setceil", "lhcb.capped@example.org", "0"])
+    for described in RUNNING.values():
+        pool.submit(described, ACCESS)
+    pool.submit(job("lhcb", 1, node=PLAIN), FULL)
+    run(pool, 10)
+    clusters = {name: f"{ACCESS}#{pool.submit(text, ACCESS)}.0" for name, text in WAITING.items()}
+    clusters["full"] = f"{FULL}#{pool.submit(job('lhcb', 1, node=PLAIN), FULL)}.0"
+    sharectl = Sharectl(pool, tmp_path_factory.mktemp("state"))
+    site: dict[str, Any] = {"groups": {"lhcb": {"pledge_hs06": 1}, "cms": {"pledge_hs06": 900}}}
+    submitted = time.time()
 
-        def explain(name: str) -> dict[str, Any]:
-            return sharectl.json("explain", "job", clusters[name], **site)
+    def explain(name: str) -> dict[str, Any]:
+        return sharectl.json("explain", "job", clusters[name], **site)
 
-        def negotiated() -> bool:
-            return bool(explain("quota")["negotiator"]["cycle_ended_at"] > submitted + 10)
+    def negotiated() -> bool:
+        return bool(explain("quota")["negotiator"]["cycle_ended_at"] > submitted + 10)
 
-        box.wait_until(negotiated, "the negotiator has seen them")
-        sharectl.run("cycle", **site)
-        explained = {name: explain(name) for name in clusters}
-        screens = {
-            name: sharectl.run("explain", "job", number, **site).stdout
-            for name, number in clusters.items()
-        }
-        # Texts are wrapped to the screen.
-        first = {
-            name: " ".join(text.partition("\nwaits")[0].split()) for name, text in screens.items()
-        }
-        yield Answers(first, explained, screens, box, explain)
+    pool.wait_until(negotiated, "the negotiator has seen them")
+    sharectl.run("cycle", **site)
+    screens = {
+        name: sharectl.run("explain", "job", number, **site).stdout
+        for name, number in clusters.items()
+    }
+    return Answers({name: explain(name) for name in clusters}, screens, explain)
 
 
 FIRST_LINES = {
@@ -169,7 +153,9 @@ FIRST_LINES = {
 
 @pytest.mark.parametrize("name", FIRST_LINES)
 def test_the_first_line_says_why(answers: Answers, name: str) -> None:
-    assert FIRST_LINES[name].lower() in answers.first_lines[name].lower(), answers.screens[name]
+    # Texts are wrapped to the screen.
+    first = " ".join(answers.screens[name].partition("\nwaits")[0].split())
+    assert FIRST_LINES[name].lower() in first.lower(), answers.screens[name]
 
 
 def test_who_is_served_first(answers: Answers) -> None:
@@ -187,14 +173,14 @@ def test_no_remedy_is_a_smaller_request_for_a_group_over_its_share(answers: Answ
     assert "but its group is 1 weighted slots over its quota of 1:" in cpus["remedy"]
 
 
-def test_without_a_negotiator_its_facts_are_not_known(answers: Answers) -> None:
+def test_without_a_negotiator_its_facts_are_not_known(pool: Box, answers: Answers) -> None:
     """Quotas are the collector's copy; the size of a limit is nowhere else."""
-    answers.box.run(["condor_off", "-fast", "-daemon", "negotiator"], host=SPEC.central_point)
+    pool.run(["condor_off", "-fast", "-daemon", "negotiator"], host=SPEC.central_point)
 
     def silent() -> bool:
         return bool(answers.explain("limit")["negotiator"]["problems"])
 
-    answers.box.wait_until(silent, "the negotiator is gone")
+    pool.wait_until(silent, "the negotiator is gone")
     limited = answers.explain("limit")
     assert limited["code"] == "could-now"
     assert [(row["used"], row["most"]) for row in limited["negotiator"]["limits"]] == [(1, None)]

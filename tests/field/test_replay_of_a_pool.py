@@ -7,14 +7,12 @@ point, a plan that arrives nowhere, a switch that is off, and another configurat
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import jobs, list_idle_jobs_again, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
@@ -24,21 +22,23 @@ NODES, CORES, CYCLES, DISABLED = 6, 8, 18, 13
 PERIOD_SECONDS = 4.0
 
 
-@pytest.fixture(scope="module")
-def busy(open_box: OpenBox) -> Iterator[Box]:
-    """Nodes full of single-core jobs of alice that end at any time, while larger ones wait."""
-    steered = snippet(job_ctl_period_seconds=3)
-    points = tuple(
-        ExecutePoint(f"wn-{n:03}.example.org", CORES, power_hs06=80.0 + 8 * (n % 3), config=steered)
+SPEC = BoxSpec(
+    tuple(
+        ExecutePoint(f"wn-{n:03}.example.org", CORES, power_hs06=80.0 + 8 * (n % 3))
         for n in range(1, NODES + 1)
-    )
-    with open_box(BoxSpec(points, access_points=(ACCESS,))) as box:
-        lasting = "length = 20 + $(Process) * 37 % 90"
-        box.submit(jobs("alice", 1, 400, "$INT(length)", lasting), ACCESS)
-        still(box, NODES * CORES)
-        box.submit(jobs("cms", 4, 12, "$INT(length)", lasting), ACCESS)
-        box.submit(jobs("atlas", 6, 3, 600), ACCESS)
-        yield box
+    ),
+    access_points=(ACCESS,),
+    execute_config=snippet(),
+)
+
+
+def prepare(box: Box) -> None:
+    """Fill nodes with jobs of alice that end at any time, while larger ones wait."""
+    lasting = "length = 20 + $(Process) * 37 % 90"
+    box.submit(jobs("alice", 1, 400, "$INT(length)", lasting), ACCESS)
+    still(box, NODES * CORES)
+    box.submit(jobs("cms", 4, 12, "$INT(length)", lasting), ACCESS)
+    box.submit(jobs("atlas", 6, 3, 600), ACCESS)
 
 
 def configured(box: Box, **control: Any) -> dict[str, Any]:
@@ -52,9 +52,9 @@ def configured(box: Box, **control: Any) -> dict[str, Any]:
     }
 
 
-def test_every_cycle_agrees_or_its_note_says_why(busy: Box, tmp_path: Path) -> None:
-    sharectl = Sharectl(busy, tmp_path)
-    usual, other = configured(busy), configured(busy, max_nodes=1)
+def test_every_cycle_agrees_or_its_note_says_why(pool: Box, tmp_path: Path) -> None:
+    sharectl = Sharectl(pool, tmp_path)
+    usual, other = configured(pool), configured(pool, max_nodes=1)
     silent = {**usual, "pool": {"schedds": ["ap-9.example.org"]}}
     nowhere = {**usual, "publish": [{"file": str(tmp_path / "no" / "folder")}]}
     hows = {5: silent, 7: nowhere, 9: other, 10: other}
@@ -64,7 +64,7 @@ def test_every_cycle_agrees_or_its_note_says_why(busy: Box, tmp_path: Path) -> N
         if number == DISABLED + 1:
             sharectl.run("enable", **usual)
         sharectl.run("cycle", expect=None, **hows.get(number, usual))
-        list_idle_jobs_again(busy, ACCESS)
+        list_idle_jobs_again(pool, ACCESS)
         time.sleep(PERIOD_SECONDS)
     again = sharectl.json("replay", **usual)
     rows = {row["cycle"]: row for row in again["cycles"]}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from tests.pool.deployed import SHORT_SECONDS, jobs, partitionable, publish, snippet
+from tests.pool.deployed import SHORT_SECONDS, jobs, partitionable, publish, run, snippet
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -29,6 +29,7 @@ SPEC = BoxSpec(
 )
 WHOLE = {"8": 2, "16": 2}
 ROUTED = "WantWholeNode =?= True ? (!isUndefined(TotalCpus) ? TotalCpus : JobCpus) : OriginalCpus"
+TOKENS = "My.RequestTokens = TARGET.TotalSlotTokens ?: 99"
 CASES: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
     "alone1": ("isUndefined(TotalCpus) ? 1 : TotalCpus", WHOLE, ()),
     "elvis": ("TARGET.TotalCpus ?: JobCpus", WHOLE, ("My.JobCpus = 4",)),
@@ -51,17 +52,15 @@ CASES: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
 GROUPS = {name: {"pledge_hs06": 10.0} for name in (*CASES, "atlas", "cms")}
 
 
-def seen(sharectl: Sharectl, **pool: Any) -> dict[str, Any]:
-    return {
-        name: used["pending_by_cores"]
-        for name, used in sharectl.json("snapshot", groups=GROUPS, pool=pool)["groups"].items()
-    }
+def counted(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """Group -> its pending jobs by size."""
+    return {name: used["pending_by_cores"] for name, used in snapshot["groups"].items()}
 
 
 def test_a_request_counts_as_it_comes_to_on_the_slots(sharectl: Sharectl) -> None:
     box = sharectl.box
     box.submit(jobs("atlas", 1, 24, 600), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 24, "atlas holds all cores")
+    run(box, 24)
     clusters = [
         box.submit(jobs(group, cores, 4, 600, *lines), ACCESS)
         for group, (cores, _, lines) in CASES.items()
@@ -69,10 +68,9 @@ def test_a_request_counts_as_it_comes_to_on_the_slots(sharectl: Sharectl) -> Non
     total = 4 * len(CASES)
     idle = "AutoClusterId >= 0 && JobStatus == 1"
     box.wait_until(lambda: len(box.jobs(idle)) == total, "a negotiator has seen the jobs")
-    expected = {group: sizes for group, (_, sizes, _) in CASES.items()}
-    counted = seen(sharectl)
-    assert {group: counted[group] for group in CASES} == expected
     snapshot = sharectl.json("snapshot", groups=GROUPS)
+    sizes = counted(snapshot)
+    assert {group: sizes[group] for group in CASES} == {g: case[1] for g, case in CASES.items()}
     assert snapshot["unplaceable"] == []
     assert {row["cores"] for row in snapshot["waits"] if row["group"] == "alone1"} <= {8, 16}
     closed = {
@@ -100,7 +98,7 @@ def test_the_block_has_the_size_that_the_job_has_there(sharectl: Sharectl) -> No
     """Whole nodes are asked for while single-core jobs hold all cores: the pilots start in them."""
     box = sharectl.box
     box.submit(jobs("atlas", 1, 400, SHORT_SECONDS), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 24, "atlas holds all cores")
+    run(box, 24)
     pilot = ("My.JobMemory = 100", "request_memory = TARGET.TotalMemory * 95 / 100 ?: JobMemory")
     cluster = box.submit(jobs("cms", CASES["alone1"][0], 4, 1200, *pilot), ACCESS)
     sizes: dict[str, set[int]] = {}
@@ -124,13 +122,11 @@ def test_the_block_has_the_size_that_the_job_has_there(sharectl: Sharectl) -> No
         return  # it cuts 3.6 cores to 3, which are too few for the job
     # HTCondor rounds a request up, and so does START: 3.6 and 7.2 cores.
     publish(box, "wn-001 atlas 0 partly 4", "wn-002 atlas 0 partly 8")
-    box.wait_until(
-        lambda: (
-            [partitionable(box, node).get("t1_Targetcores") for node in (SMALL, LARGE)]
-            == [[0, 4], [0, 8]]
-        ),
-        "the nodes have their targets",
-    )
+
+    def targets() -> list[object]:
+        return [partitionable(box, node).get("t1_Targetcores") for node in (SMALL, LARGE)]
+
+    box.wait_until(lambda: targets() == [[0, 4], [0, 8]], "the nodes have their targets")
     cluster = box.submit(jobs("partly", CASES["partly"][0], 4, 1200), ACCESS)
     box.wait_until(lambda: len(provisioned(sharectl, cluster)) == 2, "a job runs on each node")
     assert provisioned(sharectl, cluster) == {SMALL: 4, LARGE: 8}
@@ -142,14 +138,14 @@ def test_jobs_that_are_not_materialised_count_if_they_could_be_soon(sharectl: Sh
     """More jobs come as soon as others start, by max_idle, or not before others end."""
     box = sharectl.box
     box.submit(jobs("atlas", 1, 24, 600), ACCESS)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 24, "atlas holds all cores")
+    run(box, 24)
     whole = CASES["alone1"][0]
     box.submit(jobs("cms", whole, 10, 600, "max_idle = 2"), ACCESS)
     box.submit(jobs("elvis", 4, 10, 600, "max_materialize = 2"), ACCESS)
     box.wait_until(lambda: len(box.jobs("JobStatus == 1")) == 4, "the first jobs are there")
     snapshot = sharectl.json("snapshot", groups=GROUPS)
-    counted = {name: used["pending_by_cores"] for name, used in snapshot["groups"].items()}
-    assert (counted["cms"], counted["elvis"]) == ({"8": 5, "16": 5}, {"4": 2})
+    sizes = counted(snapshot)
+    assert (sizes["cms"], sizes["elvis"]) == ({"8": 5, "16": 5}, {"4": 2})
     assert snapshot["unmaterialized"]["elvis"] == 8
     screen = sharectl.run("snapshot", groups=GROUPS).stdout
     assert "not materialised" in screen

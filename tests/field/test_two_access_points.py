@@ -6,13 +6,12 @@ Each has two jobs of a group with a quota of one core.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.conftest import OpenBox
+from poolbox import BoxSpec, ExecutePoint
+from tests.pool import deployed
 from tests.pool.consumption_pools import (
     SPLITTING,
     WHOLE,
@@ -29,18 +28,13 @@ pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 NODE = "policy"
 
 
-@pytest.fixture(scope="module")
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    config = rendered_example("cpu-centric")
-    spec = BoxSpec(
-        (ExecutePoint(f"{NODE}.example.org", 10, power_hs06=None, config=config),),
-        access_points=(SPLITTING, WHOLE),
-        central_config="GROUP_ACCEPT_SURPLUS = False\n",
-        groups={"split": 1, "kept": 1},
-    )
-    with open_box(spec) as box:
-        forbid_leftovers(box)
-        yield box
+SPEC = BoxSpec(
+    (ExecutePoint(f"{NODE}.example.org", 10, config=rendered_example("cpu-centric")),),
+    access_points=(SPLITTING, WHOLE),
+    central_config="GROUP_ACCEPT_SURPLUS = False\n",
+    groups={"split": 1, "kept": 1},
+)
+prepare = forbid_leftovers
 
 
 def of_pool(sharectl: Sharectl) -> list[dict[str, Any]]:
@@ -62,6 +56,5 @@ def test_the_one_that_passes_quotas_is_named_where_an_admin_looks(sharectl: Shar
     for access_point, ids in ((SPLITTING, {"leftovers"}), (WHOLE, set())):
         found = consumption_report(box, sharectl.folder, access_point)["findings"]
         assert {row["id"] for row in found} == ids
-    box.write_config(SPLITTING, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
-    box.reconfig(SPLITTING)
+    deployed.configure(box, SPLITTING, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
     box.wait_until(lambda: not of_pool(sharectl), "no access point uses leftovers")

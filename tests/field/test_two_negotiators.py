@@ -9,7 +9,7 @@ import pytest
 from poolbox import BoxSpec, ExecutePoint
 from sharectl.condor.ad_files import parse
 from sharectl.condor.negotiator import groups_of
-from tests.pool.deployed import jobs
+from tests.pool.deployed import jobs, run, shown
 from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -39,15 +39,15 @@ DAEMON_LIST = $(DAEMON_LIST) NEGOTIATOR_B
 def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
     box = sharectl.box
     first, second = "pool@cm-1.example.org", "NEGOTIATOR_B@cm-1.example.org"
-    ads = ("condor_status", "-any", "-constraint", 'IsAccountingGroup && Name == "cms"')
+    ads = ("-any", "-constraint", 'IsAccountingGroup && Name == "cms"')
 
     def quotas() -> dict[str, float]:
-        rows = box.run([*ads, "-af", "NegotiatorName", "EffectiveQuota"]).stdout.splitlines()
-        return {name: float(quota) for name, quota in map(str.split, rows)}
+        rows = shown(box, *ads, "-af", "NegotiatorName", "EffectiveQuota")
+        return {name: float(quota) for name, quota in rows}
 
     box.submit(jobs("cms", 1, 1, 600), "ap-1.example.org")
     box.wait_until(lambda: quotas() == {first: 4, second: 2}, "both negotiators have quotas")
-    box.wait_until(lambda: bool(box.jobs("JobStatus == 2")), "the job runs")
+    run(box, 1)
 
     def pledges(**access: Any) -> dict[str, Any]:
         section = {"from": "negotiator", "negotiator": access}
@@ -61,7 +61,7 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
     share = {"place": "quota 2 of cms in the negotiator", "hs06": 40.0}
     assert pledges(name=second) == {**expected, **share}
 
-    text = box.run([*ads, "-long"]).stdout
+    text = box.run(["condor_status", *ads, "-long"]).stdout
     (group,) = groups_of(parse(text, "ads"))
     assert (group.name, group.quota) == ("cms", 6.0)
     assert "2 negotiators" in bare("init", **box.client_environment).stdout

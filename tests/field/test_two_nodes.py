@@ -10,18 +10,12 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec
-from tests.pool.deployed import jobs, snippet
+from tests.pool.deployed import jobs, run, shown, snippet
 from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = pytest.mark.pool
 ACCESS = "ap-1.example.org"
 SPEC = BoxSpec.of_equal_nodes(2, access_points=(ACCESS,), execute_config=snippet())
-
-
-def running(sharectl: Sharectl, count: int) -> None:
-    """Wait until so many jobs run."""
-    box = sharectl.box
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == count, f"{count} jobs run")
 
 
 def why(sharectl: Sharectl, cluster: int) -> dict[str, Any]:
@@ -37,7 +31,7 @@ def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Share
     box = sharectl.box
     suspended = box.submit(jobs("cms", 4, 1, 900), ACCESS)
     runs = box.submit(jobs("atlas", 2, 1, 900), ACCESS)
-    running(sharectl, 2)
+    run(box, 2)
     waiting = box.submit(jobs("atlas", 16, 1, 900), ACCESS)
     held = box.submit(jobs("cms", 1, 1, 900, "hold = True"), ACCESS)
     ended = box.submit(jobs("cms", 1, 1, 0, "leave_in_queue = JobStatus == 4"), ACCESS)
@@ -46,8 +40,7 @@ def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Share
     box.wait_until(lambda: len(box.jobs("JobStatus == 4")) == 1, "one has ended")
 
     def slots(constraint: str) -> int:
-        query = ["condor_status", "-constraint", constraint, "-af", "Name"]
-        return len(box.run(query).stdout.split())
+        return len(shown(box, "-constraint", constraint, "-af", "Name"))
 
     box.wait_until(lambda: slots('Activity == "Suspended"') == 1, "its slot is suspended")
     box.wait_until(lambda: slots('SlotType == "Dynamic"') == 2, "the others are gone")
@@ -70,7 +63,7 @@ def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Share
 def test_the_block_under_way_is_named_and_who_is_over_their_share(sharectl: Sharectl) -> None:
     box = sharectl.box
     box.submit(jobs("atlas", 1, 16, 900), ACCESS)
-    running(sharectl, 16)
+    run(box, 16)
     multicore = box.submit(jobs("cms", 8, 1, 60), ACCESS)
     single = box.submit(jobs("atlas", 1, 1, 60), ACCESS)
     box.wait_until(
@@ -130,7 +123,7 @@ def test_a_machine_that_is_offline_is_no_node_and_no_power(sharectl: Sharectl) -
     box.run(["condor_advertise", "-tcp", "UPDATE_STARTD_AD", str(path)])
     box.submit(jobs("atlas", 1, 16, 600), ACCESS)
     cluster = box.submit(jobs("cms", 32, 1, 600), ACCESS)
-    running(sharectl, 16)
+    run(box, 16)
     seen = sharectl.json("snapshot")
     assert [node["name"] for node in seen["nodes"]] == ["wn-001", "wn-002"]
 

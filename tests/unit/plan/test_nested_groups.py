@@ -8,6 +8,7 @@ import pytest
 
 from sharectl.cli import wiring
 from sharectl.config.load import parse
+from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import PlanConfig, State, decide
@@ -85,3 +86,10 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     state = State(sequence=NOW - 60, standing=standing, standing_until=NOW + 600)
     how = replace(law(), limits=PlanLimits(dwell_seconds=3600))
     assert decide(how, state, snapshot(), NOW).plan.targets == ()
+
+
+def test_own_jobs_of_a_misspelt_subgroup_are_a_doubt() -> None:
+    taken = snapshot()
+    fewer = tuple(job for job in taken.running if job.group != "alice.prod")
+    (doubt,) = doubts(law(), replace(taken, running=fewer))
+    assert "group alice.prod has neither running nor pending jobs, and alice has 8 cores" in doubt
