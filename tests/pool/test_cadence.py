@@ -1,14 +1,8 @@
 """The formula on a real pool: three run times at one interval, with claim reuse and without.
 
-A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. All is
-read from the jobs' event log: a slot works from a job's execution to its termination, and is held
-until the next job's execution there. The run times that go into the formula are those measured too,
-as jobs take a little longer than they sleep.
-
-Stated margin: 0.08. A job starts up to two seconds after its cycle began, and that scatter is in
-the first and the last start of a time of 17 s at least: 2 / 17 of a loading factor of 0.7 at most.
-Every run time ends 2.7 s or more before the next cycle, for the slot to be in the collector again
-by then.
+A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. By the
+jobs' event log a slot works from a job's execution to its termination, and is held until the next
+execution there. A job starts up to two seconds after its cycle began, which is the margin.
 """
 
 from __future__ import annotations
@@ -16,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,7 +21,7 @@ from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.cadence.file import COMMAND
 from sharectl.cadence.laws import constant
 from sharectl.cadence.run_times import loading_factor, times_of
-from tests.pool.deployed import jobs, on
+from tests.pool.deployed import configure, jobs, on
 from tests.pool.sharectl_command import Sharectl, offline
 from tests.pool.trouble import stopped
 
@@ -60,8 +54,7 @@ Held = tuple[float, float]
 """Run time of a job, and for how long its slot was held for it, seconds."""
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """Jobs at the interval."""
 
     cadence_seconds: float
@@ -83,8 +76,7 @@ def measured(pool: Box) -> Measured:
     """Run jobs on all nodes until each slot has had some."""
     box, seconds = pool, INTERVAL_SECONDS
     knobs = f"NEGOTIATOR_INTERVAL = {seconds}\nNEGOTIATOR_MIN_INTERVAL = {seconds}\n"
-    box.write_config(CENTRAL, knobs)
-    box.reconfig(CENTRAL)
+    configure(box, CENTRAL, knobs)
     before = len(_cycles(box))
     log = box.shared_directory / "jobs.log"
     for node, (run_time, _worklife) in KINDS.items():

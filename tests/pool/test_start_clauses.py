@@ -1,9 +1,7 @@
-"""START's clauses as a table of cases, on the snippet, in the pool's own HTCondor.
+"""START's clauses as a table of cases: the pool's own HTCondor evaluates each with each job.
 
 The slots are the ads of two deployed nodes, one that acts live and one by cron, with sharectl's
-attributes changed as the cases want them, the jobs are ads, and the library of the pool's own
-HTCondor, in the box, evaluates START in each slot with each job. Two more nodes get the snippet
-while they run.
+attributes changed as the cases want them. Two more nodes get the snippet while they run.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
+from tests.pool.deployed import configure
 from tests.pool.sharectl_command import CHECKOUT
 from tests.pool.start_cases import (
     CASES,
@@ -44,8 +43,6 @@ SNIPPET = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
 STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
 STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py
-"""
-DEPLOYED = f"""{SNIPPET}
 SHARECTL_DISABLED_FILE = $(LOCAL_DIR)/disabled
 SHARECTL_DISABLED_PERIOD_SECONDS = 1
 """
@@ -66,7 +63,7 @@ CHANGED = {
 SPEC = BoxSpec(
     (
         *(
-            ExecutePoint(name, CORES, config=f"{DEPLOYED}SHARECTL_ACTUATION = {way}\n")
+            ExecutePoint(name, CORES, config=f"{SNIPPET}SHARECTL_ACTUATION = {way}\n")
             for way, name in NODES.items()
         ),
         ExecutePoint(LATCHED, CORES, config=SITES_LATCH),
@@ -92,11 +89,8 @@ def slot_ad(box: Box, name: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def deployed(pool: Box, way: str) -> Mapping[str, str]:
     """Attributes of the deployed node's slot, once its STARTD_CRON jobs have run."""
-    wanted = {
-        "t1_JobCtlTime",
-        "t1_Disabled",
-        *(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES),
-    }
+    wanted = {"t1_JobCtlTime", "t1_Disabled"}
+    wanted.update(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES)
     return pool.wait_until(
         lambda: ad if wanted <= (ad := slot_ad(pool, NODES[way])).keys() else {},
         "the STARTD_CRON jobs have published, and the latches are set",
@@ -105,7 +99,7 @@ def deployed(pool: Box, way: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Started:
-    """START in many slots for many jobs, in the pool's own HTCondor."""
+    """Evaluates START in many slots for many jobs, by the pool's own HTCondor."""
 
     box: Box
     deployed: Attributes
@@ -114,7 +108,7 @@ class Started:
     def __call__(
         self, slots: Sequence[Attributes], jobs: Sequence[Attributes]
     ) -> list[list[object]]:
-        """For each slot, what START is for each job."""
+        """Value of START in each slot, for each job."""
         own = {key: text for key, text in self.deployed.items() if key not in CHANGED[self.way]}
         question = {
             "expressions": ["MY.Start"],
@@ -178,16 +172,14 @@ def test_an_overheated_node_takes_nothing_and_too_few_free_cores_need_no_grace(
 def test_switched_off_start_is_the_sites_own(pool: Box, way: str, line: str, in_force: str) -> None:
     """An unknown way to act too, but slots of multicore jobs are then kept for such."""
     name = NODES[way]
-    pool.write_config(name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
-    pool.reconfig(name)
+    configure(pool, name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
     try:
         off = pool.wait_until(
             lambda: ad if "Off" in (ad := slot_ad(pool, name)) else {},
             "the node has read that it is off",
         )
     finally:
-        pool.write_config(name, "")
-        pool.reconfig(name)
+        configure(pool, name)
     assert in_force in off["t1_TargetAdmits"]
     slots = [slot for slot in slots_in(way) if in_force or "DynamicSlot" not in slot]
     kinds = ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
@@ -201,46 +193,36 @@ def test_switched_off_start_is_the_sites_own(pool: Box, way: str, line: str, in_
 def test_a_file_on_the_node_switches_it_off(
     pool: Box, way: str, deployed: Mapping[str, str]
 ) -> None:
-    """With the scripts broken: a line of shell looks whether it is there.
-
-    In the table is what START makes of it.
-    """
+    """With the scripts broken: a line of shell looks for it. START with it is in the table."""
     assert deployed["t1_Disabled"] == "false"
     name = NODES[way]
     path = pool.local_directory(name) / "disabled"
 
-    def shown(attribute: str, value: str, what: str) -> None:
-        pool.wait_until(lambda: slot_ad(pool, name).get(attribute) == value, what)
+    def becomes(attribute: str, value: str) -> None:
+        pool.wait_until(lambda: slot_ad(pool, name).get(attribute) == value, attribute)
 
     try:
-        pool.write_config(name, BROKEN)
-        pool.reconfig(name)
-        shown("Broken", "true", "the scripts are broken")
+        configure(pool, name, BROKEN)
+        becomes("Broken", "true")
         path.touch()
-        shown("t1_Disabled", "true", "the node knows that it is disabled")
+        becomes("t1_Disabled", "true")
         path.unlink()
-        shown("t1_Disabled", "false", "the node knows that it is enabled")
+        becomes("t1_Disabled", "false")
     finally:
         path.unlink(missing_ok=True)
-        pool.write_config(name, "")
-        pool.reconfig(name)
+        configure(pool, name)
 
 
 def test_a_startd_that_runs_gets_the_latches_by_reconfig(pool: Box) -> None:
-    """With NumDynamicSlots before them; booleans are latched as 1 and 0.
-
-    Without it they are mixed up.
-    """
+    """With NumDynamicSlots before them; without it they are mixed up. Booleans become 1 and 0."""
     never = "Never = MY.Cpus > 100000\nSTARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Never\n"
     pool.write_config(LATCHED, SNIPPET + never)
     pool.write_config(MIXED_UP, f"{SNIPPET}t1_latches_live = t1_McRoom t1_Watched\n{never}")
     before = slot_ad(pool, LATCHED)
-    for name in (LATCHED, MIXED_UP):
+    nodes = (LATCHED, MIXED_UP)
+    for name in nodes:
         pool.reconfig(name)
-        pool.wait_until(
-            lambda name=name: "NeverTime" in slot_ad(pool, name),  # type: ignore[misc]  # its default is what is meant
-            f"{name} has read its latches",
-        )
+    pool.wait_until(lambda: all("NeverTime" in slot_ad(pool, n) for n in nodes), "latches are read")
     after, mixed_up = slot_ad(pool, LATCHED), slot_ad(pool, MIXED_UP)
     assert not before.keys() & set(LATCH_ATTRIBUTES)
     values = [after[name] for name in ("t1_McRoomValue", "t1_WatchedValue", "NeverValue")]

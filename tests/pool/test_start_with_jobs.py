@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import held, hold_back, jobs, on, partitionable, publish, snippet
+from tests.pool.deployed import held, hold_back, jobs, on, partitionable, publish, run, snippet
 from tests.pool.start_cases import FORGED
 
 pytestmark = pytest.mark.semantics
@@ -85,9 +85,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     assert max(cores["cms"] for _, cores in seen) == 0, "alice's claims go on from job to job"
 
     publish(box)
-    box.wait_until(
-        lambda: sum(held(box, NODE).values()) == CORES, "without a target all cores work"
-    )
+    box.wait_until(lambda: sum(held(box, NODE).values()) == CORES, "all cores work again")
 
 
 def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
@@ -116,7 +114,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
 
 def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box) -> None:
-    clusters = [submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON) for text in ("", FORGED_LINES)]
-    running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
-    box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, "all run")
+    for text in ("", FORGED_LINES):
+        submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON)
+    run(box, 6)
     assert "t1_Targetcores" not in partitionable(box, NO_CRON)

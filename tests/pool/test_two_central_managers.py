@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from poolbox import Box, BoxSpec
+from poolbox.box import free_port
 from poolbox.waiting import wait_for
 from sharectl.errors import PoolUnavailableError
-from tests.pool.conftest import OpenBox
 from tests.pool.deployed import CHECKOUT, jobs, snippet, still
 from tests.pool.sharectl_command import Sharectl
 
@@ -38,30 +34,20 @@ NEGOTIATOR_UPDATE_INTERVAL = 5
 """
 
 
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for taken in sockets:
-            taken.bind(("127.0.0.1", 0))
-        return [taken.getsockname()[1] for taken in sockets]
+SPEC = BoxSpec.of_equal_nodes(len(NODES), access_points=(SECOND,), execute_config=snippet())
+"""A pool whose access point is its second central manager."""
 
 
-@pytest.fixture
-def pool(open_box: OpenBox) -> Iterator[Box]:
-    """A pool whose access point is its second central manager."""
-    spec = BoxSpec.of_equal_nodes(len(NODES), access_points=(SECOND,), execute_config=snippet())
-    with open_box(spec) as box:
-        second, *had = free_ports(3)
-        ports = (box.port, second)
-        for host, own, other, own_had in zip(HOSTS, ports, reversed(ports), had):
-            text = CENTRAL.format(own=own, other=other, had=had, own_had=own_had)
-            box.write_config(host, text)
-        for node in NODES:
-            box.write_config(node, f"COLLECTOR_HOST = 127.0.0.1:{box.port}, 127.0.0.1:{second}\n")
-        for host in (*HOSTS, *NODES):
-            box.stop_host(host)
-            box.start_host(host)
-        yield box
+def prepare(box: Box) -> None:
+    second, *had = (free_port() for _ in range(3))
+    ports = (box.port, second)
+    for host, own, other, own_had in zip(HOSTS, ports, reversed(ports), had):
+        box.write_config(host, CENTRAL.format(own=own, other=other, had=had, own_had=own_had))
+    for node in NODES:
+        box.write_config(node, f"COLLECTOR_HOST = 127.0.0.1:{box.port}, 127.0.0.1:{second}\n")
+    for host in (*HOSTS, *NODES):
+        box.stop_host(host)
+        box.start_host(host)
 
 
 def condition() -> str:
@@ -78,6 +64,7 @@ class Timers:
         self.box = box
         self.sharectl = sharectl
         self.down: set[str] = set()
+        self._targets = box.shared_directory / "sharectl.txt"
 
     def leaders(self) -> list[str]:
         """Hosts on which a cycle would run now."""
@@ -110,10 +97,6 @@ class Timers:
             lambda: str(sequence) in self.box.run(query, host=host).stdout.split(),
             f"the node has plan {sequence}",
         )
-
-    @property
-    def _targets(self) -> Path:
-        return self.box.shared_directory / "sharectl.txt"
 
     def _leads(self, host: str) -> int:
         return self.box.run(["sh", "-c", condition()], host=host, check=False).returncode
