@@ -65,11 +65,6 @@ class Look:
     sequence: int
     reason: str
 
-    @property
-    def outlived(self) -> bool:
-        """True if START acts on a target that has ended."""
-        return self.active and self.at >= self.until
-
 
 @dataclass
 class Watch:
@@ -114,7 +109,7 @@ class Watch:
 
     def outlived(self) -> list[Look]:
         """Looks at which a target was acted on that had ended."""
-        return [look for look in self.looks if look.outlived]
+        return [look for look in self.looks if look.active and look.at >= look.until]
 
 
 def _whole(text: str) -> int:

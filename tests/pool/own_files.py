@@ -8,6 +8,7 @@ from pathlib import Path
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE
+from poolbox.waiting import HANG_SECONDS
 from tests.node_fakes import document
 from tests.pool import deployed
 from tests.pool.deployed import on, snippet
@@ -72,11 +73,17 @@ def started(box: Box, node: str, name: str) -> float:
     return min(event_log.times(log_of(box, node, name), EXECUTE), default=float("inf"))
 
 
-def known(box: Box, nodes: Collection[str], constraint: str) -> bool:
-    """Whether the collector has all these nodes' partitionable slots as ``constraint`` says."""
-    constraint = f"PartitionableSlot && ({constraint})"
-    seen = box.run(["condor_status", "-constraint", constraint, "-af", "Machine"]).stdout.split()
-    return {host(node) for node in nodes} <= set(seen)
+def become(
+    box: Box, nodes: Collection[str], constraint: str, seconds: float = HANG_SECONDS
+) -> None:
+    """Wait until the collector has all these nodes' partitionable slots as ``constraint`` says."""
+    query = ("-constraint", f"PartitionableSlot && ({constraint})", "-af", "Machine")
+    hosts = {host(node) for node in nodes}
+
+    def so() -> bool:
+        return hosts <= {name for (name,) in deployed.shown(box, *query)}
+
+    box.wait_until(so, f"{nodes}: {constraint}", seconds)
 
 
 def asked(box: Box, node: str, attribute: str) -> str:

@@ -21,7 +21,7 @@ from tests.pool import clocks
 from tests.pool.deployed import CHECKOUT, configure, snippet
 from tests.pool.sharectl_command import Sharectl
 
-CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
+CENTRAL, FIRST = "cm-1.example.org", "ap-1.example.org"
 NODE, OTHER_NODE, BARE = (f"wn-{number:03}.example.org" for number in (1, 2, 3))
 MAP = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map\n"
 DEFRAG = f"""\
@@ -30,10 +30,6 @@ DEFRAG_INTERVAL = 3600
 DEFRAG_REQUIREMENTS = PartitionableSlot && t1_TargetActive =!= True
 include : {CHECKOUT}/config.d/60-sharectl-defrag.conf
 """
-DENIED = "\n".join(
-    f"SCHEDD.ALLOW_{level} = nobody@nowhere.invalid"
-    for level in ("READ", "WRITE", "DAEMON", "NEGOTIATOR", "ADMINISTRATOR", "CONFIG")
-)
 CONFIGURATION: dict[str, Any] = {"nodes": {"controlled": ["wn-001", "wn-002"]}}
 SPEC = BoxSpec(
     (
@@ -41,7 +37,7 @@ SPEC = BoxSpec(
         ExecutePoint(OTHER_NODE, config=snippet()),
         ExecutePoint(BARE),
     ),
-    access_points=(FIRST, SECOND),
+    access_points=(FIRST,),
     central_config=DEFRAG,
     access_config=f"{MAP}include : {CHECKOUT}/config.d/60-sharectl-access-point.conf\n",
 )
@@ -206,11 +202,6 @@ def test_faults_of_access_points_and_the_central_manager(sharectl: Sharectl) -> 
     configure(box, FIRST, "JOB_TRANSFORM_NAMES =\nSUBMIT_REQUIREMENT_NAMES =\n")
     assert f'"schedd {FIRST}"' in becomes(sharectl, {"groups": "warn"})
     configure(box, FIRST)
-    configure(box, SECOND, DENIED)
-    text = becomes(sharectl, {"reach": "fail", "groups": "unknown"})
-    assert "READ is denied to pool@example.org (by CLAIMTOBE)" in text
-    assert "write SCHEDD.ALLOW_READ = " in text
-    configure(box, SECOND)
     configure(box, CENTRAL, "DEFRAG_REQUIREMENTS = Cpus < 4\n")
     becomes(sharectl, {"defrag": "warn"})
     configure(box, CENTRAL, "DEFRAG_DRAINING_START_EXPR = True\n")

@@ -16,9 +16,9 @@ from tests.pool.deployed import refusals, run
 from tests.pool.own_files import (
     CORES,
     asked,
+    become,
     execute_point,
     host,
-    known,
     log_of,
     pool_of,
     publish,
@@ -69,10 +69,7 @@ def targets_until(box: Box, until: int) -> None:
     """Publish targets, and wait until nodes have them."""
     for node in TARGETS:
         publish(box, node, until, f"alice 0 cms {CORES}")
-    box.wait_until(
-        lambda: known(box, TARGETS, f"t1_TargetUntil == {until} && t1_TargetActive"),
-        "nodes have their targets",
-    )
+    become(box, TARGETS, f"t1_TargetUntil == {until} && t1_TargetActive")
 
 
 def test_no_target_and_no_grace_outlives_a_step_of_the_clock(pool: Box) -> None:
@@ -84,7 +81,7 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(pool: Box) -> None:
     for node in NODES:
         submit(box, node, "single", 1)
     (box.shared_directory / "leave").touch()
-    box.wait_until(lambda: known(box, IN_GRACE, "MC_GRACE && Cpus == 8"), "nodes are in grace")
+    become(box, IN_GRACE, "MC_GRACE && Cpus == 8")
     ended = max(event_log.times(log_of(box, node, "multicore"), TERMINATED)[0] for node in IN_GRACE)
     until = int(time.time()) + VALID_SECONDS
     targets_until(box, until)
@@ -99,15 +96,13 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(pool: Box) -> None:
     guarded = (*WITH_TARGET, *IN_GRACE)
     refused = partial(refusals, box, host(WITHOUT_GUARD))
     before = refused()
-    box.wait_until(
-        lambda: (
-            all(started(box, node, "single") < float("inf") for node in guarded)
-            and time.time() > until
-            and refused() > before
-        ),
-        "jobs flow where what was published in the future is stale, and are refused elsewhere",
-        2 * GRACE_SECONDS + SLACK_SECONDS,
-    )
+
+    def flows() -> bool:
+        everywhere = all(started(box, node, "single") < float("inf") for node in guarded)
+        return everywhere and time.time() > until and refused() > before
+
+    seconds = 2 * GRACE_SECONDS + SLACK_SECONDS
+    box.wait_until(flows, "jobs flow where the future is stale, and are refused elsewhere", seconds)
     late = {node: round(started(box, node, "single") - last[node], 1) for node in NODES}
     print(f"starts, seconds after the end that was published: {late}")
     for node in guarded:
@@ -139,4 +134,4 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(pool: Box) -> None:
     for node in WITH_TARGET:
         clocks.shift(box, host(node), 0)
         publish(box, node, int(time.time()) + 300, f"alice 0 cms {CORES}")
-    box.wait_until(lambda: known(box, WITH_TARGET[:2], "t1_TargetActive"), "targets act again")
+    become(box, WITH_TARGET[:2], "t1_TargetActive")

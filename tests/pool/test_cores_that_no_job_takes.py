@@ -1,8 +1,7 @@
 """Cores kept free for jobs that cannot take them, on a pool of which alice's short jobs hold all.
 
-cms is far under its pledge and waits with jobs that no node can run, that the negotiator's quota
-does not let start, or that look placeable and that no slot takes: a trial of pending jobs cannot
-know that `random(2) > 5` never holds.
+cms is far under its pledge and waits with jobs that no node can run, or that look placeable and
+that no slot takes: a trial of pending jobs cannot know that `random(2) > 5` never holds.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from poolbox import Box, BoxSpec
 from poolbox.demo import pictures
 from poolbox.spec import equal_nodes
 from tests.pool.conftest import OpenBox
-from tests.pool.deployed import SHORT_SECONDS, configure, jobs, snippet
+from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
 from tests.pool.sharectl_command import Sharectl
 
-CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
+ACCESS = "ap-1.example.org"
 NODES, NODE_CORES, JOB_CORES = 3, 16, 8
 POOL_CORES = NODES * NODE_CORES
 SIZES = range(2, 13)
@@ -31,20 +30,13 @@ NOWHERE, NEVER = "requirements = TARGET.HasFoo", "requirements = random(2) > 5"
 FIRST_SECONDS, SECONDS = 30.0, 75.0
 """First blocks are tried until none is taken; then idle cores count."""
 MOST_IDLE_CORES = 2.0
-QUOTAS = f"""
-GROUP_NAMES = alice, cms
-GROUP_QUOTA_alice = {POOL_CORES}
-GROUP_QUOTA_cms = {{cms}}
-GROUP_ACCEPT_SURPLUS = False
-"""
 Record = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def full(open_box: OpenBox) -> Iterator[Box]:
     nodes = equal_nodes(NODES, NODE_CORES, power_hs06=160.0, config=snippet(grace_seconds=10))
-    central = QUOTAS.format(cms=POOL_CORES)
-    with open_box(BoxSpec(nodes, access_points=(ACCESS,), central_config=central)) as box:
+    with open_box(BoxSpec(nodes, access_points=(ACCESS,))) as box:
         for _ in range(2):
             box.submit(jobs("alice", 1, 2500, SHORT_SECONDS))
         yield box
@@ -119,9 +111,8 @@ def test_jobs_that_no_node_can_run_hold_no_cores_idle(pool: Box, tmp_path: Path)
     assert "cms" in cycles.helped
     assert any("no node could run them" in warning for warning in last["warnings"])
     assert "cms" not in helped(cycles.until(lambda _: True))
-    pool.wait_until(
-        lambda: cores_of(pool, "alice") >= POOL_CORES - 2 * JOB_CORES - 1, "alice has the rest"
-    )
+    rest = POOL_CORES - 2 * JOB_CORES - 1
+    pool.wait_until(lambda: cores_of(pool, "alice") >= rest, "alice has the rest")
     # The control: by what is pending alone, cores would be kept for them.
     cycles.configuration["pool"]["demand"] = "pending"
     cycles.until(lambda record: "cms" in helped(record))
@@ -137,19 +128,3 @@ def test_many_sizes_that_no_slot_takes_hold_few_cores_idle(pool: Box, tmp_path: 
     print(f"idle cores kept: {tried:.1f} at first, then {kept:.1f}")
     assert tried > 0
     assert kept <= MOST_IDLE_CORES
-
-
-def test_cores_for_a_group_at_its_quota_are_given_back(pool: Box, tmp_path: Path) -> None:
-    """Last: one job starts, because a group below its quota may pass it by a job."""
-    configure(pool, CENTRAL, QUOTAS.format(cms=4))
-    pool.submit(jobs("cms", JOB_CORES, 20, 900))
-    cycles = Cycles(pool, tmp_path)
-    cycles.until(lambda record: record["plan"]["reason"] == "given-up")
-    assert "cms" in cycles.helped
-    status = cycles.sharectl.run("status", "--json", expect=None, **cycles.configuration)
-    left_alone = json.loads(status.stdout)["blocks"]["left_alone"]
-    assert {(row["group"], row["cores"]) for row in left_alone} == {("cms", JOB_CORES)}
-    pool.wait_until(
-        lambda: cores_of(pool, "alice") >= POOL_CORES - JOB_CORES - 1, "alice has the rest"
-    )
-    assert cores_of(pool, "cms") <= JOB_CORES

@@ -270,8 +270,7 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     # What is published meanwhile: whatever can be mended is.
     _, told.output = publish(90, expect=74)
     box.wait_until(
-        lambda: {told.watch.reason(host(node)) for node in MENDED} == {"ok"},
-        "the next publication has mended all files but the directory",
+        lambda: {told.watch.reason(host(n)) for n in MENDED} == {"ok"}, "they are mended"
     )
     files[DIRECTORY].rmdir()
     write_keys(keys[WRONG_ORDER], old + new)
@@ -294,10 +293,11 @@ def supply(jobs: Jobs, large: int, small: int, requirements: str, nodes: int = 0
     """
     where = f"requirements = {requirements}"
     log = jobs.submit(HELPED, MULTICORE, large, 12, where)
-    jobs.box.wait_until(
-        lambda: len({event.host for event in event_log.events(log, EXECUTE)}) >= nodes,
-        "a large job runs on every node",
-    )
+
+    def hosts() -> set[str]:
+        return {event.host for event in event_log.events(log, EXECUTE)}
+
+    jobs.box.wait_until(lambda: len(hosts()) >= nodes, "a large job runs on every node")
     if small:
         jobs.submit(HELD_BACK, 1, small, 6, where)
 

@@ -11,14 +11,15 @@ import pytest
 
 from poolbox import Box, event_log
 from poolbox.event_log import TERMINATED
+from poolbox.waiting import HANG_SECONDS
 from tests.pool.deployed import configure, cycles, refusals, run
 from tests.pool.own_files import (
     CORES,
     HELD_BACK,
     HELPED,
+    become,
     execute_point,
     host,
-    known,
     log_of,
     pool_of,
     publish,
@@ -93,8 +94,11 @@ def becomes(script: str) -> Callable[[Box, str], None]:
     return broken
 
 
-def all_started(box: Box, nodes: Collection[str], name: str) -> bool:
-    return max(started(box, node, name) for node in nodes) < float("inf")
+def all_start(box: Box, nodes: Collection[str], name: str, seconds: float) -> None:
+    """Wait until a job of that log runs on each node."""
+    box.wait_until(
+        lambda: max(started(box, node, name) for node in nodes) < float("inf"), name, seconds
+    )
 
 
 @pytest.mark.semantics
@@ -111,10 +115,7 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
     for node, (_actuation, _more, pending, seconds) in NODES.items():
         publish(box, node, int(time.time()) + seconds, pending=pending)
     free = [node for node in NODES if NODES[node][2] == "0"]
-    box.wait_until(
-        lambda: known(box, free, "t1_MulticorePending =?= False && t1_MulticorePendingUntil > 0"),
-        "the nodes know that no multicore job waits",
-    )
+    become(box, free, "t1_MulticorePending =?= False && t1_MulticorePendingUntil > 0")
     becomes(SILENT)(box, "wn-005")
     for node in NODES:
         submit(box, node, "single", 1)
@@ -129,9 +130,7 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
     begun = cycles(box)
     box.wait_until(lambda: cycles(box) > begun, "that cycle is over")
     refused = refusals(box, host(UNKNOWING))
-    box.wait_until(
-        lambda: all_started(box, NODES, "single"), "single-core jobs start", 3 * GRACE_SECONDS + 30
-    )
+    all_start(box, NODES, "single", 3 * GRACE_SECONDS + 30)
     waited = {node: round(started(box, node, "single") - ended(node)[0], 1) for node in NODES}
     print(f"seconds from the end of the multicore job to the first single-core job: {waited}")
     assert refusals(box, host(UNKNOWING)) == refused, "no job is matched in grace"
@@ -180,21 +179,16 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
         configure(box, host(node), f"SHARECTL_GRACE_SECONDS = 0\n{stale}")
     # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
     # refused here (docs/method.md).
-    no_file = 't1_JobCtlReason == "no-file" && MC_GRACE =?= False'
-    box.wait_until(lambda: known(box, FAILURES, no_file), "no file, and no grace")
+    become(box, FAILURES, 't1_JobCtlReason == "no-file" && MC_GRACE =?= False')
     for node in FAILURES:
         submit(box, node, "first", 1)
-    box.wait_until(lambda: all_started(box, FAILURES, "first"), "a job gets in on every node")
+    all_start(box, FAILURES, "first", HANG_SECONDS)
 
     until = int(time.time()) + TARGET_SECONDS
     for node in FAILURES:
         end = until + VALID_SECONDS if node == STALE else until
         publish(box, node, end, f"{HELD_BACK} 0 {HELPED} {CORES}")
-    box.wait_until(
-        lambda: known(box, FAILURES, f"t1_TargetUntil >= {until} && t1_TargetActive"),
-        "all targets",
-        TARGET_SECONDS,
-    )
+    become(box, FAILURES, f"t1_TargetUntil >= {until} && t1_TargetActive", TARGET_SECONDS)
     for node in FAILURES:
         submit(box, node, "held", 1)
     for node, (fault, _reason) in FAILURES.items():
@@ -202,8 +196,7 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
     broken_at = time.time()
     assert broken_at < until - 10, "too slow a machine to tell an early end from an end on time"
 
-    seconds = TARGET_SECONDS + 2 * SLACK_SECONDS
-    box.wait_until(lambda: all_started(box, FAILURES, "held"), "jobs flow again", seconds)
+    all_start(box, FAILURES, "held", TARGET_SECONDS + 2 * SLACK_SECONDS)
     for node, (_fault, reason) in FAILURES.items():
         start = started(box, node, "held")
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
@@ -211,7 +204,4 @@ def test_a_fault_lets_jobs_in_and_no_target_outlives_its_validity(box: Box) -> N
         least = broken_at if reason == "malformed" or node == STALE else until
         assert start >= least - 1, f"{node}: had no target to outlive"
     for node, (_fault, reason) in FAILURES.items():
-        box.wait_until(
-            lambda node=node, reason=reason: known(box, [node], f't1_JobCtlReason == "{reason}"'),  # type: ignore[misc]
-            f"{node} publishes {reason}",
-        )
+        become(box, [node], f't1_JobCtlReason == "{reason}"')

@@ -71,9 +71,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(pool: Box) -> None:
     leave = pool.shared_directory / "leave"
     until_told = f"1; until test -e {leave}; do sleep 0.5; done"
     first = submit(pool, HANDED_ON, 1, 1, *parallel, group="lhcb", seconds=until_told)
-    pool.wait_until(
-        lambda: held(pool, HANDED_ON)["lhcb"] == MULTICORE, "a dedicated scheduler holds claims"
-    )
+    pool.wait_until(lambda: held(pool, HANDED_ON)["lhcb"] == MULTICORE, "it holds claims")
     hold_back(pool, CAP, *CAPPED)
     submit(pool, HANDED_ON, 1, 1, *parallel, group="alice")
     leave.touch()
@@ -94,9 +92,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(pool: Box) -> None:
         time.sleep(1)
         return bool(runs) and looks_since >= LOOKS and min(most[CHOSEN], most[TAKEN]) >= CAP
 
-    pool.wait_until(
-        watched, "the caps are reached, and the claims of the parallel job could be handed on"
-    )
+    pool.wait_until(watched, "caps are reached, and claims could be handed on")
     assert (most[CHOSEN], most[TAKEN]) == (CAP, CAP)
     assert most[HANDED_ON] <= CAP
 

@@ -187,10 +187,11 @@ def test_groups_get_the_cores_that_the_law_tells_in_every_cycle(box: Box, case: 
             box.submit(jobs(item.account, item.cores, item.number, 600))
         weight = sum(item.cores * item.number for item in case.pending)
         demand = ["-submitters", "-af", "WeightedIdleJobs"]
-        box.wait_until(
-            lambda: sum(float(row[0]) for row in shown(box, *demand)) == weight,
-            "the collector knows all pending jobs",
-        )
+
+        def idle() -> float:
+            return sum(float(number) for (number,) in shown(box, *demand))
+
+        box.wait_until(lambda: idle() == weight, "the collector knows all pending jobs")
         before: dict[str, int] = {}
         while (law := twin.cycle()) != before:
             steps.cycle()

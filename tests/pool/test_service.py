@@ -106,10 +106,8 @@ def test_a_cycle_that_fails_shows_as_failed_and_the_timer_goes_on(machine: Machi
     publishes_again()
 
     machine.run("systemctl", "disable", "--now", "sharectl.timer")
-    wait_for(
-        lambda: machine.shown("sharectl.service", "ActiveState") in ("inactive", "failed"),
-        "the last cycle ends",
-    )
+    over, state = ("inactive", "failed"), ("sharectl.service", "ActiveState")
+    wait_for(lambda: machine.shown(*state) in over, "the last cycle ends")
     assert machine.run("pgrep", "-u", "sharectl", check=False).stdout == ""
     assert "sharectl" not in machine.run("systemctl", "list-timers", "--all", "--no-pager").stdout
     assert "sharectl" not in machine.run("ls", "/run", "/run/credentials").stdout

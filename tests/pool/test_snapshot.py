@@ -23,8 +23,6 @@ SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
 # The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and
 # lie.
 POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
-REFUSED = "atlas.refused"
-"""Group that no node starts."""
 SPEC = BoxSpec(
     execute_points=(
         ExecutePoint(STRONG, cores=12, power_hs06=240.0),
@@ -33,7 +31,6 @@ SPEC = BoxSpec(
     ),
     access_points=(FIRST, SECOND),
     access_config=POWER_IN_JOBS,
-    execute_config=f'START = regexp("^{REFUSED}[.]", TARGET.AccountingGroup) =!= True\n',
 )
 SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobUniverse != 7)' \
 -af JobStatus 'split((RemoteHost ?: "u@PEND.t1"),"@.")[1]' \
@@ -118,9 +115,9 @@ UNSEEN = "JobStatus == 1 && AutoClusterId =?= undefined"
 """Jobs that the negotiator has not asked for since they were submitted or changed."""
 
 
-def demand(sharectl: Sharectl, **pool: str) -> tuple[Kinds, Kinds]:
+def demand(sharectl: Sharectl) -> tuple[Kinds, Kinds]:
     """(group, cores) -> pending jobs, of those that some node could run, and of the others."""
-    seen = sharectl.json("snapshot", pool=pool)
+    seen = sharectl.json("snapshot")
     assert (seen["complete"], seen["untried"]) == (True, None)
     parts = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
     for row in seen["pending"]:
@@ -132,23 +129,6 @@ def demand(sharectl: Sharectl, **pool: str) -> tuple[Kinds, Kinds]:
 
 def all_seen(box: Box) -> None:
     box.wait_until(lambda: not box.jobs(UNSEEN), "the negotiator has seen all jobs")
-
-
-def test_jobs_that_no_empty_node_could_run_are_no_demand(sharectl: Sharectl) -> None:
-    box = sharectl.box
-    for node, cores in ((STRONG, 12), (MIDDLE, 8), (SILENT, 8)):
-        box.submit(jobs("cms", cores, 1, 600, on(node)), FIRST)
-    still(box, 3)
-    box.submit(jobs("cms", 8, 2, 600, NEVER), FIRST)
-    box.submit(jobs("cms", 13, 3, 600), SECOND)
-    box.submit(jobs(REFUSED, 8, 4, 600), FIRST)
-    box.submit(jobs("atlas", 8, 5, 600), SECOND)
-    box.submit(jobs("cms", 12, 1, 600, on(STRONG)), SECOND)
-    all_seen(box)
-    some, none = {("atlas", 8): 5, ("cms", 12): 1}, {("cms", 8): 2, ("cms", 12): 3, ("atlas", 8): 4}
-    assert demand(sharectl) == (some, none)
-    every = {("atlas", 8): 9, ("cms", 8): 2, ("cms", 12): 4}
-    assert demand(sharectl, demand="pending") == (every, {})
 
 
 def test_jobs_are_tried_once_the_negotiator_has_seen_them_and_after_changes(

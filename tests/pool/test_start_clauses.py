@@ -91,10 +91,8 @@ def deployed(pool: Box, way: str) -> Mapping[str, str]:
     """Attributes of the deployed node's slot, once its STARTD_CRON jobs have run."""
     wanted = {"t1_JobCtlTime", "t1_Disabled"}
     wanted.update(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES)
-    return pool.wait_until(
-        lambda: ad if wanted <= (ad := slot_ad(pool, NODES[way])).keys() else {},
-        "the STARTD_CRON jobs have published, and the latches are set",
-    )
+    pool.wait_until(lambda: wanted <= slot_ad(pool, NODES[way]).keys(), "jobs have run")
+    return slot_ad(pool, NODES[way])
 
 
 @dataclass(frozen=True)
@@ -174,10 +172,8 @@ def test_switched_off_start_is_the_sites_own(pool: Box, way: str, line: str, in_
     name = NODES[way]
     configure(pool, name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
     try:
-        off = pool.wait_until(
-            lambda: ad if "Off" in (ad := slot_ad(pool, name)) else {},
-            "the node has read that it is off",
-        )
+        pool.wait_until(lambda: "Off" in slot_ad(pool, name), "the node has read that it is off")
+        off = slot_ad(pool, name)
     finally:
         configure(pool, name)
     assert in_force in off["t1_TargetAdmits"]

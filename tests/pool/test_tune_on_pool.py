@@ -107,9 +107,7 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
     # The default, one batch of settings, and the confirmation of both; each is one cluster.
     jobs = [f"{cluster} {job}" for cluster in (1, 2, 3) for job in (0, 1)]
     # A job that has ended stays in the queue until its shadow is gone.
-    box.wait_until(
-        lambda: history(box, "ClusterId", "ProcId") == jobs, "all jobs are in the history"
-    )
+    box.wait_until(lambda: history(box, "ClusterId", "ProcId") == jobs, "all have left the queue")
     assert sum(map(int, history(box, "NumJobStarts"))) == len(jobs) + 2
 
 
