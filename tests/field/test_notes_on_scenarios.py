@@ -1,11 +1,7 @@
-"""Notes on a scenario: what it lacks, and what of its log is left out.
-
-Where nothing can be compared the exit code is 65.
-"""
+"""Notes on a scenario: what it lacks, and what of its log is left out."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any, Optional
@@ -81,24 +77,6 @@ def test_each_reason_has_its_note(
 ) -> None:
     (tmp_path / "jobs.json").write_text(json.dumps([job(), other]))
     assert notes(HISTORY, tmp_path) == ([note] if note else [])
-
-
-TWO = json.dumps([job(), job(JobUniverse=7)])
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        TWO.replace(", ", ",\r\n").encode(),
-        gzip.compress(TWO.encode()),
-        b"\xef\xbb\xbf" + TWO.encode(),
-        f"{json.dumps(job())}\r\n{json.dumps(job(JobUniverse=7))}\r\n".encode(),
-    ],
-    ids=["CR LF", "packed", "byte order mark", "JSON lines"],
-)
-def test_a_log_of_any_form_is_told_of(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "jobs.json").write_bytes(content)
-    assert notes(HISTORY, tmp_path) == [NO_SLOT]
 
 
 @pytest.mark.parametrize(

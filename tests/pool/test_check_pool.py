@@ -104,19 +104,6 @@ def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl)
     assert (line.count("\n"), " slots=3 " in line) == (1, True)
 
 
-def test_without_a_collector_that_is_said_and_all_else_is_unknown(sharectl: Sharectl) -> None:
-    nowhere = {"collector": "127.0.0.1:1"}
-    of_pool = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
-    expected = {"reach": "fail", **dict.fromkeys(of_pool, "unknown")}
-    assert "nobody listens at 127.0.0.1:1" in becomes(sharectl, expected, pool=nowhere)
-    settings = configured(sharectl, pool=nowhere)
-    line = sharectl.run("check", "pool", "--nagios", expect=2, **settings).stdout
-    assert line.startswith("SHARECTL CRITICAL - reach: collector: 127.0.0.1:1: nobody listens")
-    assert sharectl.run("check", "pool", "--nagios", expect=3, pool={"none": 1}).stdout.startswith(
-        "SHARECTL UNKNOWN - "
-    )
-
-
 def test_faults_of_the_machine_of_the_cycles(sharectl: Sharectl, tmp_path: Path) -> None:
     metrics, targets = sharectl.folder / "sharectl.prom", sharectl.targets
     metrics.chmod(0o600)

@@ -20,7 +20,7 @@ from tests.pool.documents import blocks, commands
 
 STARTED, PACKAGES, MONITORING = "getting-started.md", "packages.md", "monitoring.md"
 FOLDER = "/root/packages"
-SITE, TOKEN = "/etc/sharectl/sharectl.yaml", "/etc/sharectl/pool.token"
+SITE = "/etc/sharectl/sharectl.yaml"
 USER, PLUGIN_USER = "alice", "nagios"
 FINDINGS = {"sharectl status": {0, 1}, "sharectl check pool": {0, 1}}
 """Exit codes of commands that report what the reader has not done yet."""
@@ -111,7 +111,6 @@ def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine)
     assert "complete" in printed["sharectl status"]
     states = states_of(machine)
     assert {states[name] for name in ("reach", "timer", "cycles")} == {"ok"}
-    see_the_token_missed(machine)
     follow(machine, PACKAGES, "Central manager")
 
     site = start_of(machine)
@@ -137,22 +136,3 @@ def test_a_reader_of_the_pages_gets_to_a_steered_node_and_back(machine: Machine)
     assert start_of(machine) == site
     assert "sharectl" not in machine.run("systemctl", "list-timers", "--all", "--no-pager").stdout
     assert "No such file" in machine.run("ls", "/usr/bin/sharectl", check=False).stderr
-
-
-def see_the_token_missed(machine: Machine) -> None:
-    """Without the token root and the service get the same answer, with the command of the page."""
-    wants_token = machine.run("condor_config_val", "SECURITY_MODEL").stdout.strip() == "9.0"
-    machine.run("rm", TOKEN)
-    done = machine.run("sharectl", "init", check=False)
-    assert done.returncode == (75 if wants_token else 0), done.stderr
-    if not wants_token:
-        return
-    assert states_of(machine)["reach"] == "fail"
-    machine.run("systemctl", "start", "sharectl.service", check=False)
-    (made,) = set(re.findall(r"`(\(umask .*?\))`", done.stderr))
-    assert f"`{made}`" in machine.journal("sharectl.service")
-    page = "".join(block.text for block in blocks(STARTED, "2. Install"))
-    documented = re.sub(r"\\\n +", "", page)
-    domain = machine.run("condor_config_val", "UID_DOMAIN").stdout.strip()
-    assert made in documented.replace("$(condor_config_val UID_DOMAIN)", domain)
-    machine.run("sh", "-c", made)

@@ -20,6 +20,7 @@ from tests.property.shares.test_law_laws import NODES, pledges, snapshots
 
 GROUPS = ("alice", "cms")
 GONE_GROUP = "dune"
+KINDS = ("dropped", "altered", "added")
 
 Asked = tuple[list[Standing], list[Target], PlanLimits, int, int]
 """Targets that stand and that are wanted, limits, nodes of the pool, uncertain nodes."""
@@ -30,11 +31,11 @@ def target(node: str, cap_cores: int, held_back: str = "alice") -> Target:
 
 
 def one_a_node(node_of: dict[str, st.SearchStrategy[Target]]) -> st.SearchStrategy[list[Target]]:
-    return st.permutations(sorted(node_of)).flatmap(
-        lambda nodes: st.tuples(*(st.none() | node_of[node] for node in nodes)).map(
-            lambda found: [each for each in found if each is not None]
-        )
-    )
+    def some(nodes: list[str]) -> st.SearchStrategy[list[Target]]:
+        drawn = st.tuples(*(st.none() | node_of[node] for node in nodes))
+        return drawn.map(lambda targets: [target for target in targets if target is not None])
+
+    return st.permutations(sorted(node_of)).flatmap(some)
 
 
 caps = st.sampled_from((0, 8, 56))
@@ -119,15 +120,13 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
     standing, _, bounds, *_ = asked
     most = bounds.max_changed_nodes or 2
     made, due = (
-        {each.nodes[0]: each.kind for each in changes(standing, standing_after(standing, to, NOW))}
-        for to in (result(asked, max_changed_nodes=most), result(asked, max_changed_nodes=None))
+        {each.nodes[0]: KINDS.index(each.kind) for each in changes(standing, after)}
+        for limit in (most, None)
+        for after in [standing_after(standing, result(asked, max_changed_nodes=limit), NOW)]
     )
-    kinds = ("dropped", "altered", "added")
-    put_off = [kinds.index(kind) for node, kind in due.items() if node not in made]
+    put_off = [kind for node, kind in due.items() if node not in made]
     ours = {each.target.node for each in standing if may_stay(each.target)}
-    by_choice = [
-        kinds.index(kind) for node, kind in made.items() if node in ours or kind == "added"
-    ]
+    by_choice = [kind for node, kind in made.items() if node in ours or KINDS[kind] == "added"]
     assert max(by_choice, default=0) <= min(put_off, default=2)
 
 

@@ -31,10 +31,7 @@ POWER = {node: 8.0 + number for number, node in enumerate(NODES)}
 
 NODE_KINDS: tuple[dict[str, Any], ...] = (
     *({},) * 7,
-    {"controlled": False},
-    {"reserved": True},
-    {"draining": True},
-    {"refusal": "unsigned"},
+    *({"controlled": False}, {"reserved": True}, {"draining": True}, {"refusal": "unsigned"}),
 )
 """Fields of nodes; most are plain."""
 
@@ -47,23 +44,15 @@ def node_of(name: str, cores: int, memory_mib: int, kind: dict[str, Any]) -> Nod
 sizes, memories = st.sampled_from((16, 32, 48)), st.sampled_from((0, 16384))
 kinds = st.sampled_from(NODE_KINDS)
 nodes = st.tuples(*(st.builds(node_of, st.just(name), sizes, memories, kinds) for name in NODES))
+any_group = st.sampled_from(GROUPS)
 held = st.builds(
-    lambda node, group, cores, jobs, seconds, memory: RunningJobs(
-        node, group, cores, POWER[node], seconds, jobs, memory
-    ),
-    st.sampled_from(NODES),
-    st.sampled_from(GROUPS),
-    st.sampled_from((0, 1, 2, 8)),
-    st.integers(1, 16),
-    st.sampled_from((30, 900, 40_000)),
-    st.sampled_from((0, 512)),
+    lambda node, group, cores, *job: RunningJobs(node, group, cores, POWER[node], *job),
+    *(st.sampled_from(NODES), any_group, st.sampled_from((0, 1, 2, 8))),
+    *(st.sampled_from((30, 900, 40_000)), st.integers(1, 16), st.sampled_from((0, 512))),
 )
 waiting = st.builds(
     PendingJobs,
-    st.sampled_from(GROUPS),
-    st.sampled_from(SIZES),
-    st.integers(1, 9),
-    st.sampled_from((0, 4096, 12000)),
+    *(any_group, st.sampled_from(SIZES), st.integers(1, 9), st.sampled_from((0, 4096, 12000))),
 )
 snapshots = st.builds(
     lambda points, jobs, pending: Snapshot(NOW, points, tuple(jobs), tuple(pending)),

@@ -69,11 +69,8 @@ def test_cores_that_no_job_took_are_the_reason(code: str) -> None:
 
 
 NOT_PLACEABLE = replace(snapshot(FULL), pending=(PendingJobs("cms", 8, 9, placeable=False),))
-NOT_STEERED = snapshot(
-    [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)],
-    {("lhcb", 8): 9},
-    uncontrolled=["wn-1"],
-)
+HELD = [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)]
+NOT_STEERED = snapshot(HELD, {("lhcb", 8): 9}, uncontrolled=["wn-1"])
 FAILED = Control("odd", loaded=laws.broken(None))
 NESTED = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
 ODD_GIVER, ODD_TAKER = (

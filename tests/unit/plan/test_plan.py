@@ -49,13 +49,7 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
         ([], {("cms", 8): 9}, {}, [], "no-group-over"),
         (SEVENS, {("cms", 8): 9}, {}, [], "no-node"),
         # The error, 53, is less than the 80 HS06 that a node gives.
-        (
-            [running("wn-1", "alice", 1, 8)],
-            {("cms", 8): 9},
-            {"deadband_hs06": 0.0},
-            [],
-            "error-below-node",
-        ),
+        (EIGHTS[:1], {("cms", 8): 9}, {"deadband_hs06": 0.0}, [], "error-below-node"),
         (EIGHTS, {("cms", 8): 99}, {}, ["wn-0", "wn-1"], "targets"),
     ],
 )

@@ -6,15 +6,8 @@ from random import Random
 import pytest
 
 from sharectl.model import RunningJobs, Snapshot
-from sharectl.plan.waits import (
-    EDGES_SECONDS,
-    NOTHING_SEEN,
-    Leaving,
-    RemainingTimes,
-    age_bin,
-    observed,
-    wait_for_cores,
-)
+from sharectl.plan import waits
+from sharectl.plan.waits import Leaving, RemainingTimes, observed
 from tests.fakes import NOW, snapshot
 
 
@@ -58,12 +51,12 @@ def test_nodes_that_are_gone_and_looks_far_apart_or_out_of_order_tell_nothing(
 
 def test_ends_that_were_seen_outweigh_the_prior() -> None:
     """Jobs of 600 s on average, whatever their age."""
-    table = RemainingTimes.from_rows((start, 6e8, 1e6) for start in EDGES_SECONDS)
-    assert table.by_bin == pytest.approx([600] * len(EDGES_SECONDS), rel=0.01)
+    table = RemainingTimes.from_rows((start, 6e8, 1e6) for start in waits.EDGES_SECONDS)
+    assert table.by_bin == pytest.approx([600] * len(waits.EDGES_SECONDS), rel=0.01)
 
 
 def test_of_unknown_jobs_the_older_is_expected_to_stay_longer() -> None:
-    expected = [NOTHING_SEEN.by_bin[age_bin(age)] for age in (0, 60, 3600, 40_000)]
+    expected = [waits.NOTHING_SEEN.by_bin[waits.age_bin(age)] for age in (0, 60, 3600, 40_000)]
     assert expected == sorted(expected)
     assert 900 < expected[0] < 2000
     assert expected[2] == pytest.approx(3600, rel=0.25)
@@ -93,7 +86,7 @@ def test_the_wait_is_that_of_jobs_drawn_at_random(kinds: list[Leaving], needed: 
             if free >= needed:
                 break
         seconds += last
-    wait = wait_for_cores(kinds, needed, 0)
+    wait = waits.wait_for_cores(kinds, needed, 0)
     assert wait.seconds == pytest.approx(seconds / 4000, rel=0.15)
     # Of few large jobs nearly nothing is idle until the one that is enough.
     assert wait.idle_core_seconds == pytest.approx(idle / 4000, rel=0.35, abs=4 * seconds / 4000)

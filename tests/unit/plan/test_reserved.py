@@ -31,9 +31,8 @@ def slot(machine: str, **attributes: Any) -> dict[str, Any]:
 
 def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
     access = CondorPool(("cms",), NodesConfig(reserved=reserved), PoolConfig())
-    machines = machines_of(
-        (ad["Machine"].lower() for ad in slots), access, {"GPU": frozenset({"wn-2.x"})}
-    )
+    names = (ad["Machine"].lower() for ad in slots)
+    machines = machines_of(names, access, {"GPU": frozenset({"wn-2.x"})})
     return nodes_of(slots, access, machines, NOW)
 
 
@@ -61,19 +60,6 @@ def test_slots_of_one_node_are_one_node() -> None:
     assert (node.memory_mib, node.cores, node.draining) == (2000, 16, True)
     assert (node.obeyed_sequence, node.refusal) == (7, "unsigned")
     assert (node.hs06_per_core, node.power_assumed) == (10, False)
-
-
-def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
-    """A cap is of the node, and each slot would compare its own cores with it.
-
-    Static slots have none to compare.
-    """
-    partitionable = {"PartitionableSlot": True}
-    seen = nodes(
-        *(slot("wn-1.x", **partitionable), slot("wn-1.x", **partitionable)),
-        *(slot("wn-2.x", **partitionable), slot("wn-2.x")),
-    )
-    assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
 
 
 @pytest.mark.parametrize("reason", ["several-slots", "out-of-range", *DEAF])
