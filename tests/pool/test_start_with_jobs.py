@@ -1,15 +1,25 @@
-"""The snippet with real jobs: targets, caps, claims, and forged attributes."""
+"""The snippet with real jobs: targets, caps, claims, forged attributes, and drains."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from functools import partial
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from tests.pool.deployed import held, hold_back, jobs, on, partitionable, publish, run, snippet
+from tests.pool.deployed import (
+    CHECKOUT,
+    configure,
+    held,
+    hold_back,
+    jobs,
+    on,
+    partitionable,
+    publish,
+    run,
+    snippet,
+)
 from tests.pool.start_cases import FORGED
 
 pytestmark = pytest.mark.semantics
@@ -17,29 +27,51 @@ pytestmark = pytest.mark.semantics
 NODE, NO_CRON, ACCESS = "wn-001.example.org", "wn-002.example.org", "ap-1.example.org"
 KEEPING = "wn-003.example.org"
 """Its claims go on from job to job, whatever the target."""
-CORES = 16
-CAP = 4
+DRAINED, PLAIN, DEFRAGGED = "wn-004.example.org", "wn-005.example.org", "wn-006.example.org"
+CORES, CAP, DRAIN_CAP, MULTICORE = 16, 4, 2, 8
 # On a busy machine a run can be late by more than three such short periods.
 DEPLOYED = snippet(grace_seconds=0, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
 WATCHED_SECONDS = 12
 FORGED_LINES = "".join(f"+{name} = {text}\n" for name, text in FORGED.items())
 
 
+DRAINING = "DEFAULT_DRAINING_START_EXPR = TARGET.JobUniverse == 5\n" + snippet(
+    "MAXJOBRETIREMENTTIME = 3600", grace_seconds=600
+)
+DEFRAG = f"""\
+DAEMON_LIST = $(DAEMON_LIST) DEFRAG
+DEFRAG_INTERVAL = 4
+DEFRAG_DRAINING_MACHINES_PER_HOUR = 3600
+DEFRAG_MAX_CONCURRENT_DRAINING = 1
+DEFRAG_MAX_WHOLE_MACHINES = 1
+DEFRAG_REQUIREMENTS = PartitionableSlot && Cpus < {MULTICORE} && Machine == "{DEFRAGGED}"
+DEFRAG_WHOLE_MACHINE_EXPR = (Cpus >= {MULTICORE} && Machine == "{DEFRAGGED}")
+DEFRAG_DRAINING_START_EXPR = TARGET.JobUniverse == 5
+include : {CHECKOUT}/config.d/60-sharectl-defrag.conf
+"""
+NODES = {
+    NODE: DEPLOYED,
+    NO_CRON: f"{DEPLOYED}STARTD_CRON_JOBLIST =\n",
+    KEEPING: f"{DEPLOYED}CLAIM_WORKLIFE = 1200\n",
+    DRAINED: DRAINING,
+    PLAIN: "",
+    DEFRAGGED: DRAINING,
+}
 SPEC = BoxSpec(
-    (
-        ExecutePoint(NODE, CORES),
-        ExecutePoint(NO_CRON, CORES, config="STARTD_CRON_JOBLIST =\n"),
-        ExecutePoint(KEEPING, CORES, config="CLAIM_WORKLIFE = 1200\n"),
-    ),
+    tuple(ExecutePoint(node, CORES, config=text) for node, text in NODES.items()),
     access_points=(ACCESS,),
-    execute_config=DEPLOYED,
 )
 
 
 def submit(
-    box: Box, group: str, cores: int, seconds: int, count: int = 1, *lines: str, node: str = NODE
+    box: Box, group: str, cores: int, count: int, *lines: str, node: str = NODE, seconds: int = 600
 ) -> int:
     return box.submit(jobs(group, cores, count, seconds, on(node), *lines))
+
+
+def of(box: Box, group: str, node: str) -> int:
+    """Cores of a group on a node."""
+    return held(box, node)[group]
 
 
 def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
@@ -60,11 +92,11 @@ def saturated(box: Box, *nodes: str) -> None:
     """
     for number, node in enumerate(nodes):
         for seconds in (4, 5, 7, 9):
-            submit(box, "alice", 1, seconds, 120, f"accounting_group_user = u{number}", node=node)
+            user = f"accounting_group_user = u{number}"
+            submit(box, "alice", 1, 120, user, node=node, seconds=seconds)
     for node in nodes:
-        full = partial(lambda node: held(box, node)["alice"] == CORES, node)
-        box.wait_until(full, f"alice has all of {node}")
-        submit(box, "cms.pilot", 8, 600, node=node)
+        box.wait_until(lambda: of(box, "alice", node) == CORES, f"alice has all of {node}")  # noqa: B023 - at once
+        submit(box, "cms.pilot", 8, 1, node=node)
 
 
 def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
@@ -74,8 +106,8 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     assert max(cores["cms"] for cores, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
     hold_back(box, CAP, NODE, KEEPING)
-    submit(box, "lhcb", 1, 4, 20)
-    submit(box, "lhcb", 1, 4, 20, FORGED_LINES)
+    submit(box, "lhcb", 1, 20, seconds=4)
+    submit(box, "lhcb", 1, 20, FORGED_LINES, seconds=4)
     box.wait_until(lambda: held(box, NODE)["cms"] == 8, "cms runs")
     box.wait_until(lambda: held(box, NODE)["alice"] == CAP, "alice has its cap")
     seen = watched(box)
@@ -92,7 +124,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     """The roll-up in the partitionable slot is whole numbers, those of dynamic slots."""
     most = CORES - 8
     hold_back(box, most, NODE)
-    submit(box, "alice", 1, 5, 100)
+    submit(box, "alice", 1, 100, seconds=5)
     lists = []
 
     def look() -> int:
@@ -102,7 +134,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
         return sum(cores for cores in lists[-1][0] if isinstance(cores, int))
 
     box.wait_until(lambda: look() == most, "alice has all that she may have")
-    submit(box, "cms", 8, 5, 20)
+    submit(box, "cms", 8, 20, seconds=5)
     until = time.monotonic() + WATCHED_SECONDS
     while time.monotonic() < until:
         look()
@@ -115,6 +147,82 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
 def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(box: Box) -> None:
     for text in ("", FORGED_LINES):
-        submit(box, "lhcb", 1, 60, 3, text, node=NO_CRON)
+        submit(box, "lhcb", 1, 3, text, node=NO_CRON, seconds=60)
     run(box, 6)
     assert "t1_Targetcores" not in partitionable(box, NO_CRON)
+
+
+def running(box: Box, cluster: int) -> int:
+    """Running jobs by the access point, for moments also those that a node then refuses."""
+    return len(box.jobs(f"JobStatus == 2 && ClusterId == {cluster}"))
+
+
+def drains_by_our_clauses(box: Box, node: str) -> bool:
+    """True if the site's draining expression and ours are START now."""
+    slot = partitionable(box, node)
+    clauses = ("TARGET.JobUniverse", "MY.t1_GraceAdmits")
+    return slot.get("Draining") is True and all(text in slot["Start"] for text in clauses)
+
+
+def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
+    """By hand, with the expression that the site lets nodes start jobs by while they drain."""
+    filled = submit(box, "alice", 1, CORES, node=DRAINED)
+    plain = submit(box, "lhcb", 1, CORES, node=PLAIN)
+    run(box, 2 * CORES, f"ClusterId == {filled} || ClusterId == {plain}")
+    hold_back(box, DRAIN_CAP, DRAINED)
+
+    box.run(["condor_drain", "-graceful", DRAINED])
+    box.wait_until(lambda: drains_by_our_clauses(box, DRAINED), "the node drains")
+    assert running(box, filled) == CORES, "a graceful drain waits for the jobs"
+    submit(box, "lhcb", 1, 4, node=DRAINED)
+    box.run(["condor_rm", str(filled), "-constraint", "ProcId < 10"], host=ACCESS)
+    helped = submit(box, "cms", MULTICORE, 1, node=DRAINED)
+    box.wait_until(
+        lambda: of(box, "cms", DRAINED) == MULTICORE, "cms gets in while the node drains"
+    )
+    assert of(box, "lhcb", DRAINED) == 0, "a third group does not"
+
+    box.run(["condor_drain", "-cancel", DRAINED])
+    box.wait_until(lambda: not partitionable(box, DRAINED).get("Draining"), "it drains no more")
+    submit(box, "alice", 1, 20, node=DRAINED)
+    box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId >= 11"], host=ACCESS)
+    box.wait_until(
+        lambda: of(box, "alice", DRAINED) == DRAIN_CAP, "alice fills her cap, and no more"
+    )
+    assert running(box, helped) == 1, "no job was stopped by any of this"
+    assert of(box, "lhcb", DRAINED) == 0
+    assert of(box, "lhcb", PLAIN) == CORES
+
+    publish(box)
+    rest = CORES - MULTICORE
+    box.wait_until(
+        lambda: of(box, "alice", DRAINED) + of(box, "lhcb", DRAINED) == rest, "jobs flow again"
+    )
+
+
+def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
+    filled = submit(box, "alice", 1, CORES, node=DEFRAGGED)
+    run(box, CORES, f"ClusterId == {filled}")
+    hold_back(box, DRAIN_CAP, DEFRAGGED)
+    configure(box, box.spec.central_point, DEFRAG)
+    box.wait_until(lambda: drains_by_our_clauses(box, DEFRAGGED), "condor_defrag drains the node")
+
+    for group in ("alice", "lhcb"):
+        submit(box, group, 1, 20, node=DEFRAGGED)
+    first = f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"
+    box.run(["condor_rm", "-constraint", first], host=ACCESS)
+
+    def is_whole() -> bool:
+        slot = partitionable(box, DEFRAGGED)
+        return slot.get("Draining") is not True and slot["Cpus"] > MULTICORE
+
+    box.wait_until(is_whole, "condor_defrag sees the free cores and cancels")
+    looks = []
+
+    def helped() -> bool:
+        looks.append((of(box, "alice", DEFRAGGED), of(box, "lhcb", DEFRAGGED)))
+        return of(box, "cms", DEFRAGGED) == MULTICORE
+
+    submit(box, "cms", MULTICORE, 1, node=DEFRAGGED)
+    box.wait_until(helped, "the multicore job gets the cores that were made for it")
+    assert set(looks) == {(CORES - MULTICORE - 1, 0)}, "no single-core job took one in between"
