@@ -24,7 +24,6 @@ PREPARES = 300
 
 
 def in_hours(hours: int) -> int:
-    """Unix seconds of a full minute."""
     return int(time.time()) // 60 * 60 + hours * HOUR
 
 

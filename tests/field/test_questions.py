@@ -90,8 +90,6 @@ WAITING = {
 
 
 class Answers(NamedTuple):
-    """Explanations of all waiting jobs, of one moment."""
-
     explained: dict[str, dict[str, Any]]
     screens: dict[str, str]
     explain: Callable[[str], dict[str, Any]]

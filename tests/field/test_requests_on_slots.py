@@ -53,7 +53,6 @@ GROUPS = {name: {"pledge_hs06": 10.0} for name in (*CASES, "atlas", "cms")}
 
 
 def counted(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Group -> its pending jobs by size."""
     return {name: used["pending_by_cores"] for name, used in snapshot["groups"].items()}
 
 

@@ -23,7 +23,6 @@ def why(sharectl: Sharectl, cluster: int) -> dict[str, Any]:
 
 
 def screen(sharectl: Sharectl, cluster: int) -> str:
-    """Screen of a job, as one line."""
     return " ".join(sharectl.run("explain", "job", f"{cluster}.0").stdout.split())
 
 

@@ -123,7 +123,6 @@ class Machine:
         return done
 
     def write(self, path: str, text: str, mode: str = "0644") -> None:
-        """Write a file of root."""
         self.run("install", "-D", "-m", mode, "/dev/stdin", path, text=text)
 
     def journal(self, unit: str) -> str:

@@ -75,7 +75,6 @@ class Watch:
     looks: list[Look] = field(default_factory=list)
 
     def look(self) -> None:
-        """Look once."""
         shown = ("t1_TargetActive", "t1_TargetUntil", "t1_TargetSequence", "t1_JobCtlReason")
         query = ["-constraint", "PartitionableSlot =?= True", "-af", "time()", "Machine", *shown]
         for source in self._sources():

@@ -78,7 +78,6 @@ def asked(box: Box, user: str, access_point: str, **question: object) -> dict[st
 
 
 def submitted(box: Box, user: str, access_point: str = GUARDED, **more: str) -> dict[str, Any]:
-    """A job that no node takes."""
     never = {"executable": "/bin/true", "transfer_executable": "False", "requirements": "False"}
     return asked(box, user, access_point, submit={**never, **more})
 

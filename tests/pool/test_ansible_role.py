@@ -60,7 +60,6 @@ class Host:
         ssh.chmod(0o755)
 
     def play(self, variables: dict[str, object], expect: int = 0) -> str:
-        """Output of a play that gives the host the role."""
         play = {"hosts": "all", "roles": [{"role": "sharectl", "vars": variables}]}
         book = self.folder / "site.yml"
         book.write_text(yaml.safe_dump([play]))

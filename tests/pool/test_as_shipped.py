@@ -33,7 +33,6 @@ def copies_seconds(box: Box) -> dict[str, float]:
 
 
 def runs(box: Box, group: str) -> set[str]:
-    """Nodes that run a job of the group."""
     jobs = box.jobs(f'JobStatus == 2 && AcctGroup == "{group}"', ("RemoteHost",))
     return {job["RemoteHost"].partition("@")[2] for job in jobs if "RemoteHost" in job}
 

@@ -42,7 +42,6 @@ def test_run_hands_over_input_environment_and_exit_code_and_keeps_its_deadline(b
 
 
 def programs(box: Box) -> set[str]:
-    """Programs that run in a box."""
     return {process.program for process in box.processes()}
 
 

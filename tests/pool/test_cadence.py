@@ -55,14 +55,11 @@ Held = tuple[float, float]
 
 
 class Measured(NamedTuple):
-    """Jobs at the interval."""
-
     cadence_seconds: float
     held: dict[str, list[Held]]
     """Node -> its jobs but the last."""
 
     def run_time_seconds(self, node: str) -> float:
-        """Median run time of the node's jobs."""
         return statistics.median(run_time for run_time, _held in self.held[node])
 
 
@@ -107,7 +104,6 @@ def _held(log: Path) -> dict[str, list[Held]]:
 
 
 def _cycles(box: Box) -> list[datetime]:
-    """When each negotiation cycle began."""
     stamp = re.compile(r"^(\S+ \S+) .*Started Negotiation Cycle", re.MULTILINE)
     log = box.log_text(CENTRAL, "NEGOTIATOR")
     return [datetime.strptime(match[1][:17], "%m/%d/%y %H:%M:%S") for match in stamp.finditer(log)]  # noqa: DTZ007 - differences only

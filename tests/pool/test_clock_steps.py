@@ -66,7 +66,6 @@ def between_two_runs(box: Box, node: str) -> bool:
 
 
 def targets_until(box: Box, until: int) -> None:
-    """Publish targets, and wait until nodes have them."""
     for node in TARGETS:
         publish(box, node, until, f"alice 0 cms {CORES}")
     become(box, TARGETS, f"t1_TargetUntil == {until} && t1_TargetActive")

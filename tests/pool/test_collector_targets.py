@@ -59,7 +59,6 @@ class Person:
         return done.returncode == 0
 
     def sharectl(self, folder: Path) -> Sharectl:
-        """The command, run by this person."""
         return Sharectl(self.box, folder, self.environment)
 
 
@@ -121,7 +120,6 @@ def everybody(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture
 def sharectl(everybody: dict[str, Person], tmp_path: Path) -> Iterator[Sharectl]:
-    """The command with its token, and a collector without any of its ads before and after."""
     command = everybody[KNOWN].sharectl(tmp_path)
     yield command
     for kind in KINDS:
@@ -135,7 +133,6 @@ def plan(sequence: int, *nodes: str) -> Plan:
 
 
 def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration: Any) -> str:
-    """Output of the publication of the plan, of both streams."""
     done = command.publish(published, expect, **(configuration or BY_COLLECTOR))
     return done.stdout + done.stderr
 

@@ -77,8 +77,6 @@ class Cycles:
         return record
 
     def until(self, seen: Callable[[Record], object]) -> Record:
-        """Record of the first cycle of which it is seen."""
-
         def cycle() -> Record:
             record = self.cycle()
             return record if record and seen(record) else {}
@@ -98,7 +96,6 @@ class Cycles:
 
 
 def helped(record: Record) -> set[str]:
-    """Groups for whose jobs cores are kept."""
     return {target["helped"] for target in record["plan"]["targets"]}
 
 

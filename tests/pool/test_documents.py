@@ -70,7 +70,6 @@ def follow(machine: Machine, page: str, heading: str) -> dict[str, str]:
 
 
 def wait(machine: Machine, command: str, text: str) -> None:
-    """Wait until a command prints the text."""
     shell = ("sh", "-c", command)
     wait_for(lambda: text in machine.run(*shell, check=False).stdout, f"{command}: {text}")
 
@@ -89,7 +88,6 @@ def states_of(machine: Machine) -> dict[str, str]:
 
 
 def acting(machine: Machine) -> Any:
-    """Slots that act on a target."""
     printed = machine.run("sharectl", "status", "--json", check=False).stdout
     return json.loads(printed)["nodes"]["with_target"]
 

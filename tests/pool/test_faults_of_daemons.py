@@ -87,8 +87,6 @@ class Cycle:
 
 @dataclass
 class Flow:
-    """Jobs, cycles and looks."""
-
     box: Box
     sharectl: Sharectl
     jobs: Jobs

@@ -168,7 +168,6 @@ class Story:
         return first(self.jobs, node, group, self.broken_at)
 
     def reasons(self, node: str, since: float, until: float = float("inf")) -> set[str]:
-        """Reasons that the node published in that time."""
         looks = self.watch.looks
         return {x.reason for x in looks if x.node == host(node) and since <= x.at <= until}
 
@@ -435,7 +434,6 @@ def test_without_room_what_stands_stands_or_runs_out(
 
 
 def acts(watch: Watch) -> bool:
-    """True if the steady node acts on a target now."""
     watch.look()
     return host(STEADY) in watch.acting()
 

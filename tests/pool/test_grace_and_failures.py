@@ -95,7 +95,6 @@ def becomes(script: str) -> Callable[[Box, str], None]:
 
 
 def all_start(box: Box, nodes: Collection[str], name: str, seconds: float) -> None:
-    """Wait until a job of that log runs on each node."""
     box.wait_until(
         lambda: max(started(box, node, name) for node in nodes) < float("inf"), name, seconds
     )

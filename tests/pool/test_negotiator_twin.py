@@ -29,8 +29,6 @@ SPEC = BoxSpec(
 
 
 class Pending(NamedTuple):
-    """Jobs of a group."""
-
     account: str
     cores: int
     number: int
@@ -123,12 +121,9 @@ class Steps:
         self.pid = box.daemon_pid(CENTRAL, "NEGOTIATOR")
 
     def logged(self, event: str) -> int:
-        """Events of that kind in the negotiator's log."""
         return self.box.log_text(CENTRAL, "NEGOTIATOR").count(event)
 
     def pause(self) -> None:
-        """Stop it between two cycles."""
-
         def between() -> bool:
             os.kill(self.pid, signal.SIGSTOP)
             is_between = self.logged("Started Negotiation Cycle") == cycles(self.box)
@@ -169,7 +164,6 @@ def cores_by_group(box: Box) -> dict[str, int]:
 
 
 def deploy(box: Box, case: Case) -> None:
-    """Give the negotiator a case's groups."""
     configure(box, CENTRAL, configuration(case.groups))
     ads = ["-any", "-constraint", "IsAccountingGroup", "-af", "Name"]
     names = {item.name for item in case.groups}

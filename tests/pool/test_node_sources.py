@@ -51,7 +51,6 @@ BY_COLLECTOR = ("-constraint", "PartitionableSlot")
 
 
 def configure(box: Box, options: str) -> None:
-    """Have job_ctl run with these options."""
     (box.local_directory(NODE) / "log" / "job_ctl.state").unlink(missing_ok=True)
     begin = int(time.time()) + 1
     box.write_config(NODE, CONFIG.format(options=options))
@@ -66,7 +65,6 @@ def told(box: Box, attribute: str, *where: str) -> str:
 
 
 def shows(box: Box, value: str, attribute: str, *where: str) -> None:
-    """Wait until it has that value."""
     what = f"{attribute} = {value} {where}"
     box.wait_until(lambda: told(box, attribute, *where) == value, what, WAIT_SECONDS)
 

@@ -64,7 +64,6 @@ def configured(pool: Box) -> dict[str, Any]:
 
 
 def cores_of_target(pool: Box) -> list[int]:
-    """t1_Targetcores of the node, from its own startd."""
     ad = partitionable(pool, NODE)
     return list(ad["t1_Targetcores"]) if time.time() < ad["t1_TargetUntil"] else NO_TARGET
 

@@ -30,7 +30,6 @@ OF_ONE_KIND = re.compile(
 
 
 def documented(heading: str) -> list[str]:
-    """Commands of the page below a heading."""
     return [line for block in blocks("packages.md", heading) for line in commands(block)]
 
 

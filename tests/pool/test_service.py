@@ -55,7 +55,6 @@ def machine() -> Iterator[Machine]:
 
 
 def ended_well(machine: Machine, service: str) -> bool:
-    """Run of a service now, to its end."""
     machine.run("systemctl", "start", service, check=False)
     return machine.shown(service, "Result") == "success"
 

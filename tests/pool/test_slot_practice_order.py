@@ -29,7 +29,6 @@ SPEC = BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))
 
 
 def configure(box: Box, text: str) -> None:
-    """Set what the negotiator and the access point are to do."""
     for host in (box.spec.central_point, ACCESS):
         deployed.configure(box, host, text)
 

@@ -42,7 +42,6 @@ NEVER = "requirements = False"
 
 
 def fill(box: Box) -> None:
-    """Jobs of all kinds: those that run, and those that wait."""
     half = jobs("atlas", 1, 2, 600, NEVER).replace("= 1\n", "= 2 * Half\n+Half = 2\n", 1)
     running = [
         (FIRST, jobs("cms", 1, 3, 600, on(STRONG))),

@@ -76,7 +76,6 @@ SPEC = BoxSpec(
 
 @pytest.fixture(scope="module", params=[LIVE, CRON])
 def way(request: pytest.FixtureRequest) -> str:
-    """How the node acts."""
     return str(request.param)
 
 

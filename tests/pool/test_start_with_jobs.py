@@ -70,7 +70,6 @@ def submit(
 
 
 def of(box: Box, group: str, node: str) -> int:
-    """Cores of a group on a node."""
     return held(box, node)[group]
 
 
@@ -128,7 +127,6 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     lists = []
 
     def look() -> int:
-        """Cores of alice, by the roll-up."""
         ad = partitionable(box, NODE)
         lists.append((ad["Childt1_HeldBackCores"], ad["ChildJobStart"], ad["ChildCpus"]))
         return sum(cores for cores in lists[-1][0] if isinstance(cores, int))

@@ -93,7 +93,6 @@ def failing_at_first(folder: Path) -> Path:
 
 
 def history(box: Box, *attributes: str) -> list[str]:
-    """A line for each job that has left the queue."""
     command = ["condor_history", "-af", *attributes]
     return sorted(box.run(command, host=SPEC.access_points[0]).stdout.splitlines())
 

@@ -40,7 +40,6 @@ class Deviation(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """True for an error of the twin."""
         return abs(self.ratio) > max(self.chance, MOST_RATIO)
 
 
@@ -51,7 +50,6 @@ def figures(record: Record) -> dict[str, float]:
 
 
 def deviations(pool: Record, twins: list[Record]) -> dict[str, Deviation]:
-    """Deviation of each figure."""
     seen = {}
     for name, ratio in figures(pool).items():
         ratios = [figures(record)[name] for record in twins]

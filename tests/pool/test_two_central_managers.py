@@ -67,11 +67,9 @@ class Timers:
         self._targets = box.shared_directory / "sharectl.txt"
 
     def leaders(self) -> list[str]:
-        """Hosts on which a cycle would run now."""
         return [host for host in HOSTS if host not in self.down and self._leads(host) == 0]
 
     def period(self) -> list[int]:
-        """Sequences that the two hosts published."""
         published = []
         for host in self.leaders():
             way = [{"file": str(self._targets)}]

@@ -253,7 +253,6 @@ def fits(budgets: Budgets, chosen: list[Choice], *, with_half: bool = True) -> b
 
 
 def optimum(options: list[Option], budgets: Budgets) -> float:
-    """The best sum of values, by trying all."""
     most = 0.0
     for helped in product((None, "cms", "lhcb"), repeat=len(options)):
         chosen = [Choice(option, group, 0) for option, group in zip(options, helped) if group]

@@ -26,7 +26,6 @@ CONFIG = PlanConfig(PLEDGES, PlanLimits(), 3060)
 def reasons(
     held: list[RunningJobs], pending: Pending, strategy: str = "many", **limits: object
 ) -> dict[str, GroupReason]:
-    """Reason of each group after a first cycle."""
     config = replace(CONFIG, limits=PlanLimits(**limits), strategy=strategy)  # type: ignore[arg-type]
     taken = snapshot(held, pending)
     decision = decide(config, State(), taken, NOW)

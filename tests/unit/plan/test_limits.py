@@ -83,7 +83,6 @@ def config(**limits: Any) -> PlanConfig:
 
 
 def stood(node: str, cap: int = 56, since: int = YOUNG) -> State:
-    """State with one target that stands."""
     target = Target(node, "alice", cap, "cms", 8)
     return State(standing=(Standing(target, since),), standing_until=NOW + 60)
 
