@@ -189,27 +189,6 @@ def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
     assert second["Name"] == f"sharectl-{second['t1_TargetNode']}" == "sharectl-wn-002.example.org"
 
 
-def test_strays_of_its_own_identity_are_withdrawn_and_nobody_elses(
-    sharectl: Sharectl, everybody: dict[str, Person]
-) -> None:
-    began = int(time.time())
-    publish(sharectl, plan(began, "wn-001", "wn-002"))
-    names = {"evil": began + 1, "later": began + 99, "earlier": 1}
-    strays = [forged("wn-009", sequence, name) for name, sequence in names.items()]
-    nameless = forged("wn-009", 0)
-    del nameless["t1_TargetSequence"]
-    assert everybody[KNOWN].send("UPDATE_AD_GENERIC", *strays, nameless)
-    other = {**forged("wn-001", 1), "MyType": "SomethingElse"}
-    assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-008", began - 9), other)
-    publish(sharectl, plan(began + 1, "wn-001"))
-    assert {ad["Name"]: ad["AuthenticatedIdentity"] for ad in ads(sharectl.box)} == {
-        "sharectl-wn-001": KNOWN,
-        "sharectl-wn-008": FORGER,
-    }
-    kept = ["condor_status", "-any", "-af", "Name", "-constraint", 'MyType == "SomethingElse"']
-    assert sharectl.box.run(kept).stdout == "sharectl-wn-001\n"
-
-
 @pytest.mark.parametrize("name", [None, "sharectl-another"])
 def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
     sharectl: Sharectl, everybody: dict[str, Person], name: Optional[str]
