@@ -92,9 +92,6 @@ def becomes(sharectl: Sharectl, expected: Mapping[str, str], **more: Any) -> str
     return json.dumps(last["findings"])
 
 
-# ---- faults that need no daemon's help
-
-
 def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl) -> None:
     out = sharectl.run("check", "pool", **configured(sharectl)).stdout
     assert out.splitlines()[-1] == "16 ok"
@@ -154,9 +151,6 @@ def with_target(state: State) -> State:
     now = int(time.time())
     target = Standing(Target("wn-001", "atlas", 0, "cms", 8), now)
     return replace(state, standing=(target,), standing_until=now + 600)
-
-
-# ---- faults of daemons and nodes
 
 
 def test_faults_of_nodes(sharectl: Sharectl) -> None:

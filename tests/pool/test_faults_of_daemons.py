@@ -165,9 +165,6 @@ def flow(pool: Flow) -> Flow:
     return pool
 
 
-# ---- what holds after every fault
-
-
 def recovered(flow: Flow, since: float, node: str = "") -> None:
     """Wait until all is as before; no job was lost, no target outlived its validity.
 
@@ -206,9 +203,6 @@ def killed(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-# ---- execute points
 
 
 def test_startd_restarted_with_a_target(flow: Flow) -> None:
@@ -266,9 +260,6 @@ def family_of(box: Box, host: str) -> list[int]:
     return family
 
 
-# ---- central manager
-
-
 def test_collector_killed_and_restarted(flow: Flow) -> None:
     began = time.time()
     with dead(flow.box, CENTRAL, "COLLECTOR"):
@@ -291,9 +282,6 @@ def test_negotiator_down(flow: Flow) -> None:
         renewed = sequence(flow.cycles[-1].after)
         flow.box.wait_until(lambda: taken_up(flow, renewed, ""), "targets are renewed")
     recovered(flow, time.time())
-
-
-# ---- access points
 
 
 def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
@@ -336,9 +324,6 @@ def test_schedd_hanging(flow: Flow) -> None:
     recovered(flow, ended)
     missing = [cycle for cycle in flow.since(began, 75) if cycle.began < ended]
     assert_changed_nothing(missing, f"schedd {SECOND}")
-
-
-# ---- in the end
 
 
 def test_jobs_that_lost_their_node_have_begun_again(flow: Flow) -> None:

@@ -297,8 +297,7 @@ def supply(jobs: Jobs, large: int, small: int, requirements: str, nodes: int = 0
         return {event.host for event in event_log.events(log, EXECUTE)}
 
     jobs.box.wait_until(lambda: len(hosts()) >= nodes, "a large job runs on every node")
-    if small:
-        jobs.submit(HELD_BACK, 1, small, 6, where)
+    jobs.submit(HELD_BACK, 1, small, 6, where)
 
 
 def write_keys(path: Path, text: str) -> None:

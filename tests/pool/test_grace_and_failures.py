@@ -140,8 +140,6 @@ def test_single_core_jobs_wait_after_a_multicore_job_unless_no_other_is_known_to
         assert GRACE_SECONDS - 1 <= waited[node] <= GRACE_SECONDS + SLACK_SECONDS, node
 
 
-# ---- missing, stale, broken
-
 TARGET_SECONDS, SLACK_SECONDS = 40, 30
 STALE = "wn-009"
 """Its target would be valid for long, and job_ctl is soon stale."""

@@ -59,10 +59,3 @@ def test_targets_or_a_reason_for_none(
     decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
     assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason)
     assert reason in REASONS
-
-
-def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
-    first = decide(config(), State(), snapshot(), NOW)
-    second = decide(config(), first.state, snapshot(), NOW)
-    after_loss = decide(config(), State(), snapshot(), NOW + 10)
-    assert first.plan.sequence < second.plan.sequence < after_loss.plan.sequence

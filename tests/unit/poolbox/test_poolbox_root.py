@@ -9,7 +9,7 @@ import pytest
 
 from poolbox.errors import CannotBuildError, PoolboxError
 from poolbox.machine import check_can_build
-from poolbox.root import cached_archive, cached_root, find_root, htcondor_version, remove_tree
+from poolbox.root import cached_archive, cached_root, find_root, htcondor_version
 
 # Notes its call, writes the first half of a root, fails if it is to, writes the rest.
 MMDEBSTRAP = """\
@@ -125,15 +125,3 @@ def test_missing_programs_are_named_as_packages_all_at_once(
     with pytest.raises(CannotBuildError, match=f"Install: apt install {packages}$") as raised:
         check_can_build(home)
     assert raised.value.exit_code == 1
-
-
-def test_a_tree_goes_whatever_its_modes(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    (tree / "closed" / "below").mkdir(parents=True)
-    (tree / "closed" / "below" / "file").touch(mode=0o400)
-    (tree / "link").symlink_to(tmp_path)
-    for name in ("closed/below", "closed"):
-        (tree / name).chmod(0o000)
-    remove_tree(tree)
-    assert not tree.exists()
-    assert tmp_path.exists()
