@@ -1,23 +1,18 @@
-"""`sharectl check pool` on a pool in order, and with one thing broken after the other."""
+"""`sharectl check pool` on a pool in order, and with one daemon broken after the other.
+
+Faults of files, of the timer and of clocks are in unit/check/test_pool_checks.py.
+"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
-from sharectl.model import Standing, Target
-from sharectl.plan.blocks import BlockMemory, OpenBlock
-from sharectl.plan.plan import State
-from sharectl.publish.state import StateFile
-from tests.pool import clocks
 from tests.pool.deployed import CHECKOUT, configure, snippet
 from tests.pool.sharectl_command import Sharectl
 
@@ -30,7 +25,6 @@ DEFRAG_INTERVAL = 3600
 DEFRAG_REQUIREMENTS = PartitionableSlot && t1_TargetActive =!= True
 include : {CHECKOUT}/config.d/60-sharectl-defrag.conf
 """
-CONFIGURATION: dict[str, Any] = {"nodes": {"controlled": ["wn-001", "wn-002"]}}
 SPEC = BoxSpec(
     (
         ExecutePoint(NODE, config=snippet()),
@@ -52,38 +46,26 @@ def prepare(box: Box) -> None:
 def sharectl(pool: Box) -> Sharectl:
     """The command, after a cycle, on a pool in order."""
     command = Sharectl(pool, pool.shared_directory)
-    cycle(command)
+    command.run("cycle", **configured(command))
     becomes(command, {})
     return command
 
 
-def cycle(sharectl: Sharectl) -> None:
-    sharectl.run("cycle", **configured(sharectl))
+def configured(sharectl: Sharectl) -> dict[str, Any]:
+    metrics = {"textfile": str(sharectl.folder / "sharectl.prom")}
+    return {"nodes": {"controlled": ["wn-001", "wn-002"]}, "metrics": metrics}
 
 
-def configured(sharectl: Sharectl, **more: Any) -> dict[str, Any]:
-    return {
-        **CONFIGURATION,
-        "metrics": {"textfile": str(sharectl.folder / "sharectl.prom")},
-        **more,
-    }
-
-
-def report(sharectl: Sharectl, **more: Any) -> dict[str, Any]:
-    done = sharectl.run("check", "pool", "--json", expect=None, **configured(sharectl, **more))
-    printed: dict[str, Any] = json.loads(done.stdout)
-    has_failed = "fail" in printed["states"].values()
-    assert (done.returncode, done.stderr) == (int(has_failed), "")
-    return printed
-
-
-def becomes(sharectl: Sharectl, expected: Mapping[str, str], **more: Any) -> str:
+def becomes(sharectl: Sharectl, expected: Mapping[str, str]) -> str:
     """Wait until exactly these checks are not ok; returns the text of their findings."""
     last: dict[str, Any] = {}
 
     def seen() -> bool:
-        last.update(report(sharectl, **more))
-        return {check: s for check, s in last["states"].items() if s != "ok"} == expected
+        done = sharectl.run("check", "pool", "--json", expect=None, **configured(sharectl))
+        last.update(json.loads(done.stdout))
+        faulty = {check: state for check, state in last["states"].items() if state != "ok"}
+        assert (done.returncode, done.stderr) == (int("fail" in faulty.values()), "")
+        return faulty == expected
 
     try:
         wait_for(seen, f"the checks that are not ok: {expected}")
@@ -99,58 +81,6 @@ def test_a_pool_in_order_is_ok_for_people_and_for_monitoring(sharectl: Sharectl)
     line = sharectl.run("check", "pool", "--nagios", **configured(sharectl)).stdout
     assert line.startswith("SHARECTL OK - 16 checks ok | ok=16 warn=0 fail=0 unknown=0 ")
     assert (line.count("\n"), " slots=3 " in line) == (1, True)
-
-
-def test_faults_of_the_machine_of_the_cycles(sharectl: Sharectl, tmp_path: Path) -> None:
-    metrics, targets = sharectl.folder / "sharectl.prom", sharectl.targets
-    metrics.chmod(0o600)
-    becomes(sharectl, {"files": "warn"})
-    line = sharectl.run("check", "pool", "--nagios", expect=1, **configured(sharectl)).stdout
-    assert line.startswith(f"SHARECTL WARNING - files: {metrics}: mode 0600 ")
-    metrics.chmod(0o644)
-    becomes(sharectl, {"nodes": "fail"}, nodes={"controlled": "wn-*"})
-
-    store = StateFile(sharectl.folder / "state.json")
-    last, state = store.last_cycle(), store.load()
-    store.note_cycle({**last, "taken_at": last["taken_at"] - 7200})
-    becomes(sharectl, {"timer": "fail"})
-    store.note_cycle(last)
-    now, stands = int(time.time()), with_target(state)
-    block = OpenBlock("wn-001", "cms", 8, now - 7200, free_since=now - 7200)
-    store.save(replace(stands, blocks=BlockMemory(open=(block,))))
-    becomes(sharectl, {"cores": "fail"})
-    store.save(replace(stands, unheeding={"wn-001": now}))
-    becomes(sharectl, {"nodes": "warn"})
-    store.save(state)
-
-    content = targets.read_bytes()
-    targets.unlink()
-    becomes(sharectl, {"targets": "fail"})
-    targets.write_bytes(content)
-    sharectl.run("cycle", expect=75, **configured(sharectl, pool={"collector": "127.0.0.1:1"}))
-    becomes(sharectl, {"cycles": "fail"})
-    cycle(sharectl)
-    shift = replace(sharectl, environment=clocks.shifted(tmp_path / "shift", 200))
-    becomes(shift, {"clocks": "fail"})
-
-    folder, main = tmp_path / "config.d", tmp_path / "condor_config"
-    folder.mkdir()
-    (folder / "50-site.conf.bak").write_text("START = False\n")
-    (folder / "60-node.conf").write_text(snippet("STARTD_CRON_JOB_CTL_KILL = 1"))
-    client = Path(sharectl.box.client_environment["CONDOR_CONFIG"]).read_text()
-    main.write_text(f"{client}LOCAL_CONFIG_DIR = {folder}\n")
-    own = replace(sharectl, environment={"CONDOR_CONFIG": str(main)})
-    text = becomes(own, {"configuration": "fail", "cron": "fail"})
-    assert "50-site.conf.bak" in text
-    assert "60-node.conf:" in text, "this machine is a node"
-    becomes(sharectl, {})
-
-
-def with_target(state: State) -> State:
-    """State of a cycle that has put the node under a target."""
-    now = int(time.time())
-    target = Standing(Target("wn-001", "atlas", 0, "cms", 8), now)
-    return replace(state, standing=(target,), standing_until=now + 600)
 
 
 def test_faults_of_nodes(sharectl: Sharectl) -> None:
@@ -188,11 +118,4 @@ def test_faults_of_access_points_and_the_central_manager(sharectl: Sharectl) -> 
     configure(box, CENTRAL, "DEFRAG_DRAINING_START_EXPR = True\n")
     assert "DEFRAG_DRAINING_START_EXPR has no t1_Grace" in becomes(sharectl, {"defrag": "fail"})
     configure(box, CENTRAL)
-    store = StateFile(sharectl.folder / "state.json")
-    state = store.load()
-    store.save(with_target(state))
-    box.run(["condor_drain", NODE])
-    assert "1 slot under a target drain" in becomes(sharectl, {"defrag": "warn"})
-    box.run(["condor_drain", "-cancel", NODE])
-    store.save(state)
     becomes(sharectl, {})
