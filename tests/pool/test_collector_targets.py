@@ -168,27 +168,6 @@ def forged(node: str, sequence: int, name: Optional[str] = None) -> dict[str, An
     }
 
 
-def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
-    published = plan(int(time.time()), "wn-001", "wn-002.example.org")
-    said = publish(sharectl, published)
-    assert f"({KNOWN})" in said
-    first, second = sorted(ads(sharectl.box), key=lambda ad: str(ad["Name"]))
-    own = ("MyType", "Name", "t1_", "ClassAdLifetime", "Authenticat")
-    target = {
-        **forged("wn-001", published.sequence),
-        "t1_TargetGroups": ["atlas", "cms"],
-        "t1_Targetcores": [56, 8],
-        "t1_TargetGenerated": published.generated_at,
-        "t1_TargetValidUntil": published.valid_until,
-        "t1_TargetPool": "box",
-        "t1_TargetWriter": f"{os.uname().nodename}:{sharectl.folder}",
-        "ClassAdLifetime": VALIDITY_SECONDS,
-        "AuthenticationMethod": "IDTOKENS",
-    }
-    assert {name: value for name, value in first.items() if name.startswith(own)} == target
-    assert second["Name"] == f"sharectl-{second['t1_TargetNode']}" == "sharectl-wn-002.example.org"
-
-
 @pytest.mark.parametrize("name", [None, "sharectl-another"])
 def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
     sharectl: Sharectl, everybody: dict[str, Person], name: Optional[str]

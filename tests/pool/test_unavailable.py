@@ -133,20 +133,6 @@ def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_fro
     assert second.stderr == ""
 
 
-def test_a_cycle_that_is_killed_while_a_schedd_hangs_frees_the_lock(sharectl: Sharectl) -> None:
-    with hung(sharectl.box, SECOND, "SCHEDD"):
-        killed = sharectl.start("cycle", pool={**DEADLINES, "schedd_deadline_seconds": 300.0})
-        wait_for(lambda: f" {killed.pid} " in Path("/proc/locks").read_text(), "it has the lock")
-        children = Path(f"/proc/{killed.pid}/task/{killed.pid}/children")
-        asking = wait_for(lambda: children.read_text().split(), "it asks the schedd")
-        killed.kill()
-        killed.communicate(timeout=HANG_SECONDS)
-        second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0)
-        assert "holds the lock" not in second.stderr
-        wait_for(lambda: not any(Path("/proc", pid).exists() for pid in asking), "nobody is left")
-    recovered(sharectl)
-
-
 def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_written(
     sharectl: Sharectl,
 ) -> None:
