@@ -16,6 +16,7 @@ from sharectl.condor.configuration import ConfigSource
 
 SNIPPET = Path(__file__).parents[2] / "config.d/60-sharectl-execute-point.conf"
 START = "START = ($(START)) && {}\n"
+EITHER = "MY.{0} for the node's, TARGET.{0} for the job's"
 LISTED = "STARTD_ATTRS = $(STARTD_ATTRS) Rack Site\n"
 
 
@@ -63,20 +64,12 @@ def test_texts_and_attributes_that_exist(clause: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("clause", "carried", "scoped"),
     [
-        (
-            'Tenant =!= "cms"',
-            {},
-            "MY.Tenant for the node's, TARGET.Tenant for the job's, \"Tenant\" for a text",
-        ),
+        ('Tenant =!= "cms"', {}, f'{EITHER.format("Tenant")}, "Tenant" for a text'),
         ('Tenant =!= "cms"', {"Tenant": '"cms"'}, "TARGET.Tenant"),
         ("TARGET.Owner =!= Tenant", {"tenant": '"cms"'}, "TARGET.Tenant"),
-        (
-            "IsDesktop",
-            {},
-            "MY.IsDesktop for the node's, TARGET.IsDesktop for the job's, \"IsDesktop\" for a text",
-        ),
+        ("IsDesktop", {}, f'{EITHER.format("IsDesktop")}, "IsDesktop" for a text'),
         ("Owner =!= AcctGroupUser", {}, "TARGET.AcctGroupUser"),
-        ("JobUniverse == 5", {}, "MY.JobUniverse for the node's, TARGET.JobUniverse for the job's"),
+        ("JobUniverse == 5", {}, EITHER.format("JobUniverse")),
     ],
 )
 def test_an_attribute_needs_its_scope(
@@ -105,12 +98,7 @@ def test_typical_jobs_carry_what_the_site_says(
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        ("Model", "Intel Xeon"),
-        ("Path", "/cvmfs/cms"),
-        ("Url", "http://x.org/"),
-        ("Ip", "10.1.2.3"),
-    ],
+    [("Model", "Intel Xeon"), ("Path", "/cvmfs/cms"), ("Url", "http://x.org/"), ("Ip", "10.1.2.3")],
 )
 def test_a_published_text_that_is_no_expression(name: str, text: str, tmp_path: Path) -> None:
     lines = f"STARTD_ATTRS = $(STARTD_ATTRS) {name}\n{name} = {text}\n"

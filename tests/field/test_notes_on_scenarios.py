@@ -84,9 +84,9 @@ def test_each_reason_has_its_note(
     [
         ("[]", "no job with a known run time is in it (no job)"),
         (json.dumps([job(JobUniverse=7)]), "(1 left out: its universe needs no slot)"),
+        # By condor_history -l.
         ('AccountingGroup = "cms"\nQDate = 17\n\n', f"; make the file with {JOBS_COMMAND}"),
     ],
-    ids=["no job", "universe", "condor_history -l"],
 )
 def test_a_log_without_a_job_is_an_error(tmp_path: Path, content: str, words: str) -> None:
     (tmp_path / "jobs.json").write_text(content)
@@ -135,10 +135,6 @@ def test_each_resource_of_streams(stream: str, node: str, words: Optional[str]) 
     assert [note for note in seen if str(words) not in note] == []
 
 
-KIB = 2_000_000
-"""Memory of a core."""
-
-
 @pytest.mark.parametrize(
     ("count", "factor", "asks"), [(19, 1, False), (18, 1, True), (1, 1 / 1024, False)]
 )
@@ -146,7 +142,8 @@ def test_much_memory_asks_after_its_unit(
     tmp_path: Path, count: int, factor: float, *, asks: bool
 ) -> None:
     """Where more than 5 % of the jobs need more than any node has."""
-    write(tmp_path, row(0, 9, 1, KIB * 1024), *[row(0, 9, 1, round(KIB / factor))] * count)
+    kib = 2_000_000
+    write(tmp_path, row(0, 9, 1, kib * 1024), *[row(0, 9, 1, round(kib / factor))] * count)
     text = f"{SWF}warmup_hours: 0\n".replace("file:", f"memory_factor: {factor}, file:")
     asked = [note for note in notes(text, tmp_path) if "memory_factor: 0.0009765625" in note]
     assert len(asked) == asks
@@ -184,10 +181,9 @@ def test_a_log_that_ends_in_the_warm_up_is_nothing_to_compare(
     ("rows", "count"),
     [
         ([row(0, 1)], 1),
-        ([row(46_000, 600), row(0, 600)], 0),
+        ([row(46_000, 600), row(0, 600)], 0),  # half of the time, unsorted
         ([row(0, 50_000), row(100_000, 600)], 1),
     ],
-    ids=["one second", "half of the time, unsorted", "late"],
 )
 def test_a_log_shorter_or_longer_than_the_days(tmp_path: Path, rows: list[str], count: int) -> None:
     write(tmp_path, *rows)

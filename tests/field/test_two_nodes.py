@@ -44,11 +44,10 @@ def test_a_suspended_job_holds_its_cores_and_is_called_suspended(sharectl: Share
     box.wait_until(lambda: slots('Activity == "Suspended"') == 1, "its slot is suspended")
     box.wait_until(lambda: slots('SlotType == "Dynamic"') == 2, "the others are gone")
     taken = sharectl.json("snapshot")
-    groups = {name: taken["groups"][name] for name in ("cms", "atlas")}
-    assert [group["cores"] for group in groups.values()] == [4, 2]
-    assert [group["power_hs06"] for group in groups.values()] == [40.0, 20.0]
-    assert groups["cms"]["pending_by_cores"] == {}
-    assert sum(groups["atlas"]["pending_by_cores"].values()) == 1
+    cms, atlas = taken["groups"]["cms"], taken["groups"]["atlas"]
+    assert [(group["cores"], group["power_hs06"]) for group in (cms, atlas)] == [(4, 40), (2, 20)]
+    assert cms["pending_by_cores"] == {}
+    assert sum(atlas["pending_by_cores"].values()) == 1
     assert sharectl.json("cycle")["idle_cores"]["all"] == 10
     kept = [line.split()[:3] for line in sharectl.jobs_file.read_text().splitlines()]
     assert [row[0] for row in kept].count("2") == 2

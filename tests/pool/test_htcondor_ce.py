@@ -14,7 +14,6 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
 from tests.pool.deployed import CHECKOUT, configure
-from tests.pool.sharectl_command import Sharectl
 
 pytestmark = pytest.mark.semantics
 ELEMENT, BATCH = "ap-1.example.org", "ap-2.example.org"
@@ -113,21 +112,6 @@ def test_a_routed_job_has_the_groups_of_the_map_and_the_power_of_its_node(box: B
     assert (job["RoutedBy"], job["RequestCpus"], job["RequestMemory"]) == ("htcondor-ce", 4, 1500)
     assert running(box, 4)["MATCH_t1_wn_hs06"] == 80
     assert routed(box, '+AcctGroup = "cms.production"')["AcctGroup"] == "cms.production"
-
-
-def test_a_routed_job_counts_as_its_group_and_a_whole_node_as_its_cores(
-    box: Box, sharectl: Sharectl
-) -> None:
-    """HTCondor gives a whole node to either, with and without xcount."""
-    routed(box, "+xcount = 6")
-    running(box, 6)
-    routed(box, "+WantWholeNode = True")
-    routed(box, "+WantWholeNode = True", "+xcount = 8")
-
-    def waiting() -> object:
-        return sharectl.json("snapshot")["groups"]["cms"]["pending_by_cores"]
-
-    wait_for(lambda: waiting() == {"8": 2}, "both count")
 
 
 def test_a_user_whom_the_element_does_not_map_has_what_the_batch_system_maps(box: Box) -> None:
