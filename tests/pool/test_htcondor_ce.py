@@ -1,4 +1,4 @@
-"""Jobs that a computing element routes into the pool: their groups, requests, power and demand.
+"""Jobs that a computing element routes into the pool: their groups, requests and power.
 
 The first access point stands for the CE: a job router with HTCondor-CE's own rules on requests and
 groups. The second is the batch system's, with the access point's snippet.
@@ -49,13 +49,6 @@ JOB_ROUTER_TRANSFORM_Group @=end
 JOB_ROUTER_TRANSFORM_Size @=end
   EVALSET RequestCpus xcount ?: 1
   EVALSET RequestMemory maxMemory ?: 2000
-  EVALMACRO whole WantWholeNode ?: False
-  if $(whole)
-    SET JOB_GLIDEIN_Cpus "$$([TotalCpus ?: JobCpus])"
-    COPY RequestCpus OriginalCpus
-    SET JobCpus JobStatus =?= 2 ? int(MATCH_EXP_JOB_GLIDEIN_Cpus) : OriginalCpus
-    SET RequestCpus TARGET.TotalCpus ?: JobCpus
-  endif
 @end
 """
 SNIPPET = f"""\
