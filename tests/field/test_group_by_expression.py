@@ -77,6 +77,16 @@ def test_value_of_an_expression_is_its_own_schedds(
     assert (value if isinstance(value, str) else None) == account
 
 
+def test_each_user_has_a_value() -> None:
+    ads, count = [], 3000
+    for number in range(count):
+        ad = classad2.ClassAd({"Owner": f"u{number % 100}", "ProcId": number})
+        ad["AccountingGroup"] = classad2.ExprTree('strcat("cms.", Owner)')
+        ads.append(ad)
+    accounts = [ad["AccountingGroup"] for ad in charged(ads)]
+    assert accounts == [f"cms.u{number % 100}" for number in range(count)]
+
+
 def submit(box: Box, user: str, count: int, expression: str, cores: int = 1) -> None:
     submitted = dict(
         line.split(" = ", 1) for line in jobs("", cores, 1, 600).splitlines() if " = " in line
