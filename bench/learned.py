@@ -20,7 +20,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
@@ -36,15 +35,14 @@ from sharectl_lab.scenarios.file import load, parse, render
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategy_file import read_strategies
 from sharectl_lab.study.many import cores
-from sharectl_lab.study.stepped import Episode, Halting
-from sharectl_lab.study.training import REWARD, StepFigures
+from sharectl_lab.study.training import Episode, reward, steps_of
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
 SCENARIOS = ("bursts", "infn-t1@0.05", "bench/scenarios/short.yaml")
 FIRST_SEED = 101
 """Trainings begin at 1."""
 TRAINED_ON = ("bursts", "infn-t1@0.02")
-TRAINING = ("--hours", "24", "--seeds", "2", "--generations", "6", "--population", "8")
+TRAINING = ("--hours", "24", "--seeds", "2", "--generations", "6")
 LOG = """
 nodes: [{{name: wn, count: 30, cores: 32, hs06_per_core: 10}}]
 groups: {{cms: {{pledge_hs06: 5600}}, atlas: {{pledge_hs06: 2200}}, lhcb: {{pledge_hs06: 1800}}}}
@@ -83,15 +81,6 @@ def trained(folder: Path) -> Path:
     return policy
 
 
-def measured(episode: Episode, control: Control, seed: int) -> list[StepFigures]:
-    """Figures of all cycles under a law."""
-    run = Halting(episode, seed, lambda steering: replace(steering, control=control, by_group={}))
-    steps = []
-    while not run.is_over:
-        steps.append(run.step())
-    return steps
-
-
 def compare(episode: Episode, controls: dict[str, Control], seeds: range) -> None:
     """Print a row for each law."""
     print(
@@ -100,8 +89,8 @@ def compare(episode: Episode, controls: dict[str, Control], seeds: range) -> Non
     first: list[float] = []
     with ProcessPoolExecutor(cores()) as processes:
         for law, control in controls.items():
-            runs = list(processes.map(partial(measured, episode, control), seeds))
-            scores = [fmean(map(REWARD.reward, steps)) for steps in runs]
+            runs = list(processes.map(partial(steps_of, episode, control=control), seeds))
+            scores = [fmean(map(reward, steps)) for steps in runs]
             first = first or scores
             gains = [score - before for score, before in zip(scores, first)]
             columns = (

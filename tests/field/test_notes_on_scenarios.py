@@ -167,7 +167,7 @@ def test_a_log_that_ends_in_the_warm_up_is_nothing_to_compare(
     assert (simulated.code, simulated.notes) == (0, [short])
     write(tmp_path, row(0, 600))
     scenario, policy = tmp_path / "mine.yaml", tmp_path / "policy.json"
-    few = ["--hours", "1", "--generations", "1", "--population", "2", "--jobs", "1"]
+    few = ["--hours", "1", "--generations", "1", "--jobs", "1"]
     for words in (
         ["tune", str(scenario), "--over", "control.law=latest|pid", "--trials", "1"],
         ["learn", str(scenario), *few, "-o", str(policy)],

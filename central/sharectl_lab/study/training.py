@@ -1,4 +1,4 @@
-"""Training of a policy: rewards, and a seeded evolution strategy.
+"""Training of a policy on the twin: scores of episodes, and a seeded evolution strategy.
 
 Each generation tries a number of policies around the present one, in pairs that differ from it by
 the same step either way, on the same episodes. The next one is the mean of the best half, better
@@ -10,26 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import cos, fsum, log, pi, sqrt
+from math import cos, floor, fsum, log, pi, sqrt
 from random import Random  # noqa: TID251 - with a seed
 from statistics import fmean
-from typing import Callable, NamedTuple, Protocol
+from typing import Callable, NamedTuple
 
-from sharectl.control.learned import FEATURES, Policy, Training
+from sharectl.control.laws import Control
+from sharectl.control.learned import FEATURES, Policy, Training, law_of
+from sharectl.errors import InputError
+from sharectl.model import OTHER
+from sharectl.shares.errors import shortfalls_hs06
+from sharectl_lab.scenarios.scenario import Scenario
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.study.run import Run, simulate
+from sharectl_lab.twin.answers import NOTHING, WASTE, figures_of
 
-FIRST_STEP: Mapping[str, float] = {
-    "error": 0.3,
-    "mean": 0.3,
-    "trend": 0.05,
-    "setpoint": 0.005,
-    "single": 0.005,
-    "multi": 0.005,
-    "idle": 0.02,
-    "error_single": 0.2,
-    "error_multi": 0.2,
-    "error_idle": 0.2,
-}
-"""Feature -> standard deviation of its weight in the first generation."""
+EARLY_SECONDS = 0.001
+"""Time before a cycle at which the twin halts."""
+HALF_LIFE_SECONDS = 7200.0
+"""Of the average of the error, in each policy."""
+CHURN_PRICE = 0.02
+"""Price of changed targets, by nodes; that of a shortfall and of idle cores is 1."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Time of a scenario that a policy is judged by."""
+
+    scenario: Scenario
+    strategy: Strategy
+    """One that has cycles of sharectl."""
+    seconds: float
+    """Time after the warm-up."""
 
 
 class StepFigures(NamedTuple):
@@ -43,72 +55,114 @@ class StepFigures(NamedTuple):
     """Targets that changed, by nodes."""
 
 
-@dataclass(frozen=True)
-class RewardWeights:
-    """Price of each figure."""
+def reward(figures: StepFigures) -> float:
+    """Reward of a step, at most 0."""
+    return -(figures.shortfall_ratio + figures.idle_ratio + CHURN_PRICE * figures.churn_ratio)
 
-    shortfall: float = 1.0
-    idle: float = 1.0
-    churn: float = 0.02
 
-    def reward(self, figures: StepFigures) -> float:
-        """Reward of a step, at most 0."""
-        return -(
-            self.shortfall * figures.shortfall_ratio
-            + self.idle * figures.idle_ratio
-            + self.churn * figures.churn_ratio
+def steps_of(episode: Episode, seed: int, control: Control) -> list[StepFigures]:
+    """Figures between each two cycles of a run with one law for all groups.
+
+    Raises ValueError if the strategy has no cycles, InputError if no job of a group ran.
+    """
+    run = Run(episode.scenario, episode.strategy, seed, episode.seconds)
+    if run.steering is None:
+        raise ValueError(f"strategy {episode.strategy.name} has no cycles of sharectl")
+    steering = replace(run.steering.config.steering, control=control, by_group={})
+    run.steering.config = replace(run.steering.config, steering=steering)
+    period = episode.strategy.loop_of(episode.scenario.loop).period_seconds
+    cores = sum(node.spec.cores for node in run.twin.nodes)
+    # It halts before a cycle, so that a step has the whole effect of the one before.
+    halt = period * (floor(run.begin / period) + 1) - EARLY_SECONDS
+    run.until(halt)
+    steps, before = [], _sums(run)
+    while (halt := halt + period) <= run.end:
+        run.until(halt)
+        after = _sums(run)
+        power = {name: (work - before.work[name]) / period for name, work in after.work.items()}
+        present_hs06, due = run.twin.due_hs06(power)
+        missing_hs06 = fsum(shortfalls_hs06(due, power).values())
+        figures = StepFigures(
+            shortfall_ratio=missing_hs06 / present_hs06 if present_hs06 > 0 else 0.0,
+            idle_ratio=(after.idle - before.idle) / (cores * period),
+            churn_ratio=(after.changed - before.changed) / len(run.twin.nodes),
         )
+        steps.append(figures)
+        before = after
+    if not any(work for group, work in before.work.items() if group != OTHER):
+        raise InputError([f"{episode.scenario.name}: {NOTHING}"])
+    return steps
 
 
-REWARD = RewardWeights()
+class _Sums(NamedTuple):
+    """Work of each group, wasted core-seconds and changed targets so far."""
+
+    work: Mapping[str, float]
+    idle: float
+    changed: float
 
 
-class Step(NamedTuple):
-    """Twin before a cycle of sharectl."""
+def _sums(run: Run) -> _Sums:
+    twin = run.twin
+    twin.idle.settle(twin.now)
+    for measure in twin.measures.values():
+        measure.use(twin.now, 0, 0.0)
+    work = {group: measure.work for group, measure in twin.measures.items()}
+    idle = fsum(twin.idle.seconds[cause] for cause in WASTE)
+    return _Sums(work, idle, twin.counts["changed_targets"])
 
-    values: Mapping[str, Mapping[str, float]]
-    """Group -> values of `sharectl.control.learned.FEATURES`."""
-    figures: StepFigures
-    """Of the time since the cycle before."""
-    is_over: bool
+
+class PolicyTrial(NamedTuple):
+    """Policy to try on an episode."""
+
+    episode: Episode
+    seed: int
+    weights: Weights
 
 
-class SteppedTwin(Protocol):
-    """A twin that halts before each cycle of sharectl."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Configured groups."""
-
-    def reset(self, seed: int) -> Step:
-        """Begin again, and halt before the first cycle after the warm-up."""
-
-    def step(self, outputs: Mapping[str, float]) -> Step:
-        """Run a cycle with these outputs, parts of all power that is shared out, to the next."""
+def scores(trials: Sequence[PolicyTrial], progress: Callable[[float], None]) -> list[float]:
+    """Mean reward of each trial; only cores idle beyond those without sharectl count."""
+    done: list[float] = []
+    idle_ratios: dict[tuple[int, int], float] = {}
+    nothing = Strategy("nothing", "")
+    for episode, seed, weights in trials:
+        progress(len(done) / len(trials))
+        control = Control("learned", loaded=law_of(policy_of(weights)))
+        jobs = (id(episode), seed)
+        if jobs not in idle_ratios:
+            outcome = simulate(episode.scenario, nothing, seed, episode.seconds)
+            idle_ratios[jobs] = figures_of(outcome).idle_ratio
+        done.append(fmean(map(reward, steps_of(episode, seed, control))) + idle_ratios[jobs])
+    return done
 
 
 # ---- evolution
 
-
-@dataclass(frozen=True)
-class Evolution:
-    """Size of a training."""
-
-    generations: int = 12
-    population: int = 8
-    """Policies of a generation, in pairs."""
-    decay: float = 0.85
-    """Factor of the standard deviations from one generation to the next."""
-    half_life_seconds: float = 7200.0
-    """Of the average of the error."""
-
-
+POPULATION = 8
+"""Policies of a generation, in pairs."""
+DECAY = 0.85
+"""Factor of the standard deviations from one generation to the next."""
+FIRST_STEP: Mapping[str, float] = {
+    "error": 0.3,
+    "mean": 0.3,
+    "trend": 0.05,
+    "setpoint": 0.005,
+    "single": 0.005,
+    "multi": 0.005,
+    "idle": 0.02,
+    "error_single": 0.2,
+    "error_multi": 0.2,
+    "error_idle": 0.2,
+}
+"""Feature -> standard deviation of its weight in the first generation."""
 Weights = tuple[float, ...]
 Evaluate = Callable[[Sequence[Weights]], Sequence[float]]
 """Mean reward of each of several policies, on the same episodes."""
 
 START: Weights = tuple(float(name == "error") for name in FEATURES)
 """Weights of the law *latest*."""
+NEW = Training((), (), "", 0.0, 0.0, "")
+"""Of a policy that is being trained."""
 
 
 class Generation(NamedTuple):
@@ -121,21 +175,20 @@ class Generation(NamedTuple):
     best_score: float
 
 
-def evolve(size: Evolution, seed: int, evaluate: Evaluate) -> Iterator[Generation]:
+def evolve(generations: int, seed: int, evaluate: Evaluate) -> Iterator[Generation]:
     """Generations, the first around the law *latest*."""
     draw = Random(f"{seed}/evolution").random
     mean, sigma = START, 1.0
-    pairs = max(1, size.population // 2)
-    for number in range(1, size.generations + 1):
+    for number in range(1, generations + 1):
         tried: list[Weights] = []
-        for _ in range(pairs):
+        for _ in range(POPULATION // 2):
             step = [sigma * spread * _normal(draw) for spread in FIRST_STEP.values()]
             tried += [
                 tuple(weight + sign * part for weight, part in zip(mean, step)) for sign in (1, -1)
             ]
         scores = evaluate(tried)
         mean = recombined(tried, scores)
-        sigma *= size.decay
+        sigma *= DECAY
         best = max(range(len(tried)), key=lambda place: scores[place])
         yield Generation(number, mean, tried[best], scores[best])
 
@@ -157,39 +210,30 @@ def _normal(draw: Callable[[], float]) -> float:
     return sqrt(-2.0 * log(1.0 - draw())) * cos(2.0 * pi * draw())
 
 
-def policy_of(weights: Weights, half_life_seconds: float, training: Training) -> Policy:
+def policy_of(weights: Weights, training: Training = NEW) -> Policy:
     """Policy with all features; weights have six digits, as they are written."""
-    return Policy(tuple(FEATURES), _rounded(weights), half_life_seconds, training)
-
-
-def _rounded(weights: Weights) -> Weights:
-    return tuple(float(f"{weight:.6g}") for weight in weights)
+    rounded = tuple(float(f"{weight:.6g}") for weight in weights)
+    return Policy(tuple(FEATURES), rounded, HALF_LIFE_SECONDS, training)
 
 
 def trained(
-    size: Evolution,
+    generations: int,
     seed: int,
     evaluate: Evaluate,
-    training: Training,
+    training: Training = NEW,
     note: Callable[[Generation], object] = lambda _generation: None,
 ) -> Policy:
     """Best on the same episodes of the last mean, all policies that were tried, and *latest*.
 
-    ``training`` has scenarios, seeds and date.
+    ``training`` has scenarios and seeds.
     """
-    generations = []
-    for generation in evolve(size, seed, evaluate):
-        generations.append(generation)
+    outcomes = []
+    for generation in evolve(generations, seed, evaluate):
+        outcomes.append(generation)
         note(generation)
-    best = max(generations, key=lambda generation: generation.best_score).best
-    ends = [_rounded(weights) for weights in (START, generations[-1].mean, best)]
-    scores = evaluate(ends)
-    before, score = scores[0], max(scores)
-    method = f"evolution strategy, seed {seed}, {size.generations} generations of {size.population}"
-    done = replace(training, score=score, score_before=before, method=method)
-    return policy_of(ends[scores.index(score)], size.half_life_seconds, done)
-
-
-def score_of(rewards: Sequence[float]) -> float:
-    """Score of an episode: the mean reward of its steps."""
-    return fmean(rewards)
+    best = max(outcomes, key=lambda generation: generation.best_score).best
+    ends = [policy_of(weights) for weights in (START, outcomes[-1].mean, best)]
+    scores = evaluate([policy.weights for policy in ends])
+    method = f"evolution strategy, seed {seed}, {generations} generations of {POPULATION}"
+    done = replace(training, score=max(scores), score_before=scores[0], method=method)
+    return replace(ends[scores.index(max(scores))], training=done)

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 from sharectl.cli import options
 
 if TYPE_CHECKING:  # a start loads no YAML
-    from sharectl_lab.study.stepped import Episode
-    from sharectl_lab.study.training import Generation, Weights
+    from sharectl_lab.study.training import Episode, Generation, Weights
 
 _MOST = 10_000
-_SCENARIO_FILES = "shipped name, or a file; several are learned from together"
 _EPILOG = """\
 Trains the policy of the law `learned` on simulated pools, by a seeded evolution strategy that
-begins at the law latest. It tries population x generations policies, each on all seeds of all
-scenarios. The reward of a cycle is -(shortfall + idle + 0.02 x churn): power that was due and not
-used as part of the power present, cores idle while jobs were pending beyond those that are idle
-without sharectl, and targets that changed by nodes. Take scenarios in which `sharectl simulate
---strategies nothing` has a shortfall: where it has none, there is nothing to learn.
+begins at the law latest. Each generation tries 8 policies, each on all seeds of all scenarios. The
+reward of a cycle is -(shortfall + idle + 0.02 x churn): power that was due and not used as part of
+the power present, cores idle while jobs were pending beyond those that are idle without sharectl,
+and targets that changed by nodes. Take scenarios in which `sharectl simulate --strategies nothing`
+has a shortfall: where it has none, there is nothing to learn.
 
   sharectl learn bursts -o policy.json
   sharectl learn bursts site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
@@ -33,57 +31,42 @@ Look at what it would do before it acts: control: {shadow: {law: learned, policy
 sharectl replay --set control.law=learned --set control.policy=FILE. Compare it on jobs that it has
 not seen: bench/learned.py.
 
-The same seed and date give the same file, on any number of cores.
+The same seed gives the same file, on any number of cores.
 
 exit codes: 0 ok, 2 usage, 65 bad job log, or no job of a group ran, 74 the file cannot be written,
 78 scenario, 130 interrupted (no file is written)"""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenarios", nargs="+", metavar="SCENARIO", help=_SCENARIO_FILES)
+    parser.add_argument(
+        "scenarios", nargs="+", metavar="SCENARIO",
+        help="shipped name, or a file; several are learned from together",
+    )  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=options.path, required=True, metavar="FILE", help="policy to write"
     )
     parser.add_argument(
         "--strategy", default="live", help="strategy that steers (default: %(default)s)"
     )
-    numbers = (
-        ("--hours", 1, 48, "hours of each episode, after the warm-up"),
-        ("--seeds", 1, 2, "seeds of each scenario, the first is --seed"),
-        ("--seed", 0, 1, "seed of the search too"),
-        ("--generations", 1, 12, "generations"),
-        ("--population", 2, 8, "policies of a generation"),
-    )
-    for option, least, default, words in numbers:
-        parser.add_argument(
-            option,
-            type=options.number(least, _MOST, whole=True),
-            default=default,
-            metavar="N",
-            help=f"{words} (default: %(default)s)",
-        )
-    parser.add_argument(
-        "--date", default="", metavar="TEXT", help="date to write into the policy (default: none)"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=options.number(1, _MOST, whole=True),
-        metavar="N",
-        help="runs at once (default: cores)",
-    )
+    for option, least, default, words in (
+        ("--hours", 1, 48, "hours of each episode, after the warm-up (default: %(default)s)"),
+        ("--seeds", 1, 2, "seeds of each scenario, the first is --seed (default: %(default)s)"),
+        ("--seed", 0, 1, "seed of the search too (default: %(default)s)"),
+        ("--generations", 1, 12, "generations (default: %(default)s)"),
+        ("--jobs", 1, None, "runs at once (default: cores)"),
+    ):
+        whole = options.number(least, _MOST, whole=True)
+        parser.add_argument(option, type=whole, default=default, metavar="N", help=words)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Train a policy, and write it."""
     from sharectl.config.laws import MAX_BYTES
-    from sharectl.control.learned import Training
     from sharectl.files import files
     from sharectl.files.documents import Document
     from sharectl_lab.study import many
-    from sharectl_lab.study.training import Evolution, trained
+    from sharectl_lab.study.training import NEW, trained
 
-    if not arguments.date.isprintable() or len(arguments.date) > 100:  # noqa: PLR2004 - a line
-        arguments.usage_error("--date is one line of at most 100 characters")
     episodes = _episodes(arguments)
     # Before hours of work.
     files.refuse_unwritable(arguments.output)
@@ -91,18 +74,10 @@ def _run(arguments: argparse.Namespace) -> int:
     document = Document(arguments.output, MAX_BYTES)
     document.refuse_newer()
     seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
-    size = Evolution(arguments.generations, arguments.population)
-    processes = arguments.jobs or many.cores()
-    evaluate = partial(_scores, episodes, seeds, size.half_life_seconds, processes)
-    training = Training(
-        scenarios=tuple(episode.scenario.name for episode in episodes),
-        seeds=seeds,
-        date=arguments.date,
-        score=0.0,
-        score_before=0.0,
-        method="",
-    )
-    policy = trained(size, arguments.seed, evaluate, training, _note)
+    evaluate = partial(_scores, episodes, seeds, arguments.jobs or many.cores())
+    names = tuple(episode.scenario.name for episode in episodes)
+    training = replace(NEW, scenarios=names, seeds=seeds)
+    policy = trained(arguments.generations, arguments.seed, evaluate, training, _note)
     content = asdict(policy)
     document.replace(content)
     words = f"score {policy.training.score:.5f}, latest {policy.training.score_before:.5f}"
@@ -115,33 +90,27 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     from sharectl_lab.scenarios.file import load
     from sharectl_lab.scenarios.omissions import notes_of
     from sharectl_lab.scenarios.strategy_file import read_strategies
-    from sharectl_lab.study.stepped import Episode
+    from sharectl_lab.study.training import Episode
 
     strategies = read_strategies(arguments.strategy)
     if len(strategies) != 1 or strategies[0].steering is None:
         arguments.usage_error("--strategy: name one strategy in which sharectl runs, such as live")
-    seconds = arguments.hours * 3600.0
-    days = arguments.hours / 24
-    loaded = [replace(load(name), days=days) for name in arguments.scenarios]
+    loaded = [replace(load(name), days=arguments.hours / 24) for name in arguments.scenarios]
     for scenario in loaded:
         refuse_endless(scenario, strategies[0], scenario.end_seconds)
     options.say(f"{scenario.name}: {note}" for scenario in loaded for note in notes_of(scenario))
-    return [Episode(scenario, strategies[0], seconds) for scenario in loaded]
+    return [Episode(scenario, strategies[0], arguments.hours * 3600.0) for scenario in loaded]
 
 
 def _scores(
-    episodes: Sequence[Episode],
-    seeds: Sequence[int],
-    half_life_seconds: float,
-    processes: int,
-    policies: Sequence[Weights],
+    episodes: Sequence[Episode], seeds: Sequence[int], processes: int, policies: Sequence[Weights]
 ) -> list[float]:
     """Mean score of each policy over all episodes and seeds."""
     from sharectl_lab.study.many import run_many
-    from sharectl_lab.study.stepped import PolicyTrial, scores
+    from sharectl_lab.study.training import PolicyTrial, scores
 
     trials = [
-        PolicyTrial(episode, seed, weights, half_life_seconds)
+        PolicyTrial(episode, seed, weights)
         for weights in policies
         for episode in episodes
         for seed in seeds
@@ -149,11 +118,11 @@ def _scores(
     # One process a core, which starts once a generation.
     parts = [trials[number::processes] for number in range(min(processes, len(trials)))]
     done = run_many([partial(scores, part) for part in parts], processes, lambda _part: None)
-    if any(part is None for part in done):
-        raise KeyboardInterrupt
     flat = [0.0] * len(trials)
     for number, part in enumerate(done):
-        flat[number::processes] = part or []
+        if part is None:
+            raise KeyboardInterrupt
+        flat[number::processes] = part
     runs = len(episodes) * len(seeds)
     return [fmean(flat[at : at + runs]) for at in range(0, len(flat), runs)]
 

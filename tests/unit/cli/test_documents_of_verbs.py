@@ -116,7 +116,7 @@ CASES = [
     Case("simulate", "--list", "simulation_names"),
     Case(
         "learn",
-        "small.yaml -o new.json --hours 1 --seeds 1 --generations 1 --population 2 --jobs 1",
+        "small.yaml -o new.json --hours 1 --seeds 1 --generations 1 --jobs 1",
         "policy",
     ),
     Case(

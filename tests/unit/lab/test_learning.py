@@ -1,103 +1,62 @@
-"""The environment of learners, and the training of policies, on a twin of three lines."""
+"""Training of policies, and the verb that trains on the twin."""
 
 from __future__ import annotations
 
-import random
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from math import isclose
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from types import ModuleType
 
-import numpy as np
 import pytest
 
-from sharectl.control.learned import FEATURES, Training
-from sharectl_lab.study.learning import OBSERVED, TwinEnv
+from sharectl.cli.main import main
+from sharectl.config.laws import with_laws
+from sharectl.control.laws import Control
+from sharectl.control.learned import FEATURES, law_of
+from sharectl.control.steering import SteeringConfig
+from sharectl_lab.scenarios.file import load, parse
+from sharectl_lab.scenarios.strategies import Strategy
+from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.study.run import simulate
 from sharectl_lab.study.training import (
     FIRST_STEP,
     START,
-    Evolution,
-    RewardWeights,
-    Step,
+    Episode,
+    PolicyTrial,
     StepFigures,
     Weights,
     evolve,
+    policy_of,
     recombined,
+    reward,
+    scores,
+    steps_of,
     trained,
 )
-
-GROUPS = ("alice", "cms", "lhcb")
-NONE = Training((), (), "", 0.0, 0.0, "")
-
-
-class ToyTwin:
-    """Groups whose errors drift, and become smaller by what is moved."""
-
-    groups = GROUPS
-
-    def __init__(self) -> None:
-        self.outputs: list[Mapping[str, float]] = []
-
-    def reset(self, seed: int) -> Step:
-        self._draw = random.Random(seed).random
-        self._errors = {group: self._draw() - 0.5 for group in GROUPS}
-        self._cycles = 0
-        return self._step()
-
-    def step(self, outputs: Mapping[str, float]) -> Step:
-        self.outputs.append(outputs)
-        self._cycles += 1
-        for group in GROUPS:
-            self._errors[group] += 0.1 * (self._draw() - 0.5) - 0.5 * outputs[group]
-        return self._step()
-
-    def _step(self) -> Step:
-        error = sum(map(abs, self._errors.values())) / 6
-        values = {
-            group: {**dict.fromkeys(FEATURES, 0.0), "error": self._errors[group]}
-            for group in GROUPS
-        }
-        return Step(values, StepFigures(error, 0.1, 0.25), is_over=self._cycles == 20)
-
-
-def test_an_observation_is_a_row_of_figures_for_each_group() -> None:
-    env = TwinEnv(ToyTwin())
-    observation, info = env.reset(seed=3)
-    assert (observation.shape, info) == ((3, len(OBSERVED)), {"seed": 3})
-    assert set(OBSERVED) <= set(FEATURES)
-    assert observation[0, 0] == pytest.approx(random.Random(3).random() - 0.5)
-
-
-def test_a_step_moves_power_between_groups_and_has_the_stated_reward() -> None:
-    twin = ToyTwin()
-    env = TwinEnv(twin, RewardWeights(shortfall=1.0, idle=2.0, churn=4.0))
-    env.reset(seed=1)
-    _, reward, ended, cut, figures = env.step(np.asarray([0.5, 0.5, 0.2], np.float32))
-    moved = twin.outputs[0]
-    assert list(moved) == list(GROUPS)
-    assert sum(moved.values()) == pytest.approx(0, abs=1e-7)
-    assert moved["alice"] - moved["lhcb"] == pytest.approx(0.3)
-    assert (figures["idle_ratio"], figures["churn_ratio"]) == (0.1, 0.25)
-    assert isclose(reward, -(figures["shortfall_ratio"] + 2 * 0.1 + 4 * 0.25))
-    assert (ended, cut) == (False, False)
-    for _ in range(19):
-        _, _, ended, cut, _ = env.step(np.zeros(3, np.float32))
-    assert (ended, cut) == (False, True)
-
-
-def test_a_seed_is_drawn_from_the_one_before() -> None:
-    seeds = []
-    for _ in range(2):
-        env = TwinEnv(ToyTwin())
-        env.reset(seed=7)
-        seeds.append([env.reset()[1]["seed"] for _ in range(3)])
-    assert seeds[0] == seeds[1]
-    assert len(set(seeds[0])) == 3
-
-
-# ---- training
+from sharectl_lab.twin.answers import figures_of
+from sharectl_lab.verbs import learn, tune
 
 WANTED = tuple(0.5 if name == "error" else 0.1 for name in FEATURES)
+SCENARIO = """
+nodes: [{name: wn, count: 4, cores: 16, hs06_per_core: 10}]
+groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
+jobs:
+  - {group: alice, run_time: "exponential:3600", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:7200", keep_pending: 5}
+control: {deadband_hs06: 0}
+warmup_hours: 2
+days: 1
+"""
+HOURS = 8
+
+
+@pytest.fixture(scope="module")
+def episode() -> Episode:
+    (live,) = read_strategies("live")
+    return Episode(parse(SCENARIO, "small"), live, HOURS * 3600.0)
 
 
 def distances(policies: Sequence[Weights]) -> list[float]:
@@ -108,28 +67,28 @@ def distances(policies: Sequence[Weights]) -> list[float]:
 
 
 def test_training_comes_nearer_to_the_best_policy_and_says_how_much() -> None:
-    policy = trained(Evolution(40, 16, decay=0.95), 1, distances, NONE)
+    policy = trained(40, 1, distances)
     assert policy.training.score_before == distances([START])[0]
     assert policy.training.score == distances([policy.weights])[0]
     assert policy.training.score > policy.training.score_before / 2
     assert policy.features == tuple(FEATURES)
-    assert policy.training.method == "evolution strategy, seed 1, 40 generations of 16"
+    assert policy.training.method == "evolution strategy, seed 1, 40 generations of 8"
 
 
 def test_a_seed_gives_the_same_policy() -> None:
-    first, again, other = (trained(Evolution(3, 4), seed, distances, NONE) for seed in (5, 5, 6))
+    first, again, other = (trained(3, seed, distances) for seed in (5, 5, 6))
     assert first == again
     assert first.weights != other.weights
     # On every Python.
-    (generation,) = evolve(Evolution(1, 2), 5, distances)
-    assert generation.mean[0] == pytest.approx(0.8390528830672642, rel=1e-12)
+    (generation,) = evolve(1, 5, distances)
+    assert generation.mean[0] == pytest.approx(0.8885789011711397, rel=1e-12)
 
 
 def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
     def best_at_start(policies: Sequence[Weights]) -> list[float]:
         return [-sum(abs(w - s) for w, s in zip(weights, START)) for weights in policies]
 
-    policy = trained(Evolution(2, 4), 1, best_at_start, NONE)
+    policy = trained(2, 1, best_at_start)
     assert policy.weights == START
     assert policy.training.score == policy.training.score_before == 0
 
@@ -140,13 +99,9 @@ def test_the_best_policy_that_was_tried_is_written() -> None:
 
     def best_is_second(policies: Sequence[Weights]) -> list[float]:
         tried.extend(weights for weights in policies if weights not in tried)
-        return [float(place == 1) for place in map(rounded_place, policies)]
+        return [float(weights == pytest.approx(tried[1], rel=1e-5)) for weights in policies]
 
-    def rounded_place(weights: Weights) -> int:
-        near = [n for n, one in enumerate(tried) if one == pytest.approx(weights, rel=1e-5)]
-        return near[0]
-
-    policy = trained(Evolution(2, 4), 1, best_is_second, NONE)
+    policy = trained(2, 1, best_is_second)
     assert policy.weights == pytest.approx(tried[1], rel=1e-5)
     assert (policy.training.score, policy.training.score_before) == (1.0, 0.0)
 
@@ -163,7 +118,73 @@ def test_every_feature_has_a_step() -> None:
     assert list(FIRST_STEP) == list(FEATURES)
 
 
-def test_a_law_that_acts_needs_no_library_of_learners() -> None:
-    code = "import sys, sharectl.control.learned, sharectl_lab.study.training; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"numpy", "gymnasium"}.isdisjoint(done.stdout.split())
+# ---- on the twin
+
+
+def test_a_step_has_the_stated_reward(episode: Episode) -> None:
+    assert reward(StepFigures(0.5, 0.25, 0.1)) == pytest.approx(-(0.5 + 0.25 + 0.02 * 0.1))
+    steps = steps_of(episode, 1, Control("learned", loaded=law_of(policy_of(START))))
+    assert len(steps) == HOURS * 12 - 1
+    assert any(step.churn_ratio > 0 for step in steps)
+    assert any(step.shortfall_ratio > 0 for step in steps)
+
+
+def test_the_score_is_the_shortfall_and_the_idle_cores_beyond_those_without_sharectl(
+    episode: Episode,
+) -> None:
+    """Without grace, a law that moves nothing leaves the shortfall of `nothing`, and its idle."""
+    bare = replace(episode, strategy=replace(episode.strategy, grace=False))
+    weights = (0.0,) * len(FEATURES)
+    nothing = figures_of(simulate(bare.scenario, Strategy("nothing", ""), 1, bare.seconds))
+    assert nothing.shortfall_mean_ratio > 0.1
+    steps = steps_of(bare, 1, Control("learned", loaded=law_of(policy_of(weights))))
+    mean = fmean(step.shortfall_ratio for step in steps)
+    assert mean == pytest.approx(nothing.shortfall_mean_ratio, abs=0.01)
+    (score,) = scores([PolicyTrial(bare, 1, weights)], lambda _part: None)
+    assert nothing.idle_ratio > 0.001
+    assert score == pytest.approx(-mean, abs=0.0005)
+
+
+@pytest.mark.parametrize("verb", [learn, tune])
+def test_the_scenario_of_the_examples_has_something_to_gain(verb: ModuleType) -> None:
+    name = re.findall(r"sharectl (?:learn|tune) (\S+)", verb._EPILOG)[0]  # noqa: SLF001
+    scenario = load(name)
+    (nothing, live) = (
+        figures_of(simulate(scenario, read_strategies(how)[0], 1, 86_400.0))
+        for how in ("nothing", "live")
+    )
+    assert nothing.shortfall_rms_ratio > 0.1
+    assert live.shortfall_rms_ratio < nothing.shortfall_rms_ratio / 1.5
+
+
+def test_learn_writes_a_policy_that_a_configuration_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, policy = tmp_path / "small.yaml", tmp_path / "policy.json"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    size = ("--hours", "2", "--seeds", "1", "--generations", "1")
+    texts = []
+    for jobs in ("1", "2"):
+        assert main(["learn", str(scenario), "-o", str(policy), *size, "--jobs", jobs]) == 0
+        texts.append(policy.read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    assert capsys.readouterr().out.startswith(f"{policy}: score -0.")
+    training = json.loads(texts[0])["training"]
+    assert (training["scenarios"], training["seeds"]) == (["small"], [1])
+    law = with_laws(SteeringConfig(Control("learned", policy=policy))).control.loaded
+    assert law is not None
+
+
+def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = str(tmp_path / "policy.json")
+    for words, code, message in (
+        (("learn", "small-site"), 2, "-o/--output"),
+        (("learn", "small-site", "-o", policy, "--strategy", "nothing"), 2, "sharectl runs"),
+        (("learn", "small-site", "-o", policy, "--hours", "0"), 2, "whole number from 1"),
+        (("learn", "no-such-site", "-o", policy), 78, "no-such-site"),
+    ):
+        try:
+            ended = main(list(words))
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        assert (ended, message in capsys.readouterr().err) == (code, True), words
