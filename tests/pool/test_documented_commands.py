@@ -33,7 +33,7 @@ OFFLINE = {
 """Words of commands that need no configuration."""
 SHORT = {
     "simulate": ["--set", "warmup_hours=1", "--days", "0.1", "--seeds", "1", "--jobs", "1"],
-    "tune": ["--trials", "2", "--batch", "2", "--seeds", "1", "--confirm", "1", "--days", "0.1"],
+    "tune": ["--trials", "2", "--batch", "2", "--seeds", "1", "--days", "0.1"],
     "learn": [],
     "init": [],
 }

@@ -7,7 +7,7 @@ in the order of the choice. A journal has every score, so that a second run goes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -17,7 +17,6 @@ from sharectl.files.files import append_lines, open_text
 from sharectl_lab.study.tuning import (
     Candidate,
     Evaluate,
-    Objective,
     Parameter,
     Result,
     Score,
@@ -30,8 +29,6 @@ from sharectl_lab.study.tuning import (
     score_of,
 )
 
-NULL = " is null"
-"""End of the name of the library's parameter that tells if a key is null."""
 _MOST_REPEATED = 20
 """Times that settings already tried are replaced by fresh ones, in a batch."""
 
@@ -45,15 +42,8 @@ class SearchSize:
     batch: int = 8
     """Settings that are chosen at once."""
     seeds: int = 3
-    """Seeds of each trial."""
-    confirm: int = 5
-    """Further seeds on which the finalists and the default are compared."""
+    """Seeds of each trial; the finalists and the default are compared on as many others."""
     finalists: int = 3
-
-    def seeds_from(self, seed: int) -> tuple[range, range]:
-        """Seeds of the search and of the confirmation."""
-        middle = seed + self.seeds
-        return range(seed, middle), range(middle, middle + self.confirm)
 
 
 def library() -> Any:
@@ -74,15 +64,14 @@ class Search:
     def __init__(
         self,
         parameters: Sequence[Parameter],
-        objective: Objective,
         size: SearchSize,
         seed: int,
         evaluate: Evaluate,
     ) -> None:
         self.parameters = tuple(parameters)
-        self.objective = objective
         self.size = size
-        self.seeds = size.seeds_from(seed)
+        middle = seed + size.seeds
+        self.seeds = range(seed, middle), range(middle, middle + size.seeds)
         self.results: dict[Task, Result] = {}
         self.tried: list[Settings] = []
         self._default = tuple((p.key, p.default) for p in self.parameters)
@@ -120,7 +109,6 @@ class Search:
         every = [self._candidate(settings) for settings in self.tried]
         return Tuning(
             parameters=self.parameters,
-            objective=self.objective,
             default=self._candidate(()),
             best=tuple(self._ranked()),
             tried=sum(bool(candidate.searched or candidate.problem) for candidate in every),
@@ -139,53 +127,36 @@ class Search:
         return sorted((candidate for candidate in every if candidate.searched), key=_rank)
 
     def _candidate(self, settings: Settings) -> Candidate:
-        return candidate_of(settings, self.results, self.seeds, self.objective)
+        return candidate_of(settings, self.results, self.seeds)
 
     # ---- the library
 
     def _begin_at_default(self) -> None:
         """Let the sampler know the default's score, if the domains have it."""
-        own = self._candidate(()).searched
-        if own is None or not all(p.admits(p.default) for p in self.parameters):
-            return
-        values: dict[str, Any] = {}
-        distributions: dict[str, Any] = {}
-        for parameter in self.parameters:
-            for name, distribution, value in self._of_default(parameter):
-                values[name], distributions[name] = value, distribution
-        self._study.add_trial(
-            self._optuna.trial.create_trial(
-                params=values, distributions=distributions, value=own.mean
+        score = self._candidate(()).searched
+        if score is not None and all(p.admits(p.default) for p in self.parameters):
+            trial = self._optuna.trial.create_trial(
+                params=dict(self._default),
+                distributions={p.key: self._distribution(p) for p in self.parameters},
+                value=score.mean,
             )
-        )
-
-    def _of_default(self, parameter: Parameter) -> Iterator[tuple[str, Any, Any]]:
-        if parameter.nullable:
-            is_null = parameter.default is None
-            yield f"{parameter.key}{NULL}", self._choice((True, False)), is_null
-            if is_null:
-                return
-        yield parameter.key, self._distribution(parameter), parameter.default
-
-    def _choice(self, choices: Sequence[Value]) -> Any:
-        return self._optuna.distributions.CategoricalDistribution(tuple(choices))
+            self._study.add_trial(trial)
 
     def _distribution(self, parameter: Parameter) -> Any:
         kinds = self._optuna.distributions
         if parameter.choices:
-            return self._choice(parameter.choices)
-        if parameter.whole:
-            low, high = round(parameter.low), round(parameter.high)
-            return kinds.IntDistribution(low, high, log=parameter.log)
-        return kinds.FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+            return kinds.CategoricalDistribution(parameter.choices)
+        kind = kinds.IntDistribution if parameter.whole else kinds.FloatDistribution
+        return kind(parameter.low, parameter.high, log=parameter.log)
 
     def _choose(self, count: int) -> list[tuple[Any, Settings]]:
         """Settings to try next, with the library's trials; none twice, unless nothing else is."""
+        distributions = {p.key: self._distribution(p) for p in self.parameters}
         chosen: list[tuple[Any, Settings]] = []
         repeated = 0
         while len(chosen) < count:
-            trial = self._study.ask()
-            settings = tuple((p.key, self._suggested(trial, p)) for p in self.parameters)
+            trial = self._study.ask(distributions)
+            settings = tuple((p.key, _suggested(trial, p)) for p in self.parameters)
             if settings in self.tried or settings == self._default:
                 self._tell(trial, () if settings == self._default else settings)
                 repeated += 1
@@ -196,25 +167,17 @@ class Search:
             chosen.append((trial, settings))
         return chosen
 
-    def _suggested(self, trial: Any, parameter: Parameter) -> Value:
-        key = parameter.key
-        if parameter.choices:
-            value: Value = trial.suggest_categorical(key, parameter.choices)
-            return value
-        if parameter.nullable and trial.suggest_categorical(f"{key}{NULL}", (True, False)):
-            return None
-        if parameter.whole:
-            low, high = round(parameter.low), round(parameter.high)
-            return parameter.rounded(trial.suggest_int(key, low, high, log=parameter.log))
-        number = trial.suggest_float(key, parameter.low, parameter.high, log=parameter.log)
-        return parameter.rounded(number)
-
     def _tell(self, trial: Any, settings: Settings) -> None:
         searched = self._candidate(settings).searched
         if searched is None:
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(trial, searched.mean)
+
+
+def _suggested(trial: Any, parameter: Parameter) -> Value:
+    value: Any = trial.params[parameter.key]
+    return value if parameter.choices else parameter.rounded(value)
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float]:

@@ -18,13 +18,12 @@ Settings = tuple[tuple[str, Value], ...]
 
 DIGITS = 3
 """Significant digits of a number that is tried: what is printed is what was simulated."""
-WIDE = 100.0
-"""Ratio of the bounds from which a domain has a logarithmic scale."""
-LEAST_PART = 1e-4
-"""Lower end of a logarithmic scale that would begin at 0, as a part of its upper end."""
 _MOST_SCORE = 1e15
-MOST = 1e9
-"""Upper bound from which a domain is no help: the user has to write one."""
+OBJECTIVE = (
+    "RMS shortfall, % of the power present, plus core-hours idle while jobs were pending that "
+    "could run there, % of the pool's"
+)
+"""Number that the search makes small."""
 
 
 class Task(NamedTuple):
@@ -43,6 +42,11 @@ class Score(NamedTuple):
     """Core-hours idle while jobs were pending that could run there, % of the pool's."""
     idle_core_hours: float
 
+    @property
+    def objective(self) -> float:
+        """Value of `OBJECTIVE`."""
+        return self.shortfall_percent + self.idle_percent
+
 
 def score_of(row: Mapping[str, Any]) -> Score:
     """Score of a row of JSON. Raises TypeError or ValueError for anything but its numbers."""
@@ -59,31 +63,6 @@ Take = Callable[[Task, Result], None]
 Evaluate = Callable[[Sequence[Task], Take], None]
 """Hands over the results of tasks, in any order, as they come."""
 
-OBJECTIVES = {
-    "balanced": "RMS shortfall, % of the power present, plus the idle price times idle core-hours, "
-    "% of the pool's",
-    "shortfall": "RMS shortfall, % of the power present",
-    "idle": "idle core-hours while jobs were pending that could run there, % of the pool's",
-}
-"""Name of an objective -> the number that the search makes small."""
-
-
-@dataclass(frozen=True)
-class Objective:
-    """Number that the search makes small."""
-
-    name: str = "balanced"
-    idle_price: float = 1.0
-    """Shortfall, % of power, that is as bad as 1 % of the core-hours idle."""
-
-    def value(self, score: Score) -> float:
-        """Objective of a score, %."""
-        if self.name == "shortfall":
-            return score.shortfall_percent
-        if self.name == "idle":
-            return score.idle_percent
-        return score.shortfall_percent + self.idle_price * score.idle_percent
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -95,57 +74,29 @@ class Parameter:
     low: float = 0.0
     high: float = 0.0
     whole: bool = False
-    log: bool = False
-    nullable: bool = False
-    """Whether null is tried too, beside the numbers."""
-    ratio: bool = False
-    """Whether the file has it as a percentage; bounds and default are parts of 1."""
+
+    @property
+    def log(self) -> bool:
+        """True if the scale is logarithmic: the bounds differ by a magnitude."""
+        return self.high >= 10 * self.low > 0
 
     def rounded(self, number: float) -> Value:
         """Number of `DIGITS` significant digits within the bounds."""
         short = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
-        if self.ratio:
-            return percent(short)
         return round(short) if self.whole else short
 
     def admits(self, value: Value) -> bool:
-        """Tell if the domain has a value."""
+        """Return whether the domain has a value."""
         if self.choices:
             return value in self.choices
-        if value is None:
-            return self.nullable
-        return not isinstance(value, str) and self.low <= value <= self.high
+        return isinstance(value, (int, float)) and self.low <= value <= self.high
 
     @property
     def words(self) -> str:
         """Domain as `--over` takes it."""
         if self.choices:
             return f"{self.key}={'|'.join(map(text_of, self.choices))}"
-        null = "null|" if self.nullable else ""
-        return f"{self.key}={null}{self.low:.6g}..{self.high:.6g}"
-
-
-def numbers(
-    least: float, most: float, *, whole: bool, is_time: bool
-) -> Optional[tuple[float, float, bool]]:
-    """Lower and upper end of the domain of a number, and whether its scale is logarithmic.
-
-    Times and wide ranges are logarithmic. A logarithmic scale that would begin at 0 begins at 1 for
-    times and whole numbers. None where the bounds are too wide to be a domain.
-    """
-    if most > MOST:
-        return None
-    log = is_time or most > WIDE * max(least, 1e-12) > 0
-    if least <= 0 and most <= 1:
-        log = False
-    if log and least <= 0:
-        least = min(1.0, most) if whole or is_time else most * LEAST_PART
-    return least, most, log
-
-
-def percent(ratio: float) -> str:
-    """Part of 1 as the configuration has it."""
-    return f"{100 * ratio:.10g}%"
+        return f"{self.key}={self.low:.6g}..{self.high:.6g}"
 
 
 def text_of(value: Value) -> str:
@@ -155,21 +106,6 @@ def text_of(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def lines_of(settings: Settings) -> list[str]:
-    """Lines of YAML with the settings, to be pasted."""
-    lines: list[str] = []
-    before: list[str] = []
-    for key, value in sorted(settings, key=lambda pair: pair[0].split(".")):
-        *sections, name = key.split(".")
-        same = 0
-        while same < min(len(sections), len(before)) and sections[same] == before[same]:
-            same += 1
-        lines += [f"{'  ' * depth}{sections[depth]}:" for depth in range(same, len(sections))]
-        before = sections
-        lines.append(f"{'  ' * len(sections)}{name}: {text_of(value)}")
-    return lines
 
 
 # ---- outcome
@@ -203,7 +139,6 @@ class Tuning:
     """Outcome of a search."""
 
     parameters: tuple[Parameter, ...]
-    objective: Objective
     default: Candidate
     best: tuple[Candidate, ...]
     """Candidates by the objective, the best first; confirmed ones before others."""
@@ -216,7 +151,7 @@ class Tuning:
 
     @property
     def makes_no_difference(self) -> bool:
-        """Tell if all settings have the default's objective."""
+        """True if all settings have the default's objective."""
         every = [candidate.searched for candidate in (self.default, *self.best)]
         return len(every) > 1 and len({spread.mean for spread in every if spread}) == 1
 
@@ -225,12 +160,7 @@ class Tuning:
         """Settings that beat the default on most seeds of the confirmation; None without any."""
         for candidate in self.best:
             gain = candidate.gain
-            if (
-                candidate.confirmed
-                and gain
-                and gain.mean > 0
-                and 2 * candidate.wins > candidate.compared
-            ):
+            if gain and gain.mean > 0 and 2 * candidate.wins > candidate.compared:
                 return candidate
         return None
 
@@ -239,37 +169,39 @@ def candidate_of(
     settings: Settings,
     results: Mapping[Task, Result],
     seeds: tuple[Sequence[int], Sequence[int]],
-    objective: Objective,
 ) -> Candidate:
     """Candidate of all results of its settings; ``seeds`` are those of search and confirmation."""
-    scores: list[list[Score]] = []
-    for some in seeds:
-        answers = [results.get(Task(settings, seed)) for seed in some]
-        scores.append([answer for answer in answers if isinstance(answer, Score)])
-    every = [results.get(Task(settings, seed)) for some in seeds for seed in some]
-    searched, confirmed = (
-        _spread([objective.value(score) for score in some]) if len(some) == len(expected) else None
-        for some, expected in zip(scores, seeds)
+    searched, confirmed = ([results.get(Task(settings, seed)) for seed in some] for some in seeds)
+    objective, further = (
+        _spread([score.objective for score in _scores(some)])
+        if len(_scores(some)) == len(some)
+        else None
+        for some in (searched, confirmed)
     )
-    shown = scores[1] if confirmed else scores[0]
+    shown = _scores(confirmed if further else searched)
+    defaults = [results.get(Task((), seed)) for seed in seeds[1]]
     gains = [
-        objective.value(default) - objective.value(own)
-        for seed in seeds[1]
-        if isinstance(default := results.get(Task((), seed)), Score)
-        and isinstance(own := results.get(Task(settings, seed)), Score)
+        default.objective - score.objective
+        for default, score in zip(defaults, confirmed)
+        if isinstance(default, Score) and isinstance(score, Score) and further
     ]
+    problems = (result for result in (*searched, *confirmed) if isinstance(result, str))
     return Candidate(
         settings=settings,
-        searched=searched,
-        confirmed=confirmed,
+        searched=objective,
+        confirmed=further,
         shortfall_percent=_spread([score.shortfall_percent for score in shown]),
         idle_percent=_spread([score.idle_percent for score in shown]),
         idle_core_hours=_spread([score.idle_core_hours for score in shown]),
-        gain=_spread(gains) if confirmed else None,
-        wins=sum(gain > 0 for gain in gains) if confirmed else 0,
-        compared=len(gains) if confirmed else 0,
-        problem=next((answer for answer in every if isinstance(answer, str)), None),
+        gain=_spread(gains),
+        wins=sum(gain > 0 for gain in gains),
+        compared=len(gains),
+        problem=next(problems, None),
     )
+
+
+def _scores(results: Sequence[Optional[Result]]) -> list[Score]:
+    return [result for result in results if isinstance(result, Score)]
 
 
 def _spread(values: Sequence[float]) -> Optional[Spread]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,26 +13,27 @@ from sharectl.cli import options
 from sharectl.errors import INTERRUPTED
 from sharectl.files.files import only_one
 from sharectl.times import DAY_SECONDS
-from sharectl.words import counted
 from sharectl_lab.pages import tune as report
+from sharectl_lab.pages.simulation import days_of
 from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
-from sharectl_lab.study.domains import SYNTAX, parameters, split
+from sharectl_lab.study.domains import SYNTAX, parameters
 from sharectl_lab.study.search import Journal, Search, SearchSize, library
-from sharectl_lab.study.tuning import OBJECTIVES, Evaluate, Objective, Result, Take, Task
+from sharectl_lab.study.tuning import Evaluate, Result, Take, Task
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
-Searches the settings that make the objective small on a simulated pool. Each setting is tried on
-several seeds; the best ones are compared with the default on seeds that the search did not use.
-A seed gives the same outcome whatever the number of cores or of jobs. docs/simulate.md has more.
+Searches the settings with the least sum of shortfall, % of the power, and idle core-hours, % of the
+pool's, on a simulated pool. Each setting is tried on several seeds; the best ones are compared with
+the default on as many seeds that the search did not use. A seed gives the same outcome whatever the
+number of cores or of jobs. docs/simulate.md has more.
 
-KEYS are {SYNTAX}, with commas between them. KEY is one of
-control of sharectl's configuration, or of negotiator, access, start, loop, defrag and static of
-scenarios and strategies. Without a domain a key has all values that it may have.
+KEYS are {SYNTAX}, with commas between them. KEY is one of control of
+sharectl's configuration, or of negotiator, access, start, loop, defrag and static of scenarios and
+strategies. A choice alone, such as control.law, has all its values.
 
-  sharectl tune bursts --over control.law,control.give_up_seconds
-  sharectl tune site.yaml --over control.give_up_seconds='null|60..3600' --days 7 -o tuning
+  sharectl tune bursts --over control.law,control.give_up_seconds=600..14400
+  sharectl tune site.yaml --over control.give_up_seconds='null|600|3600' --days 7 -o tuning
   sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --on-pool -o /shared/tuning \\
       --batch 32 --submit accounting_group=ops
 
@@ -64,20 +65,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--days", type=options.number(0.001, 10_000), help="default: the scenario's"
     )
-    parser.add_argument(
-        "--objective", choices=tuple(OBJECTIVES), default="balanced",
-        help="; ".join(f"{name}: {words}" for name, words in OBJECTIVES.items()).replace("%", "%%")
-        + " (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--idle-price", type=options.number(0, 1e6), default=1.0, metavar="PRICE",
-        help="shortfall, %% of power, that is as bad as 1 %% of the core-hours idle (default: 1)",
-    )  # fmt: skip
     for option, default, most, words in (
         ("--trials", _SIZE.trials, 1_000_000, "settings to try"),
         ("--batch", _SIZE.batch, 10_000, "settings that are chosen at once"),
-        ("--seeds", _SIZE.seeds, 1000, "seeds of each"),
-        ("--confirm", _SIZE.confirm, 1000, "further seeds for the best ones and the default"),
+        ("--seeds", _SIZE.seeds, 1000, "seeds of each, and further ones for the best"),
         ("--seed", 1, 2**31, "first seed"),
     ):
         parser.add_argument(
@@ -104,11 +95,11 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--on-pool needs -o DIR, a folder that the access point sees")
     library()
     work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
-    notes = notes_of(replace(work.scenario, days=work.seconds / DAY_SECONDS))
+    days = work.seconds / DAY_SECONDS
+    notes = notes_of(replace(work.scenario, days=days))
     options.say(notes)
-    searched = parameters(split(arguments.over), *trial.sections_of(work))
-    objective = Objective(arguments.objective, arguments.idle_price)
-    size = SearchSize(arguments.trials, arguments.batch, arguments.seeds, arguments.confirm)
+    searched = parameters(arguments.over, *trial.sections_of(work))
+    size = SearchSize(arguments.trials, arguments.batch, arguments.seeds)
     progress = _Progress()
     with contextlib.ExitStack() as stack:
         if arguments.folder is not None:
@@ -117,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
         evaluate = _evaluation(arguments, work, progress)
         if arguments.folder is not None:
             evaluate = Journal(arguments.folder, trial.subject_of(work)).with_new(evaluate)
-        search = Search(searched, objective, size, arguments.seed, progress.counting(evaluate))
+        search = Search(searched, size, arguments.seed, progress.counting(evaluate))
         try:
             tuning, code = search.run(progress.stage), 0
         except KeyboardInterrupt:
@@ -127,24 +118,18 @@ def _run(arguments: argparse.Namespace) -> int:
     heading: dict[str, Any] = {
         "scenario": arguments.scenario,
         "strategy": arguments.strategy,
-        "days": work.seconds / DAY_SECONDS,
+        "days": days,
         "seeds": [list(seeds) for seeds in search.seeds],
         "notes": notes,
     }
-    text = partial(report.print_tuning, tuning, _heading(heading, search.seeds))
+    begun, confirmed = (f"{seeds[0]} to {seeds[-1]}" for seeds in search.seeds)
+    words = f"{arguments.scenario}, {arguments.strategy}, {days_of(days)}"
+    words += f"; seeds {begun}, confirmed on {confirmed}"
+    text = partial(report.print_tuning, tuning, words)
     options.show(arguments, "tune", report.as_content(tuning, heading), text)
     if code and arguments.folder is not None:
         options.say(["interrupted; the same command goes on where it ended"])
     return code
-
-
-def _heading(facts: Mapping[str, Any], seeds: tuple[range, range]) -> list[str]:
-    searched, confirmed = (
-        f"{some[0]} to {some[-1]}" if len(some) > 1 else some[0] for some in seeds
-    )
-    days = counted(int(facts["days"]), "day") if facts["days"] % 1 == 0 else f"{facts['days']} days"
-    line = f"{facts['scenario']}, {facts['strategy']}, {days}"
-    return [f"{line}; seeds {searched}, confirmed on {confirmed}"]
 
 
 def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Progress) -> Evaluate:
@@ -153,8 +138,9 @@ def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Prog
         return partial(trial.run_here, work, arguments.cores, progress.note)
     from sharectl_lab.study.on_pool import OnPool, Queue
 
-    trial.cargo_of(work, ())
-    queue, cargo = Queue(arguments.access_point), partial(trial.cargo_of, work)
+    cargo = partial(trial.cargo_of, work)
+    cargo(())
+    queue = Queue(arguments.access_point)
     return OnPool(queue, arguments.folder, cargo, dict(arguments.submit), progress.note)
 
 
@@ -164,6 +150,7 @@ class _Progress:
     def __init__(self) -> None:
         self._line = options.Line()
         self._stage, self._done, self._tasks, self._note = "", 0, 0, ""
+        self.end = self._line.end
 
     def stage(self, stage: str) -> None:
         """Begin another stage."""
@@ -191,10 +178,6 @@ class _Progress:
             evaluate(tasks, count)
 
         return counting
-
-    def end(self) -> None:
-        """Clear the line."""
-        self._line.end()
 
     def _show(self) -> None:
         note = f"; {self._note}" if self._note else ""

@@ -121,7 +121,7 @@ CASES = [
     ),
     Case(
         "tune",
-        "small.yaml --over control.law --trials 2 --batch 2 --seeds 1 --confirm 1 --cores 1",
+        "small.yaml --over control.law --trials 2 --batch 2 --seeds 1 --cores 1",
         "tune",
     ),
     Case("cadence", "--run-time constant:255 --cycle-duration 5 --cores 100", "cadence"),

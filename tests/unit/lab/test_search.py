@@ -13,7 +13,6 @@ from sharectl.errors import InputError, SharectlError
 from sharectl_lab.study.search import Journal, Search, SearchSize
 from sharectl_lab.study.tuning import (
     Evaluate,
-    Objective,
     Parameter,
     Result,
     Score,
@@ -23,18 +22,17 @@ from sharectl_lab.study.tuning import (
     Tuning,
 )
 
-GIVE_UP = Parameter("control.give_up_seconds", low=1, high=604_800, log=True, nullable=True)
+GIVE_UP = Parameter("control.give_up_seconds", 10_000.0, low=1, high=604_800)
 LAW = Parameter("control.law", "latest", ("latest", "ewma", "pid"))
-BLOCKS = Parameter("control.max_nodes", 32, low=1, high=1000, whole=True, log=True)
+BLOCKS = Parameter("control.max_nodes", 32, low=1, high=1000, whole=True)
 ALL = (GIVE_UP, LAW, BLOCKS)
-SMALL = SearchSize(trials=40, batch=8, seeds=2, confirm=3, finalists=2)
+SMALL = SearchSize(trials=40, batch=8, seeds=3, finalists=2)
 
 
 def result(settings: Settings, seed: int) -> Result:
     """Error that is least with ewma at 500 s, and 4 % with the default."""
-    values = {"control.give_up_seconds": None, "control.law": "latest", **dict(settings)}
-    seconds = values["control.give_up_seconds"]
-    error = 3.0 if seconds is None else abs(math.log(float(seconds or 1) / 500))
+    values = {"control.give_up_seconds": 10_000.0, "control.law": "latest", **dict(settings)}
+    error = abs(math.log(float(values["control.give_up_seconds"] or 1) / 500))
     error += 0 if values["control.law"] == "ewma" else 1
     return Score(error + seed % 3 / 100, 0.0, 0.0)
 
@@ -57,7 +55,7 @@ class Simulations:
 
 
 def search(simulations: Simulations, seed: int = 1, size: SearchSize = SMALL) -> Tuning:
-    return Search(ALL, Objective(), size, seed, simulations).run()
+    return Search(ALL, size, seed, simulations).run()
 
 
 def test_the_best_settings_come_close_to_the_optimum() -> None:
@@ -70,7 +68,7 @@ def test_the_best_settings_come_close_to_the_optimum() -> None:
     assert best.confirmed.mean < 1.0
     assert best.wins == 3
     assert tuning.default.confirmed is not None
-    assert tuning.default.confirmed.mean == pytest.approx(4.01)
+    assert tuning.default.confirmed.mean == pytest.approx(4.01, abs=0.02)
     assert tuning.complete
     searched = {task.seed for batch in simulations.batches[:-1] for task in batch}
     assert searched.isdisjoint(task.seed for task in simulations.batches[-1])
@@ -85,14 +83,14 @@ def test_a_seed_gives_the_same_whatever_the_order_of_results() -> None:
 
 def test_nothing_is_tried_twice_and_a_small_domain_ends_the_search() -> None:
     simulations = Simulations()
-    tuning = Search((LAW,), Objective(), SMALL, 1, simulations).run()
+    tuning = Search((LAW,), SMALL, 1, simulations).run()
     assert tuning.tried == 2
     tasks = [task for batch in simulations.batches for task in batch]
     assert len(tasks) == len(set(tasks))
 
 
 def test_an_interrupted_search_has_its_best_so_far() -> None:
-    running = Search(ALL, Objective(), SMALL, 1, Simulations(most=2 + 20))
+    running = Search(ALL, SMALL, 1, Simulations(most=3 + 30))
     with pytest.raises(KeyboardInterrupt):
         running.run()
     tuning = running.tuning()
@@ -123,7 +121,7 @@ def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
             take(task, "held: no such file")
 
     with pytest.raises(SharectlError, match="cannot be simulated as it is: held: no such file"):
-        Search(ALL, Objective(), SMALL, 1, fail).run()
+        Search(ALL, SMALL, 1, fail).run()
 
 
 TASKS = [Task((("control.law", law),), seed) for law in ("pid", "ewma") for seed in (1, 2)]

@@ -25,7 +25,7 @@ control: {deadband_hs06: 0}
 warmup_hours: 1
 days: 0.1
 """
-SMALL = ("--trials", "2", "--batch", "2", "--seeds", "1", "--confirm", "1", "--cores", "1")
+SMALL = ("--trials", "2", "--batch", "2", "--seeds", "1", "--cores", "1")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_search_prints_the_best_settings_beside_the_default(
     arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SMALL)
     assert run(*arguments) == 0
     text = capsys.readouterr().out
-    assert "tiny.yaml, live, 0.1 days; seeds 1, confirmed on 2" in text
+    assert "tiny.yaml, live, 0.1 days; seeds 1 to 1, confirmed on 2 to 2" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["default", "latest", "300"] in [row[:3] for row in rows]
     folder = str(tmp_path / "kept")
@@ -124,7 +124,7 @@ def test_a_policy_stays_on_this_machine(scenario: str, tmp_path: Path) -> None:
         (("--over", "control.give_up_second"), 2, "did you mean control.give_up_seconds?"),
         (("--over", "control.law=pidd"), 2, '"pidd" is no value of it; did you mean pid?'),
         (("--over", "control.max_nodes=0.5..9"), 2, "write a whole number, "),
-        (("--over", "pool.collector"), 2, "has no effect on a simulated pool"),
+        (("--over", "pool.collector"), 2, "is no key of a simulated pool"),
         (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
         (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
         (("--over", "control.law", "--trials", "0"), 2, "write a whole number from 1 to"),
