@@ -1,9 +1,8 @@
-"""START of a site's files and Requirements of jobs keep jobs from nodes of the twin."""
+"""START of a site and Requirements of jobs keep jobs from nodes of the twin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -72,13 +71,9 @@ def test_requirements_of_jobs_choose_their_nodes() -> None:
     }
 
 
-def test_start_of_a_sites_files_keeps_jobs_out(tmp_path: Path) -> None:
-    site = tmp_path / "site.conf"
-    site.write_text(
-        "BIG = MY.SlotID == 1 && MY.TotalCpus > 8\nSTARTD_ATTRS = BIG\n"
-        'START = BIG && TARGET.AcctGroup == "Alice"\n'
-    )
-    expressions = SiteExpressions([PLAIN], [site])
+def test_start_of_a_site_keeps_jobs_out() -> None:
+    start = 'MY.SlotID == 1 && MY.TotalCpus > 8 && TARGET.AcctGroup == "Alice"'
+    expressions = SiteExpressions([PLAIN], start)
     other = PLAIN._replace(account="lhcb")
     assert nodes_of_jobs(expressions, PLAIN, other) == {"alice.ann": {"slot1@wn-1"}}
     assert not expressions.reads_time
@@ -101,20 +96,17 @@ START_OF_CLAIMS = {
 
 
 @pytest.mark.parametrize("start", START_OF_CLAIMS)
-def test_start_is_asked_of_the_dynamic_slot_too(start: str, tmp_path: Path) -> None:
-    site = tmp_path / "site.conf"
-    site.write_text(f"START = {start}\n")
-    starts = SiteExpressions([PLAIN], [site]).site_start
+def test_start_is_asked_of_the_dynamic_slot_too(start: str) -> None:
+    starts = SiteExpressions([PLAIN], start).site_start
     (slot,) = SimNode(0, NodeSpec("wn-1", (SlotSpec(4, 4000),), 10.0)).slots
     assert starts is not None
     assert starts(slot, ShapedKind(0, PLAIN, "alice"), 0.0, None) is START_OF_CLAIMS[start]
 
 
-def test_start_is_asked_when_a_claim_runs_its_next_job(tmp_path: Path) -> None:
+def test_start_is_asked_when_a_claim_runs_its_next_job() -> None:
     """START refuses new claims and old ones at night; claims do not age."""
-    site = tmp_path / "site.conf"
-    site.write_text("START = MY.PartitionableSlot =?= True || time() % 86400 < 43200\n")
-    expressions = SiteExpressions([PLAIN], [site])
+    start = "MY.PartitionableSlot =?= True || time() % 86400 < 43200"
+    expressions = SiteExpressions([PLAIN], start)
     setup = Setup(
         (NodeSpec("wn-1", (SlotSpec(4, 4000),), 10.0),),
         {"alice": 100.0},
@@ -131,14 +123,12 @@ def test_start_is_asked_when_a_claim_runs_its_next_job(tmp_path: Path) -> None:
     assert used == [4 * is_day for is_day in day]
 
 
-def test_faults_of_all_expressions_are_told_at_once(tmp_path: Path) -> None:
-    site = tmp_path / "site.conf"
-    site.write_text("START = Cpus >\n")
+def test_faults_of_all_expressions_are_told_at_once() -> None:
     kinds = [PLAIN._replace(requirements=text) for text in ("", "1 +", "time() < 1")]
     with pytest.raises(InputError) as caught:
-        SiteExpressions(kinds, [site])
+        SiteExpressions(kinds, "Cpus >")
     assert [problem.partition(": ")[0] for problem in caught.value.problems] == [
-        f"START of {site}",
+        "start.site",
         "requirements of jobs of alice.ann",
         "requirements of jobs of alice.ann",
     ]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Optional
 
 import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
@@ -13,23 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.errors import InputError
-from sharectl_lab.twin.classads import (
-    SNIPPET,
-    Condition,
-    SiteStart,
-    start_of_snippets,
-)
+from sharectl_lab.twin.classads import Condition
 
 Values = Mapping[str, object]
 
 # ---- answers
 
-MY_OWN, TARGETS_OWN = {"ready": "MY.a =?= 1 || TARGET.b"}, {"wants": "b || MY.c < 3"}
 CONDITIONS = [
     "MY.a =?= 1",
     "a == TARGET.b",
-    "MY.Ready && TARGET.Wants",
-    "Ready || B > 2",
+    "b || B > 2",
     "isUndefined(MY.A) && member(1, {TARGET.b, c})",
     'strcat("MY.a", TARGET.b) == "MY.a1"',
     'eval(strcat("MY.", "a")) =?= 1',
@@ -45,7 +36,6 @@ VALUES = st.dictionaries(
 
 def fresh(text: str, my: Values, target: Values, now: int) -> bool:
     """Answer of HTCondor with ads that are made for it."""
-    sides = ((my, MY_OWN), (target, TARGETS_OWN))
     ads = [
         classad2.ClassAd(
             {
@@ -54,11 +44,10 @@ def fresh(text: str, my: Values, target: Values, now: int) -> bool:
                     for name, v in values.items()
                     if v is not None
                 },
-                **{name: classad2.ExprTree(part) for name, part in own.items()},
                 "moment": now,
             }
         )
-        for values, own in sides
+        for values in (my, target)
     ]
     tree = classad2.ExprTree(text.replace("time()", "moment").replace("CurrentTime", "moment"))
     value = tree.eval(*ads)
@@ -67,7 +56,7 @@ def fresh(text: str, my: Values, target: Values, now: int) -> bool:
 
 @pytest.fixture(scope="module")
 def conditions() -> dict[str, Condition]:
-    return {text: Condition(text, "here", MY_OWN, TARGETS_OWN) for text in CONDITIONS}
+    return {text: Condition(text, "here") for text in CONDITIONS}
 
 
 @given(
@@ -85,22 +74,18 @@ def test_an_answer_is_that_of_htcondor(
 
 
 def test_answers_are_kept_by_the_attributes_that_are_read() -> None:
-    start = SiteStart(
-        "MY.Free >= TARGET.RequestCpus && MY.Healthy",
-        "here",
-        {"free": "MY.Cpus - 1", "healthy": "True", "unused": "MY.Rack == time()"},
-    )
+    start = Condition("MY.Cpus - 1 >= TARGET.RequestCpus", "here")
     assert (start.my_names, start.target_names) == (("cpus",), ("requestcpus",))
     assert not start.reads_time
     slots = [{"cpus": cores, "rack": rack} for cores in (4, 8) for rack in range(5)]
-    admitted = [start.admits(slot, {"requestcpus": 4, "owner": "x"}, 7.0) for slot in slots]
+    admitted = [start.is_true(slot, {"requestcpus": 4, "owner": "x"}, 7.0) for slot in slots]
     assert admitted == 5 * [False] + 5 * [True]
     assert start.kept == 2
 
 
 # ---- bad expressions
 
-TENFOLD = {f"s{number}": " + ".join(10 * [f"MY.s{number - 1}"]) for number in range(1, 12)}
+TENFOLD = {f"s{number}": " + ".join(10 * [f"eval(MY.s{number - 1})"]) for number in range(1, 12)}
 FAULTS = {
     "Cpus >=": 'HTCondor cannot read "Cpus >="; write a ClassAd expression',
     "": 'HTCondor cannot read ""; write a ClassAd expression',
@@ -109,7 +94,6 @@ FAULTS = {
     f"{'(' * 30_000}1{')' * 30_000}": "HTCondor cannot",
     "x" * 70_000: "is longer than 65536 characters; write less",
     "MY.Ready && Random(5) < 3": "Random() is not of the simulation; write time(), or leave it out",
-    "MY.Chance": "random() is not of the simulation; write time(), or leave it out",
     "formatTime() > 1": "formatTime() is not of the simulation",
 }
 
@@ -117,7 +101,7 @@ FAULTS = {
 @pytest.mark.parametrize("text", FAULTS, ids=lambda text: text[:30])
 def test_an_expression_that_cannot_be_used_is_told_with_its_place(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        Condition(text, "pool.yaml:3", {"chance": "random() < 0.5"})
+        Condition(text, "pool.yaml:3")
     assert str(caught.value).startswith(f"pool.yaml:3: {FAULTS[text]}")
 
 
@@ -127,82 +111,13 @@ def test_functions_of_a_moment_that_is_named_are_of_the_simulation() -> None:
 
 
 def test_an_expression_that_does_not_end_is_told() -> None:
-    start = SiteStart("MY.s11 > 1", "pool.yaml:3", {**TENFOLD, "s0": "1"})
+    start = Condition("eval(MY.s11) > 1", "pool.yaml:3")
     start.trial_seconds = 0.1
     with pytest.raises(InputError) as caught:
-        start.admits({}, {}, 0)
+        start.is_true({**TENFOLD, "s0": "1"}, {}, 0)
     problem = "HTCondor cannot evaluate it: no answer within 0.1 s; write it simpler"
     assert str(caught.value) == f"pool.yaml:3: {problem}"
 
 
 def test_a_comment_ends_with_its_line() -> None:
     assert Condition("MY.Cpus > 1 // two (or more", "here").is_true({"cpus": 2}, {}, 0)
-
-
-# ---- snippets
-
-SITE = """
-    NODE_OK = MY.Load < 10
-    STARTD_ATTRS = $(STARTD_ATTRS), NODE_OK
-    START = $(START) && MY.NODE_OK && regexp("^c7\\.", TARGET.OS)  // no others
-"""
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    path = tmp_path / "20-site.conf"
-    path.write_text(SITE)
-    return path
-
-
-def test_start_is_that_of_the_site_and_the_snippet(site: Path) -> None:
-    node = start_of_snippets([site])
-    assert node.start.startswith(f"({node.site}")
-    assert {"node_ok", "mc_grace", "t1_targetadmits"} <= set(node.attributes)
-    alone = SiteStart(node.site, str(site), node.attributes)
-    slot: dict[str, object] = {"load": 9, "cpus": 8}
-    assert alone.admits(slot, {"os": "c7.9"}, 0)
-    assert not alone.admits(slot, {"os": "c77"}, 0)
-    assert not alone.admits({**slot, "load": 10}, {"os": "c7.9"}, 0)
-    whole = SiteStart(node.start, str(site), node.attributes)
-    grace = {"partitionableslot": True, "t1_mcroomvalue": 0, "mycurrenttime": 50}
-    jobs = [{"os": "c7.9", "requestcpus": cores} for cores in (1, 8)]
-    assert [whole.admits({**slot, **grace}, job, 50.0) for job in jobs] == [False, True]
-    assert [whole.admits({**slot, **grace}, job, 530.0) for job in jobs] == [True, True]
-
-
-def test_without_files_start_is_the_snippets() -> None:
-    assert start_of_snippets([]).site.lower() == "true"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "line", "problem"),
-    [
-        ("site.conf", "START = $(A)\nA = $(B)\nB = $(A)\n", 2, "refer to each other in a circle"),
-        ("site.conf", "\nSTART = True\nif 1\n", None, ""),
-        ("site.conf", "include command : rm -rf /\n", 1, "runs a command"),
-        ("site.conf", None, None, "No such file or directory"),
-    ],
-)
-def test_files_that_cannot_be_used_are_told_all_at_once(
-    name: str, text: Optional[str], line: Optional[int], problem: str, tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InputError) as caught:
-        start_of_snippets([path, tmp_path])
-    first, last = caught.value.problems
-    assert first.startswith(f"{path}:{line}: " if line else f"{path}:")
-    assert problem in first
-    assert last.startswith(f"{tmp_path}: ")
-
-
-def test_a_file_that_throws_the_clauses_away_is_told(tmp_path: Path) -> None:
-    own = tmp_path / "60-sharectl-execute-point.conf"
-    own.write_text(SNIPPET.read_text())
-    later = tmp_path / "99-local.conf"
-    later.write_text("START = True\n")
-    assert start_of_snippets([later, own]).site == "True"
-    with pytest.raises(InputError, match=r"99-local.conf: START has not sharectl's clauses"):
-        start_of_snippets([own, later])

@@ -19,7 +19,7 @@ __all__ = ["simulate"]
 SWF = f'{POOL}swf: {{file: log.swf, groups: {{"*": cms}}}}\n'
 HISTORY = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
 STREAM = 'jobs: [{group: cms, run_time: "exponential:3600", keep_pending: 20}]\n'
-WITH_START = f"{POOL}{STREAM}start: {{files: [site.conf]}}\nwarmup_hours: 0\n"
+WITH_START = f"{POOL}{STREAM}start: {{site: MY.HEALTHY =?= True}}\nwarmup_hours: 0\n"
 
 
 def row(at: int, seconds: int, cores: int = 8, memory_kib: int = -1) -> str:
@@ -206,17 +206,13 @@ def starts(seen: list[str], *expected: str) -> bool:
     return len(seen) == len(expected) and all(map(str.startswith, seen, expected))
 
 
-def test_it_says_so_and_how_to_give_it(simulate: Simulate, tmp_path: Path) -> None:
-    (tmp_path / "site.conf").write_text("START = MY.HEALTHY =?= True\n")
+def test_it_says_so_and_how_to_give_it(simulate: Simulate) -> None:
     simulated = simulate(WITH_START)
     assert simulated.code == 65
     assert starts(simulated.notes, of_nodes("HEALTHY"), NOTHING)
     assert [is_shown(simulated, note) for note in simulated.notes] == [True, True]
     remedied = simulate(WITH_START.replace("16}", "16, attributes: {Healthy: true}}"))
     assert (remedied.code, remedied.notes) == (0, [])
-    published = "HEALTHY = True\nSTARTD_ATTRS = $(STARTD_ATTRS) HEALTHY\n"
-    (tmp_path / "site.conf").write_text(f"START = MY.HEALTHY =?= True\n{published}")
-    assert (simulate(WITH_START).code, notes(WITH_START, tmp_path)) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -227,12 +223,11 @@ def test_it_says_so_and_how_to_give_it(simulate: Simulate, tmp_path: Path) -> No
         ("RequestCpus > 0 && MY.Cpus > 0 && Memory > 0 && time() > 0 && CurrentTime > 0", []),
         ("(TARGET.RequestGPUs ?: 0) == 0", []),
         ('Owner != "root" && TARGET.JobUniverse == 5 && MY.SlotType != "Static"', []),
-        ("Ready\nReady = MY.Good\nSTARTD_ATTRS = Ready", [of_nodes("Good")]),
     ],
 )
-def test_each_scope(tmp_path: Path, start: str, expected: list[str]) -> None:
-    (tmp_path / "site.conf").write_text(f"START = {start}\n")
-    assert starts(notes(WITH_START, tmp_path), *expected)
+def test_each_scope(start: str, expected: list[str]) -> None:
+    text = WITH_START.replace("MY.HEALTHY =?= True", f"'{start}'")
+    assert starts(notes(text), *expected)
 
 
 def test_requirements_of_jobs() -> None:

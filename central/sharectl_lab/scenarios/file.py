@@ -99,11 +99,9 @@ def scenario_of(text: str, name: str, folder: Path = Path()) -> Scenario:
             reader.fault(path, message)
     if tree.faults:
         raise ConfigError(problem_lines(name, text, tree.faults))
-    start = replace(scenario.start, files=tuple(folder / path for path in scenario.start.files))
     return replace(
         scenario,
         name=Path(name).stem,
-        start=start,
         swf=_placed(scenario.swf, folder),
         history=_placed(scenario.history, folder),
     )

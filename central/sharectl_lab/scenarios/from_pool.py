@@ -1,30 +1,44 @@
-"""A scenario from a site's configuration, and from a look at its pool or its ledger.
+"""A scenario from a site's configuration, its ledger, and its negotiator and collector.
 
-Nodes, groups and control are those of the site. A group with pending jobs of a size keeps as many
-pending; one whose jobs of a size run while none alike wait gets as many an hour as end. Run times
-are those that were learnt; a group of which nothing was seen has the prior of
-`sharectl.plan.waits`.
+Nodes and jobs are those of the last complete cycle. A group with pending jobs of a size keeps as
+many pending; one whose jobs of a size run while none alike wait gets as many an hour as end. Run
+times are those that were learnt; a group of which nothing was seen has the prior of
+`sharectl.plan.waits`. Quotas, intervals and START are those of the live pool.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import exp, inf
-from typing import Optional, TypeVar, Union
+from typing import Any, Optional, TypeVar
 
 from sharectl.cadence.laws import RunTimeLaw, weighted
+from sharectl.condor.ad_rows import row_of
+from sharectl.condor.daemons import PARTITIONABLE, collector_question, locations, query
+from sharectl.condor.deadline import ask_all
+from sharectl.condor.expressions import references, split
+from sharectl.condor.negotiator import (
+    QuotaKnob,
+    cycles_and_knobs,
+    groups_of_knobs,
+    one_of,
+    quota_knobs,
+)
 from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.model import Config
-from sharectl.errors import StateError
+from sharectl.errors import InputError, StateError
 from sharectl.ledger.ledger import Ledger
-from sharectl.model import OTHER, Kind, Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.model import OTHER, Kind, PendingJobs, PoolConfig
 from sharectl.plan.nodes import NO_PARTITIONABLE_SLOT
-from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
+from sharectl.plan.records import HeldJobs, NodeRecord
 from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, RunTimes
 from sharectl.shares.groups import levels_above
+from sharectl.words import counted, shown
 from sharectl_lab.scenarios.scenario import NodeGroup, Scenario
+from sharectl_lab.twin.ads import SiteExpressions
 from sharectl_lab.workload.draw import HOUR_SECONDS, JobStream
 
 MOST_PENDING = 5000
@@ -37,6 +51,11 @@ _ALIKE = 2
 """Ratio of memory up to which running jobs are of the same stream as pending ones."""
 _LEAST_WEIGHT = 1e-6
 _SHOWN_NODES = 3
+_OWN = ("t1_", "mc_grace")
+"""Begins of attributes of sharectl's own clauses."""
+_KEYS = {"NEGOTIATOR_INTERVAL": "interval_seconds", "NEGOTIATOR_CYCLE_DELAY": "cycle_delay_seconds"}
+_MOST_CHARACTERS = 200
+_MOST_STARTS = 5
 
 _Group = TypeVar("_Group", GroupConfig, SubgroupConfig)
 
@@ -50,113 +69,66 @@ def from_ledger(config: Config, pledge_hs06: Mapping[str, float], ledger: Ledger
     if record is None:
         raise StateError(
             f"{ledger.path}: no complete cycle is in it; run `sharectl cycle` first (a dry run "
-            "records nothing; with mode: observe it publishes no target), or leave out --ledger to "
-            "look at the live pool"
+            "records nothing; with mode: observe it publishes no target)"
         )
-    return from_record(config, pledge_hs06, record, ledger.run_times(config.tree.names))
-
-
-def from_record(
-    config: Config, pledge_hs06: Mapping[str, float], record: CycleRecord, run_times: RunTimes
-) -> Scenario:
-    """Scenario of a cycle's record."""
+    run_times = ledger.run_times(config.tree.names)
     held = {
         (group, cores): number
         for group, sizes in record.cores_by_size.items()
         for cores, number in sizes.items()
     }
     running = (jobs for node in record.nodes for jobs in node.held)
-    streams = streams_of(record.pending, held, running, run_times)
-    return _scenario(config, pledge_hs06, record.nodes, streams)
-
-
-def from_snapshot(
-    config: Config, pledge_hs06: Mapping[str, float], snapshot: Snapshot, run_times: RunTimes
-) -> Scenario:
-    """Scenario of a look at the pool."""
-    held: Counter[Kind] = Counter()
-    for jobs in snapshot.running:
-        held[jobs.group, jobs.cores] += jobs.jobs * jobs.cores
-    streams = streams_of(snapshot.pending, held, snapshot.running, run_times)
-    return _scenario(config, pledge_hs06, snapshot.nodes, streams)
-
-
-def assumed(site: Scenario, run_times: RunTimes) -> list[str]:
-    """Notes on run times and cycle periods: what the ledger tells, what is assumed, and the effect.
-
-    Those on nodes are in the scenario.
-    """
-    groups = {stream.group or OTHER for stream in site.jobs}
-    seen = {name: run_times.get(name, NOTHING_SEEN) for name in sorted(groups)}
-    learnt = [
-        f"{name} ({sum(ends for _, ends in table.bins):.0f} ends)"
-        for name, table in seen.items()
-        if any(ends for _, ends in table.bins)
-    ]
-    unseen = [name for name, table in seen.items() if not any(ends for _, ends in table.bins)]
-    lines = [f"run times of {', '.join(learnt)} are from the ledger"] if learnt else []
-    if unseen:
-        lines.append(
-            f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"
-        )
-    period, loop = site.negotiator.interval_seconds, site.loop.period_seconds
-    lines.append(
-        f"a cycle of sharectl every {loop:g} s and one of the negotiator every {period:g} s: jobs "
-        "that run shorter than these come and go between two cycles, and what strategies differ in "
-        "then hangs on run times and periods; compare with --set loop.period_seconds=SECONDS"
-    )
-    return lines
-
-
-def left_out_nodes(nodes: Iterable[Union[Node, NodeRecord]]) -> list[str]:
-    """Notes on nodes that are not simulated, or as others than they are."""
-    rows: dict[str, list[str]] = {}
-    for node in nodes:
-        deaf = node.deaf if isinstance(node, Node) else node.reason
-        name = node.name if isinstance(node, Node) else node.node
-        several = isinstance(node, Node) and node.several_slots
-        for does, words in (
-            (not _has_power(node), "nodes without cores or power are left out"),
-            (deaf == NO_PARTITIONABLE_SLOT, "nodes with static slots alone are partitionable"),
-            (several or deaf == "several-slots", "nodes with several slots have one"),
-            (node.draining, "nodes that drain are open"),
-            (node.hot, "nodes that are too hot are cool"),
-            (bool(node.closed), "nodes closed to waiting jobs are open but for START"),
-        ):
-            if does:
-                rows.setdefault(words, []).append(name)
-    return [f"{words} ({some(names)})" for words, names in rows.items()]
-
-
-def _has_power(node: Union[Node, NodeRecord]) -> bool:
-    return node.cores > 0 and node.hs06_per_core > 0
-
-
-def some(names: Sequence[str]) -> str:
-    """Number of nodes or slots, and the names of the first ones."""
-    first = ", ".join(names[:_SHOWN_NODES])
-    more = " …" if len(names) > _SHOWN_NODES else ""
-    return f"{len(names)}: {first}{more}"
-
-
-def _scenario(
-    config: Config,
-    pledge_hs06: Mapping[str, float],
-    nodes: Collection[Union[Node, NodeRecord]],
-    streams: tuple[JobStream, ...],
-) -> Scenario:
-    return Scenario(
-        nodes=node_groups(nodes),
+    site = Scenario(
+        nodes=node_groups(record.nodes),
         groups=_with_pledges(config.groups, pledge_hs06),
         summary="from the configuration of a pool",
         control=config.control,
         validity_seconds=config.validity_seconds,
-        jobs=streams,
+        jobs=streams_of(record.pending, held, running, run_times),
         warmup_hours=48,
         sample_seconds=900,
         name="from-config",
-        notes=tuple(left_out_nodes(nodes)),
     )
+    return replace(site, notes=(*_notes_on_nodes(record.nodes), *_assumed(site, run_times)))
+
+
+def _assumed(site: Scenario, run_times: RunTimes) -> Iterator[str]:
+    """Notes on run times and cycle periods: the assumption, and its effect."""
+    groups = sorted({stream.group or OTHER for stream in site.jobs})
+    tables = {name: run_times.get(name, NOTHING_SEEN) for name in groups}
+    unseen = [name for name, table in tables.items() if not any(ends for _, ends in table.bins)]
+    if unseen:
+        yield f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"
+    period, loop = site.negotiator.interval_seconds, site.loop.period_seconds
+    yield (
+        f"a cycle of sharectl every {loop:g} s and one of the negotiator every {period:g} s: jobs "
+        "that run shorter than these come and go between two cycles, and what strategies differ in "
+        "then hangs on run times and periods; compare with --set loop.period_seconds=SECONDS"
+    )
+
+
+def _notes_on_nodes(nodes: Iterable[NodeRecord]) -> Iterator[str]:
+    """Notes on nodes that are not simulated, or as others than they are."""
+    rows: dict[str, list[str]] = {}
+    for node in nodes:
+        for does, words in (
+            (not _has_power(node), "nodes without cores or power are left out"),
+            (node.reason == NO_PARTITIONABLE_SLOT, "nodes with static slots are partitionable"),
+            (node.reason == "several-slots", "nodes with several slots have one"),
+            (
+                node.draining or node.hot or bool(node.closed),
+                "nodes that drain, are too hot or are closed to waiting jobs are open",
+            ),
+        ):
+            if does:
+                rows.setdefault(words, []).append(node.node)
+    for words, names in rows.items():
+        more = " …" if len(names) > _SHOWN_NODES else ""
+        yield f"{words} ({len(names)}: {', '.join(names[:_SHOWN_NODES])}{more})"
+
+
+def _has_power(node: NodeRecord) -> bool:
+    return node.cores > 0 and node.hs06_per_core > 0
 
 
 def _with_pledges(
@@ -167,49 +139,35 @@ def _with_pledges(
     for name, group in groups.items():
         inner = _with_pledges(group.groups or {}, pledge_hs06, f"{above}{name}.")
         more = {"share": None} if "share" in vars(group) else {}
-        written[name] = replace(
-            group,
-            pledge_hs06=pledge_hs06[f"{above}{name}"],
-            groups=inner or None,
-            **more,
-        )
+        pledge = pledge_hs06[f"{above}{name}"]
+        written[name] = replace(group, pledge_hs06=pledge, groups=inner or None, **more)
     return written
 
 
-def node_groups(nodes: Iterable[Union[Node, NodeRecord]]) -> tuple[NodeGroup, ...]:
+def node_groups(nodes: Iterable[NodeRecord]) -> tuple[NodeGroup, ...]:
     """Nodes of equal size, power and treatment together, the largest groups first."""
     alike = Counter(
-        (
-            node.cores,
-            round(node.hs06_per_core, 3),
-            node.memory_mib or None,
-            node.controlled and not node.reserved,
-            node.multicore_only,
+        NodeGroup(
+            name="",
+            cores=node.cores,
+            hs06_per_core=round(node.hs06_per_core, 3),
+            memory_mib=node.memory_mib or None,
+            controlled=node.controlled and not node.reserved,
+            multicore_only=node.multicore_only,
         )
         for node in nodes
         if _has_power(node)
     )
     return tuple(
-        NodeGroup(
-            name=f"nodes{number}",
-            cores=cores,
-            count=count,
-            hs06_per_core=hs06_per_core,
-            memory_mib=memory_mib,
-            controlled=controlled,
-            multicore_only=multicore_only,
-        )
-        for number, (
-            (cores, hs06_per_core, memory_mib, controlled, multicore_only),
-            count,
-        ) in enumerate(alike.most_common(), start=1)
+        replace(group, name=f"nodes{number}", count=count)
+        for number, (group, count) in enumerate(alike.most_common(), start=1)
     )
 
 
 def streams_of(
     pending: Iterable[PendingJobs],
     held_cores: Mapping[Kind, int],
-    running: Iterable[Union[RunningJobs, HeldJobs]],
+    running: Iterable[HeldJobs],
     run_times: RunTimes,
 ) -> tuple[JobStream, ...]:
     """Streams of jobs that give about this demand, pending jobs of one magnitude of memory in each.
@@ -255,7 +213,7 @@ def streams_of(
     return tuple(streams())
 
 
-def _mean_mib(running: Iterable[Union[RunningJobs, HeldJobs]]) -> dict[Kind, int]:
+def _mean_mib(running: Iterable[HeldJobs]) -> dict[Kind, int]:
     """Mean memory of jobs that run, MiB, by group (and those above it) and cores, where known."""
     number: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
@@ -282,8 +240,105 @@ def law_of(table: RemainingTimes) -> RunTimeLaw:
         stays = exp(-rate * (end - start))
         ending = staying * (1 - stays)
         # Mean of an exponential time that is cut off at the end of the bin.
-        cut_off: Optional[float] = (end - start) * stays / (1 - stays) if stays > 0 else 0.0
+        cut_off = (end - start) * stays / (1 - stays) if stays > 0 else 0.0
         if ending >= _LEAST_WEIGHT:
-            weights[float(round(start + 1 / rate - (cut_off or 0.0)))] = ending
+            weights[float(round(start + 1 / rate - cut_off))] = ending
         staying *= stays
     return weighted(weights)
+
+
+# ---- negotiator and START
+
+
+def of_pool(site: Scenario, pool: PoolConfig, name: Optional[str]) -> Scenario:
+    """Scenario with the quotas, surplus, intervals and START of a live pool; its notes say which.
+
+    ``name`` is the negotiator's, None for the only one. What does not answer is as it was.
+    """
+    ask = partial(collector_question, pool.collector)
+    answers = ask_all(
+        {
+            "negotiator": ask(pool.schedd_deadline_seconds, partial(_negotiator, name=name)),
+            "collector": ask(pool.collector_deadline_seconds, _starts),
+        }
+    )
+    for source, answer in answers.items():
+        if answer.value is None:
+            problem = answer.source.problem
+            note = f"{source} did not answer ({problem}): HTCondor's defaults are assumed for it"
+        elif source == "negotiator":
+            site, note = _with_knobs(site, *answer.value)
+        else:
+            site, note = _with_start(site, Counter(answer.value))
+        site = replace(site, notes=(*site.notes, note))
+    return site
+
+
+def _negotiator(collector: Any, name: Optional[str]) -> tuple[list[QuotaKnob], dict[str, int]]:
+    location = one_of(locations(collector, "Negotiator"), name)
+    return quota_knobs(collector, name), cycles_and_knobs(location)[1]
+
+
+def _with_knobs(
+    site: Scenario, quotas: Sequence[QuotaKnob], knobs: Mapping[str, int]
+) -> tuple[Scenario, str]:
+    intervals = {key: float(knobs[knob]) for knob, key in _KEYS.items() if knob in knobs}
+    negotiator = replace(site.negotiator, **intervals)  # type: ignore[arg-type]
+    facts = [f"{knob} {knobs[knob]} s" for knob in _KEYS if knob in knobs]
+    cores = float(sum(node.cores for node in site.nodes_of()))
+    try:
+        groups = groups_of_knobs(quotas, "the negotiator", cores)
+    except InputError:
+        groups = []
+    if groups:
+        policies = {group.surplus for group in groups}
+        negotiator = replace(
+            negotiator,
+            quotas="static",
+            group_quotas={group.name.lower(): group.quota or 0.0 for group in groups},
+            accept_surplus="byquota" in policies,
+            autoregroup="regroup" in policies,
+        )
+        if len(policies) > 1:
+            facts.append("groups differ in GROUP_ACCEPT_SURPLUS or GROUP_AUTOREGROUP: all have it")
+    words = f"quotas of {counted(len(groups), 'group')}" if groups else "no quotas"
+    note = f"from the pool's negotiator: {', '.join([words, *facts])}"
+    return replace(site, negotiator=negotiator), note
+
+
+def _starts(collector: Any) -> list[str]:
+    """START of each partitionable slot that is not offline, without sharectl's clauses."""
+    rows = map(row_of, query(collector, "Slot", PARTITIONABLE, ["Start", "Offline"]))
+    return [
+        _site_start(row.get("start", "true"))
+        for row in rows
+        if row.get("offline", "").lower() != "true"
+    ]
+
+
+def _site_start(start: str) -> str:
+    return " && ".join(
+        clause
+        for clause in split(start)
+        if clause.lower() != "true"
+        and not any(name.name.lower().startswith(_OWN) for name in references(clause))
+    )
+
+
+def _with_start(site: Scenario, starts: Counter[str]) -> tuple[Scenario, str]:
+    """Scenario with the START of all slots if they have one, and nodes have what it reads."""
+    listed = "; ".join(
+        f"{counted(number, 'slot')}: {shown(text[:_MOST_CHARACTERS]) or 'true'}"
+        for text, number in starts.most_common(_MOST_STARTS)
+    )
+    if len(starts) > 1:
+        fact = "the pool's slots differ in START, and a scenario has one: it counts as true"
+        return site, f"{fact}; {listed}"
+    note = f"START of the pool, without sharectl's clauses: {listed or 'unknown'}"
+    start = "".join(starts) or None
+    kinds = site.workload().kinds
+    lacking = SiteExpressions(kinds, start).without_owner(site.nodes_of(), kinds)
+    names = sorted({name for _, owner, name in lacking if owner == "node"})
+    if names:
+        return site, f"{note}: nodes here lack {', '.join(names)}, so that it counts as true"
+    return replace(site, start=replace(site.start, site=start)), note

@@ -112,17 +112,14 @@ def _amounts(size: Union[SlotSpec, JobKind]) -> dict[str, int]:
 
 def _attributes(scenario: Scenario, kinds: Sequence[JobKind], source: str) -> Iterator[str]:
     """Notes on attributes that START or Requirements read and nobody has."""
-    expressions = SiteExpressions(kinds, scenario.start.files, scenario.start.site)
+    expressions = SiteExpressions(kinds, scenario.start.site)
     without: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for reader, owner, name in expressions.without_owner(scenario.nodes_of(), kinds):
         without[reader, owner].append(name)
     for (reader, owner), names in without.items():
         fact = f"no {owner} of the scenario has {_listed(names)}, and this is undefined in {reader}"
         example = f"attributes: {{{names[0]}: true}}"
-        remedy = f"write such as {example} in {source}"
-        if owner == "node":
-            remedy = f"write such as {example} in nodes, or STARTD_ATTRS in a file of start.files"
-        yield f"{fact}: {remedy}"
+        yield f"{fact}: write such as {example} in {'nodes' if owner == 'node' else source}"
 
 
 def _listed(several: Iterable[str]) -> str:

@@ -170,11 +170,8 @@ class StartConfig:
     """Cores that grace keeps (t1_MulticoreCores)."""
     mc_grace_period_seconds: float = setting(60.0, least=1, most=86_400)
     """Cron mode: time between two runs of mc_grace.py, which sees whether cores were taken."""
-    files: tuple[Path, ...] = setting((), kind="file")
-    """The site's own snippets of configuration, whose START counts too; a path that is not absolute
-    begins at the scenario's folder."""
     site: Optional[str] = setting(None, kind="expression")
-    """START of the site, a ClassAd expression, instead of files."""
+    """START of the site, a ClassAd expression, which counts too."""
 
 
 @dataclass(frozen=True)

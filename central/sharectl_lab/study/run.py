@@ -61,7 +61,7 @@ class Run:
         pledges = self.config.shared_hs06
         nodes = _nodes(scenario, strategy, pledges, workload)
         start = scenario.start
-        expressions = SiteExpressions(workload.kinds, start.files, start.site)
+        expressions = SiteExpressions(workload.kinds, start.site)
         self.meets = expressions.meets.may_meet
         """Tells if a trial of pending jobs counts a job as placeable on a slot."""
         setup = Setup(

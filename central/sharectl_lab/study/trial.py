@@ -155,8 +155,6 @@ def subject_of(work: Work) -> dict[str, Any]:
     scenario, digest = work.scenario, hashlib.sha256()
     facts = (work.strategy, tuple(scenario.logged), *policy_digests(work.steering).values())
     digest.update("\0".join((render(scenario), *map(repr, facts))).encode())
-    for path in scenario.start.files:
-        digest.update(path.read_bytes())
     return {
         "scenario": scenario.name,
         "content": digest.hexdigest(),
@@ -178,22 +176,18 @@ def cargo_of(work: Work, tasks: Sequence[Task]) -> dict[str, bytes]:
         fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
         raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
     scenario = work.scenario
-    start = {f"start-{n}-{path.name}": path for n, path in enumerate(scenario.start.files)}
     # Without paths: Python 3.13 pickles them as no earlier version reads them.
     there = replace(
         scenario,
-        start=replace(scenario.start, files=()),
         swf=scenario.swf and replace(scenario.swf, file=None),
         history=scenario.history and replace(scenario.history, file=None),
     )
-    cargo = pickle.dumps((replace(work, scenario=there), tuple(start), list(tasks)), protocol=4)
-    return {TASKS: cargo, **{name: path.read_bytes() for name, path in start.items()}}
+    return {TASKS: pickle.dumps((replace(work, scenario=there), list(tasks)), protocol=4)}
 
 
 def answer_of(number: int) -> dict[str, Any]:
-    """Answer to a task of `TASKS`, as JSON has it; all files are in this folder."""
-    work, names, tasks = pickle.loads(Path(TASKS).read_bytes())  # noqa: S301 - of the submitter
-    work = replace(work, scenario=_changed(work.scenario, "start", "files", (*map(Path, names),)))
+    """Answer to a task of `TASKS`, as JSON has it; the file is in this folder."""
+    work, tasks = pickle.loads(Path(TASKS).read_bytes())  # noqa: S301 - of the submitter
     result = run(work, tasks[number], lambda _part: None)
     return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Callable, Optional
 
 from sharectl.condor.clock import is_momentary
 from sharectl.condor.expressions import MY
 from sharectl.errors import InputError
-from sharectl_lab.twin.classads import JobRequirements, NodeStart, SiteStart, start_of_snippets
+from sharectl_lab.twin.classads import Condition
 from sharectl_lab.twin.look import unix
 from sharectl_lab.twin.matching import SiteStarts
 from sharectl_lab.twin.pool import ShapedKind, SimSlot
@@ -138,14 +137,10 @@ def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> d
 
 
 class Requirements:
-    """Requirements of jobs, tried on empty slots: the engine sees to free resources.
+    """Requirements of jobs, tried on empty slots: the engine sees to free resources."""
 
-    ``published``: attribute in lower case -> expression of the nodes' ads.
-    """
-
-    def __init__(self, published: Optional[Mapping[str, str]] = None) -> None:
-        self._published = published
-        self._expressions: dict[str, JobRequirements] = {}
+    def __init__(self) -> None:
+        self._expressions: dict[str, Condition] = {}
         self._met: dict[tuple[int, int], bool] = {}
 
     def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
@@ -159,7 +154,7 @@ class Requirements:
             own, other = expression.names
             empty = slot_attributes(slot, other, empty=True)
             job = job_attributes(kind.on(slot), own)
-            met = self._met[key] = expression.accepts(job, empty, 0.0)
+            met = self._met[key] = expression.is_true(job, empty, 0.0)
         return met
 
     def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
@@ -172,12 +167,12 @@ class Requirements:
         names = self.expression(kind.requirements, kind.submitter).names[1] or ()
         return any(map(is_momentary, names)) or self(slot, kind)
 
-    def expression(self, text: str, submitter: str) -> JobRequirements:
+    def expression(self, text: str, submitter: str) -> Condition:
         """Expression of a job's requirements. Raises InputError if it cannot be used."""
         expression = self._expressions.get(text)
         if expression is None:
             place = f"requirements of jobs of {submitter}"
-            expression = JobRequirements(text, place, target=self._published)
+            expression = Condition(text, place)
             if expression.reads_time:
                 problem = "a node is tried once, at no time of the day; leave time() out"
                 raise InputError([f"{place}: {problem}"])
@@ -186,31 +181,22 @@ class Requirements:
 
 
 class SiteExpressions:
-    """START of a site's files and Requirements of jobs, for `engine.Setup`.
+    """START of a site and Requirements of jobs, for `engine.Setup`.
 
     Raises InputError with the faults of all.
     """
 
-    def __init__(
-        self, kinds: Iterable[JobKind], files: Iterable[Path] = (), site: Optional[str] = None
-    ) -> None:
+    def __init__(self, kinds: Iterable[JobKind], site: Optional[str] = None) -> None:
         problems: list[str] = []
-        files = list(files)
-        node: Optional[NodeStart] = None
-        self._start: Optional[SiteStart] = None
+        self._start: Optional[Condition] = None
         try:
-            node = start_of_snippets(files) if files else None
-            if node and node.site.strip().lower() != "true":
-                place = f"START of {', '.join(map(str, files))}"
-                self._start = SiteStart(node.site, place, node.attributes)
-            elif site and not files:
-                self._start = SiteStart(site, "start.site", {})
+            self._start = Condition(site, "start.site") if site else None
         except InputError as error:
             problems += error.problems
-        self.meets = Requirements(node.attributes if node else None)
+        self.meets = Requirements()
         """Tells if a slot meets the requirements of a job."""
-        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
-        for text, submitter in written.items():
+        self._written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
+        for text, submitter in self._written.items():
             try:
                 self.meets.expression(text, submitter)
             except InputError as error:
@@ -220,12 +206,12 @@ class SiteExpressions:
 
     @property
     def site_start(self) -> Optional[SiteStarts]:
-        """START of the site's files; None if it is true."""
+        """START of the site; None if it is true."""
         return None if self._start is None else self._admits
 
     @property
     def reads_time(self) -> bool:
-        """Tell if START may change by the clock alone."""
+        """Return whether START may change by the clock alone."""
         return self._start is not None and self._start.reads_time
 
     def without_owner(
@@ -244,8 +230,7 @@ class SiteExpressions:
         if self._start is not None:
             for scope, name in self._start.without_owner(of_nodes, of_jobs):
                 yield "START", "node" if scope == MY else "job", name
-        written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
-        for text, submitter in written.items():
+        for text, submitter in self._written.items():
             expression = self.meets.expression(text, submitter)
             for scope, name in expression.without_owner(of_jobs, of_nodes):
                 yield f"the requirements of {submitter}", "job" if scope == MY else "node", name
@@ -259,7 +244,7 @@ class SiteExpressions:
         names, of_job = start.names
         job, clock = job_attributes(kind, of_job), unix(now)
         ads = _slot_ads(slot, kind, names, claimed_for)
-        return all(start.admits(ad, job, clock) for ad in ads)
+        return all(start.is_true(ad, job, clock) for ad in ads)
 
 
 def _slot_ads(

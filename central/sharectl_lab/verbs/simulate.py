@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # a start loads no YAML
     from sharectl_lab.scenarios.scenario import Scenario
 
 INDEX, OUTCOME = "index.html", "outcome.json"
-_OF_SITE = ("nodes", "groups", "control", "validity_seconds", "jobs")
 _MOST = 10**6
 _JSON_BEGIN = '{\n  "schema_version"'
 
@@ -27,7 +26,7 @@ _EPILOG = """\
 SCENARIO is a shipped name (--list) or a YAML file; --show prints one, to begin from.
 
 A strategy is NAME, NAME+NAME for both at once, and options behind colons: keys of control, loop,
-defrag or static, grace, steering, or recipe. A file such as ours.yaml is one too:
+defrag or static, grace or steering. A file such as ours.yaml is one too:
 
   summary: sharectl at 10-minute intervals, beside condor_defrag
   grace: true
@@ -38,9 +37,9 @@ defrag or static, grace, steering, or recipe. A file such as ours.yaml is one to
 
   sharectl simulate bursts
   sharectl simulate bursts --strategies nothing,defrag,live --seeds 5 -o out
-  sharectl simulate bursts --strategies defrag,defrag:recipe=quattor,static+defrag:ratio=0.4
+  sharectl simulate bursts --strategies defrag,defrag:max_concurrent=60,static+defrag:ratio=0.4
   sharectl simulate bursts --strategies live,live:law=pid:pid.gain=0.5,ours.yaml --days 3
-  sharectl simulate --from-config /etc/sharectl/sharectl.yaml --ledger --days 7
+  sharectl simulate --from-config /etc/sharectl/sharectl.yaml --days 7
   sharectl simulate small-site --bound --days 1 -o out
   sharectl simulate infn-t1 --strategies live --set negotiator.interval_seconds=300 --json
 
@@ -68,32 +67,19 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the scenario as YAML, with what options change, to keep and edit",
     )
+    for option, default, words in (
+        ("--seeds", 1, "so many seeds, from the scenario's on"),
+        ("--jobs", None, "runs at once (default: a core each)"),
+    ):
+        whole = options.number(1, 10_000, whole=True)
+        parser.add_argument(option, type=whole, default=default, metavar="N", help=words)
     parser.add_argument(
         "--days", type=options.number(1e-4, _MOST), metavar="N", help="instead of the scenario's"
-    )
-    parser.add_argument(
-        "--seed",
-        type=options.number(0, 2**53, whole=True),
-        metavar="N",
-        help="instead of the scenario's",
-    )
-    parser.add_argument(
-        "--seeds",
-        type=options.number(1, 10_000, whole=True),
-        default=1,
-        metavar="N",
-        help="so many seeds from there on",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=options.number(1, 2**53, whole=True),
-        metavar="N",
-        help="runs at once (default: a core each)",
     )
     options.add(
         parser,
         "--set",
-        help="a key of the scenario that is otherwise, such as control.law=pid or "
+        help="a key of the scenario that is otherwise, such as seed=7, control.law=pid or "
         "negotiator.interval_seconds=300; may be given several times",
     )
     parser.add_argument(
@@ -101,13 +87,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="groups, control and validity are those of sharectl's configuration; without SCENARIO "
-        "nodes and jobs are those of a look at its pool, quotas, intervals and START its own",
-    )
-    parser.add_argument(
-        "--ledger",
-        action="store_true",
-        help="with --from-config: nodes and jobs of its ledger's last complete cycle, with the "
-        "run times that it knows; SCENARIO has all else, or is left out",
+        "nodes, jobs and run times are those of its ledger's last complete cycle, quotas, "
+        "intervals and START those of its pool",
     )
     parser.add_argument(
         "--bound",
@@ -129,8 +110,6 @@ def _run(arguments: argparse.Namespace) -> int:
     """Print the table of strategies, or JSON; 130 if it was interrupted."""
     if arguments.list:
         return _print_shipped(arguments)
-    if arguments.ledger and not arguments.from_config:
-        arguments.usage_error("--ledger goes with --from-config FILE: write both, or neither")
     if arguments.scenario is None and not arguments.from_config:
         arguments.usage_error("name a scenario: --list shows those that are shipped")
     if arguments.show:
@@ -178,7 +157,7 @@ def _print_shipped(arguments: argparse.Namespace) -> int:
 def _print_scenario(arguments: argparse.Namespace) -> int:
     from sharectl_lab.scenarios import file
 
-    changes = (arguments.from_config, arguments.settings, arguments.days, arguments.seed)
+    changes = (arguments.from_config, arguments.settings, arguments.days)
     shipped = None if any(changes) else file.shipped_text(arguments.scenario)
     print(shipped or file.render(_scenario(arguments)), end="")
     return 0
@@ -188,40 +167,28 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
     """Scenario, with what the options change."""
     from sharectl_lab.scenarios import file
 
-    base = file.load(arguments.scenario) if arguments.scenario else None
-    scenario = _of_site(arguments, base) if arguments.from_config or base is None else base
+    scenario = _of_site(arguments) if arguments.from_config else file.load(arguments.scenario)
     scenario = file.changed(scenario, arguments.settings)
-    changes: dict[str, Any] = {"days": arguments.days, "seed": arguments.seed}
-    return replace(scenario, **{name: new for name, new in changes.items() if new is not None})
+    return scenario if arguments.days is None else replace(scenario, days=arguments.days)
 
 
-def _of_site(arguments: argparse.Namespace, base: Optional[Scenario]) -> Scenario:
-    """Scenario of the site's configuration, and of its ledger or pool."""
+def _of_site(arguments: argparse.Namespace) -> Scenario:
+    """Scenario of the site's configuration, and of its ledger and pool without a named one."""
     from sharectl.cli import wiring
     from sharectl.config.load import load
-    from sharectl_lab.scenarios import from_pool
-    from sharectl_lab.scenarios.asks import of_pool
+    from sharectl_lab.scenarios import file, from_pool
 
     config = load(arguments.from_config)
-    if base is not None and not arguments.ledger:
+    if arguments.scenario:
         return replace(
-            base,
+            file.load(arguments.scenario),
             groups=config.groups,
             control=config.control,
             validity_seconds=config.validity_seconds,
         )
     pledges = wiring.tree_with_pledges(config).pledge_hs06
-    if arguments.ledger:
-        site = from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
-        run_times = wiring.known_of(config)
-    else:
-        look, run_times = wiring.live_look(config), wiring.known_of(config)
-        site = from_pool.from_snapshot(config, pledges, look, run_times)
-    if base is None:
-        site = of_pool(site, config.pool, config.pledges.negotiator.name)
-        return replace(site, notes=(*site.notes, *from_pool.assumed(site, run_times)))
-    parts: dict[str, Any] = {name: getattr(site, name) for name in _OF_SITE}
-    return replace(base, **parts, swf=None, history=None, logged=(), notes=())
+    site = from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
+    return from_pool.of_pool(site, config.pool, config.pledges.negotiator.name)
 
 
 def _prepare(folder: Optional[Path]) -> None:

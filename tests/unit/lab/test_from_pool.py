@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
@@ -8,7 +9,8 @@ import pytest
 from sharectl.config import load
 from sharectl.errors import StateError
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.model import OTHER, Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.model import OTHER, PendingJobs
+from sharectl.plan.records import HeldJobs, NodeRecord
 from sharectl.plan.waits import EDGES_SECONDS, RemainingTimes, age_bin
 from sharectl_lab.scenarios import file, from_pool
 from sharectl_lab.scenarios.scenario import NodeGroup
@@ -18,39 +20,16 @@ CONFIG = """\
 groups:
   alice: {pledge_hs06: 100, groups: {prod: {share: 0.5}, user: {share: 0.25}}}
   cms: {pledge_hs06: 300}
+  atlas: {pledge_hs06: 200}
 control: {law: pid}
 validity_seconds: 600
 """
-PLEDGES = {"alice": 100.0, "alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0}
-
-
-def _node(name: str, cores: int, hs06_per_core: float = 10.0, *, reserved: bool = False) -> Node:
-    return Node(
-        name,
-        name,
-        cores,
-        hs06_per_core,
-        controlled=True,
-        memory_mib=cores * 2048,
-        reserved=reserved,
-    )
-
-
-SNAPSHOT = Snapshot(
-    1000,
-    nodes=(_node("a", 32), _node("b", 32), _node("c", 64, 12.5, reserved=True), _node("d", 0)),
-    running=(
-        RunningJobs("a", "cms", 8, 10, 60, jobs=3),
-        RunningJobs("b", "cms", 1, 10, 60, jobs=4),
-        RunningJobs("b", OTHER, 1, 10, 60, jobs=2),
-        RunningJobs("b", "alice.prod", 1, 10, 60, jobs=2),
-    ),
-    pending=(
-        PendingJobs("cms", 8, 20, 16_000),
-        PendingJobs("cms", 8, 5, 17_000),
-        PendingJobs("cms", 64, 9, placeable=False),
-        PendingJobs("alice.prod", 1, 10**6),
-    ),
+PLEDGES = {"alice": 100.0, "alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0, "atlas": 200.0}
+PENDING = (
+    PendingJobs("cms", 8, 20, 16_000),
+    PendingJobs("cms", 8, 5, 17_000),
+    PendingJobs("cms", 64, 9, placeable=False),
+    PendingJobs("alice.prod", 1, 10**6),
 )
 
 
@@ -59,17 +38,22 @@ def _table(rate: float) -> RemainingTimes:
     return RemainingTimes(((1e9, 1e9 * rate),) * len(EDGES_SECONDS))
 
 
-def test_a_look_at_the_pool_is_a_scenario() -> None:
-    scenario = from_pool.from_snapshot(
-        load.parse(CONFIG, "c"), PLEDGES, SNAPSHOT, {"cms": _table(1 / 7200)}
-    )
-    assert scenario.nodes == (
+def test_nodes_that_are_alike_are_a_group() -> None:
+    node = NodeRecord("a", 32, 10.0, controlled=True, memory_mib=65_536)
+    others = replace(node, node="b", hs06_per_core=10.0001), replace(node, node="d", cores=0)
+    reserved = replace(node, cores=64, hs06_per_core=12.5, memory_mib=0, reserved=True)
+    assert from_pool.node_groups([node, *others, reserved]) == (
         NodeGroup("nodes1", 32, 2, 10.0, 65_536),
-        NodeGroup("nodes2", 64, 1, 12.5, 131_072, controlled=False),
+        NodeGroup("nodes2", 64, 1, 12.5, controlled=False),
     )
+
+
+def test_streams_give_the_demand_of_a_cycle() -> None:
+    held = {("cms", 8): 24, ("cms", 1): 4, (OTHER, 1): 2, ("alice.prod", 1): 2}
+    streams = from_pool.streams_of(PENDING, held, (), {"cms": _table(1 / 7200)})
     rows = [
         (job.group, job.cores, job.keep_pending, job.memory_mib, job.requirements)
-        for job in scenario.jobs
+        for job in streams
     ]
     assert rows == [
         ("alice.prod", 1, 5000, 2000, None),
@@ -80,11 +64,7 @@ def test_a_look_at_the_pool_is_a_scenario() -> None:
         ("", 1, None, 2000, None),
     ]
     # Four jobs of two hours: two end in an hour.
-    assert scenario.jobs[4].per_hour == pytest.approx(2, rel=0.01)
-    config = scenario.plan_config()
-    assert dict(config.pledge_hs06) == {"alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0}
-    assert (config.steering.control.law, scenario.validity_seconds) == ("pid", 600)
-    assert file.parse(file.render(scenario), "from-config") == scenario
+    assert streams[4].per_hour == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +88,7 @@ def test_each_stream_has_the_memory_of_its_jobs(
     streams = from_pool.streams_of(
         [PendingJobs("lhcb", 1, 1, mib, placeable=fits) for mib, fits in pending],
         {("lhcb", 1): 8},
-        [RunningJobs("a", "lhcb", 1, 10, 60, jobs=8, memory_mib=held_mib)],
+        [HeldJobs("lhcb", 1, 8, 60, held_mib)],
         {"lhcb": _table(1 / 3600)},
     )
     assert [
@@ -132,9 +112,13 @@ def test_jobs_that_end_at_one_age_have_about_that_run_time() -> None:
 
 def test_a_ledger_is_a_scenario(tmp_path: Path) -> None:
     ledgers.write(tmp_path, ledgers.law(), [ledgers.busy(number) for number in range(3)])
-    text = "groups: {alice: {pledge_hs06: 1}, cms: {pledge_hs06: 2}, atlas: {pledge_hs06: 3}}"
-    pledges = {"alice": 1.0, "cms": 2.0, "atlas": 3.0}
-    scenario = from_pool.from_ledger(load.parse(text, "c"), pledges, Ledger(tmp_path / PLACE))
+    config = load.parse(CONFIG, "c")
+    scenario = from_pool.from_ledger(config, PLEDGES, Ledger(tmp_path / PLACE))
+    pledges = dict(scenario.plan_config().pledge_hs06)
+    assert pledges == {"alice.prod": 50.0, "alice.user": 25.0, "cms": 300.0, "atlas": 200.0}
+    law = scenario.plan_config().steering.control.law
+    assert (law, scenario.validity_seconds) == ("pid", 600)
+    assert file.parse(file.render(scenario), "from-config") == scenario
     assert sum(node.count for node in scenario.nodes) == 20
     kept = {(job.group, job.cores): job.keep_pending for job in scenario.jobs if job.keep_pending}
     assert kept == {("alice", 1): 12, ("atlas", 1): 7, ("cms", 8): 40}

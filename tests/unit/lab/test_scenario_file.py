@@ -18,7 +18,7 @@ nodes:
      attributes: {Rack: "5", HEALTHY: true, Age: 1.5}}
 groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.5}}}, cms: {pledge_hs06: 300}}
 control: {law: pid, deadband_hs06: 5}
-start: {grace_seconds: 60, files: [site.conf]}
+start: {grace_seconds: 60, site: MY.Age < 3}
 loop: {deaf_ratio: 0.5}
 jobs:
   - {group: Alice.prod, keep_pending: 3, run_time: "exponential:7200", users: 2,
@@ -28,8 +28,8 @@ jobs:
 
 
 def test_a_scenario_is_read_and_written_again() -> None:
-    scenario = file.parse(SCENARIO, "mine.yaml", Path("/site"))
-    assert (scenario.name, scenario.start.files) == ("mine", (Path("/site/site.conf"),))
+    scenario = file.parse(SCENARIO, "mine.yaml")
+    assert (scenario.name, scenario.start.site) == ("mine", "MY.Age < 3")
     assert file.parse(file.render(scenario), "mine.yaml") == scenario
     assert pickle.loads(pickle.dumps(scenario)) == scenario  # noqa: S301 - jobs of a pool get it
 

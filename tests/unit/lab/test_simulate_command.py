@@ -101,7 +101,7 @@ def test_the_bound_is_below_all_strategies_from_one_start(
 
 
 def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
-    words = ("--strategies", "grace,static:ratio=0.5", "--seeds", "2", "--seed", "5", "--json")
+    words = ("--strategies", "grace,static:ratio=0.5", "--seeds", "2", "--set", "seed=5", "--json")
     code, printed, _ = simulate(*words)
     assert (code, json.loads(printed)["seeds"]) == (0, [5, 6])
     assert simulate(*words, "--jobs", "2") == (0, printed, "")
@@ -116,7 +116,6 @@ def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
         (("--days", "0"), 2, "write a number from 0.0001 to 1000000"),
         (("--seeds", "0"), 2, "write a whole number from 1"),
         (("--bound", "--days", "900"), 78, "two: --bound looks at slots at most 500000 times"),
-        (("--ledger",), 2, "--ledger goes with --from-config FILE"),
         (("--from-config", "/none.yaml"), 78, "/none.yaml: there is no such file"),
     ],
 )
@@ -166,12 +165,12 @@ def test_a_site_of_a_configuration_and_its_ledger(
     groups = json.loads(printed)["strategies"][0]["groups"]
     assert code == 0
     assert groups["cms"]["pledge_hs06"]["mean"] == 300, "that of the configuration"
-    code, _, problems = simulate(*words, "--ledger", alone=True)
+    code, _, problems = simulate(*words, alone=True)
     assert (code, "cycle" in problems) == (1, True)
     ledger = Ledger(tmp_path / PLACE)
     for number in range(3):
         ledger.record(*made(number))
-    more = ("--ledger", "--jobs", "1", "--set", "warmup_hours=1")
+    more = ("--jobs", "1", "--set", "warmup_hours=1")
     code, printed, problems = simulate(*words, *more, alone=True)
     assert code == 0, problems
     content = json.loads(printed)

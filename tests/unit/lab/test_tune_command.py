@@ -82,26 +82,19 @@ def test_settings_reach_the_twin(scenario: str) -> None:
     assert "pidd" in problem
 
 
-def test_nodes_get_the_scenario_with_its_files(
+def test_nodes_get_the_scenario_without_paths(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node has no other file, and the same score."""
-    (tmp_path / "site.conf").write_text("START = True\n")
-    path = Path(scenario)
-    path.write_text(f"{SCENARIO}start: {{files: [site.conf]}}\n")
     work, task = trial.work_of(scenario, "live:law=pid", 0.1), Task((("loop.deaf_ratio", 0.5),), 1)
     files = trial.cargo_of(work, [task])
-    assert files.keys() == {trial.TASKS, "start-0-site.conf"}
+    assert files.keys() == {trial.TASKS}
     assert str(tmp_path).encode() not in files[trial.TASKS]
     node = tmp_path / "node"
     node.mkdir()
-    for name, content in files.items():
-        (node / name).write_bytes(content)
+    (node / trial.TASKS).write_bytes(files[trial.TASKS])
     score = trial.run(work, task, lambda _part: None)
     assert isinstance(score, Score)
-    before = trial.subject_of(work)
-    (tmp_path / "site.conf").write_text("START = False\n")
-    assert trial.subject_of(work) != before
     monkeypatch.chdir(node)
     assert trial.answer_of(0) == {"score": score._asdict()}
 
