@@ -10,7 +10,7 @@ from typing import Union
 from sharectl.cadence.file import left_out_notes
 from sharectl.model import OTHER
 from sharectl.words import shown
-from sharectl_lab.scenarios.scenario import DAY_HOURS, Scenario
+from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.twin.ads import SiteExpressions
 from sharectl_lab.twin.pool import group_of
 from sharectl_lab.twin.records import SlotSpec
@@ -18,9 +18,7 @@ from sharectl_lab.workload.draw import HOUR_SECONDS, Arrival, JobKind
 from sharectl_lab.workload.logged import LoggedWorkload
 
 _MOST_NAMES = 10
-_MANY_RATIO = 0.05
-"""Part of the jobs that need more memory than any node has, from which its unit is in doubt."""
-_MEMORY, _TOGETHER = "memory MiB", "all resources together"
+_TOGETHER = "all resources together"
 _Jobs = Counter[JobKind]
 """Jobs of a log by kind, or 1 for each kind of a stream."""
 
@@ -44,19 +42,13 @@ def notes_of(scenario: Scenario) -> list[str]:
 
 
 def _times(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[str]:
-    """Note on a log that ends before the time that counts, or before half of it."""
+    """Note on a log that ends before half of the time that counts."""
     begin, end = scenario.warmup_seconds, scenario.end_seconds
-    last = arrivals[-1].at if arrivals else 0.0
     until = max((job.at + job.run_seconds for job in arrivals), default=0.0)
-    if last < begin:
-        fact = f"nothing counts before warmup_hours ({scenario.warmup_hours:g})"
-        words = f"the log's last job is submitted {last / HOUR_SECONDS:.3g} hours after its first"
-        yield f"{words}, and {fact}: write a smaller warmup_hours"
-    elif until < begin + (end - begin) / 2:
-        words = f"the log has jobs for {until / HOUR_SECONDS:.3g} hours"
-        days = max(until - begin, scenario.sample_seconds) / HOUR_SECONDS / DAY_HOURS
-        fact = f"days ({scenario.days:g}) count an empty pool too"
-        yield f"{words}, and {fact}: write such as days: {days:.2g}"
+    if until < begin + (end - begin) / 2:
+        words = f"the log has jobs for {until / HOUR_SECONDS:.3g} hours, of which the first"
+        words += f" {scenario.warmup_hours:g} do not count"
+        yield f"{words}: write a smaller warmup_hours, or fewer days than {scenario.days:g}"
 
 
 def _other(scenario: Scenario, jobs: _Jobs, source: str) -> Iterator[str]:
@@ -95,18 +87,10 @@ def _too_large(scenario: Scenario, jobs: _Jobs, source: str) -> Iterator[str]:
         size = f"{name}: {amount}, and the largest slot has {most}"
         words = f"no slot has enough of {name}" if name == _TOGETHER else size
         yield f"no node fits {_count(jobs, kinds, source)}: they never start ({words})"
-    if sum(jobs[kind] for kind in lacking[_MEMORY]) > _MANY_RATIO * sum(jobs.values()):
-        fact = f"more than {100 * _MANY_RATIO:.0f} % need more memory than any node has"
-        units = "KiB where HTCondor has MiB" if source == "history" else "bytes where SWF has KiB"
-        remedy = f"does the log have {units}? Then write memory_factor: {1 / 1024} in {source}"
-        if not any(job.memory_mib for job in scenario.logged):
-            remedy = f"the log does not tell of memory; write a smaller memory_mib in {source}"
-        if source != "jobs":
-            yield f"{fact}: {remedy}"
 
 
 def _amounts(size: Union[SlotSpec, JobKind]) -> dict[str, int]:
-    own = {"cores": size.cores, _MEMORY: size.memory_mib, "disk KiB": size.disk_kib}
+    own = {"cores": size.cores, "memory MiB": size.memory_mib, "disk KiB": size.disk_kib}
     return {**own, **dict(size.custom)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,6 @@ from sharectl.words import did_you_mean, printable, quoted
 from sharectl_lab.scenarios.strategies import STEERING, Static, Strategy
 from sharectl_lab.twin.settings import Defrag, Loop
 
-SYNTAX = "NAME[+NAME…][:KEY=VALUE…]"
 USUAL = ("nothing", "defrag", "static", "static+defrag", "grace", "cron", "live")
 """Strategies that are compared unless others are named."""
 _FOLDER = Path(__file__).parent / "strategies"
@@ -46,35 +45,23 @@ class StrategyFile:
     """condor_defrag runs, with these settings."""
     static: Optional[Static] = setting(None)
     """Nodes that take multicore jobs alone."""
-    recipes: Optional[Mapping[str, Defrag]] = setting(None)
-    """Names for the option `recipe`, each with keys of `defrag` that are otherwise."""
 
 
-_SECTIONS: Mapping[str, tuple[type, str, str]] = {
-    "defrag": (Defrag, "defrag", "condor_defrag does not run in it; write defrag{}"),
-    "static": (Static, "static", "it has no static nodes; write static{}"),
-    "loop": (Loop, "steering", "sharectl does not run in it; write live{}"),
-    "control": (ControlConfig, "steering", "sharectl does not run in it; write live{}"),
+class _Section(NamedTuple):
+    """Section of a strategy's file whose keys are options."""
+
+    record: type
+    switch: str
+    """Key of a strategy without which it has no effect."""
+    remedy: str
+
+
+_SECTIONS: Mapping[str, _Section] = {
+    "defrag": _Section(Defrag, "defrag", "condor_defrag does not run in it; write defrag{}"),
+    "static": _Section(Static, "static", "it has no static nodes; write static{}"),
+    "loop": _Section(Loop, "steering", "sharectl does not run in it; write live{}"),
+    "control": _Section(ControlConfig, "steering", "sharectl does not run in it; write live{}"),
 }
-"""Section -> its record, the key of a strategy in which it has an effect, the remedy without."""
-_FLAGS = ("grace", "steering")
-_RECIPE = "recipe"
-
-
-class _Text(NamedTuple):
-    """A strategy as the command line has it."""
-
-    text: str
-    names: tuple[str, ...]
-    """Shipped names, or one file."""
-    settings: tuple[str, ...]
-
-
-class _Part(NamedTuple):
-    """A shipped strategy or a file, and its problems."""
-
-    data: Mapping[str, Any]
-    faults: tuple[str, ...] = ()
 
 
 def shipped() -> dict[str, str]:
@@ -89,79 +76,63 @@ def read_strategies(text: str) -> tuple[Strategy, ...]:
 
     Raises SettingError with all problems of the list, or ConfigError if a file has some.
     """
-    texts = [_split(item.strip()) for item in text.split(",") if item.strip()]
-    names = dict.fromkeys(name for item in texts for name in item.names)
-    parts = {name: _part(name) for name in names}
-    of_files = [fault for part in parts.values() for fault in part.faults]
-    problems = [] if texts else [f"there is no strategy; write one of {', '.join(shipped())}"]
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    problems = [] if items else [f"there is no strategy; write one of {', '.join(shipped())}"]
+    of_files: dict[str, None] = {}
     strategies: dict[str, Strategy] = {}
-    for item in texts:
-        if any(parts[name].faults for name in item.names):
-            continue
+    for item in items:
         try:
-            strategy = _strategy(item, [parts[name].data for name in item.names])
+            strategy = _strategy(item)
         except SettingError as error:
-            problems += [f"{printable(item.text)}: {problem}" for problem in error.problems]
+            problems += [f"{printable(item)}: {problem}" for problem in error.problems]
+            continue
+        except ConfigError as error:
+            of_files.update(dict.fromkeys(error.problems))
             continue
         if strategies.setdefault(strategy.name, strategy) != strategy:
             name = quoted(strategy.name)
-            problems.append(f"{printable(item.text)}: another strategy is {name}; rename the file")
-    if of_files and any(_is_file(name) and parts[name].faults for name in names):
-        raise ConfigError(of_files + [f"--strategies: {problem}" for problem in problems])
-    if of_files or problems:
-        raise SettingError([f"--strategies: {problem}" for problem in (*of_files, *problems)])
+            problems.append(f"{printable(item)}: another strategy is {name}; rename the file")
+    problems = [f"--strategies: {problem}" for problem in problems]
+    if of_files:
+        raise ConfigError([*of_files, *problems])
+    if problems:
+        raise SettingError(problems)
     return tuple(strategies.values())
-
-
-def _split(item: str) -> _Text:
-    name, *settings = item.split(":")
-    names = (name,) if _is_file(name) else tuple(name.split("+"))
-    return _Text(item, names, tuple(settings))
 
 
 def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(_SUFFIXES)
 
 
-def _part(name: str) -> _Part:
-    """Data of a shipped name or of a file, or its problems."""
-    path = Path(name) if _is_file(name) else _FOLDER / f"{name}{_SUFFIXES[0]}"
-    if not _is_file(name) and name not in shipped():
-        otherwise = f"write one of {', '.join(shipped())}, or the path of a file (NAME.yaml)"
-        advice = did_you_mean(name, shipped(), otherwise)
-        return _Part({}, (f"{quoted(name)} is no strategy; {advice}",))
-    try:
-        text = text_of(path, LEAST)
-    except ConfigError as error:
-        return _Part({}, error.problems)
-    tree = yaml.read(text)
-    _read(tree)
-    faults = problem_lines(str(path), text, tree.faults)
-    return _Part({} if faults else tree.data, tuple(faults))
+def _strategy(item: str) -> Strategy:
+    """Parts that are joined, with the options behind them.
 
-
-def _read(tree: Tree) -> StrategyFile:
-    """Record of a file; the tree gets its faults."""
-    reader = Reader(tree, StrategyFile)
-    record: StrategyFile = reader.section(StrategyFile, tree.data, ())
-    if isinstance(tree.data, dict):
-        for name, (_section, switch, _remedy) in _SECTIONS.items():
-            if name in tree.data and tree.data.get(switch) is None:
-                reader.fault((name,), f"has no effect without {switch}; write {switch} too")
-    return record
-
-
-def _strategy(item: _Text, parts: Iterable[Mapping[str, Any]]) -> Strategy:
-    """Parts that are joined, with the options behind them. Raises SettingError."""
+    Raises SettingError, or ConfigError with the problems of a file.
+    """
+    name, *settings = item.split(":")
+    parts = [name] if _is_file(name) else name.split("+")
+    unknown = [part for part in parts if not _is_file(part) and part not in shipped()]
+    otherwise = f"write one of {', '.join(shipped())}, or the path of a file (NAME.yaml)"
+    problems = [
+        f"{quoted(part)} is no strategy; {did_you_mean(part, shipped(), otherwise)}"
+        for part in unknown
+    ]
     data: dict[str, Any] = {}
-    for part in parts:
-        data = _joined(data, part)
-    data["summary"] = "; ".join(part["summary"] for part in parts)
-    names = "+".join(Path(name).stem if _is_file(name) else name for name in item.names)
-    problems = []
-    for text in item.settings:
+    for part in parts if not unknown else ():
+        more = _data(Path(part) if _is_file(part) else _FOLDER / f"{part}{_SUFFIXES[0]}")
+        problems += [
+            f"both have {key}; join strategies that differ in their parts"
+            for key in data.keys() & more.keys() - {"summary"}
+            if data[key] != more[key]
+        ]
+        summary = "; ".join(one["summary"] for one in (data, more) if one)
+        data = {**data, **more, "summary": summary}
+    if problems:
+        raise SettingError(problems)
+    label = Path(name).stem if _is_file(name) else name
+    for text in settings:
         try:
-            data = _with_setting(data, text, names)
+            data = _with_setting(data, text, label)
         except ValueError as error:
             problems.append(str(error))
     tree = yaml.read(flow(data))
@@ -170,7 +141,7 @@ def _strategy(item: _Text, parts: Iterable[Mapping[str, Any]]) -> Strategy:
     if problems:
         raise SettingError(problems)
     return Strategy(
-        name=":".join((names, *item.settings)),
+        name=":".join((label, *settings)),
         summary=data["summary"],
         grace=record.grace,
         steering=record.steering,
@@ -181,12 +152,27 @@ def _strategy(item: _Text, parts: Iterable[Mapping[str, Any]]) -> Strategy:
     )
 
 
-def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Two strategies as one. Raises SettingError where they contradict each other."""
-    for key in before.keys() & more.keys() - {"summary"}:
-        if before[key] != more[key]:
-            raise SettingError([f"both have {key}; join strategies that differ in their parts"])
-    return {**before, **more}
+def _data(path: Path) -> dict[str, Any]:
+    """Data of a file. Raises ConfigError with its problems."""
+    text = text_of(path, LEAST)
+    tree = yaml.read(text)
+    _read(tree)
+    if tree.faults:
+        raise ConfigError(problem_lines(str(path), text, tree.faults))
+    data: dict[str, Any] = tree.data
+    return data
+
+
+def _read(tree: Tree) -> StrategyFile:
+    """Record of a file; the tree gets its faults."""
+    reader = Reader(tree, StrategyFile)
+    record: StrategyFile = reader.section(StrategyFile, tree.data, ())
+    if isinstance(tree.data, dict):
+        for name, section in _SECTIONS.items():
+            if name in tree.data and tree.data.get(section.switch) is None:
+                words = f"has no effect without {section.switch}; write {section.switch} too"
+                reader.fault((name,), words)
+    return record
 
 
 def _with_setting(data: Mapping[str, Any], text: str, names: str) -> dict[str, Any]:
@@ -197,42 +183,25 @@ def _with_setting(data: Mapping[str, Any], text: str, names: str) -> dict[str, A
         raise ValueError(f"{quoted(text)}: write KEY=VALUE behind a colon, such as live:law=pid")
     if tree.faults:
         raise ValueError(f"{quoted(text)}: {tree.faults[0].message}")
-    changed = deepcopy(dict(data))
-    if key == _RECIPE:
-        recipes = data.get("recipes") or {}
-        otherwise = f"write one of {', '.join(recipes)}" if recipes else "it has none: leave it out"
-        if value not in recipes:
-            advice = did_you_mean(value, recipes, otherwise)
-            raise ValueError(f"{quoted(value)} is no recipe; {advice}")
-        changed["defrag"] = {**changed.get("defrag", {}), **recipes[value]}
-        return changed
-    path = _path(key)
-    _record, switch, remedy = _SECTIONS.get(path[0], (Strategy, "summary", ""))
-    if changed.get(switch) is None:
+    path = key.split(".")
+    if len(path) == 1 or path[0] not in _SECTIONS:
+        of_key = {k: name for name, section in _SECTIONS.items() for k in keys_of(section.record)}
+        if path[0] not in of_key:
+            advice = did_you_mean(path[0], of_key, f"write a key of {', '.join(_SECTIONS)}")
+            raise ValueError(f"{quoted(key)} is no option; {advice}")
+        path.insert(0, of_key[path[0]])
+    _record, switch, remedy = _SECTIONS[path[0]]
+    if data.get(switch) is None:
         joined = "" if names == "nothing" else f"+{names}"
         raise ValueError(f"{quoted(key)} has no effect: {remedy.format(joined)}")
-    section = changed
+    changed = deepcopy(dict(data))
+    inner = changed
     for part in path[:-1]:
-        section = section.setdefault(part, {})
-        if not isinstance(section, dict):
+        inner = inner.setdefault(part, {})
+        if not isinstance(inner, dict):
             raise ValueError(f"{quoted(key)}: {part} has no keys below it; leave out the rest")  # noqa: TRY004 - an option
-    section[path[-1]] = tree.data
+    inner[path[-1]] = tree.data
     return changed
-
-
-def _path(key: str) -> list[str]:
-    """Place of an option in a strategy's file. Raises ValueError without one."""
-    path = key.split(".")
-    options = {name: [name] for name in _FLAGS}
-    for section, (record, _switch, _remedy) in _SECTIONS.items():
-        options.update((name, [section, name]) for name in keys_of(record))
-    if path[0] in _SECTIONS and len(path) > 1:
-        return path
-    if path[0] not in options:
-        keys = ", ".join((*_FLAGS, _RECIPE, *(f"keys of {name}" for name in _SECTIONS)))
-        advice = did_you_mean(path[0], (*options, _RECIPE), f"write one of {keys}")
-        raise ValueError(f"{quoted(key)} is no option; {advice}")
-    return [*options[path[0]], *path[1:]]
 
 
 def _flat(place_of: str, section: Mapping[str, Any]) -> Iterator[str]:

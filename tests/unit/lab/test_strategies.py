@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,24 +36,15 @@ def test_the_usual_strategies_are_shipped_and_differ() -> None:
     assert pickle.loads(pickle.dumps(strategies)) == strategies  # noqa: S301 - for processes
 
 
-def test_both_published_recipes_of_condor_defrag() -> None:
-    both = Defrag(whole_cores=8, rank="cores-to-free", retirement_seconds=604_800)
-    sites = [only(name).defrag for name in ("defrag", "defrag:recipe=quattor")]
-    assert sites == [
-        replace(both, machines_per_hour=60, max_concurrent=8, max_whole=20),
-        replace(both, machines_per_hour=30, max_concurrent=60, max_whole=300),
-    ]
-
-
 def test_options_go_to_the_part_that_has_them() -> None:
     strategy = only("live:law=pid:pid.gain=0.5:control.give_up_seconds=600:period_seconds=600")
     settings = ("control.law=pid", "control.pid.gain=0.5", "control.give_up_seconds=600")
     assert (strategy.control, strategy.loop) == (settings, (("period_seconds", 600.0),))
     assert strategy.loop_of(Loop(deaf_ratio=0.1)) == Loop(600.0, deaf_ratio=0.1)
-    both = only("static+defrag:ratio=0.3:machines_per_hour=5:grace=true")
+    both = only("static+defrag:ratio=0.3:machines_per_hour=5")
     assert both.static == Static(0.3)
     assert both.defrag is not None
-    assert (both.defrag.machines_per_hour, both.defrag.max_whole, both.grace) == (5, 20, True)
+    assert (both.defrag.machines_per_hour, both.defrag.max_whole) == (5, 20)
 
 
 def test_no_option_has_two_meanings() -> None:
@@ -81,15 +71,13 @@ def test_all_problems_of_a_list_at_once() -> None:
     ]
     two = "live:law=pdi:max_nodes=0"
     assert problems_of(
-        "lve,live:lw=pid,nothing:law=pid,grace:ratio=1,defrag:recipe=x,grace:recipe=x,live+cron,"
+        "lve,live:lw=pid,nothing:law=pid,grace:ratio=1,live+cron,"
         f"{two},live:law,live:ewma.x=1,live:law.x=1"
     ) == [
-        '"lve" is no strategy; did you mean live?',
+        'lve: "lve" is no strategy; did you mean live?',
         'live:lw=pid: "lw" is no option; did you mean law?',
         'nothing:law=pid: "law" has no effect: sharectl does not run in it; write live',
         'grace:ratio=1: "ratio" has no effect: it has no static nodes; write static+grace',
-        'defrag:recipe=x: "x" is no recipe; write one of quattor',
-        'grace:recipe=x: "x" is no recipe; it has none: leave it out',
         "live+cron: both have steering; join strategies that differ in their parts",
         f"{two}: control.max_nodes: 0 is invalid; write a whole number, 1 to 1000000",
         f'{two}: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
@@ -110,7 +98,7 @@ def test_all_problems_of_a_file_with_their_lines(tmp_path: Path) -> None:
         f'{path}:3: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
         f'{path}:4: defrag.rank: "best" is invalid; write one of badput, cores-to-free',
         f"{absent}: there is no such file; {strategy_file.LEAST}, or name another file",
-        '"lve" is no strategy; did you mean live?',
+        'lve: "lve" is no strategy; did you mean live?',
     ]
 
 
