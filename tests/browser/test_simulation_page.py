@@ -30,5 +30,5 @@ def test_what_is_drawn(browser: Chromium, page: Path, look: str) -> None:
     browser.open(page)
     assert looks.faults(browser) == {}
     labels = browser.evaluate(LABELS)
-    assert "fragmentation" in labels, "no cause is cut"
+    assert "bound" in labels, "no strategy is cut"
     assert not [label for label in labels if label.endswith("…")]

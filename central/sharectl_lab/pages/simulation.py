@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import groupby
 from math import fsum
 from typing import Any, NamedTuple, Optional, TextIO
@@ -66,6 +67,24 @@ class Simulation:
             "any_idle_rms_hs06": spread([bound.any_idle_rms_hs06 for bound in self.bounds]),
         }
 
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Strategies with an outcome, and their figures."""
+        rows = []
+        for name, some in groupby(self.outcomes, key=lambda outcome: outcome.strategy):
+            outcomes = list(some)
+            complete = len(outcomes) == len(self.seeds) and all(o.complete for o in outcomes)
+            answers = [figures_of(outcome) for outcome in outcomes]
+            rows.append(Row(name, outcomes, complete, answers, over_seeds(answers)))
+        return rows
+
+    @property
+    def groups(self) -> list[str]:
+        """Groups of the scenario, largest pledges first."""
+        pledges = self.outcomes[0].groups if self.outcomes else {}
+        names = [name for name in pledges if name != OTHER]
+        return sorted(names, key=lambda name: (-pledges[name].pledge_hs06, name))
+
     @property
     def comparable(self) -> bool:
         """Return whether a job of a group ran, or may have been about to."""
@@ -79,23 +98,23 @@ class Simulation:
             idle_seconds = [outcome.idle_core_seconds for outcome in self.outcomes]
             cause = max(CAUSES, key=lambda name: fsum(by.get(name, 0.0) for by in idle_seconds))
             return [*notes, f"{NOTHING}; cores are idle because {CAUSES[cause]}"]
-        ran = {outcome.strategy for outcome in self.outcomes if has_work(outcome)}
-        idle = dict.fromkeys(o.strategy for o in self.outcomes if o.complete)
-        silent = [name for name in idle if ran and name not in ran]
-        notes += [f"with {', '.join(silent)} no job of a group ran"] if silent else []
+        silent = [row.name for row in self.rows if not any(map(has_work, row.outcomes))]
+        if silent and self.complete:
+            notes.append(f"with {', '.join(silent)} no job of a group ran")
         return list(dict.fromkeys(notes))
 
     @property
     def complete(self) -> bool:
         """Return whether each run ended."""
-        runs = len(self.strategies) * len(self.seeds)
-        return len(self.outcomes) == runs and all(o.complete for o in self.outcomes)
+        return len(self.rows) == len(self.strategies) and all(row.complete for row in self.rows)
 
 
 class Row(NamedTuple):
-    """A strategy, and its figures over seeds."""
+    """A strategy, its outcomes by seed, and its figures over seeds."""
 
     name: str
+    outcomes: Sequence[Outcome]
+    complete: bool
     answers: Sequence[Figures]
     figures: Mapping[str, Any]
 
@@ -115,21 +134,19 @@ def as_content(simulation: Simulation) -> dict[str, Any]:
     idle core-hours, null without ``--bound``), strategies; of a strategy: strategy, summary,
     complete, runs, and the figures of `sharectl_lab.twin.answers.Figures`.
     """
-    strategies = []
-    for row, outcomes in zip(rows_of(simulation), by_strategy(simulation)):
-        runs = [
-            {"seed": o.seed, "seconds": o.seconds, "complete": o.complete, "note": o.note}
-            for o in outcomes
-        ]
-        strategies.append(
-            {
-                "strategy": row.name,
-                "summary": simulation.strategies[row.name],
-                "complete": _are_complete(simulation, outcomes),
-                "runs": runs,
-                **_plain(row.figures),
-            }
-        )
+    strategies = [
+        {
+            "strategy": row.name,
+            "summary": simulation.strategies[row.name],
+            "complete": row.complete,
+            "runs": [
+                {"seed": o.seed, "seconds": o.seconds, "complete": o.complete, "note": o.note}
+                for o in row.outcomes
+            ],
+            **_plain(row.figures),
+        }
+        for row in simulation.rows
+    ]
     pool = simulation.outcomes[0] if simulation.outcomes else None
     return {
         "scenario": simulation.scenario,
@@ -159,32 +176,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def by_strategy(simulation: Simulation) -> Iterator[list[Outcome]]:
-    """Outcomes of each strategy, by seed."""
-    for _name, outcomes in groupby(simulation.outcomes, key=lambda outcome: outcome.strategy):
-        yield list(outcomes)
-
-
-def _are_complete(simulation: Simulation, outcomes: Sequence[Outcome]) -> bool:
-    """Return whether a strategy has its outcome of each seed."""
-    return len(outcomes) == len(simulation.seeds) and all(o.complete for o in outcomes)
-
-
-def rows_of(simulation: Simulation) -> list[Row]:
-    """Figures of each strategy."""
-    rows = []
-    for outcomes in by_strategy(simulation):
-        answers = [figures_of(outcome) for outcome in outcomes]
-        rows.append(Row(outcomes[0].strategy, answers, over_seeds(answers)))
-    return rows
-
-
-def complete_rows(simulation: Simulation) -> list[Row]:
-    """Strategies that have an outcome of each seed."""
-    of_strategy = zip(rows_of(simulation), by_strategy(simulation))
-    return [row for row, outcomes in of_strategy if _are_complete(simulation, outcomes)]
-
-
 # ---- verdict
 
 
@@ -195,7 +186,7 @@ def verdict(simulation: Simulation) -> list[str]:
     strategies whose shortfalls do not differ the best is the usual one, or kills the fewest jobs
     and idles least.
     """
-    rows = complete_rows(simulation)
+    rows = [row for row in simulation.rows if row.complete]
     if len(rows) < LEAST_COMPARED or not simulation.comparable:
         return []
     usual = next((row for row in rows if row.name == "nothing"), rows[0])
@@ -203,10 +194,19 @@ def verdict(simulation: Simulation) -> list[str]:
     equal = [row for row in rows if not _differ(row, least)]
     cheapest = min(equal, key=lambda row: (row.mean("evicted_jobs"), row.mean("idle_core_hours")))
     best = usual if usual in equal else cheapest
-    sentences = list(_gains(best, usual, equal))
-    if best is not usual:
-        core_hours = simulation.outcomes[0].pool_cores * simulation.outcomes[0].seconds / 3600
-        sentences.append(_costs(best, usual, core_hours))
+    amount, power, idle = (column.cell(best.figures) for column in _VERDICT)
+    words = f"its shortfall is {amount} HS06, {power} % of the power, with {idle} idle core-hours"
+    if best is usual:
+        sentences = [f"No strategy has a smaller shortfall than {usual.name}: {words}."]
+    else:
+        amount, _power, idle = (column.cell(usual.figures) for column in _VERDICT)
+        words += f", where {usual.name} has {amount} HS06 and {idle} core-hours"
+        killed, lost = (cell(best.figures[key]) for key in ("evicted_jobs", "lost_core_hours"))
+        sentences = [f"Best is {best.name}: {words}."]
+        if best.mean("evicted_jobs"):
+            sentences.append(f"It kills {killed} jobs, which lose {lost} core-hours.")
+    if others := [row.name for row in equal if row is not best]:
+        sentences.append(f"No difference in shortfall beyond the spread: {', '.join(others)}.")
     if simulation.bound and simulation.bound["any_idle_rms_hs06"].most > 0:
         hs06 = cell(simulation.bound["any_idle_rms_hs06"])
         sentences.append(f"No strategy that kills no job gets below {hs06} HS06 from this start.")
@@ -215,51 +215,10 @@ def verdict(simulation: Simulation) -> list[str]:
     return sentences
 
 
-def _gains(best: Row, usual: Row, equal: Sequence[Row]) -> Iterator[str]:
-    shortfall, part = _SHORTFALLS[:2]
-    amount = f"{shortfall.cell(best.figures)} HS06, {part.cell(best.figures)} % of the power"
-    if best is usual:
-        yield f"No strategy has a smaller shortfall than {usual.name}: {amount}."
-    else:
-        rest = shortfall.cell(usual.figures)
-        yield f"Best is {best.name}: its shortfall is {amount}, where {usual.name} has {rest}."
-        after, usually = (row.figures["to_due"] for row in (best, usual))
-        if after["median_hours"] and usually["median_hours"]:
-            never = usually["unended"].mean == usually["times"].mean
-            rest = "never" if never else f"after {cell(usually['median_hours'])}"
-            yield (
-                "A group that lacks more than a quarter of its due has 90 % of it after "
-                f"{cell(after['median_hours'])} hours (median), with {usual.name} {rest}."
-            )
-    others = [row.name for row in equal if row is not best]
-    if others:
-        yield f"No difference in shortfall beyond the spread: {', '.join(others)}."
-
-
-def _costs(best: Row, usual: Row, core_hours: float) -> str:
-    idle = _difference(best, usual, "idle_core_hours")
-    words = f"It idles as many core-hours as {usual.name}"
-    if abs(idle.mean) > idle.sd:
-        less = Spread(-idle.mean, idle.sd, -idle.most, -idle.least)
-        amount = cell(idle if idle.mean > 0 else less)
-        ratio = abs(idle.mean) / core_hours
-        more = "more" if idle.mean > 0 else "less"
-        words = f"It idles {amount} core-hours {more} than {usual.name}"
-        words += f", {ratio:.2%} of the pool's".replace("%", " %")
-    if not best.mean("evicted_jobs"):
-        return f"{words}, and kills no job."
-    killed, lost = (cell(best.figures[key]) for key in ("evicted_jobs", "lost_core_hours"))
-    return f"{words}, and kills {killed} jobs, which lose {lost} core-hours."
-
-
-def _difference(row: Row, other: Row, key: str) -> Spread:
-    """Difference of a figure, seed by seed."""
-    pairs = zip(row.answers, other.answers)
-    return spread([getattr(figures, key) - getattr(beside, key) for figures, beside in pairs])
-
-
 def _differ(row: Row, other: Row) -> bool:
-    difference = _difference(row, other, "shortfall_rms_hs06")
+    """True if shortfalls differ seed by seed by more than the standard deviation."""
+    pairs = zip(row.answers, other.answers)
+    difference = spread([a.shortfall_rms_hs06 - b.shortfall_rms_hs06 for a, b in pairs])
     return abs(difference.mean) > difference.sd
 
 
@@ -284,12 +243,11 @@ class _Column(NamedTuple):
 _SHORTFALLS = (
     _Column("shortfall_rms_hs06", "shortfall HS06"),
     _Column("shortfall_rms_ratio", "% of power", 100),
-    _Column("shortfall_mean_ratio", "mean %", 100),
     _Column("to_due.median_hours", "hours to 90 % of due"),
-    _Column("to_due.worst_hours", "longest"),
     _Column("idle_core_hours", "idle core-h"),
     _Column("used_ratio", "used %", 100),
 )
+_VERDICT = (_SHORTFALLS[0], _SHORTFALLS[1], _SHORTFALLS[3])
 _PRICE = (
     _Column("multicore_starts", "multicore starts"),
     _Column("refusals", "refused"),
@@ -312,13 +270,8 @@ def print_simulation(simulation: Simulation, to: TextIO) -> None:
     for title, columns, cells in tables_of(simulation):
         to.write("" if to.isatty() else "\n")
         print_table(title, columns, cells, to)
-    rows = rows_of(simulation)
-    groups = len([name for name in names_of(rows) if name != OTHER]) - MOST_COLUMNS
-    kinds = len(_kinds(rows)) - MOST_KINDS
-    if groups > 0 or kinds > 0:
-        hidden = [(groups, "group"), (kinds, "wait")]
-        words = " and ".join(counted(count, noun) for count, noun in hidden if count > 0)
-        to.write(f"… and {words} more: --json\n")
+    if len(simulation.groups) > MOST_COLUMNS or len(_kinds(simulation)) > MOST_KINDS:
+        to.write("… all groups and waits: --json\n")
 
 
 def _title(simulation: Simulation) -> str:
@@ -332,13 +285,12 @@ def _title(simulation: Simulation) -> str:
     )
 
 
-def _mark(simulation: Simulation, outcomes: Sequence[Outcome]) -> str:
+def _mark(simulation: Simulation, row: Row) -> str:
     """Name of a strategy, with the days that an interrupted run has."""
-    name = outcomes[0].strategy
-    if _are_complete(simulation, outcomes):
-        return name
-    days = fsum(outcome.seconds for outcome in outcomes) / DAY_SECONDS
-    return f"{name} ({number(days)} of {days_of(simulation.days * len(simulation.seeds))})"
+    if row.complete:
+        return row.name
+    days = fsum(outcome.seconds for outcome in row.outcomes) / DAY_SECONDS
+    return f"{row.name} ({number(days)} of {days_of(simulation.days * len(simulation.seeds))})"
 
 
 def days_of(days: float) -> str:
@@ -348,82 +300,49 @@ def days_of(days: float) -> str:
 
 def tables_of(simulation: Simulation) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, headings and rows of each table that has figures."""
-    rows = [
-        row._replace(name=_mark(simulation, outcomes))
-        for row, outcomes in zip(rows_of(simulation), by_strategy(simulation))
+    rows = [row._replace(name=_mark(simulation, row)) for row in simulation.rows]
+    causes = [
+        _Column(f"idle_core_hours_by_cause.{cause}", cause)
+        for cause in WASTE
+        if any(row.figures["idle_core_hours_by_cause"][cause].most > 0 for row in rows)
     ]
-    headings, shortfalls = _figures(_SHORTFALLS, rows)
-    if simulation.bound:
-        hs06 = simulation.bound["any_idle_rms_hs06"]
-        ratio = cell(hs06, 100 / simulation.outcomes[0].pool_hs06)
-        shortfalls.append([BOUND, cell(hs06), ratio, *[NONE] * (len(_SHORTFALLS) - 2)])
-    tables = {
-        "shortfall (RMS), and idle cores while jobs waited": (headings, shortfalls),
-        "what it costs besides": _figures(_PRICE, rows),
-        "idle core-hours while jobs waited, by cause": _causes(rows),
-        "shortfall of groups (RMS), HS06": _groups(rows, _Column("shortfall_rms_hs06", "")),
-        "work of groups, % of what is due": _groups(rows, _Column("work_ratio", "", 100)),
-        "waits by group and cores of a job, hours: median / 95 %": _waits(rows),
-    }
-    for title, (columns, cells) in tables.items():
-        if len(columns) > 1:
-            yield title, columns, cells
-
-
-_Cells = tuple[Sequence[str], list[list[str]]]
-"""Headings of a table, and its rows, which begin with the strategy."""
-
-
-def _figures(columns: Sequence[_Column], rows: Sequence[Row]) -> _Cells:
-    cells = [[row.name, *(column.cell(row.figures) for column in columns)] for row in rows]
-    return ["strategy", *(column.heading for column in columns)], cells
-
-
-def _causes(rows: Sequence[Row]) -> _Cells:
-    key = "idle_core_hours_by_cause"
-    causes = [cause for cause in WASTE if any(row.figures[key][cause].most > 0 for row in rows)]
-    cells = [[row.name, *(cell(row.figures[key][cause]) for cause in causes)] for row in rows]
-    return ["strategy", *causes], cells
-
-
-def names_of(rows: Sequence[Row]) -> list[str]:
-    """Groups, largest pledges first; `OTHER` only if it worked."""
-    groups = {name: group for row in rows for name, group in row.answers[0].groups.items()}
-    active = {
-        name
+    tables: list[tuple[str, Sequence[_Column]]] = [
+        ("shortfall (RMS), and idle cores while jobs waited", _SHORTFALLS),
+        ("what it costs besides", _PRICE),
+        ("idle core-hours while jobs waited, by cause", causes),
+    ]
+    for title, columns in tables:
+        cells = [[row.name, *(column.cell(row.figures) for column in columns)] for row in rows]
+        if columns is _SHORTFALLS and simulation.bound:
+            hs06 = simulation.bound["any_idle_rms_hs06"]
+            ratio = cell(hs06, 100 / simulation.outcomes[0].pool_hs06)
+            cells.append([BOUND, cell(hs06), ratio, *[NONE] * (len(columns) - 2)])
+        if columns:
+            yield title, ["strategy", *(column.heading for column in columns)], cells
+    names = simulation.groups[:MOST_COLUMNS]
+    cells = [
+        [row.name, *(cell(row.figures["groups"][name]["shortfall_rms_hs06"]) for name in names)]
         for row in rows
-        for figures in row.answers
-        for name, group in figures.groups.items()
-        if name != OTHER or group.work_hs06_hours > 0
-    }
-    return sorted(active, key=lambda name: (name == OTHER, -groups[name].pledge_hs06, name))
+    ]
+    yield "shortfall of groups (RMS), HS06", ["strategy", *names], cells
+    kinds = _kinds(simulation)[:MOST_KINDS]
+    cells = [[row.name, *(_wait(row, *kind) for kind in kinds)] for row in rows]
+    if kinds:
+        headings = ["strategy", *(f"{name} {cores}" for name, cores in kinds)]
+        yield "waits by group and cores of a job, hours: median / 95 %", headings, cells
 
 
-def _groups(rows: Sequence[Row], column: _Column) -> _Cells:
-    names = [name for name in names_of(rows) if name != OTHER][:MOST_COLUMNS]
-    cells = [[row.name, *(column.cell(row.figures["groups"][n]) for n in names)] for row in rows]
-    return ["strategy", *names], cells
-
-
-def _kinds(rows: Sequence[Row]) -> list[tuple[str, int]]:
+def _kinds(simulation: Simulation) -> list[tuple[str, int]]:
     """Groups with the sizes of their jobs that started."""
-    kinds: dict[str, set[int]] = {name: set() for name in names_of(rows)}
-    for row in rows:
-        for name, group in row.figures["groups"].items():
-            kinds.get(name, set()).update(group["waits_by_cores"])
-    return [(name, cores) for name, sizes in kinds.items() for cores in sorted(sizes)]
+    return [
+        (name, cores)
+        for name in simulation.groups
+        for cores in sorted({c for o in simulation.outcomes for c in o.groups[name].waits_by_cores})
+    ]
 
 
-def _waits(rows: Sequence[Row]) -> _Cells:
-    kinds = _kinds(rows)[:MOST_KINDS]
-    cells = []
-    for row in rows:
-        waits = [row.figures["groups"][name]["waits_by_cores"].get(c) for name, c in kinds]
-        cells.append([row.name, *map(_wait, waits)])
-    return ["strategy", *(f"{name} {cores}" for name, cores in kinds)], cells
-
-
-def _wait(waits: Optional[Mapping[str, Spread]]) -> str:
+def _wait(row: Row, name: str, cores: int) -> str:
+    waits = row.figures["groups"][name]["waits_by_cores"].get(cores)
     if waits is None:
         return NONE
     keys = ("median_seconds", "p95_seconds")

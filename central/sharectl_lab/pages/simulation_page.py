@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import ceil, fsum
 from pathlib import Path
 from typing import Callable, Optional
 
-from sharectl.model import OTHER
 from sharectl.report.scale import short, ticks_up_to
-from sharectl.report.svg import (
-    LAYERS,
-    LINES,
-    PLOT_WIDTH,
-    Curve,
-    Figure,
-    Reading,
-    described,
-    drawings,
-    layers_in_use,
-)
+from sharectl.report.svg import LINES, PLOT_WIDTH, Curve, Figure, Reading, described, drawings
 from sharectl.report.svg import page as html
 from sharectl.times import DAY_SECONDS
-from sharectl_lab.pages.simulation import (
-    Row,
-    Simulation,
-    by_strategy,
-    complete_rows,
-    days_of,
-    names_of,
-    rows_of,
-    tables_of,
-    verdict,
-)
+from sharectl_lab.pages.simulation import Simulation, days_of, tables_of, verdict
 from sharectl_lab.twin.answers import WASTE, shortfall_hs06
 from sharectl_lab.twin.records import CAUSES, Outcome
 
@@ -54,13 +32,13 @@ _Section = tuple[str, str, str, list[dict[str, str]]]
 
 def page(simulation: Simulation) -> str:
     """One HTML document that stands alone; it runs no script and loads nothing."""
-    rows, first = rows_of(simulation), simulation.outcomes[0]
+    first = simulation.outcomes[0]
     facts = {
         "Simulated": days_of(simulation.days),
         "Seeds": ", ".join(map(str, simulation.seeds)),
         "Cores": short(first.pool_cores),
         "Power": f"{short(first.pool_hs06)} HS06",
-        "Groups": short(len([name for name in names_of(rows) if name != OTHER])),
+        "Groups": short(len(simulation.groups)),
     }
     notes = [] if simulation.complete else ["Interrupted: figures are of what was simulated."]
     return html(
@@ -75,65 +53,63 @@ def page(simulation: Simulation) -> str:
             (title, [(heading, "") for heading in columns], cells)
             for title, columns, cells in tables_of(simulation)
         ],
-        figures=list(_sections(simulation, rows)),
+        figures=list(_sections(simulation)),
         causes={cause: CAUSES[cause] for cause in WASTE},
         seeds=len(simulation.seeds),
         bound=simulation.bound,
     )
 
 
-def _sections(simulation: Simulation, rows: Sequence[Row]) -> Iterator[_Section]:
-    """Shortfall against idle cores, shortfall and groups over time, idle cores by cause."""
-    price = _price(simulation, complete_rows(simulation))
+def _sections(simulation: Simulation) -> Iterator[_Section]:
+    """Shortfall against idle cores, and shortfall and groups over time."""
+    price = _price(simulation)
     if price is not None:
         words = "Down is better, and left is cheaper. A point is a strategy, the mean over seeds; "
         words += "the lines through it are the standard deviation."
         yield "price", "Shortfall against idle cores", words, drawings([price])
-    firsts = [outcomes[0] for outcomes in by_strategy(simulation) if outcomes[0].times]
+    firsts = [row.outcomes[0] for row in simulation.rows if row.outcomes[0].times]
     if not firsts:
         return
     few = f" The first {LINES} strategies." if len(firsts) > LINES else ""
     seed = f"Seed {simulation.seeds[0]}." if len(simulation.seeds) > 1 else ""
+    days = max(outcome.times[-1] / DAY_SECONDS for outcome in firsts)
 
-    def lines(values: Callable[[Outcome], Sequence[float]]) -> list[Curve]:
-        return [
+    def figure(
+        key: str, caption: str, title: str, values: Callable[[Outcome], Sequence[float]]
+    ) -> Figure:
+        curves = [
             Curve(outcome.strategy, f"group{place}", _means(outcome, values(outcome)))
             for place, outcome in enumerate(firsts[:LINES])
         ]
-
-    days = max(outcome.times[-1] / DAY_SECONDS for outcome in firsts)
-    total = _figure("shortfall", "", "HS06", lines(_missing), days)
-    yield (
-        "shortfall",
-        "Shortfall over time",
-        f"Power that is due and not used. {seed}{few}",
-        drawings([replace(total, title="Shortfall, HS06 over days", broad=True)]),
-    )
-    names = [name for name in names_of(rows) if name != OTHER]
-    groups = [
-        _figure(f"g{place}", name, "HS06", lines(partial(_power, name)), days)
-        for place, name in enumerate(names, start=1)
-    ]
-    yield (
-        "groups",
-        "Groups over time",
-        f"Power that each group uses. {seed}{few}",
-        [drawing for figure in groups for drawing in drawings([figure])],
-    )
-    causes = _shown_causes(firsts)
-    idle = [
-        replace(
-            _figure(f"idle-{place}", outcome.strategy, "cores", _idle(outcome, causes), days),
-            stacked=True,
+        return Figure(
+            key=key,
+            title=title,
+            caption=caption,
+            description=described("In HS06.", curves),
+            across=(0.0, days),
+            ticks=ticks_up_to(days, _TICKS),
+            unit="HS06",
+            curves=curves,
+            across_words="days",
+            broad=not caption,
         )
-        for place, outcome in enumerate(firsts, start=1)
+
+    total = figure("shortfall", "", "Shortfall, HS06 over days", _missing)
+    words = f"Power that is due and not used. {seed}{few}"
+    yield "shortfall", "Shortfall over time", words, drawings([total])
+    shown = [
+        drawing
+        for place, name in enumerate(simulation.groups, start=1)
+        for drawing in drawings(
+            [figure(f"g{place}", name, f"{name}, HS06 over days", partial(_power, name))]
+        )
     ]
-    words = f"By cause; causes without a core are left out. {seed}"
-    yield "idle", "Idle cores while jobs waited", words, drawings(idle)
+    yield "groups", "Groups over time", f"Power that each group uses. {seed}{few}", shown
 
 
-def _price(simulation: Simulation, rows: Sequence[Row]) -> Optional[Figure]:
+def _price(simulation: Simulation) -> Optional[Figure]:
     """Shortfall of each strategy against its idle core-hours, with the bound."""
+    rows = [row for row in simulation.rows if row.complete]
     curves, spreads = [], []
     for place, row in enumerate(rows):
         idle, missing = row.figures["idle_core_hours"], row.figures["shortfall_rms_hs06"]
@@ -170,51 +146,12 @@ def _price(simulation: Simulation, rows: Sequence[Row]) -> Optional[Figure]:
     )
 
 
-def _figure(key: str, caption: str, unit: str, curves: Sequence[Curve], days: float) -> Figure:
-    """Lines over time."""
-    return Figure(
-        key=key,
-        title=f"{caption}, {unit} over days",
-        caption=caption,
-        description=described(f"In {unit}.", curves),
-        across=(0.0, days),
-        ticks=ticks_up_to(days, _TICKS),
-        unit=unit,
-        curves=curves,
-        across_words="days",
-    )
-
-
 def _missing(outcome: Outcome) -> list[float]:
     return [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
 
 
 def _power(name: str, outcome: Outcome) -> Sequence[float]:
     return outcome.groups[name].power_hs06
-
-
-def _shown_causes(outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[str]]:
-    """Layer -> its causes: those of most idle time, and all others as one."""
-    seconds = {
-        cause: fsum(outcome.idle_core_seconds.get(cause, 0.0) for outcome in outcomes)
-        for cause in WASTE
-    }
-    used = [cause for cause in WASTE if seconds[cause] > 0]
-    largest = sorted(used, key=lambda cause: -seconds[cause])
-    alone = largest if len(largest) <= LAYERS else largest[: LAYERS - 1]
-    layers: dict[str, Sequence[str]] = {cause: [cause] for cause in used if cause in alone}
-    others = [cause for cause in used if cause not in alone]
-    return {**layers, "others": others} if others else layers
-
-
-def _idle(outcome: Outcome, layers: Mapping[str, Sequence[str]]) -> Sequence[Curve]:
-    zeros = (0.0,) * len(outcome.times)
-    curves = []
-    for place, (name, causes) in enumerate((layers or {"idle": ()}).items()):
-        rows = [outcome.idle_cores.get(cause, zeros) for cause in causes] or [zeros]
-        cores = [fsum(values) for values in zip(*rows)]
-        curves.append(Curve(name, f"layer{place}", _means(outcome, cores)))
-    return layers_in_use(curves)
 
 
 def _means(outcome: Outcome, values: Sequence[float]) -> list[Reading]:
