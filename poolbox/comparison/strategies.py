@@ -54,7 +54,7 @@ DEFRAG_INTERVAL = {defrag.interval_seconds:g}
 DEFRAG_DRAINING_MACHINES_PER_HOUR = 0
 DEFRAG_MAX_CONCURRENT_DRAINING = {defrag.max_concurrent}
 DEFRAG_MAX_WHOLE_MACHINES = {defrag.max_whole}
-DEFRAG_DRAINING_SCHEDULE = {defrag.schedule}
+DEFRAG_DRAINING_SCHEDULE = graceful
 DEFRAG_REQUIREMENTS = PartitionableSlot && t1_MulticoreOnly =!= True
 DEFRAG_WHOLE_MACHINE_EXPR = ({whole})
 DEFRAG_RANK = {rank}

@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 def group(name: str, quota: float, *, surplus: bool = False, auto: bool = False) -> GroupQuota:
-    return GroupQuota(name, quota, quota < 1, surplus, auto)
+    return GroupQuota(name, quota, surplus, auto)
 
 
 CASES = {
@@ -62,10 +62,10 @@ CASES = {
     # The quota of n1 counts beside those within it, up to its 8 cores: who is first takes them all.
     "nested": Case(
         [
-            group("n1", 0.5),
-            group("n1.a", 0.5, surplus=True),
-            group("n1.b", 0.5, surplus=True),
-            group("n2", 0.25),
+            group("n1", 8),
+            group("n1.a", 4, surplus=True),
+            group("n1.b", 4, surplus=True),
+            group("n2", 4),
         ],
         [Pending("n1.a", 1, 16), Pending("n1.b", 1, 1), Pending("n2", 1, 16)],
         {"n1.a": 8, "n2": 4},
@@ -144,9 +144,8 @@ class Steps:
 def configuration(groups: Sequence[GroupQuota]) -> str:
     lines = [f"GROUP_NAMES = {', '.join(item.name for item in groups)}"]
     for item in groups:
-        kind = "_DYNAMIC" if item.is_share else ""
         lines += [
-            f"GROUP_QUOTA{kind}_{item.name} = {item.quota}",
+            f"GROUP_QUOTA_{item.name} = {item.quota}",
             f"GROUP_ACCEPT_SURPLUS_{item.name} = {item.accept_surplus}",
             f"GROUP_AUTOREGROUP_{item.name} = {item.autoregroup}",
         ]

@@ -180,8 +180,6 @@ class Defragmenter:
 
     def _retirement_end(self, claim: Claim) -> float:
         """Time at which a drain evicts a job."""
-        if self.settings.schedule != "graceful":
-            return -inf
         return claim.started_at + max(0.0, self.settings.retirement_seconds - VACATE_SECONDS)
 
     def _note_end(self, claim: Claim, now: float) -> None:

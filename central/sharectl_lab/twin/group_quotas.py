@@ -1,13 +1,12 @@
 """Group quotas: the tree of accounting groups, and the weight that a cycle allocates to each.
 
-The law is that of HTCondor's `GroupEntry.cpp` with slot weights: static quotas first, dynamic ones
-split the rest, then unused quota goes to groups that accept surplus.
+The law is that of HTCondor's `GroupEntry.cpp` with slot weights and static quotas: quotas first,
+then unused quota goes to groups that accept surplus.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import fsum
 from typing import Optional
@@ -16,7 +15,7 @@ from sharectl_lab.twin.accountant import account_of
 
 ROOT = "<none>"
 """Group of all submitters that have no other."""
-DEFAULT_ROUNDS = 3
+MAX_ROUNDS = 3
 """GROUP_QUOTA_MAX_ALLOCATION_ROUNDS."""
 
 
@@ -27,9 +26,7 @@ class GroupQuota:
     name: str
     """Such as `alice.prod`; `alice` has a quota of its own then."""
     quota: float
-    """GROUP_QUOTA: weight; if `is_share` GROUP_QUOTA_DYNAMIC: part, up to 1, of the weight that
-    static quotas beside it leave."""
-    is_share: bool = False
+    """GROUP_QUOTA: weight."""
     accept_surplus: bool = False
     """GROUP_ACCEPT_SURPLUS: it takes what others leave of their quotas."""
     autoregroup: bool = False
@@ -49,7 +46,6 @@ class QuotaGroup:
         "autoregroup",
         "children",
         "configured",
-        "is_share",
         "name",
         "parent",
         "quota",
@@ -63,7 +59,6 @@ class QuotaGroup:
     def __init__(self, quota: GroupQuota, parent: Optional[QuotaGroup]) -> None:
         self.name = quota.name.lower()
         self.configured = quota.quota
-        self.is_share = quota.is_share
         self.accept_surplus = quota.accept_surplus
         self.autoregroup = quota.autoregroup
         self.parent = parent
@@ -80,27 +75,19 @@ class QuotaGroup:
         """Weight that it and the groups within it use."""
         return self.used + fsum(child.subtree_used() for child in self.children.values())
 
-    def assign(self, weight: float, *, oversubscription: bool) -> None:
-        """Divide the weight of a subtree into the quotas of its groups."""
+    def assign(self, weight: float) -> None:
+        """Divide the weight of a subtree into the quotas of its groups.
+
+        Those within a group may come to more (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION).
+        """
         if weight <= 0:
             return
         self.subtree_quota = weight
-        children = self.children.values()
-        static = fsum(child.configured for child in children if not child.is_share)
-        shares = fsum(child.configured for child in children if child.is_share)
-        for_static = static if oversubscription else min(static, weight)
-        for_shares = max(0.0, weight - for_static)
-        assigned = 0.0
-        for child in children:
-            if child.is_share:
-                quota = child.configured * (for_shares / max(shares, 1.0))
-            else:
-                quota = child.configured * (for_static / (static or 1.0))
-            child.assign(quota, oversubscription=oversubscription)
-            assigned += quota
+        for child in self.children.values():
+            child.assign(child.configured)
         # The root keeps what its children leave, so that the pool is not counted twice.
-        keeps_all = oversubscription and self.parent is not None
-        self.quota = max(0.0, weight if keeps_all else weight - assigned)
+        taken = fsum(child.configured for child in self.children.values())
+        self.quota = weight if self.parent is not None else max(0.0, weight - taken)
 
     def fair_share(self) -> float:
         """Allocate quotas, then surplus within the subtree; the surplus that nobody takes."""
@@ -187,48 +174,21 @@ def _spread(takers: list[_Taker], surplus: float, *, by_quota: bool) -> float:
     return surplus
 
 
-def by_use_of_quota(name: str, quota: float, used: float) -> float:
+def by_use_of_quota(group: QuotaGroup) -> float:
     """Place of a group in the order of negotiation: GROUP_SORT_EXPR's default."""
-    if name == ROOT:
+    if group.name == ROOT:
         return 3.4e38
-    return used / quota if quota > 0 else 3.3e38
+    return group.used / group.quota if group.quota > 0 else 3.3e38
 
 
 class QuotaTree:
     """Tree of accounting groups under the root group, to be kept from cycle to cycle.
 
-    Parameters
-    ----------
-    quotas
-        All groups, in any order; none: the root group alone, without quotas.
-    max_rounds
-        GROUP_QUOTA_MAX_ALLOCATION_ROUNDS: rounds of allocation in a cycle.
-    round_robin_rate
-        GROUP_QUOTA_ROUND_ROBIN_RATE: most weight of a group before it is the next one's turn.
-    oversubscription
-        NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION: static quotas within a group are not scaled down.
-    sort_key
-        GROUP_SORT_EXPR, of name, quota and weight in use; groups with the least go first.
-
-    Raises
-    ------
-    ValueError
-        A group stands twice, or within one that is not there.
+    Without ``quotas`` it is the root group alone. Raises ValueError for a group that stands twice,
+    or within one that is not there.
     """
 
-    def __init__(
-        self,
-        quotas: Iterable[GroupQuota] = (),
-        *,
-        max_rounds: int = DEFAULT_ROUNDS,
-        round_robin_rate: float = math.inf,
-        oversubscription: bool = True,
-        sort_key: Callable[[str, float, float], float] = by_use_of_quota,
-    ) -> None:
-        self.max_rounds = max_rounds
-        self.round_robin_rate = round_robin_rate
-        self.oversubscription = oversubscription
-        self.sort_key = sort_key
+    def __init__(self, quotas: Iterable[GroupQuota] = ()) -> None:
         self.root = QuotaGroup(GroupQuota(ROOT, 0.0, accept_surplus=True), None)
         for quota in sorted(quotas, key=lambda quota: quota.name.lower()):
             self._add(quota)

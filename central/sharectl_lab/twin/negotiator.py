@@ -14,7 +14,7 @@ from math import fsum
 from typing import NamedTuple, Optional
 
 from sharectl_lab.twin.accountant import Accountant
-from sharectl_lab.twin.group_quotas import QuotaGroup, QuotaTree
+from sharectl_lab.twin.group_quotas import MAX_ROUNDS, QuotaGroup, QuotaTree, by_use_of_quota
 from sharectl_lab.twin.settings import Negotiator
 
 
@@ -148,8 +148,8 @@ class _Cycle:
     def serve_groups(self) -> None:
         """Allocate the pool to groups and let them negotiate, in rounds."""
         tree = self.tree
-        tree.root.assign(self.pool_weight, oversubscription=tree.oversubscription)
-        for _ in range(tree.max_rounds):
+        tree.root.assign(self.pool_weight)
+        for _ in range(MAX_ROUNDS):
             tree.root.fair_share()
             if tree.root.autoregroup:
                 tree.root.quota = tree.root.allocated = self.pool_weight
@@ -170,26 +170,19 @@ class _Cycle:
         """Let groups negotiate in the order of their need, up to their allocations."""
         tree = self.tree
         widest = max(0.0, *(self._target(group) - group.usage for group in tree.groups))
-        keys = {group: tree.sort_key(group.name, group.quota, group.used) for group in tree.groups}
+        keys = {group: by_use_of_quota(group) for group in tree.groups}
         root = tree.root if tree.root.autoregroup else None
-        order = sorted(tree.groups, key=lambda group: (group is root, keys[group]))
-        reach = 0.0
-        while True:
-            reach = min(reach + tree.round_robin_rate, widest)
+        for group in sorted(tree.groups, key=lambda group: (group is root, keys[group])):
+            if group.allocated <= 0 or not self.queues[group]:
+                continue
+            if group.usage >= group.allocated and not self.preemption:
+                continue
             # HTCondor divides 0 by 0 here, and so gives nothing to groups that miss something.
-            part = reach / widest if widest > 0 else 0.0
-            for group in order:
-                if group.allocated <= 0 or not self.queues[group]:
-                    continue
-                if group.usage >= group.allocated and not self.preemption:
-                    continue
-                limit = self._limit(group, part)
-                # HTCondor hands the limit on as an integer.
-                self.serve_group(
-                    self.queues[group], float(int(limit)), None if group is root else group
-                )
-            if reach >= widest:
-                break
+            limit = self._limit(group, 1.0 if widest > 0 else 0.0)
+            # HTCondor hands the limit on as an integer.
+            self.serve_group(
+                self.queues[group], float(int(limit)), None if group is root else group
+            )
 
     def _target(self, group: QuotaGroup) -> float:
         """Weight that a group is to use after this round."""
@@ -205,8 +198,7 @@ class _Cycle:
         while above is not None:
             # NEGOTIATOR_STRICT_ENFORCE_QUOTA: without surplus a subtree stays within its quota.
             if not above.accept_surplus:
-                quota = above.subtree_quota if above.is_share else above.configured
-                more = min(more, max(0.0, quota - above.subtree_used()))
+                more = min(more, max(0.0, above.configured - above.subtree_used()))
             above = above.parent
         return group.usage + more
 

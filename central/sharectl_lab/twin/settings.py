@@ -75,10 +75,8 @@ class Defrag:
     rank: str = setting("badput", choices=("badput", "cores-to-free"))
     """DEFRAG_RANK: `badput` is HTCondor's default, -ExpectedMachineGracefulDrainingBadput;
     `cores-to-free` ifThenElse(Cpus >= 8, -10, (TotalCpus - Cpus)/(8.0 - Cpus)) of two sites."""
-    schedule: str = setting("graceful", choices=("graceful", "quick", "fast"))
-    """DEFRAG_SCHEDULE: `graceful` waits up to `retirement_seconds` for jobs to end."""
     retirement_seconds: float = setting(0.0, least=0, most=1e9)
-    """MAXJOBRETIREMENTTIME of the nodes: jobs that run longer are evicted by a graceful drain."""
+    """MAXJOBRETIREMENTTIME of the nodes: a drain evicts jobs that run longer."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ KNOBS = st.builds(
     max_whole=st.sampled_from([-1, 0, 2]),
     whole_cores=st.sampled_from([None, 8]),
     rank=st.sampled_from(["badput", "cores-to-free"]),
-    schedule=st.sampled_from(["graceful", "quick"]),
     retirement_seconds=st.sampled_from([0.0, 2000.0, 1e9]),
 )
 

@@ -124,8 +124,6 @@ def test_published_badput_is_bounded_so_that_a_long_retirement_makes_all_nodes_a
         ({"retirement_seconds": 0.0}, [1000.0, 1000.0]),
         ({"retirement_seconds": 1000.0}, [1000.0, 1300.0]),
         ({"retirement_seconds": 5000.0}, [4400.0, 5300.0]),
-        ({"schedule": "quick"}, [1000.0, 1000.0]),
-        ({"schedule": "fast"}, [1000.0, 1000.0]),
     ],
 )
 def test_jobs_are_evicted_when_their_retirement_is_over(
