@@ -15,7 +15,7 @@ from sharectl.check.snippet_subject import LIVE
 from sharectl.condor.child import expression
 from sharectl.condor.expressions import with_clock
 from sharectl.shares.groups import is_within
-from sharectl_lab.twin.classads import CLOCK
+from sharectl_lab.twin.ads import CLOCK
 from sharectl_lab.twin.start import SlotTarget, StartKnobs, refusal, reuse_refusal
 
 NOW = 1_700_000_000

@@ -19,7 +19,7 @@ from sharectl.check.snippet_subject import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import is_within
-from sharectl_lab.twin.classads import CLOCK
+from sharectl_lab.twin.ads import CLOCK
 from sharectl_lab.twin.start import claim_worklife_seconds
 from tests.start_slots import Slot, claimed, clocked, job, parent
 

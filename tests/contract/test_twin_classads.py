@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.errors import InputError
-from sharectl_lab.twin.classads import Condition
+from sharectl_lab.twin.ads import Condition
 
 Values = Mapping[str, object]
 

@@ -17,31 +17,20 @@ def account_of(submitter: str) -> str:
 
 
 class Accountant:
-    """Weighted usage and real priorities.
+    """Weighted usage and real priorities; ``factors`` are of submitters or of accounting groups.
 
     HTCondor updates a priority P once in each negotiation cycle, P ← P b + U (1 - b) with the
     usage U and b = 0.5^(time / half-life). The result does not depend on the times of the updates
     while U is constant, so that a change of the usage is the only event here.
-
-    Parameters
-    ----------
-    half_life_seconds
-        PRIORITY_HALFLIFE.
-    factors
-        Submitter, or accounting group of submitters -> priority factor.
-    default_factor
-        Priority factor of the others.
     """
 
     def __init__(
         self,
         half_life_seconds: float,
         factors: Mapping[str, float] = MappingProxyType({}),
-        default_factor: float = DEFAULT_FACTOR,
     ) -> None:
         self._half_life = half_life_seconds
         self._factors = factors
-        self._default = default_factor
         self._usage: dict[str, float] = {}
         self._priority: dict[str, tuple[float, float]] = {}
         self.usages: Mapping[str, float] = MappingProxyType(self._usage)
@@ -75,7 +64,7 @@ class Accountant:
         """Priority factor."""
         factor = self._factors.get(submitter)
         if factor is None:
-            factor = self._factors.get(account_of(submitter), self._default)
+            factor = self._factors.get(account_of(submitter), DEFAULT_FACTOR)
         return factor
 
     def effective_priority(self, submitter: str, now: float) -> float:

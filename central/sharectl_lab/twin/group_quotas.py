@@ -40,22 +40,6 @@ class QuotaGroup:
     at the begin of an allocation round.
     """
 
-    __slots__ = (
-        "accept_surplus",
-        "allocated",
-        "autoregroup",
-        "children",
-        "configured",
-        "name",
-        "parent",
-        "quota",
-        "requested",
-        "subtree_quota",
-        "subtree_requested",
-        "usage",
-        "used",
-    )
-
     def __init__(self, quota: GroupQuota, parent: Optional[QuotaGroup]) -> None:
         self.name = quota.name.lower()
         self.configured = quota.quota
@@ -137,16 +121,14 @@ class QuotaGroup:
         return surplus
 
 
+@dataclass
 class _Taker:
     """Group that asks for surplus."""
 
-    __slots__ = ("allocated", "group", "quota", "requested")
-
-    def __init__(self, group: QuotaGroup, quota: float, requested: float) -> None:
-        self.group = group
-        self.quota = quota
-        self.requested = requested
-        self.allocated = 0.0
+    group: QuotaGroup
+    quota: float
+    requested: float
+    allocated: float = 0.0
 
     def take(self, weight: float) -> None:
         """Allocate a part of what it requests."""

@@ -13,23 +13,6 @@ from sharectl_lab.twin.records import CAUSES, GroupOutcome, Waits
 class GroupMeasure:
     """Use of one group."""
 
-    __slots__ = (
-        "begun_cores",
-        "begun_work",
-        "core_seconds",
-        "core_series",
-        "cores",
-        "done",
-        "due_series",
-        "hs06",
-        "hs06_series",
-        "pending_series",
-        "since",
-        "starts",
-        "waits",
-        "work",
-    )  # fmt: skip
-
     def __init__(self, cores: int = 0, hs06: float = 0.0, since: float = 0.0) -> None:
         self.cores = cores
         self.hs06 = hs06
@@ -79,10 +62,6 @@ class IdleMeasure:
     Idle cores beyond those that pending jobs request are idle because no job wants them, or none
     that could run anywhere.
     """
-
-    __slots__ = (
-        "begun", "cores", "looked", "seconds", "series", "since", "too_large", "total", "wanted",
-    )  # fmt: skip
 
     def __init__(self, cores: int) -> None:
         self.total = cores
