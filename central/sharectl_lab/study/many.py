@@ -23,7 +23,7 @@ from typing import Callable, Generic, Optional, TypeVar
 from sharectl.errors import SharectlError
 
 Result = TypeVar("Result")
-Progress = Callable[[float], None]
+Progress = Callable[[float], object]
 """Takes the part of a task that is done; raises KeyboardInterrupt where it is to end."""
 Task = Callable[[Progress], Result]
 """Returns what it has where progress raises KeyboardInterrupt. It is pickled: a `partial` of a

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil, fsum
+from statistics import fmean
 from typing import Callable, Optional
 
 from sharectl.times import validity_of
@@ -20,11 +21,11 @@ from sharectl_lab.twin.defrag import Defragmenter
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.pool import group_of
-from sharectl_lab.twin.records import JobKind, NodeSpec, Outcome, Workload
+from sharectl_lab.twin.records import NodeSpec, Outcome, Workload
 from sharectl_lab.twin.start import StartKnobs
 from sharectl_lab.twin.steering import Steering
 
-Progress = Callable[[float], None]
+Progress = Callable[[float], object]
 """Is called with the part of the run that is done."""
 
 MOST_UNSEARCHED = 200_000
@@ -97,33 +98,28 @@ class Run:
             )
         if strategy.defrag is not None:
             Defragmenter(self.twin, strategy.defrag, seed, starts_at)
-        self._measured_from: Optional[float] = None
+        self._is_measured = False
 
-    def until(self, time: float, progress: Optional[Progress] = None) -> None:
+    def until(self, time: float, progress: Progress = lambda _part: None) -> None:
         """Let the pool run until a time, and measure once the warm-up is over."""
-        with _little_search_for_garbage():
-            self._until(time, progress)
-
-    def _until(self, time: float, progress: Optional[Progress]) -> None:
         twin, step = self.twin, self.step
-        if self._measured_from is None:
-            while (following := twin.now + step) < min(time, self.begin):
-                twin.run(following)
-                if progress is not None:
+        with _little_search_for_garbage():
+            if not self._is_measured:
+                while (following := twin.now + step) < min(time, self.begin):
+                    twin.run(following)
                     progress(following / self.end)
-            if time < self.begin:
-                twin.run(time)
-                return
-            # A job that starts at that moment counts.
-            twin.run(self.begin, before=True)
-            twin.forget()
-            self._measured_from = self.begin
-        while (following := self._measured_from + (len(twin.times) + 1) * step) <= time:
-            twin.run(following)
-            twin.sample(step)
-            if progress is not None:
+                if time < self.begin:
+                    twin.run(time)
+                    return
+                # A job that starts at that moment counts.
+                twin.run(self.begin, before=True)
+                twin.forget()
+                self._is_measured = True
+            while (following := self.begin + (len(twin.times) + 1) * step) <= time:
+                twin.run(following)
+                twin.sample(step)
                 progress(following / self.end)
-        twin.run(time)
+            twin.run(time)
 
     def outcome(self, *, complete: bool = True) -> Outcome:
         """Outcome of the intervals that have ended."""
@@ -175,7 +171,7 @@ def simulate(
     strategy: Strategy,
     seed: int,
     seconds: Optional[float] = None,
-    progress: Optional[Progress] = None,
+    progress: Progress = lambda _part: None,
     *,
     equal_start: bool = False,
 ) -> Outcome:
@@ -196,16 +192,11 @@ def _nodes(
         return nodes
     ratio = strategy.static.ratio
     if ratio is None:
-        ratio = multicore_ratio(pledges, _multicore_parts(workload.kinds, tuple(pledges)))
+        sizes: defaultdict[str, list[bool]] = defaultdict(list)
+        for kind in workload.kinds:
+            sizes[group_of(kind.account, tuple(pledges))].append(kind.cores > 1)
+        ratio = multicore_ratio(pledges, {group: fmean(of) for group, of in sizes.items()})
     return with_static(nodes, ratio)
-
-
-def _multicore_parts(kinds: Sequence[JobKind], groups: tuple[str, ...]) -> dict[str, float]:
-    """Group -> part of its kinds of jobs that are multicore."""
-    sizes: defaultdict[str, list[bool]] = defaultdict(list)
-    for kind in kinds:
-        sizes[group_of(kind.account, groups)].append(kind.cores > 1)
-    return {group: sum(multicore) / len(multicore) for group, multicore in sizes.items()}
 
 
 def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
@@ -218,11 +209,6 @@ def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
     weight = fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
     by_pledge = {name: weight * hs06 / top for name, hs06 in pledges.items()}
     return QuotaTree(
-        GroupQuota(
-            name,
-            quota,
-            accept_surplus=knobs.accept_surplus,
-            autoregroup=knobs.autoregroup,
-        )
+        GroupQuota(name, quota, knobs.accept_surplus, knobs.autoregroup)
         for name, quota in (knobs.group_quotas or by_pledge).items()
     )

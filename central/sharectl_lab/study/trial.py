@@ -29,7 +29,7 @@ from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.scenarios.strategy_file import read_strategies
 from sharectl_lab.study.many import cores, run_many
 from sharectl_lab.study.run import simulate
-from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, Value, text_of
+from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, text_of
 from sharectl_lab.twin.answers import NOTHING, figures_of, has_work
 
 TASKS = "tasks.pickle"
@@ -63,46 +63,36 @@ def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
     return Work(loaded, strategies[0], seconds)
 
 
-def sections_of(work: Work) -> tuple[dict[str, Any], frozenset[str]]:
-    """Sections that settings can vary, as they are by default, and the laws that act.
-
-    A section is None where the strategy makes no use of it.
-    """
+def sections_of(work: Work) -> dict[str, Any]:
+    """Sections that settings can vary, as they are by default; None for one without effect."""
     strategy, scenario = work.strategy, work.scenario
     steers = strategy.steering is not None
-    sections = {
+    return {
         "control": overridden(scenario.config, strategy.control).control if steers else None,
         "loop": strategy.loop_of(scenario.loop) if steers else None,
         "defrag": strategy.defrag,
         "static": strategy.static,
         **{name: getattr(scenario, name) for name in _OF_SCENARIO},
     }
-    return sections, _laws(work.steering)
-
-
-def _laws(steering: SteeringConfig) -> frozenset[str]:
-    return frozenset(c.law for c in (steering.control, *steering.by_group.values()))
 
 
 def work_with(work: Work, settings: Settings) -> Work:
     """Work with these settings, each of a section of the scenario or of the strategy."""
     for key, value in settings:
         section, _, name = key.partition(".")
+        strategy = work.strategy
         if section in _OF_SCENARIO:
             work = replace(work, scenario=_changed(work.scenario, section, name, value))
+            continue
+        if section == "control":
+            control = (*strategy.control, f"{key}={text_of(value)}")
+            strategy = replace(strategy, control=control)
+        elif section == "loop":
+            strategy = replace(strategy, loop=(*strategy.loop, (name, value)))
         else:
-            work = replace(work, strategy=_strategy_with(work.strategy, key, value))
+            strategy = _changed(strategy, section, name, value)
+        work = replace(work, strategy=strategy)
     return work
-
-
-def _strategy_with(strategy: Strategy, key: str, value: Value) -> Strategy:
-    section, _, name = key.partition(".")
-    if section == "control":
-        return replace(strategy, control=(*strategy.control, f"{key}={text_of(value)}"))
-    if section == "loop":
-        return replace(strategy, loop=(*strategy.loop, (name, value)))
-    changed: Strategy = _changed(strategy, section, name, value)
-    return changed
 
 
 def _changed(record: Any, section: str, name: str, value: Any) -> Any:
@@ -141,11 +131,8 @@ def run_here(
         if result is not None:
             take(tasks[number], result)
 
-    def progress(part: float) -> None:
-        note(f"{part:.0%}")
-
     trials = [partial(run, work, task) for task in tasks]
-    results = run_many(trials, processes or cores(), progress, done)
+    results = run_many(trials, processes or cores(), lambda part: note(f"{part:.0%}"), done)
     if None in results:
         raise KeyboardInterrupt
 
@@ -172,7 +159,9 @@ def cargo_of(work: Work, tasks: Sequence[Task]) -> dict[str, bytes]:
 
     Raises ConfigError if a law is not there on nodes.
     """
-    if absent := _laws(work.steering) - LAWS.keys():
+    steering = work.steering
+    laws = {control.law for control in (steering.control, *steering.by_group.values())}
+    if absent := laws - LAWS.keys():
         fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
         raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
     scenario = work.scenario

@@ -32,8 +32,8 @@ RECIPE_CORES = 8
 """Cores of the rank `cores-to-free`."""
 
 
-class DrainedTwin(Protocol):
-    """The twin as condor_defrag knows it."""
+class RunningTwin(Protocol):
+    """The twin as all know it that act on its nodes."""
 
     now: float
     on_end: list[Callable[[Claim, float], None]]
@@ -45,6 +45,13 @@ class DrainedTwin(Protocol):
     def at(self, time: float, call: Callable[[float], None]) -> None:
         """Have ``call`` called at a time."""
 
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to a counter of the outcome."""
+
+
+class DrainedTwin(RunningTwin, Protocol):
+    """The twin as condor_defrag knows it."""
+
     def drain(self, node: SimNode) -> None:
         """Let no job start on a node."""
 
@@ -55,10 +62,7 @@ class DrainedTwin(Protocol):
         """Send a job back to its queue."""
 
     def is_idle(self, node: SimNode) -> bool:
-        """Tell if no job is on a node."""
-
-    def count(self, name: str, by: float = 1) -> None:
-        """Add to a counter of the outcome."""
+        """Return whether no job is on a node."""
 
 
 def drains_at(now: int, last: Optional[int], interval: int, machines_per_hour: float) -> int:

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from sharectl_lab.workload.draw import Arrival, Factory, JobKind, Workload
+from sharectl_lab.workload.draw import Arrival, JobKind, Workload
 
 __all__ = [
     "CAUSES",
     "Arrival",
-    "Factory",
     "GroupOutcome",
     "JobKind",
     "NodeSpec",

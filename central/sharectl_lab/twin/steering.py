@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, inf
 from random import Random  # noqa: TID251 - with a seed
-from typing import Callable, NamedTuple, Optional, Protocol
+from typing import NamedTuple, Optional, Protocol
 
 from sharectl.model import Plan, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl_lab.twin.defrag import RunningTwin
 from sharectl_lab.twin.look import EPOCH, Looks, Meets, unix
 from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot
 from sharectl_lab.twin.run_times import LearntRunTimes
@@ -24,23 +25,14 @@ PAIR_CORES = 8
 """`pair`: larger requests count as this, or as `PlanLimits.multicore_cores` if that is more."""
 
 
-class SteeredTwin(Protocol):
+class SteeredTwin(RunningTwin, Protocol):
     """The twin as the loop knows it."""
 
-    now: float
-    on_end: list[Callable[[Claim, float], None]]
     start_knobs: StartKnobs
-
-    @property
-    def nodes(self) -> Sequence[SimNode]:
-        """All nodes."""
 
     @property
     def kinds(self) -> Sequence[ShapedKind]:
         """All kinds of jobs."""
-
-    def at(self, time: float, call: Callable[[float], None]) -> None:
-        """Have ``call`` called at a time."""
 
     def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
         """Put a target in force."""
@@ -50,9 +42,6 @@ class SteeredTwin(Protocol):
 
     def look(self, slot: SimSlot) -> None:
         """Count the cores of the held-back group, as job_ctl does in cron mode."""
-
-    def count(self, name: str, by: float = 1) -> None:
-        """Add to a counter of the outcome."""
 
 
 class Published(NamedTuple):

@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
     days = work.seconds / DAY_SECONDS
     notes = notes_of(replace(work.scenario, days=days))
     options.say(notes)
-    searched = parameters(arguments.over, *trial.sections_of(work))
+    searched = parameters(arguments.over, trial.sections_of(work))
     size = SearchSize(arguments.trials, arguments.batch, arguments.seeds)
     progress = _Progress()
     with contextlib.ExitStack() as stack:

@@ -61,28 +61,6 @@ class Arrival(NamedTuple):
     """Time that it runs on any node."""
 
 
-class Factory(Protocol):
-    """A pilot factory: it keeps a number of jobs of one kind pending."""
-
-    @property
-    def kind(self) -> int:
-        """Place of its jobs' kind in `Workload.kinds`."""
-
-    @property
-    def keep_pending(self) -> int:
-        """Jobs that it keeps pending."""
-
-    @property
-    def period_seconds(self) -> float:
-        """Time between two looks at its pending jobs."""
-
-    def is_active(self, now: float) -> bool:
-        """Tell if it submits jobs at that time."""
-
-    def draw_seconds(self) -> float:
-        """Run time of its next job."""
-
-
 class Workload(Protocol):
     """Jobs of a simulation."""
 
@@ -91,7 +69,7 @@ class Workload(Protocol):
         """Kinds of its jobs; may grow with the arrivals."""
 
     @property
-    def factories(self) -> Sequence[Factory]:
+    def factories(self) -> Sequence[PilotFactory]:
         """Its pilot factories, each with a kind that no other has."""
 
     def arrivals(self) -> Iterator[Arrival]:
@@ -117,7 +95,7 @@ class Phase:
     """Factor of `per_hour`: above 1 a burst, 0 an outage, in which a factory stops too."""
 
     def holds_at(self, now: float) -> bool:
-        """Tell if it is in force."""
+        """Return whether it is in force."""
         begin = self.begin_hours * HOUR_SECONDS
         if self.every_hours is not None and now >= begin:
             period = self.every_hours * HOUR_SECONDS
@@ -209,17 +187,20 @@ class JobStream:
 
 
 class PilotFactory:
-    """Pilot factory of one kind of jobs; a `Factory`."""
+    """A pilot factory: it keeps a number of jobs of one kind pending."""
 
     def __init__(self, stream: JobStream, kind: int, keep_pending: int, random: Random) -> None:
         self.kind = kind
+        """Place of its jobs' kind in `Workload.kinds`."""
         self.keep_pending = keep_pending
         self.period_seconds = stream.factory_seconds
+        """Time between two looks at its pending jobs."""
         self._phases = stream.phases
         self.draw_seconds: Callable[[], float] = stream.run_time.drawing(random.random)
+        """Draws the run time of its next job."""
 
     def is_active(self, now: float) -> bool:
-        """Tell if it submits jobs at that time: no outage holds."""
+        """Return whether it submits jobs at that time: no outage holds."""
         return not any(phase.holds_at(now) for phase in self._phases)
 
 
@@ -230,10 +211,8 @@ class DrawnWorkload:
     """
 
     def __init__(self, streams: Sequence[JobStream], seed: int, until_seconds: float) -> None:
-        self._kinds: list[JobKind] = []
-        self._factories: list[Factory] = []
-        self.kinds: Sequence[JobKind] = self._kinds
-        self.factories: Sequence[Factory] = self._factories
+        self.kinds: list[JobKind] = []
+        self.factories: list[PilotFactory] = []
         self._arriving: list[tuple[JobStream, list[int], str]] = []
         self._until_seconds = until_seconds
         for number, stream in enumerate(streams):
@@ -242,27 +221,22 @@ class DrawnWorkload:
     def _add(self, stream: JobStream, seed: str) -> None:
         kinds = stream.kinds()
         if stream.keep_pending is not None:
-            shares = enumerate(_shared_out(stream.keep_pending, len(kinds)))
-            for number, keep_pending in shares:
-                if keep_pending:
-                    random = Random(f"{seed}/factory/{number}")
-                    place = len(self._kinds)
-                    self._kinds.append(kinds[number])
-                    self._factories.append(PilotFactory(stream, place, keep_pending, random))
+            whole, rest = divmod(stream.keep_pending, len(kinds))
+            for number, kind in enumerate(kinds[: stream.keep_pending]):
+                random = Random(f"{seed}/factory/{number}")
+                keep_pending = whole + (number < rest)
+                factory = PilotFactory(stream, len(self.kinds), keep_pending, random)
+                self.factories.append(factory)
+                self.kinds.append(kind)
         if stream.per_hour is not None or stream.at_start is not None:
-            first = len(self._kinds)
-            self._kinds += kinds
+            first = len(self.kinds)
+            self.kinds += kinds
             self._arriving.append((stream, list(range(first, first + len(kinds))), seed))
 
     def arrivals(self) -> Iterator[Arrival]:
         """Jobs in the order of their times; each call begins again."""
         until = self._until_seconds
         return heapq.merge(*(_arrivals(*stream, until) for stream in self._arriving))
-
-
-def _shared_out(number: int, parts: int) -> list[int]:
-    """Parts of a number, as even as can be."""
-    return [number // parts + (part < number % parts) for part in range(parts)]
 
 
 def _arrivals(

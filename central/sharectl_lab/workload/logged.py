@@ -12,9 +12,9 @@ from typing import Any, Optional
 
 from sharectl.cadence.run_times import LoggedJob
 from sharectl.settings import setting
-from sharectl_lab.workload.draw import HOUR_SECONDS, Arrival, Factory, JobKind, ad_attributes
+from sharectl_lab.workload.draw import Arrival, JobKind, PilotFactory, ad_attributes
 
-BEFORE, AFTER = "before from_hours", "submitted after the days that are simulated"
+AFTER = "submitted after the days that are simulated"
 ANY = "*"
 """Name in a mapping that stands for all others."""
 _QUANTUM_MIB = 128
@@ -44,12 +44,8 @@ class LogSource:
     it does not have are left out; null: the field itself is the accounting group."""
     multicore: Optional[Multicore] = setting(None)
     """Part of the single-core work that becomes multicore."""
-    time_factor: float = setting(1.0, above=0, most=1e6)
-    """Factor of all times."""
     run_time_factor: float = setting(1.0, above=0, most=1e6)
-    """Factor of run times beside it: it sets how full the pool is."""
-    from_hours: float = setting(0.0, least=0, most=1e6)
-    """Part of the log that is passed over, before factors."""
+    """Factor of run times: it sets how full the pool is."""
     memory_mib: int = setting(2000, least=0, most=2**40)
     """Memory for each core, where the log has none."""
     memory_factor: float = setting(1.0, above=0, most=1e6)
@@ -77,7 +73,7 @@ class LoggedWorkload:
     def __init__(
         self, jobs: Sequence[LoggedJob], source: LogSource, seed: int, until_seconds: float
     ) -> None:
-        self.factories: Sequence[Factory] = ()
+        self.factories: Sequence[PilotFactory] = ()
         self.left_out: Counter[str] = Counter()
         """Reason -> jobs whose time is not simulated."""
         self._places: dict[JobKind, int] = {}
@@ -93,17 +89,15 @@ class LoggedWorkload:
     def _all(self, jobs: Sequence[LoggedJob], seed: int, until_seconds: float) -> Iterator[Arrival]:
         source = self._source
         start = min((job.submitted_at for job in jobs), default=0.0)
-        start += source.from_hours * HOUR_SECONDS
-        run_factor = source.time_factor * source.run_time_factor
+        mapped = ((job, source.account_of(source.name_of(job))) for job in jobs)
         taken: Iterator[LoggedJob] = (
             job._replace(
-                submitted_at=at, run_seconds=job.run_seconds * run_factor, group=account.lower()
+                submitted_at=job.submitted_at - start,
+                run_seconds=job.run_seconds * source.run_time_factor,
+                group=account.lower(),
             )
-            for job in jobs
-            if (account := source.account_of(source.name_of(job))) is not None
-            and self._is_within(
-                at := (job.submitted_at - start) * source.time_factor, until_seconds
-            )
+            for job, account in mapped
+            if account is not None and self._is_within(job.submitted_at - start, until_seconds)
         )
         if source.multicore is not None:
             taken = as_multicore(taken, source.multicore, seed)
@@ -111,25 +105,23 @@ class LoggedWorkload:
             yield Arrival(job.submitted_at, self._place(job), job.run_seconds)
 
     def _is_within(self, at: float, until_seconds: float) -> bool:
-        """Tell if a time is simulated; counts jobs of other times."""
-        is_within = 0 <= at < until_seconds
-        if not is_within:
-            self.left_out[BEFORE if at < 0 else AFTER] += 1
-        return is_within
+        """Return whether a time is simulated; counts jobs of other times."""
+        if at < until_seconds:
+            return True
+        self.left_out[AFTER] += 1
+        return False
 
     def _place(self, job: LoggedJob) -> int:
         """Place of the job's kind."""
         memory_mib = ceil(job.memory_mib * self._source.memory_factor)
         memory_mib = memory_mib or self._source.memory_mib * job.cores
         memory_mib = -(-memory_mib // _QUANTUM_MIB) * _QUANTUM_MIB
-        points = self._source.access_points
-        point = sum(job.user.encode()) % points
         kind = JobKind(
             job.group,
             job.user,
             job.cores,
             memory_mib,
-            access_point=point,
+            access_point=sum(job.user.encode()) % self._source.access_points,
             attributes=self._attributes,
         )
         return self._places.setdefault(kind, len(self._places))

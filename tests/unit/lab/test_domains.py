@@ -18,7 +18,7 @@ RECORDS = {"control": GIVE_UP, "loop": Loop(), "defrag": None}
 
 
 def of(*texts: str) -> tuple[Parameter, ...]:
-    return parameters(texts, RECORDS, {"latest"})
+    return parameters(texts, RECORDS)
 
 
 def problems(*texts: str) -> list[str]:
@@ -42,10 +42,6 @@ def problems(*texts: str) -> list[str]:
             Parameter("control.give_up_seconds", 300.0, (None, 60.0, 600.0)),
         ),
         ("control.max_nodes=1..64", Parameter("control.max_nodes", None, (), 1, 64, whole=True)),
-        (
-            "control.max_target_share=10%|50%",
-            Parameter("control.max_target_share", None, ("10%", "50%")),
-        ),
         ("loop.period_seconds=60..600", Parameter("loop.period_seconds", 300.0, (), 60, 600)),
     ],
 )
@@ -63,8 +59,8 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
         "control.give_up_second,give_up_seconds,control.law=pidd,control.incomplete",
         "control.give_up_seconds=60..9999999,control.dwell_seconds=600..60",
         "control.max_nodes=1.5..3,control.deadband_hs06,control.strategy=",
-        "control.retry_seconds=null|60,control.max_target_share=1..5",
-        "ledger.keep_days,defrag.max_whole,control.pid.gain=1..2,loop.deaf_ratio=0|0.5",
+        "control.retry_seconds=null|60",
+        "ledger.keep_days,defrag.max_whole,loop.deaf_ratio=0|0.5",
         "loop.deaf_ratio=0..0.5",
     )
     remedies = {
@@ -78,16 +74,13 @@ def test_all_problems_are_named_at_once_with_a_remedy() -> None:
         '"control.deadband_hs06"': "write control.deadband_hs06=LOW..HIGH",
         '"control.strategy"': "or values with | between them",
         '"control.retry_seconds"': "is no key of a simulated pool",
-        '"control.max_target_share"': 'write such as "50%"',
         '"ledger.keep_days"': "write keys of control.…, loop.…",
         '"defrag.max_whole"': "the strategy has no defrag",
         '"loop.deaf_ratio"': "stands there twice",
-        '"control.pid.gain"': "add control.law=pid, or remove it",
     }
     assert [problem.partition(": ")[0] for problem in made] == [*remedies]
     assert [p for p, remedy in zip(made, remedies.values()) if remedy not in p] == []
 
 
-def test_no_key_is_a_problem_and_a_law_that_is_tried_has_its_keys() -> None:
+def test_no_key_is_a_problem() -> None:
     assert problems() == ["there is no key; write KEY=LOW..HIGH|=VALUE|VALUE…, or control.law"]
-    assert len(of("control.law", "control.pid.gain=0.1..2")) == 2

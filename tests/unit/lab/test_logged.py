@@ -14,7 +14,7 @@ from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
 from sharectl_lab.scenarios import swf
 from sharectl_lab.workload.draw import JobKind
-from sharectl_lab.workload.logged import LoggedWorkload, LogSource, Multicore
+from sharectl_lab.workload.logged import AFTER, LoggedWorkload, LogSource, Multicore
 
 PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]
 LOG = next((path for path in PLACES if path.exists()), None)
@@ -94,13 +94,13 @@ def _jobs() -> list[LoggedJob]:
 
 
 def test_groups_are_mapped_and_times_are_scaled() -> None:
-    source = LogSource(groups={"3": "Cms.prod", "4": "atlas"}, time_factor=2, run_time_factor=0.5)
+    source = LogSource(groups={"3": "Cms.prod", "4": "atlas"}, run_time_factor=0.5)
     workload = LoggedWorkload(_jobs(), source, 1, 1e9)
     assert [tuple(job) for job in workload.arrivals()] == [
-        (0.0, 0, 60.0),
-        (2.0, 1, 60.0),
-        (4.0, 2, 60.0),
-        (8.0, 0, 60.0),
+        (0.0, 0, 30.0),
+        (1.0, 1, 30.0),
+        (2.0, 2, 30.0),
+        (4.0, 0, 30.0),
     ]
     assert workload.kinds == [
         JobKind("cms.prod", "u0", 1, 2048),
@@ -119,9 +119,9 @@ def test_the_rest_and_other_fields_are_mapped_too() -> None:
 
 
 def test_a_part_of_the_log_is_taken() -> None:
-    source = LogSource(from_hours=2 / 3600)
-    jobs = list(LoggedWorkload(_jobs(), source, 1, 2.0).arrivals())
-    assert [job.at for job in jobs] == [0.0, 1.0]
+    workload = LoggedWorkload(_jobs(), LogSource(), 1, 2.0)
+    assert [job.at for job in workload.arrivals()] == [0.0, 1.0]
+    assert workload.left_out == {AFTER: 3}
 
 
 def test_a_scenario_reads_its_log(tmp_path: Path) -> None:
