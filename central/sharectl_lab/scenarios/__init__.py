@@ -1,5 +1,5 @@
-"""Files of scenarios and strategies, and a scenario from a live pool.
+"""Files of scenarios and strategies, and a scenario from a site's ledger.
 
-In: YAML, answers of a pool, a ledger.
+In: YAML, a ledger.
 Out: A `Scenario`, strategies, notes on what is left out.
 """

@@ -1,44 +1,30 @@
-"""A scenario from a site's configuration, its ledger, and its negotiator and collector.
+"""A scenario from a site's configuration and its ledger.
 
 Nodes and jobs are those of the last complete cycle. A group with pending jobs of a size keeps as
 many pending; one whose jobs of a size run while none alike wait gets as many an hour as end. Run
 times are those that were learnt; a group of which nothing was seen has the prior of
-`sharectl.plan.waits`. Quotas, intervals and START are those of the live pool.
+`sharectl.plan.waits`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from math import exp, inf
-from typing import Any, Optional, TypeVar
+from typing import TypeVar
 
 from sharectl.cadence.laws import RunTimeLaw, weighted
-from sharectl.condor.ad_rows import row_of
-from sharectl.condor.daemons import PARTITIONABLE, collector_question, locations, query
-from sharectl.condor.deadline import ask_all
-from sharectl.condor.expressions import references, split
-from sharectl.condor.negotiator import (
-    QuotaKnob,
-    cycles_and_knobs,
-    groups_of_knobs,
-    one_of,
-    quota_knobs,
-)
 from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.model import Config
-from sharectl.errors import InputError, StateError
+from sharectl.errors import StateError
 from sharectl.ledger.ledger import Ledger
-from sharectl.model import OTHER, Kind, PendingJobs, PoolConfig
+from sharectl.model import OTHER, Kind, PendingJobs
 from sharectl.plan.nodes import NO_PARTITIONABLE_SLOT
 from sharectl.plan.records import HeldJobs, NodeRecord
 from sharectl.plan.waits import EDGES_SECONDS, NOTHING_SEEN, RemainingTimes, RunTimes
 from sharectl.shares.groups import levels_above
-from sharectl.words import counted, shown
 from sharectl_lab.scenarios.scenario import NodeGroup, Scenario
-from sharectl_lab.twin.ads import SiteExpressions
 from sharectl_lab.workload.draw import HOUR_SECONDS, JobStream
 
 MOST_PENDING = 5000
@@ -51,12 +37,6 @@ _ALIKE = 2
 """Ratio of memory up to which running jobs are of the same stream as pending ones."""
 _LEAST_WEIGHT = 1e-6
 _SHOWN_NODES = 3
-_OWN = ("t1_", "mc_grace")
-"""Begins of attributes of sharectl's own clauses."""
-_KEYS = {"NEGOTIATOR_INTERVAL": "interval_seconds", "NEGOTIATOR_CYCLE_DELAY": "cycle_delay_seconds"}
-_MOST_CHARACTERS = 200
-_MOST_STARTS = 5
-
 _Group = TypeVar("_Group", GroupConfig, SubgroupConfig)
 
 
@@ -99,11 +79,15 @@ def _assumed(site: Scenario, run_times: RunTimes) -> Iterator[str]:
     unseen = [name for name, table in tables.items() if not any(ends for _, ends in table.bins)]
     if unseen:
         yield f"run times of {', '.join(unseen)} are assumed: no job of them was seen to end"
+    yield (
+        "the negotiator has HTCondor's defaults and START is true; write yours with --set "
+        "negotiator.quotas=static (by pledges), negotiator.interval_seconds=… and start.site=…"
+    )
     period, loop = site.negotiator.interval_seconds, site.loop.period_seconds
     yield (
-        f"a cycle of sharectl every {loop:g} s and one of the negotiator every {period:g} s: jobs "
-        "that run shorter than these come and go between two cycles, and what strategies differ in "
-        "then hangs on run times and periods; compare with --set loop.period_seconds=SECONDS"
+        f"a cycle of sharectl every {loop:g} s and one of the negotiator every {period:g} s: what "
+        "strategies differ in for shorter jobs hangs on these; compare with --set "
+        "loop.period_seconds=SECONDS"
     )
 
 
@@ -245,100 +229,3 @@ def law_of(table: RemainingTimes) -> RunTimeLaw:
             weights[float(round(start + 1 / rate - cut_off))] = ending
         staying *= stays
     return weighted(weights)
-
-
-# ---- negotiator and START
-
-
-def of_pool(site: Scenario, pool: PoolConfig, name: Optional[str]) -> Scenario:
-    """Scenario with the quotas, surplus, intervals and START of a live pool; its notes say which.
-
-    ``name`` is the negotiator's, None for the only one. What does not answer is as it was.
-    """
-    ask = partial(collector_question, pool.collector)
-    answers = ask_all(
-        {
-            "negotiator": ask(pool.schedd_deadline_seconds, partial(_negotiator, name=name)),
-            "collector": ask(pool.collector_deadline_seconds, _starts),
-        }
-    )
-    for source, answer in answers.items():
-        if answer.value is None:
-            problem = answer.source.problem
-            note = f"{source} did not answer ({problem}): HTCondor's defaults are assumed for it"
-        elif source == "negotiator":
-            site, note = _with_knobs(site, *answer.value)
-        else:
-            site, note = _with_start(site, Counter(answer.value))
-        site = replace(site, notes=(*site.notes, note))
-    return site
-
-
-def _negotiator(collector: Any, name: Optional[str]) -> tuple[list[QuotaKnob], dict[str, int]]:
-    location = one_of(locations(collector, "Negotiator"), name)
-    return quota_knobs(collector, name), cycles_and_knobs(location)[1]
-
-
-def _with_knobs(
-    site: Scenario, quotas: Sequence[QuotaKnob], knobs: Mapping[str, int]
-) -> tuple[Scenario, str]:
-    intervals = {key: float(knobs[knob]) for knob, key in _KEYS.items() if knob in knobs}
-    negotiator = replace(site.negotiator, **intervals)  # type: ignore[arg-type]
-    facts = [f"{knob} {knobs[knob]} s" for knob in _KEYS if knob in knobs]
-    cores = float(sum(node.cores for node in site.nodes_of()))
-    try:
-        groups = groups_of_knobs(quotas, "the negotiator", cores)
-    except InputError:
-        groups = []
-    if groups:
-        policies = {group.surplus for group in groups}
-        negotiator = replace(
-            negotiator,
-            quotas="static",
-            group_quotas={group.name.lower(): group.quota or 0.0 for group in groups},
-            accept_surplus="byquota" in policies,
-            autoregroup="regroup" in policies,
-        )
-        if len(policies) > 1:
-            facts.append("groups differ in GROUP_ACCEPT_SURPLUS or GROUP_AUTOREGROUP: all have it")
-    words = f"quotas of {counted(len(groups), 'group')}" if groups else "no quotas"
-    note = f"from the pool's negotiator: {', '.join([words, *facts])}"
-    return replace(site, negotiator=negotiator), note
-
-
-def _starts(collector: Any) -> list[str]:
-    """START of each partitionable slot that is not offline, without sharectl's clauses."""
-    rows = map(row_of, query(collector, "Slot", PARTITIONABLE, ["Start", "Offline"]))
-    return [
-        _site_start(row.get("start", "true"))
-        for row in rows
-        if row.get("offline", "").lower() != "true"
-    ]
-
-
-def _site_start(start: str) -> str:
-    return " && ".join(
-        clause
-        for clause in split(start)
-        if clause.lower() != "true"
-        and not any(name.name.lower().startswith(_OWN) for name in references(clause))
-    )
-
-
-def _with_start(site: Scenario, starts: Counter[str]) -> tuple[Scenario, str]:
-    """Scenario with the START of all slots if they have one, and nodes have what it reads."""
-    listed = "; ".join(
-        f"{counted(number, 'slot')}: {shown(text[:_MOST_CHARACTERS]) or 'true'}"
-        for text, number in starts.most_common(_MOST_STARTS)
-    )
-    if len(starts) > 1:
-        fact = "the pool's slots differ in START, and a scenario has one: it counts as true"
-        return site, f"{fact}; {listed}"
-    note = f"START of the pool, without sharectl's clauses: {listed or 'unknown'}"
-    start = "".join(starts) or None
-    kinds = site.workload().kinds
-    lacking = SiteExpressions(kinds, start).without_owner(site.nodes_of(), kinds)
-    names = sorted({name for _, owner, name in lacking if owner == "node"})
-    if names:
-        return site, f"{note}: nodes here lack {', '.join(names)}, so that it counts as true"
-    return replace(site, start=replace(site.start, site=start)), note

@@ -87,8 +87,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="groups, control and validity are those of sharectl's configuration; without SCENARIO "
-        "nodes, jobs and run times are those of its ledger's last complete cycle, quotas, "
-        "intervals and START those of its pool",
+        "nodes, jobs and run times are those of its ledger's last complete cycle",
     )
     parser.add_argument(
         "--bound",
@@ -173,7 +172,7 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
 
 
 def _of_site(arguments: argparse.Namespace) -> Scenario:
-    """Scenario of the site's configuration, and of its ledger and pool without a named one."""
+    """Scenario of the site's configuration, and of its ledger without a named one."""
     from sharectl.cli import wiring
     from sharectl.config.load import load
     from sharectl_lab.scenarios import file, from_pool
@@ -187,8 +186,7 @@ def _of_site(arguments: argparse.Namespace) -> Scenario:
             validity_seconds=config.validity_seconds,
         )
     pledges = wiring.tree_with_pledges(config).pledge_hs06
-    site = from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
-    return from_pool.of_pool(site, config.pool, config.pledges.negotiator.name)
+    return from_pool.from_ledger(config, pledges, wiring.ledger_of(config))
 
 
 def _prepare(folder: Optional[Path]) -> None:

@@ -175,9 +175,7 @@ def test_a_site_of_a_configuration_and_its_ledger(
     assert code == 0, problems
     content = json.loads(printed)
     notes = " ".join(content["notes"])
-    # No pool is there to ask.
-    assert "negotiator did not answer" in notes
-    assert "HTCondor's defaults are assumed" in notes
+    assert "the negotiator has HTCondor's defaults" in notes
     assert "a cycle of sharectl every 300 s" in notes
     assert (content["scenario"], content["pool_cores"]) == ("from-config", 5 * 64)
 
