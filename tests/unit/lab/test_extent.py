@@ -20,17 +20,17 @@ warmup_hours: 1
 days: 1
 """
 BURSTS = ["{length_hours: 1, factor: 1000000}"] * 60
-ENDLESS = {
-    "per_hour: 1000000000": "per_hour",
-    "at_start: 10000000": "at_start",
-    "keep_pending: 10000000": "keep_pending",
-    "per_hour: 1, users: 10000, access_points: 1000": "users",
-    "per_hour: 9, phases: [{length_hours: 1.0e-13, every_hours: 1.0e-12}]": "phases",
-    "per_hour: 9, phases: [{length_hours: 1.0e-7, every_hours: 2.0e-7}]": "phases",
-    f"per_hour: 9, phases: [{', '.join(BURSTS)}]": "per_hour",
-    "keep_pending: 100000, factory_seconds: 1, run_time: 1.0e-6": "keep_pending",
-    "keep_pending: 100000, factory_seconds: 1, run_time: 'log-normal:1,1000000'": "keep_pending",
-}
+ENDLESS = [
+    "per_hour: 1000000000",
+    "at_start: 10000000",
+    "keep_pending: 10000000",
+    "per_hour: 1, users: 10000, access_points: 1000",
+    "per_hour: 9, phases: [{length_hours: 1.0e-13, every_hours: 1.0e-12}]",
+    "per_hour: 9, phases: [{length_hours: 1.0e-7, every_hours: 2.0e-7}]",
+    f"per_hour: 9, phases: [{', '.join(BURSTS)}]",
+    "keep_pending: 100000, factory_seconds: 1, run_time: 1.0e-6",
+    "keep_pending: 100000, factory_seconds: 1, run_time: 'log-normal:1,1000000'",
+]
 
 
 @pytest.mark.parametrize("jobs", ENDLESS)
@@ -38,9 +38,7 @@ def test_a_stream_without_end_is_refused_with_its_line(jobs: str) -> None:
     text = SCENARIO.replace("JOBS", jobs)
     if "run_time" in jobs:
         text = text.replace("run_time: 600, ", "")
-    with pytest.raises(
-        ConfigError, match=rf"mine:3: jobs\[0\].{ENDLESS[jobs]}: .* too many for one run; "
-    ):
+    with pytest.raises(ConfigError, match=r"mine:3: jobs\[0\]: .* too many for one run; "):
         file.parse(text, "mine")
 
 
