@@ -1,39 +1,29 @@
-"""Trial: the twin run with settings and a seed, on a core of this machine or on a node: an edge.
-
-As a program, ``-m sharectl_lab.study.trial NUMBER``, it is a job of ``tune --on-pool``.
-"""
+"""Trial: the twin run with settings and a seed: an edge."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import pickle
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
-from sharectl.control.laws import LAWS
 from sharectl.control.steering import SteeringConfig
-from sharectl.errors import ConfigError, SettingError, SharectlError
+from sharectl.errors import SettingError, SharectlError
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.extent import refuse_endless
 from sharectl_lab.scenarios.file import load, render
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.scenarios.strategy_file import read_strategies
-from sharectl_lab.study.many import cores, run_many
+from sharectl_lab.study.many import Progress, cores, run_many
 from sharectl_lab.study.run import simulate
 from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, text_of
 from sharectl_lab.twin.answers import NOTHING, figures_of, has_work
 
-TASKS = "tasks.pickle"
-"""Work and tasks of a cluster, which this program wrote and reads."""
 _OF_SCENARIO = ("negotiator", "access", "start")
 """Sections of a scenario that settings vary; those of other sections are the strategy's."""
 
@@ -100,7 +90,7 @@ def _changed(record: Any, section: str, name: str, value: Any) -> Any:
     return replace(record, **{section: replace(getattr(record, section), **{name: value})})
 
 
-def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[Result]:
+def run(work: Work, task: Task, progress: Progress) -> Optional[Result]:
     """Score of a task, or its problem; None if it was interrupted."""
     try:
         tried = work_with(work, task.settings)
@@ -118,7 +108,7 @@ def run(work: Work, task: Task, progress: Callable[[float], None]) -> Optional[R
 def run_here(
     work: Work,
     processes: Optional[int],
-    note: Callable[[str], object],
+    progress: Progress,
     tasks: Sequence[Task],
     take: Take,
 ) -> None:
@@ -132,7 +122,7 @@ def run_here(
             take(tasks[number], result)
 
     trials = [partial(run, work, task) for task in tasks]
-    results = run_many(trials, processes or cores(), lambda part: note(f"{part:.0%}"), done)
+    results = run_many(trials, processes or cores(), progress, done)
     if None in results:
         raise KeyboardInterrupt
 
@@ -149,37 +139,3 @@ def subject_of(work: Work) -> dict[str, Any]:
         "seconds": work.seconds,
         "version": __version__,
     }
-
-
-# ---- on a node
-
-
-def cargo_of(work: Work, tasks: Sequence[Task]) -> dict[str, bytes]:
-    """Name of a file on a node -> its content. The scenario's logs are within its record.
-
-    Raises ConfigError if a law is not there on nodes.
-    """
-    steering = work.steering
-    laws = {control.law for control in (steering.control, *steering.by_group.values())}
-    if absent := laws - LAWS.keys():
-        fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
-        raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
-    scenario = work.scenario
-    # Without paths: Python 3.13 pickles them as no earlier version reads them.
-    there = replace(
-        scenario,
-        swf=scenario.swf and replace(scenario.swf, file=None),
-        history=scenario.history and replace(scenario.history, file=None),
-    )
-    return {TASKS: pickle.dumps((replace(work, scenario=there), list(tasks)), protocol=4)}
-
-
-def answer_of(number: int) -> dict[str, Any]:
-    """Answer to a task of `TASKS`, as JSON has it; the file is in this folder."""
-    work, tasks = pickle.loads(Path(TASKS).read_bytes())  # noqa: S301 - of the submitter
-    result = run(work, tasks[number], lambda _part: None)
-    return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
-
-
-if __name__ == "__main__":
-    print(json.dumps(answer_of(int(sys.argv[1]))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,14 +18,14 @@ from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
 from sharectl_lab.study.domains import SYNTAX, parameters
 from sharectl_lab.study.search import Journal, Search, SearchSize, library
-from sharectl_lab.study.tuning import Evaluate, Result, Take, Task
+from sharectl_lab.study.tuning import Evaluate
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
 Searches the settings with the least sum of shortfall, % of the power, and idle core-hours, % of the
 pool's, on a simulated pool. Each setting is tried on several seeds; the best ones are compared with
 the default on as many seeds that the search did not use. A seed gives the same outcome whatever the
-number of cores or of jobs. docs/simulate.md has more.
+number of cores. docs/simulate.md has more.
 
 KEYS are {SYNTAX}, with commas between them. KEY is one of control of
 sharectl's configuration, or of negotiator, access, start, loop, defrag and static of scenarios and
@@ -34,25 +33,13 @@ strategies. A choice alone, such as control.law, has all its values.
 
   sharectl tune bursts --over control.law,control.give_up_seconds=600..14400
   sharectl tune site.yaml --over control.give_up_seconds='null|600|3600' --days 7 -o tuning
-  sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --on-pool -o /shared/tuning \\
-      --batch 32 --submit accounting_group=ops
+  sharectl tune infn-t1 --over control.law,control.pid.gain=0.1..2 --batch 32
 
-With -o every score is kept: the same command goes on where it ended, also after Ctrl-C. With
---on-pool each batch is one cluster, and Ctrl-C removes it. A job brings sharectl with it: nodes
-need Python 3.9 only, and for a scenario with START expressions of a site or requirements of jobs
-HTCondor's bindings (pip install htcondor) in the interpreter that --submit executable= names.
+With -o every score is kept: the same command goes on where it ended, also after Ctrl-C.
 
 exit codes: 0 ok, 2 usage, 65 bad input file, or no job of a group ran, 69 Optuna is not installed
-(pip install 'sharectl[lab]'), 74 a file cannot be written, 75 the access point did not answer, 78
-scenario, 130 interrupted: the best so far is printed"""
-
-
-def _submit_command(text: str) -> tuple[str, str]:
-    """Type of an argument that is a command of the submit language."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip() or "\n" in text:
-        raise ValueError(f"{text[:40]!r}: write COMMAND=VALUE, such as accounting_group=ops")
-    return key.strip(), value.strip()
+(pip install 'sharectl[lab]'), 74 a file cannot be written, 78 scenario, 130 interrupted: the best
+so far is printed"""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -79,20 +66,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", dest="folder", type=options.path, metavar="DIR", help="keeps every score"
     )
-    pool = parser.add_argument_group("on an HTCondor pool")
-    pool.add_argument("--on-pool", action="store_true", help="simulate in jobs; needs -o")
-    pool.add_argument("--access-point", metavar="NAME", help="default: that of this machine")
-    pool.add_argument(
-        "--submit", type=_submit_command, action="append", default=[], metavar="COMMAND=VALUE",
-        help="a command of the submit language, such as executable=/opt/python3 (default: "
-        "/usr/bin/python3) or request_memory=4096 (2048); may be given several times",
-    )  # fmt: skip
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Search, and print the best settings; Ctrl-C leaves the best so far."""
-    if arguments.on_pool and arguments.folder is None:
-        arguments.usage_error("--on-pool needs -o DIR, a folder that the access point sees")
     library()
     work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
     days = work.seconds / DAY_SECONDS
@@ -100,21 +77,25 @@ def _run(arguments: argparse.Namespace) -> int:
     options.say(notes)
     searched = parameters(arguments.over, trial.sections_of(work))
     size = SearchSize(arguments.trials, arguments.batch, arguments.seeds)
-    progress = _Progress()
+    line, stages = options.Line(), [""]
+
+    def progress(part: float) -> None:
+        line.show(f"{stages[-1]}: {part:.0%}")
+
     with contextlib.ExitStack() as stack:
         if arguments.folder is not None:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
-        evaluate = _evaluation(arguments, work, progress)
+        evaluate: Evaluate = partial(trial.run_here, work, arguments.cores, progress)
         if arguments.folder is not None:
             evaluate = Journal(arguments.folder, trial.subject_of(work)).with_new(evaluate)
-        search = Search(searched, size, arguments.seed, progress.counting(evaluate))
+        search = Search(searched, size, arguments.seed, evaluate)
         try:
-            tuning, code = search.run(progress.stage), 0
+            tuning, code = search.run(stages.append), 0
         except KeyboardInterrupt:
             tuning, code = search.tuning(), INTERRUPTED
         finally:
-            progress.end()
+            line.end()
     heading: dict[str, Any] = {
         "scenario": arguments.scenario,
         "strategy": arguments.strategy,
@@ -130,58 +111,6 @@ def _run(arguments: argparse.Namespace) -> int:
     if code and arguments.folder is not None:
         options.say(["interrupted; the same command goes on where it ended"])
     return code
-
-
-def _evaluation(arguments: argparse.Namespace, work: trial.Work, progress: _Progress) -> Evaluate:
-    """Evaluation of tasks on this machine's cores, or on the pool."""
-    if not arguments.on_pool:
-        return partial(trial.run_here, work, arguments.cores, progress.note)
-    from sharectl_lab.study.on_pool import OnPool, Queue
-
-    cargo = partial(trial.cargo_of, work)
-    cargo(())
-    queue = Queue(arguments.access_point)
-    return OnPool(queue, arguments.folder, cargo, dict(arguments.submit), progress.note)
-
-
-class _Progress:
-    """State of the search, on a line of the terminal."""
-
-    def __init__(self) -> None:
-        self._line = options.Line()
-        self._stage, self._done, self._tasks, self._note = "", 0, 0, ""
-        self.end = self._line.end
-
-    def stage(self, stage: str) -> None:
-        """Begin another stage."""
-        self._stage, self._note = stage, ""
-        self._show()
-
-    def note(self, line: str) -> None:
-        """Show a line of the pool; where there is no terminal, holds and problems alone."""
-        self._note = line
-        if not self._line.is_shown and (" is held" in line or "access point" in line):
-            options.say([line])
-        self._show()
-
-    def counting(self, evaluate: Evaluate) -> Evaluate:
-        """``evaluate``, with each result counted."""
-
-        def counting(tasks: Sequence[Task], take: Take) -> None:
-            def count(task: Task, result: Result) -> None:
-                self._done += 1
-                self._show()
-                take(task, result)
-
-            self._done, self._tasks = 0, len(tasks)
-            self._show()
-            evaluate(tasks, count)
-
-        return counting
-
-    def _show(self) -> None:
-        note = f"; {self._note}" if self._note else ""
-        self._line.show(f"{self._stage}: {self._done} of {self._tasks} simulations{note}")
 
 
 VERBS = {"tune": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}
