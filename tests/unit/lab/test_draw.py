@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from itertools import islice
-from random import Random
 
 import pytest
 
@@ -78,21 +76,3 @@ def test_jobs_at_start_come_first() -> None:
     stream = JobStream(at_start=3, run_time=constant(60), users=2)
     jobs = list(DrawnWorkload([stream], 1, HOUR).arrivals())
     assert jobs == [(0.0, 0, 60.0), (0.0, 1, 60.0), (0.0, 0, 60.0)]
-
-
-def test_an_endless_stream_is_drawn_as_far_as_it_is_read() -> None:
-    workload = DrawnWorkload([JobStream(per_hour=1e6)], 1, 1e12)
-    assert len(list(islice(workload.arrivals(), 10))) == 10
-
-
-@pytest.mark.parametrize(
-    "law",
-    [constant(255), exponential(255), log_normal(255, 100), weighted({5: 3, 60: 1, 500: 2})],
-    ids=lambda law: law.name,
-)
-def test_draws_have_the_mean_of_their_law(law: object) -> None:
-    assert hasattr(law, "drawing")
-    assert hasattr(law, "mean_seconds")
-    draw = law.drawing(Random(1).random)
-    mean = sum(draw() for _ in range(100_000)) / 100_000
-    assert mean == pytest.approx(law.mean_seconds, rel=0.01)

@@ -33,35 +33,25 @@ LAWS: Mapping[str, Callable[[float], RunTimeLaw]] = {
 }
 
 
-def loading_factor(
-    law: RunTimeLaw,
-    interval_seconds: float,
-    worklife_seconds: float = 0.0,
-    start_seconds: float = 0.0,
-) -> float:
+def loading_factor(law: RunTimeLaw, worklife_seconds: float, start_seconds: float) -> float:
     """Loading factor of single-core slots under the strategy `nothing`: work over time held.
 
-    Parameters
-    ----------
-    worklife_seconds
-        CLAIM_WORKLIFE; 0 for one job a claim.
-    start_seconds
-        Time from the begin of a cycle to the start of its jobs.
+    Jobs start ``start_seconds`` after the begin of a cycle; a worklife of 0 is one job a claim.
     """
     mean = law.mean_seconds
     claim_seconds = max(0.0, worklife_seconds) + mean
-    until = HOLDINGS * (claim_seconds + interval_seconds)
+    until = HOLDINGS * (claim_seconds + INTERVAL_SECONDS)
     stream = JobStream(
         group=GROUP,
         run_time=law,
-        keep_pending=2 * SLOTS * ceil(2 + interval_seconds / mean),
-        factory_seconds=interval_seconds,
+        keep_pending=2 * SLOTS * ceil(2 + INTERVAL_SECONDS / mean),
+        factory_seconds=INTERVAL_SECONDS,
     )
     setup = Setup(
         nodes=tuple(NodeSpec(f"wn-{n}", (SlotSpec(1, 4096),), 10.0) for n in range(SLOTS)),
         pledge_hs06={GROUP: 1.0},
         negotiator=Negotiator(
-            interval_seconds=interval_seconds,
+            interval_seconds=INTERVAL_SECONDS,
             cycle_delay_seconds=0.0,
             base_seconds=start_seconds,
             match_seconds=0.0,
@@ -89,34 +79,22 @@ def loading_factor(
     return fsum(work) / fsum(held)
 
 
-def pair(
-    law: RunTimeLaw, worklife_seconds: float = 0.0, start_seconds: float = 0.0
-) -> tuple[float, float]:
-    """Loading factors of the twin and of the formula."""
-    terms = (INTERVAL_SECONDS, worklife_seconds, start_seconds)
-    return loading_factor(law, *terms), times_of(law).loading(*terms)
-
-
 @pytest.mark.parametrize("start_seconds", [0.0, 5.0])
-@pytest.mark.parametrize("ratio", [0.3, 1.0, 1.5, 4.25])
+@pytest.mark.parametrize(
+    ("ratio", "worklife_seconds"),
+    [(0.3, 0.0), (1.0, 0.0), (1.5, 0.0), (4.25, 0.0), (0.7, 252.0), (2.25, 252.0)],
+)
 @pytest.mark.parametrize("name", LAWS)
-def test_the_formula_is_the_twin(name: str, ratio: float, start_seconds: float) -> None:
-    """Jobs that fill a cycle exactly need another one if they start after its begin."""
-    twin, formula = pair(LAWS[name](ratio * INTERVAL_SECONDS), 0.0, start_seconds)
+def test_the_formula_is_the_twin(
+    name: str, ratio: float, worklife_seconds: float, start_seconds: float
+) -> None:
+    """Jobs that fill a cycle exactly need another one if they start after its begin.
+
+    Six jobs of 42 s leave a claim just as old as its worklife, not older: it runs a seventh.
+    """
+    law = LAWS[name](ratio * INTERVAL_SECONDS)
+    formula = times_of(law).loading(INTERVAL_SECONDS, worklife_seconds, start_seconds)
+    twin = loading_factor(law, worklife_seconds, start_seconds)
     assert twin == pytest.approx(formula, abs=MARGIN)
-
-
-@pytest.mark.parametrize("start_seconds", [0.0, 5.0])
-@pytest.mark.parametrize("ratio", [0.7, 2.25])
-@pytest.mark.parametrize("name", LAWS)
-def test_so_it_is_where_claims_are_reused(name: str, ratio: float, start_seconds: float) -> None:
-    """Six jobs of 42 s leave a claim just as old as its worklife, not older: it runs a seventh."""
-    twin, formula = pair(LAWS[name](ratio * INTERVAL_SECONDS), 252.0, start_seconds)
-    assert twin == pytest.approx(formula, abs=MARGIN)
-
-
-def test_the_start_of_a_cycle_counts() -> None:
-    """Margins hold a difference that is there: half of the time is lost by a late start."""
-    law = constant(INTERVAL_SECONDS)
-    assert pair(law) == (1.0, 1.0)
-    assert pair(law, 0.0, 5.0) == (0.5, 0.5)
+    if (name, ratio) == ("constant", 1.0):
+        assert twin == (0.5 if start_seconds else 1.0), "half of the time is lost by a late start"
