@@ -63,7 +63,7 @@ class Run:
         nodes = _nodes(scenario, strategy, pledges, workload)
         start = scenario.start
         expressions = SiteExpressions(workload.kinds, start.site)
-        self.meets = expressions.meets.may_meet
+        self.meets = expressions.may_meet
         """Tells if a trial of pending jobs counts a job as placeable on a slot."""
         setup = Setup(
             nodes=nodes,

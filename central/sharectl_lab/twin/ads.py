@@ -307,50 +307,6 @@ def _printed(text: str) -> Optional[str]:
     return None if tree is None else str(tree)
 
 
-class Requirements:
-    """Requirements of jobs, tried on empty slots: the engine sees to free resources."""
-
-    def __init__(self) -> None:
-        self._expressions: dict[str, Condition] = {}
-        self._met: dict[tuple[int, int], bool] = {}
-
-    def __call__(self, slot: SimSlot, kind: ShapedKind) -> bool:
-        """Tell if a slot meets the requirements of a job. Raises InputError for invalid ones."""
-        if not kind.requirements:
-            return True
-        key = id(slot), kind.shape
-        met = self._met.get(key)
-        if met is None:
-            expression = self.expression(kind.requirements, kind.submitter)
-            own, other = expression.names
-            empty = slot_attributes(slot, other, empty=True)
-            job = job_attributes(kind.on(slot), own)
-            met = self._met[key] = expression.is_true(job, empty, 0.0)
-        return met
-
-    def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
-        """Tell if a trial of pending jobs counts a job as placeable on a slot.
-
-        It does if Requirements read what changes from minute to minute, such as LoadAvg.
-        """
-        if not kind.requirements:
-            return True
-        names = self.expression(kind.requirements, kind.submitter).names[1] or ()
-        return any(map(is_momentary, names)) or self(slot, kind)
-
-    def expression(self, text: str, submitter: str) -> Condition:
-        """Expression of a job's requirements. Raises InputError if it cannot be used."""
-        expression = self._expressions.get(text)
-        if expression is None:
-            place = f"requirements of jobs of {submitter}"
-            expression = Condition(text, place)
-            if expression.reads_time:
-                problem = "a node is tried once, at no time of the day; leave time() out"
-                raise InputError([f"{place}: {problem}"])
-            self._expressions[text] = expression
-        return expression
-
-
 class SiteExpressions:
     """START of a site and Requirements of jobs, for `engine.Setup`.
 
@@ -364,16 +320,48 @@ class SiteExpressions:
             self._start = Condition(site, "start.site") if site else None
         except InputError as error:
             problems += error.problems
-        self.meets = Requirements()
-        """Tells if a slot meets the requirements of a job."""
-        self._written = {kind.requirements: kind.submitter for kind in kinds if kind.requirements}
-        for text, submitter in self._written.items():
+        self._requirements: dict[str, Condition] = {}
+        self._met: dict[tuple[int, int], bool] = {}
+        self._submitters = {k.requirements: k.submitter for k in kinds if k.requirements}
+        for text, submitter in self._submitters.items():
+            place = f"requirements of jobs of {submitter}"
             try:
-                self.meets.expression(text, submitter)
+                self._requirements[text] = Condition(text, place)
             except InputError as error:
                 problems += error.problems
+                continue
+            if self._requirements[text].reads_time:
+                problem = "a node is tried once, at no time of the day; leave time() out"
+                problems.append(f"{place}: {problem}")
         if problems:
             raise InputError(problems)
+
+    def meets(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Return whether a slot meets the requirements of a job.
+
+        They are tried on empty slots: the engine sees to free resources.
+        """
+        if not kind.requirements:
+            return True
+        key = id(slot), kind.shape
+        met = self._met.get(key)
+        if met is None:
+            expression = self._requirements[kind.requirements]
+            of_job, of_slot = expression.names
+            empty = slot_attributes(slot, of_slot, empty=True)
+            job = job_attributes(kind.on(slot), of_job)
+            met = self._met[key] = expression.is_true(job, empty, 0.0)
+        return met
+
+    def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
+        """Return whether a trial of pending jobs counts a job as placeable on a slot.
+
+        It does if Requirements read what changes from minute to minute, such as LoadAvg.
+        """
+        if not kind.requirements:
+            return True
+        names = self._requirements[kind.requirements].names[1] or ()
+        return any(map(is_momentary, names)) or self.meets(slot, kind)
 
     @property
     def site_start(self) -> Optional[SiteStarts]:
@@ -401,10 +389,10 @@ class SiteExpressions:
         if self._start is not None:
             for scope, name in self._start.without_owner(of_nodes, of_jobs):
                 yield "START", "node" if scope == MY else "job", name
-        for text, submitter in self._written.items():
-            expression = self.meets.expression(text, submitter)
-            for scope, name in expression.without_owner(of_jobs, of_nodes):
-                yield f"the requirements of {submitter}", "job" if scope == MY else "node", name
+        for text, condition in self._requirements.items():
+            reader = f"the requirements of {self._submitters[text]}"
+            for scope, name in condition.without_owner(of_jobs, of_nodes):
+                yield reader, "job" if scope == MY else "node", name
 
     def _admits(
         self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
