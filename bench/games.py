@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Optional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 from sharectl_lab.scenarios.file import parse
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.pool import Claim
 

@@ -33,7 +33,7 @@ from sharectl.control.laws import LAWS, LEARNED, Control
 from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios.file import load, parse, render
 from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.many import cores
 from sharectl_lab.study.training import Episode, reward, steps_of
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec

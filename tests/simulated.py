@@ -12,7 +12,7 @@ from sharectl.model import JobWaits, Kind, Snapshot, Source, WaitTimes
 from sharectl.plan.records import CycleRecord
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios import file
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.look import Looks, unix
 

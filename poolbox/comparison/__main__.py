@@ -23,8 +23,7 @@ from poolbox.errors import PoolboxError
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
 from sharectl.errors import INTERRUPTED
-from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import Strategy, read_strategies
 
 POOLS = 3
 

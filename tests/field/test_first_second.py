@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharectl_lab.scenarios import file
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import simulate
 from tests.field.simulated import POOL
 

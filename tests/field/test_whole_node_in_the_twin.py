@@ -9,7 +9,7 @@ import pytest
 
 from sharectl.errors import ConfigError
 from sharectl_lab.scenarios import file
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.look import Looks
 from tests.field.simulated import Simulate, notes, simulate

@@ -18,7 +18,7 @@ from poolbox import CannotBuildError
 from poolbox.comparison import real, twin
 from poolbox.comparison.recording import Record
 from poolbox.comparison.scenario import steady
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from tests.pool.conftest import unavailable
 
 SECONDS, SEED, SEEDS = 360.0, 1, 20

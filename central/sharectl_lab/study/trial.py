@@ -17,8 +17,7 @@ from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.extent import refuse_endless
 from sharectl_lab.scenarios.file import load, render
 from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import Strategy, read_strategies
 from sharectl_lab.study.many import Progress, cores, run_many
 from sharectl_lab.study.run import simulate
 from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, text_of

@@ -89,7 +89,7 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     from sharectl_lab.scenarios.extent import refuse_endless
     from sharectl_lab.scenarios.file import load
     from sharectl_lab.scenarios.omissions import notes_of
-    from sharectl_lab.scenarios.strategy_file import read_strategies
+    from sharectl_lab.scenarios.strategies import read_strategies
     from sharectl_lab.study.training import Episode
 
     strategies = read_strategies(arguments.strategy)

@@ -115,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _print_scenario(arguments)
     from sharectl.report import as_json
     from sharectl_lab.pages import simulation, simulation_page
-    from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
+    from sharectl_lab.scenarios.strategies import USUAL, read_strategies
     from sharectl_lab.twin.answers import NOTHING
 
     strategies = read_strategies(arguments.strategies or ",".join(USUAL))
@@ -141,9 +141,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _print_shipped(arguments: argparse.Namespace) -> int:
     from sharectl.report import tables
-    from sharectl_lab.scenarios import file, strategy_file
+    from sharectl_lab.scenarios import file, strategies
 
-    content = {"scenarios": file.shipped(), "strategies": strategy_file.shipped()}
+    content = {"scenarios": file.shipped(), "strategies": strategies.shipped()}
 
     def text(to: TextIO) -> None:
         for kind, summaries in content.items():

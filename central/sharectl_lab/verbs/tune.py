@@ -16,9 +16,8 @@ from sharectl_lab.pages import tune as report
 from sharectl_lab.pages.simulation import days_of
 from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
-from sharectl_lab.study.domains import SYNTAX, parameters
 from sharectl_lab.study.search import Journal, Search, SearchSize, library
-from sharectl_lab.study.tuning import Evaluate
+from sharectl_lab.study.tuning import SYNTAX, Evaluate, parameters
 
 _SIZE = SearchSize()
 _EPILOG = f"""\

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from sharectl_lab.scenarios.file import scenario_of
-from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
+from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.begin import begin_of
 from sharectl_lab.study.run import simulate
 from sharectl_lab.twin.answers import shortfall_hs06

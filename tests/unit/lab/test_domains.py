@@ -9,8 +9,7 @@ import pytest
 from sharectl.config.model import ControlConfig
 from sharectl.errors import SettingError
 from sharectl.plan.settings import GiveUp
-from sharectl_lab.study.domains import parameters
-from sharectl_lab.study.tuning import Parameter
+from sharectl_lab.study.tuning import Parameter, parameters
 from sharectl_lab.twin.settings import Loop
 
 GIVE_UP = replace(ControlConfig(), give_up=GiveUp(seconds=300.0))

@@ -9,7 +9,7 @@ import pytest
 from sharectl.errors import ConfigError, SettingError
 from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.extent import MOST_STEPS, steps_of
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 
 SCENARIO = """\

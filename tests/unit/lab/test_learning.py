@@ -18,8 +18,7 @@ from sharectl.control.laws import Control
 from sharectl.control.learned import FEATURES, law_of
 from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios.file import load, parse
-from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import Strategy, read_strategies
 from sharectl_lab.study.run import simulate
 from sharectl_lab.study.training import (
     FIRST_STEP,

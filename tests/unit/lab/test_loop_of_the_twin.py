@@ -11,7 +11,7 @@ from sharectl.control.laws import Control
 from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategy_file import read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.settings import Loop
 from tests import laws

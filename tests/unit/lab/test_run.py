@@ -9,7 +9,7 @@ import pytest
 from bench.twin import scaled
 from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
+from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.run import Run, simulate
 from sharectl_lab.twin.answers import figures_of
 from sharectl_lab.workload.draw import Phase

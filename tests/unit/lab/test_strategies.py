@@ -9,9 +9,15 @@ import pytest
 from sharectl.config.fields import keys_of
 from sharectl.config.model import ControlConfig
 from sharectl.errors import ConfigError, SettingError, SharectlError
-from sharectl_lab.scenarios import strategy_file
-from sharectl_lab.scenarios.strategies import Static, Strategy, multicore_ratio
-from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies, shipped
+from sharectl_lab.scenarios.strategies import (
+    LEAST,
+    USUAL,
+    Static,
+    Strategy,
+    multicore_ratio,
+    read_strategies,
+    shipped,
+)
 from sharectl_lab.twin.settings import Defrag, Loop
 
 
@@ -97,7 +103,7 @@ def test_all_problems_of_a_file_with_their_lines(tmp_path: Path) -> None:
         f"{path}:3: control: has no effect without steering; write steering too",
         f'{path}:3: control.law: "pdi" is invalid; write one of latest, ewma, pid, learned',
         f'{path}:4: defrag.rank: "best" is invalid; write one of badput, cores-to-free',
-        f"{absent}: there is no such file; {strategy_file.LEAST}, or name another file",
+        f"{absent}: there is no such file; {LEAST}, or name another file",
         'lve: "lve" is no strategy; did you mean live?',
     ]
 

@@ -14,8 +14,7 @@ from poolbox.comparison.recording import Record, Run
 from poolbox.comparison.scenario import FILL_SECONDS, SCENARIOS, Comparison, Job, Node
 from poolbox.demo.scenario import CHECKOUT
 from sharectl.config.load import load
-from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.scenarios.strategy_file import USUAL, read_strategies
+from sharectl_lab.scenarios.strategies import USUAL, Strategy, read_strategies
 
 SEED = 3
 RESULTS = CHECKOUT / "bench/results"
