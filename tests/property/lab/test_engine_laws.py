@@ -253,36 +253,3 @@ def test_a_live_cap_is_never_passed(setup: Setup, seconds: list[int], cap_cores:
     for time in range(0, 3000, 20):
         twin.run(float(time))
         assert sum(claim.cores for claim in slot.claims) <= cap_cores
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    setups,
-    st.lists(
-        st.tuples(st.integers(0, 3000), st.sampled_from((0, 3)), st.integers(1, 2000)), min_size=20
-    ),
-    st.tuples(st.integers(0, 12), st.integers(0, 12)),
-)
-def test_without_surplus_no_group_passes_its_quota(
-    setup: Setup, rows: list[tuple[int, int, int]], quotas: tuple[int, int]
-) -> None:
-    """Single-core jobs with a consumption policy: claims of a group <= its quota, at all times."""
-    tree = QuotaTree(GroupQuota(name, quota) for name, quota in zip(("alice", "cms"), quotas))
-    knobs = replace(setup.negotiator, slot_weight="cores", consider_preemption=False)
-    access = replace(setup.access, consumption_policy=True)
-    setup = replace(setup, quotas=tree, negotiator=knobs, access=access)
-    for twin in run(setup, listed(rows), []):
-        held = [twin.measures[name].cores for name in ("alice", "cms")]
-        assert all(cores <= quota for cores, quota in zip(held, quotas))
-
-
-@settings(max_examples=20, deadline=None)
-@given(setups, arrivals, actions)
-def test_the_same_seed_gives_the_same_run(setup: Setup, jobs: Jobs, changes: list[Action]) -> None:
-    """Two runs of one setup have the same figures, to the last digit."""
-    figures = []
-    for _ in range(2):
-        *_, twin = run(setup, jobs, changes)
-        twin.sample(HORIZON)
-        figures.append((twin.outcomes(), twin.idle.seconds, dict(twin.counts)))
-    assert figures[0] == figures[1]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl_lab.twin.accountant import LEAST_PRIORITY, Accountant
+from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.settings import Negotiator
 from tests.static_slots import StaticSlots
@@ -104,15 +104,3 @@ def test_a_priority_does_not_depend_on_when_it_was_looked_at(
     looked.charge("a.u", now + first, 0.0)
     end = now + first + second
     assert looked.priority("a.u", end) == pytest.approx(direct.priority("a.u", end))
-
-
-@given(st.floats(0.5, 1e5), st.floats(1, 1e6))
-def test_half_of_the_way_to_the_usage_takes_a_half_life(usage: float, half_life: float) -> None:
-    """P(h) = (0.5 + U) / 2 from the best priority, and half of it a half-life after the end."""
-    accountant = Accountant(half_life)
-    accountant.charge("u", 0.0, usage)
-    middle = accountant.priority("u", half_life)
-    assert middle == pytest.approx((LEAST_PRIORITY + usage) / 2)
-    accountant.charge("u", half_life, -usage)
-    later = accountant.priority("u", 2 * half_life)
-    assert later == pytest.approx(max(LEAST_PRIORITY, middle / 2))

@@ -201,16 +201,3 @@ def test_deaf_nodes_never_get_a_target(seed: int, loop: Loop, actuation: str) ->
     assert len(deaf) == 4
     assert not any(twin.acts_of("target", name) for name in deaf)
     assert not any(steering.nodes[name].obeyed_at(twin.now) for name in deaf)
-
-
-@settings(max_examples=5, deadline=None)
-@given(SEEDS, LOOPS)
-def test_a_seed_makes_a_run(seed: int, loop: Loop) -> None:
-    """Two runs of one seed act alike."""
-    runs = []
-    for _ in range(2):
-        twin = pool(6, seed)
-        Steering(twin, CONFIG, loop, "live", seed)
-        twin.run(9000.0)
-        runs.append((twin.acts, twin.counts))
-    assert runs[0] == runs[1]

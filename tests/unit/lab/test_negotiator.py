@@ -24,54 +24,53 @@ def units(count: int) -> list[float]:
     return [1.0] * count
 
 
-def test_autoregroup_as_in_job_hgq_autoregroup_basic() -> None:
-    pool = StaticSlots(units(4), {"a.user": 2, "b.user": 2})
-    pool.negotiate(QuotaTree([GroupQuota(name, 1, autoregroup=True) for name in ("a", "b")]))
-    assert pool.running == {"a.user": 2, "b.user": 2}
+PHYSICS = [
+    GroupQuota("physics", 20),
+    GroupQuota("physics.hep", 15, accept_surplus=True),
+    GroupQuota("physics.lep", 5, accept_surplus=True),
+    GroupQuota("chemistry", 10),
+]
 
 
-def test_quotas_as_in_job_cp_cclim_acctgrp_basic() -> None:
-    # The concurrency limit of c is the part of the pool: it has no job for the third.
-    pool = StaticSlots(units(6), {"a.u": 5, "b.u": 5, "c.u": 2})
-    result = pool.negotiate(static({"a": 1, "b": 2, "c": 3}))
-    assert pool.running == {"a.u": 1, "b.u": 2, "c.u": 2}
-    assert result.stopped == {"a.u", "b.u"}
-
-
-def test_surplus_within_a_parent_as_in_the_manual() -> None:
-    groups = [
-        GroupQuota("physics", 20),
-        GroupQuota("physics.hep", 15, accept_surplus=True),
-        GroupQuota("physics.lep", 5, accept_surplus=True),
-        GroupQuota("chemistry", 10),
-    ]
-    pool = StaticSlots(units(60), {"physics.lep.einstein": 100})
-    pool.negotiate(QuotaTree(groups))
-    assert pool.running == {"physics.lep.einstein": 20}
-    pool = StaticSlots(units(60), {"physics.lep.u": 100, "physics.hep.u": 100, "chemistry.u": 99})
-    pool.negotiate(QuotaTree(groups))
-    assert pool.running["chemistry.u"] == 10
-    assert pool.running["physics.lep.u"] + pool.running["physics.hep.u"] == 20
-
-
-def test_quotas_above_the_pool_as_in_the_manual() -> None:
-    tree = static({"physics": 20, "chemistry": 10})
-    pool = StaticSlots(units(15), {"physics.u": 99})
-    pool.negotiate(tree)
-    assert pool.running == {"physics.u": 15}
-    pool.pending["chemistry.u"] = 99
-    pool.negotiate(tree)
-    assert pool.running["chemistry.u"] == 0
-
-
-def test_surplus_goes_by_quota_and_what_is_not_taken_to_the_others() -> None:
-    tree = static({"a": 10, "b": 20, "c": 30}, surplus=True)
-    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99})
-    pool.negotiate(tree)
-    assert pool.running == {"a.u": 20, "b.u": 40}
-    pool = StaticSlots(units(60), {"a.u": 12, "b.u": 99})
-    pool.negotiate(tree)
-    assert pool.running == {"a.u": 12, "b.u": 48}
+@pytest.mark.parametrize(
+    ("tree", "slots", "pending", "running"),
+    [
+        # job_hgq_autoregroup_basic, and job_cp_cclim_acctgrp_basic, whose concurrency limit of c is
+        # the part of the pool: it has no job for the third.
+        (
+            QuotaTree([GroupQuota(name, 1, autoregroup=True) for name in "ab"]),
+            4, {"a.u": 2, "b.u": 2}, {"a.u": 2, "b.u": 2},
+        ),
+        (
+            static({"a": 1, "b": 2, "c": 3}),
+            6, {"a.u": 5, "b.u": 5, "c.u": 2}, {"a.u": 1, "b.u": 2, "c.u": 2},
+        ),
+        # The manual: surplus within a parent, and quotas above the pool.
+        (QuotaTree(PHYSICS), 60, {"physics.lep.einstein": 100}, {"physics.lep.einstein": 20}),
+        (static({"physics": 20, "chemistry": 10}), 15, {"physics.u": 99}, {"physics.u": 15}),
+        # Surplus goes by quota, and what is not taken to the others.
+        (
+            static({"a": 10, "b": 20, "c": 30}, surplus=True),
+            60, {"a.u": 99, "b.u": 99}, {"a.u": 20, "b.u": 40},
+        ),
+        (
+            static({"a": 10, "b": 20, "c": 30}, surplus=True),
+            60, {"a.u": 12, "b.u": 99}, {"a.u": 12, "b.u": 48},
+        ),
+        # A group without a quota uses surplus alone.
+        (static({"a": 10, "b": 0}, surplus=True), 20, {"a.u": 15, "b.u": 9}, {"a.u": 15, "b.u": 5}),
+        (static({"a": 10, "b": 0}), 20, {"b.u": 99}, {}),
+        # A later spin gives what is left: 15 after the first, and a is the first of two.
+        (QuotaTree(), 60, {"a.u": 99, "b.u": 99, "c.u": 5}, {"a.u": 30, "b.u": 25, "c.u": 5}),
+    ],
+)  # fmt: skip
+def test_allocations(
+    tree: QuotaTree, slots: int, pending: dict[str, int], running: dict[str, int]
+) -> None:
+    pool = StaticSlots(units(slots), dict(pending))
+    outcome = pool.negotiate(tree)
+    assert pool.running == running
+    assert (outcome.matches, outcome.weight) == (sum(running.values()), sum(running.values()))
 
 
 def test_the_group_that_uses_least_of_its_quota_goes_first_and_the_root_last() -> None:
@@ -82,16 +81,6 @@ def test_the_group_that_uses_least_of_its_quota_goes_first_and_the_root_last() -
     assert pool.turns[:2] == ["b.u", "a.u"]
     # The root group takes surplus.
     assert pool.running == {"b.u": 9, "a.u": 6, "u": 1}
-
-
-def test_a_group_without_quota_uses_surplus_alone() -> None:
-    tree = static({"a": 10, "b": 0}, surplus=True)
-    pool = StaticSlots(units(20), {"a.u": 15, "b.u": 99})
-    pool.negotiate(tree)
-    assert pool.running == {"a.u": 15, "b.u": 5}
-    pool = StaticSlots(units(20), {"b.u": 99})
-    pool.negotiate(static({"a": 10, "b": 0}))
-    assert pool.running == {}
 
 
 def test_an_account_that_no_group_has_negotiates_in_the_deepest_that_is_there() -> None:
@@ -108,20 +97,6 @@ def test_an_account_that_no_group_has_negotiates_in_the_deepest_that_is_there() 
 def test_a_tree_with_a_gap_or_a_double_is_refused(groups: list[GroupQuota]) -> None:
     with pytest.raises(ValueError, match="group"):
         QuotaTree(groups)
-
-
-def test_without_quotas_submitters_share_by_priority_and_factor() -> None:
-    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99, "c.u": 99}, factors={"c.u": 500.0})
-    pool.negotiate(QuotaTree())
-    assert pool.running == {"a.u": 15, "b.u": 15, "c.u": 30}
-
-
-def test_a_later_spin_gives_to_others_what_a_submitter_does_not_take() -> None:
-    pool = StaticSlots(units(60), {"a.u": 99, "b.u": 99, "c.u": 5})
-    result = pool.negotiate(QuotaTree())
-    # 15 are left after the first: a and b may have 10 each, and a is the first.
-    assert pool.running == {"a.u": 30, "b.u": 25, "c.u": 5}
-    assert (result.matches, result.weight) == (60, 60.0)
 
 
 def test_the_neediest_submitter_goes_first() -> None:
