@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.cadence.asks import pool_jobs
 from sharectl.cadence.file import history_jobs, left_out_notes
-from sharectl.cadence.run_times import LoggedJob
 from sharectl.config.groups import group_faults
 from sharectl.config.load import by_settings
 from sharectl.config.read import Reader
@@ -51,7 +49,7 @@ def load(name: str) -> Scenario:
     """Scenario of a shipped name, of a file, or of standard input for ``-``, with its log read.
 
     ConfigError has all faults in the order of the lines, as ``NAME:LINE: place: fact; remedy``;
-    InputError those of a log; PoolUnavailableError tells that the live pool has no history.
+    InputError those of a log.
     """
     text = shipped_text(name)
     if text is not None:
@@ -74,19 +72,21 @@ def _with_log(scenario: Scenario, name: str) -> Scenario:
     source = scenario.swf or scenario.history
     if source is None:
         return scenario
-    jobs, notes = _logged(scenario)
+    left_out: Counter[str] = Counter()
+    read = swf_jobs if scenario.swf else history_jobs
+    jobs = tuple(read(source.file, left_out, skip=source.skip_broken))
     names = Counter(source.name_of(job) for job in jobs)
-    unmapped = {key: count for key, count in names.items() if source.account_of(key) is None}
+    unmapped = Counter({key: n for key, n in names.items() if source.account_of(key) is None})
     if len(unmapped) == len(names):
         key = "swf" if scenario.swf else "history"
         names_of = ", ".join(shown(name) for name, _ in names.most_common(_MOST_NAMES))
         fact = f"no job of the log has such a {source.by}"
         raise ConfigError([f'{name}: {key}.groups: {fact}; write some of {names_of}, or "*"'])
-    notes += [
+    notes = [
         f"jobs left out: {count} ({source.by} {shown(key)} is not in groups)"
-        for key, count in unmapped.items()
-    ][:_MOST_NAMES]
-    return replace(scenario, logged=jobs, notes=tuple(notes))
+        for key, count in unmapped.most_common(_MOST_NAMES)
+    ]
+    return replace(scenario, logged=jobs, notes=(*left_out_notes(left_out), *notes))
 
 
 def scenario_of(text: str, name: str, folder: Path = Path()) -> Scenario:
@@ -142,9 +142,7 @@ def _without_nulls(value: Any) -> Any:
 
 def _placed(source: Optional[LogSource], folder: Path) -> Optional[LogSource]:
     """Source of a log whose path begins at the working directory."""
-    if source is None or source.file is None:
-        return source
-    return replace(source, file=folder / source.file)
+    return source and replace(source, file=folder / source.file)
 
 
 def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
@@ -154,8 +152,6 @@ def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
     if len(sources) != 1:
         fact = f"it has {' and '.join(sources) or 'no jobs'}"
         yield tuple(sources[1:2]), f"{fact}; write one of {', '.join(_SOURCES)}"
-    if scenario.swf is not None and scenario.swf.file is None:
-        yield ("swf", "file"), "is missing; write the path of a log"
     for number, stream in enumerate(scenario.jobs):
         for at, message in stream.faults():
             yield ("jobs", number, *at), message
@@ -169,18 +165,3 @@ def _faults(scenario: Scenario) -> Iterator[tuple[ValuePath, str]]:
         yield ("nodes",), f"are more than {MOST_NODES}; lower count"
     else:
         yield from faults_of(scenario, scenario.end_seconds)
-
-
-def _logged(scenario: Scenario) -> tuple[tuple[LoggedJob, ...], list[str]]:
-    """Jobs of the scenario's log, and notes on those that were left out."""
-    left_out: Counter[str] = Counter()
-    if scenario.swf is not None and scenario.swf.file is not None:
-        skip = scenario.swf.skip_broken
-        jobs = swf_jobs(scenario.swf.file, left_out, skip=skip)
-    elif scenario.history is not None and scenario.history.file is not None:
-        skip = scenario.history.skip_broken
-        jobs = history_jobs(scenario.history.file, left_out, skip=skip)
-    else:
-        jobs, notes = pool_jobs()
-        return tuple(jobs), notes
-    return tuple(jobs), left_out_notes(left_out)

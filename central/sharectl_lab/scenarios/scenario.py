@@ -202,8 +202,7 @@ class Scenario:
     swf: Optional[LogSource] = setting(None)
     """Jobs of a log in Standard Workload Format."""
     history: Optional[LogSource] = setting(None)
-    """Jobs of the pool's history: a file that `condor_history -json` wrote, or without a file the
-    live pool's."""
+    """Jobs of the pool's history: a file that `condor_history -json` wrote."""
     warmup_hours: float = setting(24.0, least=0, most=1e5)
     """Time before anything counts."""
     days: float = setting(30.0, least=1e-4, most=1e4)

@@ -35,7 +35,7 @@ class Multicore:
 class LogSource:
     """Jobs of a log that are submitted again."""
 
-    file: Optional[Path] = setting(None, kind="file")
+    file: Path = setting(kind="file")
     """Log, also packed by gzip; a path that is not absolute begins at the scenario's folder."""
     by: str = setting("group", choices=("group", "user", "queue"))
     """Field of a job that `groups` maps."""

@@ -19,6 +19,7 @@ from sharectl_lab.workload.logged import AFTER, LoggedWorkload, LogSource, Multi
 PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]
 LOG = next((path for path in PLACES if path.exists()), None)
 """A log of 11 days, beside the checkout."""
+FILE = Path("log.swf")
 ROWS = """\
 ; Version: 2.2
 1  100 -1   60  1 -1  -1 -1 100 -1 1 7 3 -1 2 1 -1 -1
@@ -94,7 +95,7 @@ def _jobs() -> list[LoggedJob]:
 
 
 def test_groups_are_mapped_and_times_are_scaled() -> None:
-    source = LogSource(groups={"3": "Cms.prod", "4": "atlas"}, run_time_factor=0.5)
+    source = LogSource(FILE, groups={"3": "Cms.prod", "4": "atlas"}, run_time_factor=0.5)
     workload = LoggedWorkload(_jobs(), source, 1, 1e9)
     assert [tuple(job) for job in workload.arrivals()] == [
         (0.0, 0, 30.0),
@@ -110,16 +111,16 @@ def test_groups_are_mapped_and_times_are_scaled() -> None:
 
 
 def test_the_rest_and_other_fields_are_mapped_too() -> None:
-    rest = LoggedWorkload(_jobs(), LogSource(groups={"3": "cms", "*": "other"}), 1, 1e9)
+    rest = LoggedWorkload(_jobs(), LogSource(FILE, groups={"3": "cms", "*": "other"}), 1, 1e9)
     assert {kind.account for kind in rest.kinds} == {"cms", "other"}
-    users = LoggedWorkload(_jobs(), LogSource(by="user", groups={"u1": "cms"}), 1, 1e9)
+    users = LoggedWorkload(_jobs(), LogSource(FILE, by="user", groups={"u1": "cms"}), 1, 1e9)
     assert {kind.account for kind in users.kinds} == {"cms"}
-    plain = LoggedWorkload(_jobs(), LogSource(by="queue"), 1, 1e9)
+    plain = LoggedWorkload(_jobs(), LogSource(FILE, by="queue"), 1, 1e9)
     assert {kind.account for kind in plain.kinds} == {"q"}
 
 
 def test_a_part_of_the_log_is_taken() -> None:
-    workload = LoggedWorkload(_jobs(), LogSource(), 1, 2.0)
+    workload = LoggedWorkload(_jobs(), LogSource(FILE), 1, 2.0)
     assert [job.at for job in workload.arrivals()] == [0.0, 1.0]
     assert workload.left_out == {AFTER: 3}
 
@@ -150,7 +151,7 @@ def test_a_real_log_is_read() -> None:
     left_out: Counter[str] = Counter()
     jobs = swf.swf_jobs(LOG, left_out)
     assert (len(jobs), left_out) == (187_520, {swf.NO_TIME: 521})
-    source = LogSource(multicore=Multicore(ratio=0.5))
+    source = LogSource(FILE, multicore=Multicore(ratio=0.5))
     arrivals = list(LoggedWorkload(jobs, source, 1, 1e9).arrivals())
     # Half of the jobs become an eighth as many.
     assert len(arrivals) == pytest.approx(187_520 * (0.5 + 0.5 / 8), rel=0.01)

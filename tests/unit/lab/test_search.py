@@ -12,7 +12,6 @@ import pytest
 from sharectl.errors import InputError, SharectlError
 from sharectl_lab.study.search import Journal, Search, SearchSize
 from sharectl_lab.study.tuning import (
-    Evaluate,
     Parameter,
     Result,
     Score,
@@ -127,14 +126,8 @@ def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
 TASKS = [Task((("control.law", law),), seed) for law in ("pid", "ewma") for seed in (1, 2)]
 
 
-def results_of(evaluate: Evaluate) -> dict[Task, Result]:
-    results: dict[Task, Result] = {}
-    evaluate(TASKS, results.__setitem__)
-    return results
-
-
 class Counting:
-    """Evaluation that counts its tasks, and ends early."""
+    """Evaluation that counts its tasks, and ends early; those of seed 2 fail."""
 
     def __init__(self, most: int = 1000) -> None:
         self.most = most
@@ -145,24 +138,24 @@ class Counting:
             if len(self.tasks) == self.most:
                 raise KeyboardInterrupt
             self.tasks.append(task)
-            take(task, Score(task.seed / 3, 0.1, 2.0) if task.seed < 2 else "held")
+            take(task, Score(task.seed / 3, 0.1, 2.0) if task.seed < 2 else "no job ran")
 
 
 SUBJECT = {"scenario": "small-site", "strategy": "live", "digest": "abc"}
 
 
 def test_a_second_run_simulates_what_the_first_lacks(tmp_path: Path) -> None:
-    first, second = Counting(most=2), Counting()
+    first, second, third = Counting(most=2), Counting(), Counting()
     with pytest.raises(KeyboardInterrupt):
-        results_of(Journal(tmp_path, SUBJECT).with_new(first))
+        Journal(tmp_path, SUBJECT).with_new(first)(TASKS, lambda _task, _result: None)
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"settings": {"contr')
-    results = results_of(Journal(tmp_path, SUBJECT).with_new(second))
-    assert results[TASKS[0]] == Score(1 / 3, 0.1, 2.0)
-    assert TASKS[0] not in second.tasks
+    results: list[dict[Task, Result]] = [{}, {}]
+    for evaluate, into in zip((second, third), results):
+        Journal(tmp_path, SUBJECT).with_new(evaluate)(TASKS, into.__setitem__)
+    assert results[0][TASKS[0]] == Score(1 / 3, 0.1, 2.0)
+    assert results[0] == results[1]
     assert second.tasks == TASKS[1:]
-    third = Counting()
-    assert results_of(Journal(tmp_path, SUBJECT).with_new(third)) == results
     assert third.tasks == [task for task in TASKS if task.seed == 2]
 
 
