@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
@@ -35,7 +36,8 @@ from sharectl_lab.scenarios.file import load, parse, render
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.many import cores
-from sharectl_lab.study.training import Episode, reward, steps_of
+from sharectl_lab.study.run import Episode
+from sharectl_lab.study.training import reward, steps_of
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
 SCENARIOS = ("bursts", "infn-t1@0.05", "bench/scenarios/short.yaml")
@@ -121,7 +123,8 @@ def main() -> None:
     seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
     for name, scenario in scenarios([*arguments.scenarios]):
         print(f"\n{name}, {arguments.hours} h, {arguments.seeds} seeds")
-        compare(Episode(scenario, live, arguments.hours * 3600.0), controls, seeds)
+        episode = Episode(replace(scenario, days=arguments.hours / 24), live)
+        compare(episode, controls, seeds)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, fsum
 from statistics import fmean
 from typing import Callable, Optional
@@ -30,6 +30,14 @@ Progress = Callable[[float], object]
 
 MOST_UNSEARCHED = 200_000
 """New objects after which Python looks for garbage: more than a look at a large pool makes."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Scenario and strategy by which a policy or settings are judged."""
+
+    scenario: Scenario
+    strategy: Strategy
 
 
 class Run:

@@ -62,11 +62,7 @@ class Search:
     """A search, which keeps what it has when it is interrupted."""
 
     def __init__(
-        self,
-        parameters: Sequence[Parameter],
-        size: SearchSize,
-        seed: int,
-        evaluate: Evaluate,
+        self, parameters: Sequence[Parameter], size: SearchSize, seed: int, evaluate: Evaluate
     ) -> None:
         self.parameters = tuple(parameters)
         self.size = size

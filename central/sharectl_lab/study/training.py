@@ -9,7 +9,7 @@ everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import cos, floor, fsum, log, pi, sqrt
 from random import Random  # noqa: TID251 - with a seed
 from statistics import fmean
@@ -20,9 +20,8 @@ from sharectl.control.learned import FEATURES, Policy, Training, law_of
 from sharectl.errors import InputError
 from sharectl.model import OTHER
 from sharectl.shares.errors import shortfalls_hs06
-from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.study.run import Run, simulate
+from sharectl_lab.study.run import Episode, Run, simulate
 from sharectl_lab.twin.answers import NOTHING, WASTE, figures_of
 
 EARLY_SECONDS = 0.001
@@ -31,17 +30,6 @@ HALF_LIFE_SECONDS = 7200.0
 """Of the average of the error, in each policy."""
 CHURN_PRICE = 0.02
 """Price of changed targets, by nodes; that of a shortfall and of idle cores is 1."""
-
-
-@dataclass(frozen=True)
-class Episode:
-    """Time of a scenario that a policy is judged by."""
-
-    scenario: Scenario
-    strategy: Strategy
-    """One that has cycles of sharectl."""
-    seconds: float
-    """Time after the warm-up."""
 
 
 class StepFigures(NamedTuple):
@@ -65,7 +53,7 @@ def steps_of(episode: Episode, seed: int, control: Control) -> list[StepFigures]
 
     Raises ValueError if the strategy has no cycles, InputError if no job of a group ran.
     """
-    run = Run(episode.scenario, episode.strategy, seed, episode.seconds)
+    run = Run(episode.scenario, episode.strategy, seed)
     if run.steering is None:
         raise ValueError(f"strategy {episode.strategy.name} has no cycles of sharectl")
     steering = replace(run.steering.config.steering, control=control, by_group={})
@@ -130,8 +118,7 @@ def scores(trials: Sequence[PolicyTrial], progress: Callable[[float], None]) -> 
         control = Control("learned", loaded=law_of(policy_of(weights)))
         jobs = (id(episode), seed)
         if jobs not in idle_ratios:
-            outcome = simulate(episode.scenario, nothing, seed, episode.seconds)
-            idle_ratios[jobs] = figures_of(outcome).idle_ratio
+            idle_ratios[jobs] = figures_of(simulate(episode.scenario, nothing, seed)).idle_ratio
         done.append(fmean(map(reward, steps_of(episode, seed, control))) + idle_ratios[jobs])
     return done
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
-from sharectl.control.steering import SteeringConfig
 from sharectl.errors import SettingError, SharectlError
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.extent import refuse_endless
 from sharectl_lab.scenarios.file import load, render
-from sharectl_lab.scenarios.scenario import Scenario
-from sharectl_lab.scenarios.strategies import Strategy, read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.many import Progress, cores, run_many
-from sharectl_lab.study.run import simulate
+from sharectl_lab.study.run import Episode, simulate
 from sharectl_lab.study.tuning import Result, Score, Settings, Take, Task, text_of
 from sharectl_lab.twin.answers import NOTHING, figures_of, has_work
 
@@ -27,34 +25,19 @@ _OF_SCENARIO = ("negotiator", "access", "start")
 """Sections of a scenario that settings vary; those of other sections are the strategy's."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """Part of a trial that all tasks have in common."""
-
-    scenario: Scenario
-    strategy: Strategy
-    seconds: float
-    """Time that counts."""
-
-    @property
-    def steering(self) -> SteeringConfig:
-        """Laws and setpoints of the strategy."""
-        return steering_of(overridden(self.scenario.config, self.strategy.control))
-
-
-def work_of(scenario: str, strategy: str, days: Optional[float] = None) -> Work:
-    """Work of a scenario and a strategy; raises the errors of both files."""
+def episode_of(scenario: str, strategy: str, days: Optional[float] = None) -> Episode:
+    """Episode of a scenario and a strategy; raises the errors of both files."""
     loaded, strategies = load(scenario), read_strategies(strategy)
     if len(strategies) > 1:
-        raise SettingError([f"--strategy {strategy}: is several; tune them one by one"])
-    seconds = (days or loaded.days) * DAY_SECONDS
-    refuse_endless(loaded, strategies[0], loaded.warmup_seconds + seconds)
-    return Work(loaded, strategies[0], seconds)
+        raise SettingError([f"--strategy {strategy}: is several; take them one by one"])
+    loaded = replace(loaded, days=days or loaded.days)
+    refuse_endless(loaded, strategies[0], loaded.end_seconds)
+    return Episode(loaded, strategies[0])
 
 
-def sections_of(work: Work) -> dict[str, Any]:
+def sections_of(episode: Episode) -> dict[str, Any]:
     """Sections that settings can vary, as they are by default; None for one without effect."""
-    strategy, scenario = work.strategy, work.scenario
+    strategy, scenario = episode.strategy, episode.scenario
     steers = strategy.steering is not None
     return {
         "control": overridden(scenario.config, strategy.control).control if steers else None,
@@ -65,13 +48,13 @@ def sections_of(work: Work) -> dict[str, Any]:
     }
 
 
-def work_with(work: Work, settings: Settings) -> Work:
-    """Work with these settings, each of a section of the scenario or of the strategy."""
+def changed(episode: Episode, settings: Settings) -> Episode:
+    """Episode with these settings, each of a section of the scenario or of the strategy."""
     for key, value in settings:
         section, _, name = key.partition(".")
-        strategy = work.strategy
+        strategy = episode.strategy
         if section in _OF_SCENARIO:
-            work = replace(work, scenario=_changed(work.scenario, section, name, value))
+            episode = replace(episode, scenario=_changed(episode.scenario, section, name, value))
             continue
         if section == "control":
             control = (*strategy.control, f"{key}={text_of(value)}")
@@ -80,8 +63,8 @@ def work_with(work: Work, settings: Settings) -> Work:
             strategy = replace(strategy, loop=(*strategy.loop, (name, value)))
         else:
             strategy = _changed(strategy, section, name, value)
-        work = replace(work, strategy=strategy)
-    return work
+        episode = replace(episode, strategy=strategy)
+    return episode
 
 
 def _changed(record: Any, section: str, name: str, value: Any) -> Any:
@@ -89,11 +72,11 @@ def _changed(record: Any, section: str, name: str, value: Any) -> Any:
     return replace(record, **{section: replace(getattr(record, section), **{name: value})})
 
 
-def run(work: Work, task: Task, progress: Progress) -> Optional[Result]:
+def run(episode: Episode, task: Task, progress: Progress) -> Optional[Result]:
     """Score of a task, or its problem; None if it was interrupted."""
     try:
-        tried = work_with(work, task.settings)
-        outcome = simulate(tried.scenario, tried.strategy, task.seed, tried.seconds, progress)
+        tried = changed(episode, task.settings)
+        outcome = simulate(tried.scenario, tried.strategy, task.seed, progress=progress)
     except SharectlError as error:
         return "; ".join(error.problems)
     if not outcome.complete:
@@ -105,7 +88,7 @@ def run(work: Work, task: Task, progress: Progress) -> Optional[Result]:
 
 
 def run_here(
-    work: Work,
+    episode: Episode,
     processes: Optional[int],
     progress: Progress,
     tasks: Sequence[Task],
@@ -120,21 +103,22 @@ def run_here(
         if result is not None:
             take(tasks[number], result)
 
-    trials = [partial(run, work, task) for task in tasks]
+    trials = [partial(run, episode, task) for task in tasks]
     results = run_many(trials, processes or cores(), progress, done)
     if None in results:
         raise KeyboardInterrupt
 
 
-def subject_of(work: Work) -> dict[str, Any]:
+def subject_of(episode: Episode) -> dict[str, Any]:
     """Facts on which scores depend, for a journal."""
-    scenario, digest = work.scenario, hashlib.sha256()
-    facts = (work.strategy, tuple(scenario.logged), *policy_digests(work.steering).values())
+    scenario, digest = episode.scenario, hashlib.sha256()
+    steering = steering_of(overridden(scenario.config, episode.strategy.control))
+    facts = (episode.strategy, tuple(scenario.logged), *policy_digests(steering).values())
     digest.update("\0".join((render(scenario), *map(repr, facts))).encode())
     return {
         "scenario": scenario.name,
         "content": digest.hexdigest(),
-        "strategy": work.strategy.name,
-        "seconds": work.seconds,
+        "strategy": episode.strategy.name,
+        "seconds": scenario.days * DAY_SECONDS,
         "version": __version__,
     }

@@ -269,9 +269,7 @@ class Tuning:
 
 
 def candidate_of(
-    settings: Settings,
-    results: Mapping[Task, Result],
-    seeds: tuple[Sequence[int], Sequence[int]],
+    settings: Settings, results: Mapping[Task, Result], seeds: tuple[Sequence[int], Sequence[int]]
 ) -> Candidate:
     """Candidate of all results of its settings; ``seeds`` are those of search and confirmation."""
     searched, confirmed = ([results.get(Task(settings, seed)) for seed in some] for some in seeds)

@@ -25,9 +25,7 @@ class Accountant:
     """
 
     def __init__(
-        self,
-        half_life_seconds: float,
-        factors: Mapping[str, float] = MappingProxyType({}),
+        self, half_life_seconds: float, factors: Mapping[str, float] = MappingProxyType({})
     ) -> None:
         self._half_life = half_life_seconds
         self._factors = factors

@@ -43,8 +43,7 @@ _UNREPEATABLE = re.compile(
 """Functions whose value is not of the simulation: chance, files and clock of this machine."""
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _READS_ALL = re.compile(
-    r"\beval\(|\b(?:MY|TARGET)\b(?!\s*\.)|(?:^|[(,=&|<>!{+*/:?-])\s*\.\s*[a-z]",
-    re.IGNORECASE,
+    r"\beval\(|\b(?:MY|TARGET)\b(?!\s*\.)|(?:^|[(,=&|<>!{+*/:?-])\s*\.\s*[a-z]", re.IGNORECASE
 )
 """Signs of names that only an evaluation tells."""
 _MOMENT = "currenttime"

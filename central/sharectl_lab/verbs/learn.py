@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from sharectl.cli import options
 
 if TYPE_CHECKING:  # a start loads no YAML
-    from sharectl_lab.study.training import Episode, Generation, Weights
+    from sharectl_lab.study.run import Episode
+    from sharectl_lab.study.training import Generation, Weights
 
 _MOST = 10_000
 _EPILOG = """\
@@ -86,20 +87,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _episodes(arguments: argparse.Namespace) -> list[Episode]:
-    from sharectl_lab.scenarios.extent import refuse_endless
-    from sharectl_lab.scenarios.file import load
     from sharectl_lab.scenarios.omissions import notes_of
-    from sharectl_lab.scenarios.strategies import read_strategies
-    from sharectl_lab.study.training import Episode
+    from sharectl_lab.study.trial import episode_of
 
-    strategies = read_strategies(arguments.strategy)
-    if len(strategies) != 1 or strategies[0].steering is None:
-        arguments.usage_error("--strategy: name one strategy in which sharectl runs, such as live")
-    loaded = [replace(load(name), days=arguments.hours / 24) for name in arguments.scenarios]
-    for scenario in loaded:
-        refuse_endless(scenario, strategies[0], scenario.end_seconds)
-    options.say(f"{scenario.name}: {note}" for scenario in loaded for note in notes_of(scenario))
-    return [Episode(scenario, strategies[0], arguments.hours * 3600.0) for scenario in loaded]
+    days = arguments.hours / 24
+    episodes = [episode_of(name, arguments.strategy, days) for name in arguments.scenarios]
+    if episodes[0].strategy.steering is None:
+        arguments.usage_error("--strategy: name one in which sharectl runs, such as live")
+    for scenario in (episode.scenario for episode in episodes):
+        options.say(f"{scenario.name}: {note}" for note in notes_of(scenario))
+    return episodes
 
 
 def _scores(

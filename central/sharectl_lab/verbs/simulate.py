@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional, TextIO
 
 from sharectl.cli import options
 from sharectl.errors import INTERRUPTED, InputError, StateError
-from sharectl.times import DAY_SECONDS, span
+from sharectl.times import span
 
 if TYPE_CHECKING:  # a start loads no YAML
     from sharectl_lab.pages.simulation import Simulation
@@ -221,9 +221,8 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
     if arguments.bound:
         begin.refuse_large(scenario)
     omissions = notes_of(scenario)
-    seconds = scenario.days * DAY_SECONDS
-    tasks = [
-        partial(_task, simulate, arguments.bound, scenario, strategy, seed, seconds)
+    tasks: list[Any] = [
+        partial(simulate, scenario, strategy, seed, None, equal_start=arguments.bound)
         for strategy in strategies
         for seed in seeds
     ]
@@ -248,11 +247,6 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
         bounds=tuple(bound for bound in bounds if bound is not None),
         omissions=tuple(omissions),
     )
-
-
-def _task(simulate: Any, equal_start: bool, scenario: Scenario, *run: Any) -> Any:  # noqa: FBT001
-    *task, progress = run
-    return simulate(scenario, *task, progress=progress, equal_start=equal_start)
 
 
 def progress(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sharectl.cli import options
 from sharectl.errors import INTERRUPTED
 from sharectl.files.files import only_one
-from sharectl.times import DAY_SECONDS
 from sharectl_lab.pages import tune as report
 from sharectl_lab.pages.simulation import days_of
 from sharectl_lab.scenarios.omissions import notes_of
@@ -70,11 +68,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Search, and print the best settings; Ctrl-C leaves the best so far."""
     library()
-    work = trial.work_of(arguments.scenario, arguments.strategy, arguments.days)
-    days = work.seconds / DAY_SECONDS
-    notes = notes_of(replace(work.scenario, days=days))
+    episode = trial.episode_of(arguments.scenario, arguments.strategy, arguments.days)
+    days, notes = episode.scenario.days, notes_of(episode.scenario)
     options.say(notes)
-    searched = parameters(arguments.over, trial.sections_of(work))
+    searched = parameters(arguments.over, trial.sections_of(episode))
     size = SearchSize(arguments.trials, arguments.batch, arguments.seeds)
     line, stages = options.Line(), [""]
 
@@ -85,9 +82,9 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.folder is not None:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
-        evaluate: Evaluate = partial(trial.run_here, work, arguments.cores, progress)
+        evaluate: Evaluate = partial(trial.run_here, episode, arguments.cores, progress)
         if arguments.folder is not None:
-            evaluate = Journal(arguments.folder, trial.subject_of(work)).with_new(evaluate)
+            evaluate = Journal(arguments.folder, trial.subject_of(episode)).with_new(evaluate)
         search = Search(searched, size, arguments.seed, evaluate)
         try:
             tuning, code = search.run(stages.append), 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import floor, log1p
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
 from typing import Any, Callable, NamedTuple, Optional, Protocol
@@ -105,14 +106,10 @@ class Phase:
     def changes(self) -> Iterator[tuple[float, bool]]:
         """Times at which it begins and ends, seconds, and if it begins."""
         begin, length = self.begin_hours * HOUR_SECONDS, self.length_hours * HOUR_SECONDS
-        number = 0
-        while True:
+        for number in [0] if self.every_hours is None else count():
             start = begin + number * (self.every_hours or 0.0) * HOUR_SECONDS
             yield start, True
             yield start + length, False
-            number += 1
-            if self.every_hours is None:
-                return
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl_lab.twin.answers import (
-    Lack,
-    Spread,
-    ToDue,
-    figures_of,
-    lacks,
-    over_seeds,
-    spread,
-)
+from sharectl_lab.twin.answers import Lack, Spread, ToDue, figures_of, lacks, over_seeds, spread
 from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
 
 WAITS = Waits(3, 20.0, 10.0, 40.0, 50.0)

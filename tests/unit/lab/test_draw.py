@@ -31,15 +31,6 @@ def test_a_seed_gives_the_same_jobs_on_every_python() -> None:
     assert digest.hexdigest()[:16] == DIGEST
 
 
-def test_a_burst_has_so_many_times_the_jobs() -> None:
-    stream = JobStream(per_hour=1000, phases=(BURST,))
-    jobs = DrawnWorkload([stream], 3, 40 * HOUR).arrivals()
-    in_burst = Counter(int(job.at / HOUR) % 4 == 1 for job in jobs)
-    # 10 hours of 5000 and 30 of 1000: standard deviations are 224 and 173.
-    assert in_burst[True] == pytest.approx(50_000, abs=1000)
-    assert in_burst[False] == pytest.approx(30_000, abs=800)
-
-
 def test_phases_that_overlap_multiply() -> None:
     phases = (Phase(10, factor=3), Phase(5, begin_hours=5, factor=2), Phase(1, begin_hours=9))
     jobs = DrawnWorkload([JobStream(per_hour=1000, phases=phases)], 3, 11 * HOUR).arrivals()

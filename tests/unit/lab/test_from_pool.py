@@ -11,7 +11,7 @@ from sharectl.errors import StateError
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import OTHER, PendingJobs
 from sharectl.plan.records import HeldJobs, NodeRecord
-from sharectl.plan.waits import EDGES_SECONDS, RemainingTimes, age_bin
+from sharectl.plan.waits import EDGES_SECONDS, RemainingTimes
 from sharectl_lab.scenarios import file, from_pool
 from sharectl_lab.scenarios.scenario import NodeGroup
 from tests import ledgers
@@ -102,12 +102,6 @@ def test_run_times_of_a_life_table_have_its_mean(mean: float) -> None:
     assert law.mean_seconds == pytest.approx(mean, rel=0.01)
     below = sum(weight for seconds, weight in law.seen.items() if seconds < mean)
     assert below / sum(law.seen.values()) == pytest.approx(0.63, abs=0.1)
-
-
-def test_jobs_that_end_at_one_age_have_about_that_run_time() -> None:
-    bins = [(1e9, 0.0)] * age_bin(3600) + [(1e3, 1e6)] * (len(EDGES_SECONDS) - age_bin(3600))
-    law = from_pool.law_of(RemainingTimes(tuple(bins)))
-    assert law.mean_seconds == pytest.approx(EDGES_SECONDS[age_bin(3600)], rel=0.01)
 
 
 def test_a_ledger_is_a_scenario(tmp_path: Path) -> None:

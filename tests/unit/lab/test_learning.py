@@ -19,11 +19,10 @@ from sharectl.control.learned import FEATURES, law_of
 from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios.file import load, parse
 from sharectl_lab.scenarios.strategies import Strategy, read_strategies
-from sharectl_lab.study.run import simulate
+from sharectl_lab.study.run import Episode, simulate
 from sharectl_lab.study.training import (
     FIRST_STEP,
     START,
-    Episode,
     PolicyTrial,
     StepFigures,
     Weights,
@@ -55,7 +54,7 @@ HOURS = 8
 @pytest.fixture(scope="module")
 def episode() -> Episode:
     (live,) = read_strategies("live")
-    return Episode(parse(SCENARIO, "small"), live, HOURS * 3600.0)
+    return Episode(replace(parse(SCENARIO, "small"), days=HOURS / 24), live)
 
 
 def distances(policies: Sequence[Weights]) -> list[float]:
@@ -130,7 +129,7 @@ def test_the_score_is_the_shortfall_and_the_idle_cores_beyond_those_without_shar
     """Without grace, a law that moves nothing leaves the shortfall of `nothing`, and its idle."""
     bare = replace(episode, strategy=replace(episode.strategy, grace=False))
     weights = (0.0,) * len(FEATURES)
-    nothing = figures_of(simulate(bare.scenario, Strategy("nothing", ""), 1, bare.seconds))
+    nothing = figures_of(simulate(bare.scenario, Strategy("nothing", ""), 1))
     assert nothing.shortfall_mean_ratio > 0.1
     steps = steps_of(bare, 1, Control("learned", loaded=law_of(policy_of(weights))))
     mean = fmean(step.shortfall_ratio for step in steps)

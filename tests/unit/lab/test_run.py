@@ -12,7 +12,6 @@ from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.run import Run, simulate
 from sharectl_lab.twin.answers import figures_of
-from sharectl_lab.workload.draw import Phase
 
 TEXT = """
 nodes: [{name: wn, count: 6, cores: 16}]
@@ -26,8 +25,6 @@ warmup_hours: 2
 days: 0.5
 """
 SECONDS = 12 * 3600.0
-LATE = (Phase(length_hours=1.0),)
-"""Multicore jobs come when single-core jobs hold all cores."""
 
 
 @pytest.fixture
@@ -59,23 +56,6 @@ def test_a_run_that_is_interrupted_has_the_figures_until_then(scenario: Scenario
     assert not outcome.complete
     assert 0 < outcome.seconds < SECONDS
     assert len(outcome.groups["cms"].cores) == len(outcome.times)
-
-
-def test_requirements_are_tried_as_htcondor_tries_them(scenario: Scenario) -> None:
-    (nothing,) = read_strategies("nothing")
-    picky = replace(
-        scenario,
-        jobs=tuple(
-            replace(stream, requirements=text)
-            for stream, text in zip(
-                scenario.jobs, ('TARGET.Machine == "wn-0002"', "TARGET.HasNothing =?= True")
-            )
-        ),
-    )
-    run = Run(picky, nothing, 1)
-    run.until(4 * 3600.0)
-    assert [len(node.claims()) for node in run.twin.nodes] == [0, 16, 0, 0, 0, 0]
-    assert run.twin.idle.cores["unmatchable"] == 80
 
 
 def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_least() -> None:

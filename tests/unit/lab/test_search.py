@@ -11,15 +11,7 @@ import pytest
 
 from sharectl.errors import InputError, SharectlError
 from sharectl_lab.study.search import Journal, Search, SearchSize
-from sharectl_lab.study.tuning import (
-    Parameter,
-    Result,
-    Score,
-    Settings,
-    Take,
-    Task,
-    Tuning,
-)
+from sharectl_lab.study.tuning import Parameter, Result, Score, Settings, Take, Task, Tuning
 
 GIVE_UP = Parameter("control.give_up_seconds", 10_000.0, low=1, high=604_800)
 LAW = Parameter("control.law", "latest", ("latest", "ewma", "pid"))

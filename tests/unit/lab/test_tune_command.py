@@ -65,10 +65,10 @@ def test_a_search_prints_the_best_settings_beside_the_default(
 
 def test_settings_reach_the_twin(scenario: str) -> None:
     """A longer period, a shorter grace and another law each change the outcome."""
-    work = trial.work_of(scenario, "live")
+    episode = trial.episode_of(scenario, "live")
 
     def score(*settings: tuple[str, Any]) -> Any:
-        return trial.run(work, Task(settings, 1), lambda _part: None)
+        return trial.run(episode, Task(settings, 1), lambda _part: None)
 
     default = score()
     assert isinstance(default, Score)
@@ -83,11 +83,11 @@ def test_settings_reach_the_twin(scenario: str) -> None:
 
 def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -> None:
     path = write_policy(tmp_path)
-    work = trial.work_of(scenario, f"live:law=learned:policy={path}")
-    before = trial.subject_of(work)
-    assert trial.subject_of(work) == before
+    episode = trial.episode_of(scenario, f"live:law=learned:policy={path}")
+    before = trial.subject_of(episode)
+    assert trial.subject_of(episode) == before
     write_policy(tmp_path, weights=[1.0, 0.0])
-    assert trial.subject_of(work) != before
+    assert trial.subject_of(episode) != before
 
 
 @pytest.mark.parametrize(
