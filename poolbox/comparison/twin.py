@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 from poolbox.comparison.recording import STEP_SECONDS, TWIN, Record, Usage, record
@@ -138,4 +139,4 @@ def twin_scenario(comparison: Comparison, strategy: Strategy) -> Scenario:
         )
         for place, job in enumerate(comparison.jobs)
     )
-    return dataclasses.replace(scenario, jobs=(), history=LogSource(), logged=logged)
+    return dataclasses.replace(scenario, jobs=(), history=LogSource(Path("jobs")), logged=logged)

@@ -19,7 +19,7 @@ __all__ = ["simulate"]
 SWF = f'{POOL}swf: {{file: log.swf, groups: {{"*": cms}}}}\n'
 HISTORY = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
 STREAM = 'jobs: [{group: cms, run_time: "exponential:3600", keep_pending: 20}]\n'
-WITH_START = f"{POOL}{STREAM}start: {{site: MY.HEALTHY =?= True}}\nwarmup_hours: 0\n"
+WITH_START = f"{POOL}{STREAM}start: {{site: 'MY.HEALTHY =?= True'}}\nwarmup_hours: 0\n"
 
 
 def row(at: int, seconds: int, cores: int = 8, memory_kib: int = -1) -> str:
@@ -212,7 +212,7 @@ def test_it_says_so_and_how_to_give_it(simulate: Simulate) -> None:
     ],
 )
 def test_each_scope(start: str, expected: list[str]) -> None:
-    text = WITH_START.replace("MY.HEALTHY =?= True", f"'{start}'")
+    text = WITH_START.replace("MY.HEALTHY =?= True", start)
     assert starts(notes(text), *expected)
 
 
