@@ -77,17 +77,15 @@ def _attribute(value: Any) -> Any:
     raise WrongError("write true, false, text, or a number within 64 bits")
 
 
-OF_SCENARIOS = {
-    "node name": Notation("text", _node_name),
-    "accounting group": Notation("text", _account),
-    "attribute": Notation("boolean, number or text", _attribute),
-    "file": Notation("path", _file, str),
-    "run time": Notation("seconds, law, mapping of weights", _run_time, _write_run_time),
-}
-"""`Setting.kind` -> its notation."""
-
-
-NOTATIONS.update(OF_SCENARIOS)
+NOTATIONS.update(
+    {
+        "node name": Notation("text", _node_name),
+        "accounting group": Notation("text", _account),
+        "attribute": Notation("boolean, number or text", _attribute),
+        "file": Notation("path", _file, str),
+        "run time": Notation("seconds, law, mapping of weights", _run_time, _write_run_time),
+    }
+)
 
 DAY_HOURS = 24
 MOST_NODES = 1_000_000

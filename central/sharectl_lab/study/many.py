@@ -54,9 +54,18 @@ def run_many(
 
     Raises SharectlError of the first task that failed; a second Ctrl-C raises KeyboardInterrupt.
     """
-    run = _run_here if min(processes, len(tasks)) <= 1 else _run_beside
+    results: list[Optional[Result]] = [None] * len(tasks)
+
+    def keep(number: int, result: Result) -> None:
+        results[number] = result
+        done(number, result)
+
     with _interrupts() as interrupts:
-        return run(tasks, processes, progress, done, interrupts)
+        if min(processes, len(tasks)) > 1:
+            _run_beside(tasks, processes, progress, keep, interrupts)
+        else:
+            _run_here(tasks, progress, keep, interrupts)
+    return results
 
 
 @contextmanager
@@ -77,38 +86,30 @@ def _interrupts() -> Iterator[list[int]]:
 
 
 def _run_here(
-    tasks: Sequence[Task[Result]],
-    _processes: int,
-    progress: Progress,
-    done: Done[Result],
-    interrupts: list[int],
-) -> list[Optional[Result]]:
-    results: list[Optional[Result]] = [None] * len(tasks)
+    tasks: Sequence[Task[Result]], progress: Progress, keep: Done[Result], interrupts: list[int]
+) -> None:
     for number, task in enumerate(tasks):
         if interrupts:
-            break
+            return
 
         def report(part: float, number: int = number) -> None:
             if interrupts:
                 raise KeyboardInterrupt
             progress((number + part) / len(tasks))
 
-        results[number] = result = task(report)
-        done(number, result)
+        keep(number, task(report))
         progress((number + 1) / len(tasks))
-    return results
 
 
 def _run_beside(
     tasks: Sequence[Task[Result]],
     processes: int,
     progress: Progress,
-    done: Done[Result],
+    keep: Done[Result],
     interrupts: list[int],
-) -> list[Optional[Result]]:
+) -> None:
     context = get_context("spawn")
     stop, parts = context.Event(), context.Array("d", len(tasks), lock=False)
-    results: list[Optional[Result]] = [None] * len(tasks)
     others = {child.pid for child in active_children()}
     # Its first start would lift the mask.
     resource_tracker.ensure_running()
@@ -128,8 +129,7 @@ def _run_beside(
                     if isinstance(result, _Failure):
                         raise result.error()
                     if result is not None:
-                        results[number] = result
-                        done(number, result)
+                        keep(number, result)
                 progress(fsum(parts) / len(tasks))
                 if interrupts and not stop.is_set():
                     stop.set()
@@ -144,7 +144,6 @@ def _run_beside(
             for child in active_children() if any(not one.done() for one in futures) else ():
                 if child.pid not in others:
                     child.kill()
-    return results
 
 
 # ---- in a child
