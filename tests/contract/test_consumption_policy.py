@@ -7,8 +7,7 @@ from typing import Optional
 
 import pytest
 
-from sharectl.condor.ad_files import AdOfFile
-from sharectl.consumption.asks import MOST_CLAIMS, Jobs, price
+from sharectl.consumption.asks import MOST_CLAIMS, NamedAd, price
 from sharectl.consumption.cost import Match, Refusal, SlotKind
 from sharectl.errors import InputError
 
@@ -53,9 +52,12 @@ WITHIN = {
 """As a startd of 23.9.6 and 25.14.1 advertises it."""
 
 
+def named(name: str, ad: Mapping[str, str]) -> NamedAd:
+    return NamedAd(name, {attribute.lower(): text for attribute, text in ad.items()})
+
+
 def matched(slot: Mapping[str, str], job: Mapping[str, str], most: int = MOST_CLAIMS) -> Match:
-    priced = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", job))], most)
-    return priced.matches[0][0]
+    return price([named("slot", slot)], [named("job", job)], most).matches[0][0]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def matched(slot: Mapping[str, str], job: Mapping[str, str], most: int = MOST_CL
 def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
     slot: Ad, kind: SlotKind
 ) -> None:
-    (slots,) = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", JOB))]).slots
+    (slots,) = price([named("slot", slot)], [named("job", JOB)]).slots
     assert slots.kind is kind
 
 
@@ -223,10 +225,11 @@ def test_a_static_slot_has_one_claim() -> None:
 
 def test_a_look_leaves_the_ads_as_they_were() -> None:
     """Jobs whose requests a policy replaces, or misses, cost the same beside others."""
-    slots = [AdOfFile(f"slot {n}", {**SLOT, **WITHIN, "NumClaims": str(n)}) for n in (1, 2)]
+    slot = {**SLOT, **WITHIN}
+    slots = [named(f"slot {n}", {**slot, "NumClaims": str(n)}) for n in (1, 2)]
     ads = [JOB, {**JOB, "_condor_RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
-    apart = [matched(slots[0].attributes, ad) for ad in ads]
-    priced = price(slots, [Jobs(AdOfFile("job", ad)) for ad in ads])
+    apart = [matched(slot, ad) for ad in ads]
+    priced = price(slots, [named("job", ad) for ad in ads])
     assert list(priced.matches) == [apart, apart]
 
 
@@ -245,6 +248,6 @@ def test_ads_that_hang_the_library_are_refused_by_their_place() -> None:
         **dict.fromkeys(names, "1"),
         **{f"Consumption{name}": f"TARGET.Request{name}" for name in names},
     }
-    job = Jobs(AdOfFile("job", {**bomb, **{f"Request{name}": "A7" for name in names}}))
-    with pytest.raises(InputError, match="evaluate slots:7: no answer within 2"):
-        price([AdOfFile("slots:7", slot)], [job], deadline_seconds=2)
+    job = named("job", {**bomb, **{f"Request{name}": "A7" for name in names}})
+    with pytest.raises(InputError, match="evaluate slot7 with these jobs: no answer within 2"):
+        price([named("slot7", slot)], [job], deadline_seconds=2)

@@ -13,7 +13,7 @@ from typing import Any, Optional, cast
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans, daemons_of
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
+from sharectl.consumption.cost import Look, Refusal, refusals
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -37,7 +37,6 @@ MACROS = (
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
-_WITH_POLICY = PricedSlots((), SlotKind.POLICY, {})
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?:INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE)
 _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
@@ -298,7 +297,7 @@ class SlotType:
 
     def refusals(self, taken: Taken) -> Mapping[Refusal, tuple[str, ...]]:
         """Reasons of the negotiator against a job that takes this of the empty slot."""
-        return refusals(_WITH_POLICY, self.node.whole, Look(1.0, taken))
+        return refusals(self.node.whole, Look(1.0, taken), has_policy=True)
 
     @cached_property
     def smallest(self) -> tuple[tuple[Ad, Amounts], ...]:

@@ -6,13 +6,10 @@ evaluates (`sharectl.consumption.asks`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import ceil
 from typing import Callable, NamedTuple, Optional, Union
-
-from sharectl.shares.pledges import ROOT, Group
 
 Amount = Union[int, float]
 """Amount of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
@@ -21,7 +18,6 @@ WEIGHT_OF_THE_WEIGHTLESS = 1.0
 """Cost of a match without policy on a slot whose SlotWeight is negative or no number."""
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
-_ROUNDING = 1e-9
 
 
 class Refusal(Enum):
@@ -53,24 +49,21 @@ class PricedSlots:
     kind: SlotKind
     assets: Mapping[str, Optional[Amount]]
     """Asset of MachineResources, without Swap -> amount; None if it is no number."""
-    state: str = ""
-    """State in which they have no claims to give, else empty."""
     num_claims: Optional[int] = None
     """Claim ids for one cycle, where there is a policy; None if they are unknown."""
 
     @property
     def has_policy(self) -> bool:
-        """The negotiator follows a consumption policy."""
+        """True if the negotiator follows a consumption policy."""
         return self.kind is SlotKind.POLICY
 
 
 @dataclass(frozen=True)
 class PricedJobs:
-    """Jobs of one kind and one group."""
+    """Jobs of one kind."""
 
     names: tuple[str, ...]
     count: int
-    accounting_group: str
 
 
 class Look(NamedTuple):
@@ -91,8 +84,6 @@ class Match:
     consumed: Mapping[str, Optional[float]]
     refused: Mapping[Refusal, tuple[str, ...]] = field(default_factory=dict)
     """Reason against it -> assets that it is about; empty of a match that is made."""
-    weight_before: Optional[float] = None
-    weight_after: Optional[float] = None
     remaining: Mapping[str, Amount] = field(default_factory=dict)
     """Asset -> rest after the match."""
     cost: Optional[float] = None
@@ -100,13 +91,20 @@ class Match:
     fits: int = 0
     """Such jobs that the slot takes one after another, this one included."""
     at_least: bool = False
-    """Counting ended before the slot did."""
-    weight_after_all: Optional[float] = None
-    """SlotWeight after the last that fits."""
+    """True if counting ended before the slot did."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Each kind of slot with each kind of job, by their numbers in ``slots`` and ``jobs``."""
+
+    slots: tuple[PricedSlots, ...]
+    jobs: tuple[PricedJobs, ...]
+    matches: Sequence[Sequence[Match]]
 
 
 def refusals(
-    slot: PricedSlots, assets: Mapping[str, Amount], look: Look
+    assets: Mapping[str, Amount], look: Look, *, has_policy: bool
 ) -> dict[Refusal, tuple[str, ...]]:
     """Reasons against a job on a slot with ``assets`` left, and the assets that they are about."""
     taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
@@ -118,8 +116,8 @@ def refusals(
     }
     all_zero = len(taken) == len(look.consumed) and not any(taken.values())
     by_slot = {
-        Refusal.ALL_ZERO: slot.has_policy and all_zero,
-        Refusal.WEIGHT: slot.has_policy and look.weight is None,
+        Refusal.ALL_ZERO: has_policy and all_zero,
+        Refusal.WEIGHT: has_policy and look.weight is None,
         Refusal.SLOT_REQUIREMENTS: look.slot_accepts is False,
         Refusal.JOB_REQUIREMENTS: look.job_accepts is False,
     }
@@ -137,31 +135,26 @@ def match_of(
     ``look`` returns the values for the job with these assets left; None for the slot as it is.
     """
     most = 1 if slot.kind is SlotKind.STATIC else most
+    has_policy = slot.has_policy
     first = now = look(None)
-    assets = whole = {name: amount for name, amount in slot.assets.items() if amount is not None}
-    refused, states = refusals(slot, whole, first), list[tuple[Mapping[str, Amount], Look]]()
+    assets = {name: amount for name, amount in slot.assets.items() if amount is not None}
+    refused = refusals(assets, first, has_policy=has_policy)
+    states = list[tuple[Mapping[str, Amount], Look]]()
     while not refused and len(states) < most:
         taken = now.consumed.items()
         assets = {**assets, **{n: whole_if_it_is(assets[n] - (v or 0)) for n, v in taken}}
         now = look(assets)
-        if slot.has_policy and now.weight is None:
+        if has_policy and now.weight is None:
             refused = {Refusal.WEIGHT: ()}
             break
         states.append((assets, now))
-        refused = refusals(slot, assets, now)
+        refused = refusals(assets, now, has_policy=has_policy)
     if not states:
-        return Match(first.consumed, refused, first.weight)
-    after = states[0][1].weight
-    return Match(
-        first.consumed,
-        weight_before=first.weight,
-        weight_after=after,
-        remaining=states[0][0],
-        cost=_cost(slot, first.weight, after),
-        fits=len(states),
-        at_least=not refused and most > 1,
-        weight_after_all=states[-1][1].weight,
-    )
+        return Match(first.consumed, refused)
+    remaining, second = states[0]
+    cost = _cost(slot, first.weight, second.weight)
+    at_least = not refused and most > 1
+    return Match(first.consumed, {}, remaining, cost, len(states), at_least)
 
 
 def whole_if_it_is(amount: float) -> Amount:
@@ -173,63 +166,3 @@ def _cost(slot: PricedSlots, before: Optional[float], after: Optional[float]) ->
     if not slot.has_policy:
         return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
     return before - after if before is not None and after is not None else None
-
-
-Offer = tuple[PricedSlots, Match]
-"""Slots of a kind, and their match with a job that they take."""
-
-
-@dataclass(frozen=True)
-class Priced:
-    """Each kind of slot with each kind of job, by their numbers in ``slots`` and ``jobs``."""
-
-    slots: tuple[PricedSlots, ...]
-    jobs: tuple[PricedJobs, ...]
-    matches: Sequence[Sequence[Match]]
-
-    def offers(self, job: int) -> list[Offer]:
-        """Slots that have claims to give and take jobs of a kind."""
-        rows = ((slots, row[job]) for slots, row in zip(self.slots, self.matches))
-        return [(slots, match) for slots, match in rows if not slots.state and not match.refused]
-
-
-def claims_within(room: float, offers: Iterable[Offer]) -> int:
-    """Claims, at most, of a group with so much room, in the long run without leftovers.
-
-    The negotiator lets the last match go over the limit, if anything of the limit is left.
-    """
-    count = 0
-    charges = ((charge_of(*offer), len(offer[0].names) * offer[1].fits) for offer in offers)
-    for charge, most in sorted(charges):
-        if room <= _ROUNDING:
-            break
-        is_all = charge <= 0 or charge * most <= room
-        made = most if is_all else ceil(room / charge - _ROUNDING)
-        count += made
-        room -= made * charge
-    return count
-
-
-def charge_of(slots: PricedSlots, match: Match) -> float:
-    """Mean charge of a claim; a slot without policy is charged whole in the first cycle only."""
-    before, after = match.weight_before, match.weight_after_all
-    if slots.kind is SlotKind.STATIC or before is None or after is None:
-        return match.cost or 0.0
-    return (before - after) / match.fits
-
-
-def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:
-    """Each group with the numbers of its jobs; jobs of no group are of the root.
-
-    Without any group, each accounting group of jobs is one.
-    """
-    every = {group.name.lower(): group for group in groups}
-    numbers: dict[str, list[int]] = {name: [] for name in every}
-    for number, job in enumerate(jobs):
-        name = job.accounting_group.lower()
-        while groups and name and name not in every:
-            name = name.rpartition(".")[0]
-        shown = ROOT if not name else job.accounting_group
-        group = every.setdefault(name or ROOT, Group(shown, None, None, None))
-        numbers.setdefault(group.name.lower(), []).append(number)
-    return [(group, numbers[name]) for name, group in every.items()]
