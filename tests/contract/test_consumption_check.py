@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
-from sharectl.check.pool_subject import CHECKS as POOL_CHECKS
+from sharectl.check.pool_rules import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 

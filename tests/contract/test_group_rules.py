@@ -88,4 +88,4 @@ def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_map(tmp_path: Path) -> None:
     (tmp_path / "groups.map").mkdir()
-    assert "is no regular file" in checked(tmp_path)[0].fault
+    assert "no regular file" in checked(tmp_path)[0].fault

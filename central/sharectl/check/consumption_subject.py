@@ -42,7 +42,7 @@ _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
     re.IGNORECASE,
 )
-_BOOLEAN = re.compile(
+BOOLEAN = re.compile(
     rf"(\w+\.)?({'|'.join(BOOLEANS)}|SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
     re.IGNORECASE | re.ASCII,
 )
@@ -76,28 +76,15 @@ class CheckedNode:
     configuration: Configuration
     htcondor: CondorProcess
 
-    @cached_property
-    def boolean_texts(self) -> Mapping[str, str]:
-        """Boolean knob that a file sets → its text; without empty ones."""
-        text_of = self.configuration.text
-        names = {part.name.upper(): part.name for part in self.configuration.definitions}
-        return {
-            name: text_of(name)
-            for name in names.values()
-            if _BOOLEAN.fullmatch(name) and text_of(name).strip()
-        }
-
-    @cached_property
-    def booleans(self) -> Mapping[str, Optional[bool]]:
-        """Text of a boolean knob → the boolean that HTCondor takes it for; None if invalid."""
-        texts = [self.configuration.text(knob) for knob in BOOLEANS]
-        return booleans([*texts, *self.boolean_texts.values()], self.htcondor)
+    def truth(self, text: str) -> Optional[bool]:
+        """Boolean that HTCondor takes a text for; None if it is invalid or empty."""
+        return booleans([text], self.htcondor)[text]
 
     def boolean(self, knob: str, daemon: str = "STARTD") -> Optional[bool]:
         """Value of a boolean knob for a daemon; None if it is not set, or invalid."""
         own = f"{daemon}.{knob}"
         name = own if self.configuration.assignments(own) else knob
-        return self.booleans.get(self.configuration.text(name))
+        return self.truth(self.configuration.text(name))
 
     @cached_property
     def daemons(self) -> Optional[frozenset[str]]:
@@ -126,18 +113,6 @@ class CheckedNode:
                 resources.setdefault(GPUS, DEVICES)
         return resources
 
-    @cached_property
-    def sizes(self) -> Amounts:
-        """Cores and Memory of the machine, where the configuration says them."""
-        configuration = self.configuration
-        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
-        return {
-            asset: amount
-            for asset, knob in knobs
-            if (configuration.is_whole or configuration.assignments(knob))
-            and (amount := self.number_of(configuration.text(knob)))
-        }
-
     def number_of(self, text: str) -> Optional[float]:
         """Number that a knob is, also one such as ``4 * 8``."""
         if (amount := _number(text)) is not None or not text.strip():
@@ -145,10 +120,15 @@ class CheckedNode:
         (rows,) = self.htcondor.evaluate([text])
         return number_of(rows[0][0]) if rows else None
 
-    @property
+    @cached_property
     def whole(self) -> Amounts:
         """Amounts of the machine, on which policies of all types are tried."""
-        return {**MACHINE, **self.sizes, **self.resources}
+        configuration, whole = self.configuration, dict(MACHINE)
+        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
+        for asset, knob in knobs:
+            if configuration.is_whole or configuration.assignments(knob):
+                whole[asset] = self.number_of(configuration.text(knob)) or whole[asset]
+        return {**whole, **self.resources}
 
     @cached_property
     def attributes(self) -> Ad:
@@ -219,11 +199,6 @@ class SlotType:
         """Name for people."""
         return f"slot type {self.number}" if self.number else "every slot"
 
-    @property
-    def scope(self) -> str:
-        """Beginning of its knobs."""
-        return f"SLOT_TYPE_{self.number}_" if self.number else ""
-
     @cached_property
     def policies(self) -> Mapping[str, SlotKnob]:
         """Asset, as it is called in the slot → its CONSUMPTION knob."""
@@ -250,7 +225,7 @@ class SlotType:
         """True if slots of the type are partitionable, or another file may make them so."""
         assignments = self.node.configuration.assignments
         if assignments(f"SLOT_TYPE_{self.number}_PARTITIONABLE"):
-            return self.node.booleans.get(self.knob("PARTITIONABLE").text) is True
+            return self.node.truth(self.knob("PARTITIONABLE").text) is True
         return self.number == 0 or not assignments(f"SLOT_TYPE_{self.number}")
 
     @property
@@ -261,14 +236,14 @@ class SlotType:
         (SlotType::type_param_boolean).
         """
         texts = (self.policy.text, self.node.configuration.text(POLICY))
-        values = (self.node.booleans.get(text) for text in texts)
+        values = map(self.node.truth, texts)
         return next((value for value in values if value is not None), False)
 
     @property
     def is_misread(self) -> bool:
         """True if CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
         texts = (self.policy.text, self.knob("PARTITIONABLE").text)
-        return any(text and self.node.booleans.get(text, False) is None for text in texts)
+        return any(text and self.node.truth(text) is None for text in texts)
 
     @property
     def has_policy(self) -> bool:

@@ -127,16 +127,6 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
         is_unsure = any(subject.carried.get(name) == "True" for scope, name in reads)
         level = Level.ADVICE if is_unsure else Level.ERROR
         yield finding("takes nothing", place, level=level, jobs=_some(names))
-        return
-    rows = zip(*_rows(subject, text, [own]))
-    unclear = {
-        name
-        for name, values in zip(names, rows)
-        if not any(isinstance(value, (bool, int, float)) for value in values)
-    }
-    if unclear:
-        jobs = [name for name in names if name in unclear]
-        yield finding("unclear", place, jobs=_some(jobs))
 
 
 @CHECKS.rule()
@@ -355,7 +345,7 @@ def place_of(role: Role, folder: Optional[Path]) -> SnippetPlace:
 
     Raises InputError if it has no such folder, or its configuration cannot be read.
     """
-    source = source_of(None, with_local=True)
+    source = source_of(None)
     with CondorProcess() as process:
         try:
             configuration = read(source, ("DAEMON_LIST",), process)

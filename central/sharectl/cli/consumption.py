@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
 from sharectl.cli import options
-from sharectl.cli.check import add_check_arguments, show
+from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import NamedAd
@@ -92,12 +92,12 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of snippets, snippet, or output of `condor_config_val -dump [-verbose]`; - "
         "for standard input (default: this machine's configuration)",
     )
-    add_check_arguments(parser, CHECKS, "DIR")
+    list_checks(parser, CHECKS)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
-    findings, checked = check(arguments.path, with_local=arguments.with_local)
+    findings, checked = check(arguments.path)
     lines = [] if checked else ["no slot with a consumption policy was there to check"]
     for slot in checked:
         lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")

@@ -17,7 +17,7 @@ from math import floor, isfinite, log, nan
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import daemons
-from sharectl.condor.ad_rows import AdRow, long_of, resources_of, row_of
+from sharectl.condor.ad_rows import AdRow, long_of, names_reached, resources_of, row_of
 from sharectl.condor.ads import (
     ad_of_long,
     classads,
@@ -30,7 +30,6 @@ from sharectl.condor.ads import (
 from sharectl.condor.configuration import words_of
 from sharectl.condor.daemons import NO_SLOT
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.condor.expressions import words_of_text
 from sharectl.consumption.cost import (
     Amount,
     Look,
@@ -178,30 +177,27 @@ def kinds(slots: Sequence[AdRow], jobs: Sequence[AdRow]) -> tuple[list[list[int]
 
     A kind is the numbers of its ads, ascending.
     """
-    names = _seen([*slots, *jobs])
-    return _kinds(slots, names), _kinds(jobs, names)
-
-
-def _kinds(rows: Sequence[AdRow], names: set[str]) -> list[list[int]]:
-    members: defaultdict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        members[frozenset((name, _step(name, row)) for name in row if name in names)].append(number)
-    return list(members.values())
+    seen = _seen([*slots, *jobs])
+    both = []
+    for rows in (slots, jobs):
+        members: defaultdict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
+        for number, row in enumerate(rows):
+            members[frozenset((name, _step(name, row)) for name in seen & row.keys())].append(
+                number
+            )
+        both.append(list(members.values()))
+    return both[0], both[1]
 
 
 def _seen(rows: Sequence[AdRow]) -> set[str]:
     """Names that expressions may refer to; eval() sees more."""
-    texts: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for name, text in row.items():
-            texts[name].add(text)
-    names = {*_SEEN, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
-    while True:
-        words = {w for name in names for text in texts.get(name, ()) for w in words_of_text(text)}
-        words |= {word[len("request") :] for word in words if word.startswith("request")}
-        if words <= names:
-            return names
-        names |= words
+    texts: defaultdict[str, str] = defaultdict(str)
+    for name, text in {pair for row in rows for pair in row.items()}:
+        texts[name] += f" {text}"
+    first = {*_SEEN, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
+    names = names_reached(first, texts)
+    assets = {name.removeprefix("request") for name in names}
+    return names_reached(names | assets, texts)
 
 
 def _step(name: str, row: AdRow) -> str:
