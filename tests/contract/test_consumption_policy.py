@@ -226,7 +226,7 @@ def test_a_static_slot_has_one_claim() -> None:
 def test_a_look_leaves_the_ads_as_they_were() -> None:
     """Jobs whose requests a policy replaces, or misses, cost the same beside others."""
     slot = {**SLOT, **WITHIN}
-    slots = [named(f"slot {n}", {**slot, "NumClaims": str(n)}) for n in (1, 2)]
+    slots = [named(f"slot {n}", {**slot, "RequestN": str(n)}) for n in (1, 2)]
     ads = [JOB, {**JOB, "_condor_RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
     apart = [matched(slot, ad) for ad in ads]
     priced = price(slots, [named("job", ad) for ad in ads])

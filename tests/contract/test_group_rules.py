@@ -78,7 +78,9 @@ def test_lines_without_use_are_found_and_worded_as_listed(
 
 
 def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
-    assert len(checked(tmp_path, "x\n" * 30_000)) == MOST_SHOWN + 1
+    *_, more, _ = findings = checked(tmp_path, "x\n" * 30_000)
+    assert len(findings) == MOST_SHOWN + 2
+    assert "faults that are not shown: 29990" in more.fault
 
 
 def test_a_folder_is_no_map(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ from sharectl.condor.configuration import (
     source_of,
     unread,
 )
-from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.condor.expressions import UNSCOPED, references
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.consumption.cost import Refusal
 from sharectl.files.packed import content_of
@@ -168,28 +168,17 @@ def unreadable(slot: SlotType) -> Iterator[Finding]:
 
 
 @CHECKS.rule("slots")
-def wrong_scope(slot: SlotType) -> Iterator[Finding]:
-    """Names that a policy or a weight asks of the wrong side, or of no side."""
-    for knob in slot.expressions:
-        for reference in references(slot.node.readable.get(knob.text, "")):
-            if kind := _out_of_scope(slot, reference):
-                # HTCondor finds the job's attribute all the same.
-                level = Level.ADVICE if kind == "unscoped" else Level.ERROR
-                yield finding(kind, knob.place, level=level, knob=knob, name=reference.name)
-
-
-def _out_of_scope(slot: SlotType, reference: Reference) -> str:
-    lower, assets = reference.name.lower(), {asset.lower() for asset in slot.policies}
-    own = {f"{prefix}{asset}" for prefix in ("", "total", "totalslot") for asset in assets}
-    own.update(map(str.lower, slot.node.attributes))
-    is_request = lower.startswith("request")
-    is_known = is_request or lower in own or startd_publishes(reference.name)
-    faults = {
-        "request of the slot": reference.scope == MY and is_request,
-        "asset of the job": reference.scope == TARGET and lower in assets,
-        "unscoped": reference.scope == UNSCOPED and not is_known,
+def unscoped(slot: SlotType) -> Iterator[Finding]:
+    """Names of a policy or a weight that a job could give a value."""
+    assets = {asset.lower() for asset in slot.policies}
+    own = {
+        f"{prefix}{asset}" for prefix in ("", "total", "totalslot", "request") for asset in assets
     }
-    return next((kind for kind, applies in faults.items() if applies), "")
+    own.update(map(str.lower, slot.node.attributes))
+    for knob in slot.expressions:
+        for scope, name in references(slot.node.readable.get(knob.text, "")):
+            if scope == UNSCOPED and name.lower() not in own and not startd_publishes(name):
+                yield finding("unscoped", knob.place, level=Level.ADVICE, knob=knob, name=name)
 
 
 # ---- Leftovers and other knobs

@@ -32,7 +32,7 @@ from sharectl.words import near
 
 GROUP_MAP = "SHARECTL_GROUP_MAP"
 MOST_SHOWN = 10
-"""Faults of a map that are shown, the first ones."""
+"""Faults of a map that are shown; the others are counted."""
 _WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
 _RULE = re.compile(
     rf'[ \t]*"?\*"?[ \t]+(?:/(?:[^/\\]|\\.)*/[iU]*|(?!/){_WORD})[ \t]+'
@@ -57,6 +57,8 @@ def map_faults(path: Path) -> Iterator[Finding]:
     lines = {at: line for at, line in lines.items() if not re.match(r"\ufeff?\s*(#|$)", line)}
     faults = [fault for at, line in lines.items() for fault in _line_faults(line, at)]
     yield from faults[:MOST_SHOWN]
+    if len(faults) > MOST_SHOWN:
+        yield finding("more faults", str(path), number=len(faults) - MOST_SHOWN)
     if not any(_is_include(line) or _RULE.fullmatch(line) for line in lines.values()):
         yield finding("map without rules", str(path))
 
@@ -72,9 +74,9 @@ def _line_faults(line: str, place: str) -> Iterator[Finding]:
         if not _is_include(line):
             yield finding("no rule", place, line=_shown(line))
         return
-    groups = (
-        re.sub(r"\\(.)", r"\1", rule["groups"][1:-1]) if '"' in rule["groups"] else rule["groups"]
-    )
+    groups = rule["groups"]
+    if groups.startswith('"'):
+        groups = re.sub(r"\\(.)", r"\1", groups[1:-1])
     # HTCondor takes blanks from both ends of each group; a pattern may take a part of the name.
     names = [name for word in groups.split(",") if (name := word.strip(" \t"))]
     parts = [re.sub(r"\\[0-9]", "x", name.lower()) for name in names]

@@ -17,7 +17,7 @@ from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import NamedAd
-from sharectl.consumption.cost import Match, Priced, PricedSlots, SlotKind
+from sharectl.consumption.cost import Match, Priced, SlotKind
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError
 from sharectl.model import PoolConfig
@@ -31,8 +31,7 @@ Findings of `sharectl consumption check` are faults at the line of the YAML: not
 """
 _COST_EPILOG = "? is unknown, - is nothing. docs/consumption.md explains the columns."
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
-_MATCHES = """slots, jobs, consumed AS takes, cost, remaining AS remains, fit,
-    fits_in_a_cycle AS in a cycle, refused"""
+_MATCHES = "slots, jobs, consumed AS takes, cost, fit, refused"
 
 
 # ---- examples and render
@@ -164,24 +163,16 @@ def priced(prices: Priced) -> dict[str, Any]:
         ],
         "jobs": [asdict(jobs) for jobs in prices.jobs],
         "matches": [
-            {"slots": number, "jobs": job, **_match(slots, match)}
-            for number, (slots, row) in enumerate(zip(prices.slots, prices.matches))
+            {"slots": number, "jobs": job, **asdict(match), "refused": _reasons(match)}
+            for number, row in enumerate(prices.matches)
             for job, match in enumerate(row)
         ],
     }
 
 
-def _match(slots: PricedSlots, match: Match) -> dict[str, Any]:
-    # Without a policy the negotiator makes one match in a cycle.
-    most = slots.num_claims if slots.has_policy else 1
-    return {
-        **asdict(match),
-        "fits_in_a_cycle": match.fits if most is None else min(match.fits, most),
-        "refused": [
-            ": ".join(filter(None, (", ".join(assets), why.value)))
-            for why, assets in match.refused.items()
-        ],
-    }
+def _reasons(match: Match) -> list[str]:
+    reasons = match.refused.items()
+    return [": ".join(filter(None, (", ".join(assets), why.value))) for why, assets in reasons]
 
 
 def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
@@ -197,7 +188,7 @@ def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
             "jobs": jobs[match["jobs"]],
             "fit": f"{'>= ' if match['at_least'] else ''}{match['fits']}",
             "refused": "; ".join(match["refused"]),
-            **({} if match["fits"] else {"cost": NONE, "remaining": NONE}),
+            "cost": match["cost"] if match["fits"] else NONE,
         }
         for match in content["matches"]
     )

@@ -117,9 +117,7 @@ class _Slot:
             self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
         amounts = {name: _number(self.ad, name) for name in self.assets}
         assets = {n: None if v is None else whole_if_it_is(v) for n, v in amounts.items()}
-        claims = _number_in(row, "numclaims") if kind is SlotKind.POLICY else nan
-        num_claims = int(claims) if isfinite(claims) else None
-        self.described = PricedSlots(names, kind, assets, num_claims)
+        self.described = PricedSlots(names, kind, assets)
 
     def look(self, job: Any, assets: Optional[Mapping[str, Amount]]) -> Look:
         """Values for a job with these assets left; None for those that the slot has."""
@@ -166,7 +164,7 @@ def _row(
 
 # ---- kinds of slots and jobs
 
-_SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
+_SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements")
 _SEEN_PREFIXES = ("consumption", "request", "_condor_request")
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""

@@ -49,8 +49,6 @@ class PricedSlots:
     kind: SlotKind
     assets: Mapping[str, Optional[Amount]]
     """Asset of MachineResources, without Swap -> amount; None if it is no number."""
-    num_claims: Optional[int] = None
-    """Claim ids for one cycle, where there is a policy; None if they are unknown."""
 
     @property
     def has_policy(self) -> bool:
@@ -84,8 +82,6 @@ class Match:
     consumed: Mapping[str, Optional[float]]
     refused: Mapping[Refusal, tuple[str, ...]] = field(default_factory=dict)
     """Reason against it -> assets that it is about; empty of a match that is made."""
-    remaining: Mapping[str, Amount] = field(default_factory=dict)
-    """Asset -> rest after the match."""
     cost: Optional[float] = None
     """Charge of the negotiator: fall of the weight, or all of it where there is no policy."""
     fits: int = 0
@@ -138,23 +134,20 @@ def match_of(
     has_policy = slot.has_policy
     first = now = look(None)
     assets = {name: amount for name, amount in slot.assets.items() if amount is not None}
-    refused = refusals(assets, first, has_policy=has_policy)
-    states = list[tuple[Mapping[str, Amount], Look]]()
-    while not refused and len(states) < most:
+    refused, fits, cost = refusals(assets, first, has_policy=has_policy), 0, None
+    while not refused and fits < most:
         taken = now.consumed.items()
         assets = {**assets, **{n: whole_if_it_is(assets[n] - (v or 0)) for n, v in taken}}
         now = look(assets)
         if has_policy and now.weight is None:
             refused = {Refusal.WEIGHT: ()}
             break
-        states.append((assets, now))
+        fits += 1
+        cost = _cost(slot, first.weight, now.weight) if fits == 1 else cost
         refused = refusals(assets, now, has_policy=has_policy)
-    if not states:
+    if not fits:
         return Match(first.consumed, refused)
-    remaining, second = states[0]
-    cost = _cost(slot, first.weight, second.weight)
-    at_least = not refused and most > 1
-    return Match(first.consumed, {}, remaining, cost, len(states), at_least)
+    return Match(first.consumed, {}, cost, fits, at_least=not refused and most > 1)
 
 
 def whole_if_it_is(amount: float) -> Amount:

@@ -25,7 +25,6 @@ SLOT = {
     "memory": "4000",
     "disk": "100000",
     "slotweight": "Cpus",
-    "numclaims": "4",
     "consumptioncpus": "target.RequestCpus",
     "consumptionmemory": "quantize(target.RequestMemory, {128})",
     "consumptiondisk": "target.RequestDisk",
@@ -73,10 +72,10 @@ def test_tables(golden: Callable[[str, str], None]) -> None:
 
 def test_keys_for_programs() -> None:
     content = content_of(SLOTS, JOBS)
-    keys = ("slots", "jobs", "cost", "fits", "fits_in_a_cycle", "at_least")
+    keys = ("slots", "jobs", "cost", "fits", "at_least")
     rows = [tuple(match[key] for key in keys) for match in content["matches"]]
-    assert rows[0] == (0, 0, 1, 6, 4, False)
-    assert rows[2] == (1, 0, 6, 6, 1, False)
+    assert rows[0] == (0, 0, 1, 6, False)
+    assert rows[2] == (1, 0, 6, 6, False)
     assert [slots["count"] for slots in content["slots"]] == [2, 1, 1, 1]
     assert [jobs["count"] for jobs in content["jobs"]] == [3, 1]
 
