@@ -7,8 +7,8 @@ from typing import Optional
 
 import pytest
 
-from sharectl.consumption.asks import MOST_CLAIMS, NamedAd, price
-from sharectl.consumption.cost import Match, Refusal, SlotKind
+from sharectl.consumption.asks import MOST_CLAIMS, NamedAd, assets_of, price
+from sharectl.consumption.cost import Match, Refusal
 from sharectl.errors import InputError
 
 Ad = dict[str, str]
@@ -61,26 +61,22 @@ def matched(slot: Mapping[str, str], job: Mapping[str, str], most: int = MOST_CL
 
 
 @pytest.mark.parametrize(
-    ("slot", "kind"),
+    ("slot", "has_policy"),
     [
-        ({**SLOT, "PartitionableSlot": "1"}, SlotKind.POLICY),
-        ({**BARE, "ConsumptionCpus": "1", "ConsumptionMemory": "1"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"'}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "MachineResources": "undefined"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "ConsumptionDisk": "1 +"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "PartitionableSlot": "undefined"}, SlotKind.STATIC),
-        ({**SLOT, "PartitionableSlot": '"true"'}, SlotKind.STATIC),
+        (SLOT, True),
+        ({**BARE, "ConsumptionCpus": "1", "ConsumptionMemory": "1"}, False),
+        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"'}, False),
+        ({**SLOT, "PartitionableSlot": "undefined"}, False),
         # Names have no case; separators are commas and blanks; Swap does not count.
-        ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, SlotKind.POLICY),
+        ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, True),
         # A policy that can never be evaluated is a policy nonetheless.
-        ({**SLOT, "ConsumptionDisk": "undefined"}, SlotKind.POLICY),
+        ({**SLOT, "ConsumptionDisk": "undefined"}, True),
     ],
 )
 def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
-    slot: Ad, kind: SlotKind
+    slot: Ad, *, has_policy: bool
 ) -> None:
-    (slots,) = price([named("slot", slot)], [named("job", JOB)]).slots
-    assert slots.kind is kind
+    assert bool(assets_of(named("slot", slot).row)) is has_policy
 
 
 @pytest.mark.parametrize(
@@ -204,23 +200,6 @@ def test_counting_ends_at_the_number_that_is_wanted() -> None:
     for most, at_least in ((4, True), (10, False)):
         match = matched({**SLOT, **NO_MEMORY_TAKEN}, JOB, most)
         assert (match.fits, match.at_least) == (most, at_least)
-
-
-def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers() -> None:
-    match = matched(BARE, {**JOB, "RequestMemory": "300"})
-    # Of requests a startd makes cores, 128 MiB, 1024 KiB.
-    assert match.consumed == {"Cpus": 1, "Memory": 384, "Disk": 1024}
-    assert (match.cost, match.fits) == (10, 4)
-    assert matched(BARE, NO_CPUS).consumed["Cpus"] == 1
-    # The startd needs a request for memory.
-    assert list(matched(BARE, NO_MEMORY).refused) == [Refusal.NOT_A_NUMBER]
-    assert matched({**BARE, "SlotWeight": "-3"}, JOB).cost == 1.0
-
-
-def test_a_static_slot_has_one_claim() -> None:
-    match = matched({**BARE, "PartitionableSlot": "false"}, JOB)
-    assert (match.cost, match.fits, match.consumed["Cpus"]) == (10, 1, 10)
-    assert matched({"SlotWeight": "2"}, JOB).cost == 2
 
 
 def test_a_look_leaves_the_ads_as_they_were() -> None:

@@ -272,7 +272,7 @@ class SlotType:
 
     def refusals(self, taken: Taken) -> Mapping[Refusal, tuple[str, ...]]:
         """Reasons of the negotiator against a job that takes this of the empty slot."""
-        return refusals(self.node.whole, Look(1.0, taken), has_policy=True)
+        return refusals(self.node.whole, Look(1.0, taken))
 
     @cached_property
     def smallest(self) -> tuple[tuple[Ad, Amounts], ...]:

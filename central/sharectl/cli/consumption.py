@@ -16,10 +16,10 @@ from sharectl.cli import options
 from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
-from sharectl.consumption.asks import NamedAd
-from sharectl.consumption.cost import Match, Priced, SlotKind
+from sharectl.consumption.asks import NamedAd, Priced
+from sharectl.consumption.cost import Match
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
-from sharectl.errors import ConfigError, InputError, PoolUnavailableError
+from sharectl.errors import AbsentError, ConfigError, PoolUnavailableError
 from sharectl.model import PoolConfig
 from sharectl.report.tables import NONE, print_records
 
@@ -144,7 +144,7 @@ def _cost(arguments: argparse.Namespace) -> int:
     pool = PoolConfig() if arguments.config is None else load(arguments.config).pool
     slots, schedds = asks.look(pool)
     if not slots:
-        raise InputError(["no slot: the pool has none; see `condor_status`, or correct --config"])
+        raise AbsentError("no slot of the pool has a consumption policy; see docs/consumption.md")
     jobs, missing = arguments.request, list[str]()
     if not jobs:
         jobs, missing = asks.pending(pool, schedds, slots)
@@ -155,13 +155,10 @@ def _cost(arguments: argparse.Namespace) -> int:
 
 
 def priced(prices: Priced) -> dict[str, Any]:
-    """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers)."""
+    """Keys: slots and jobs (kinds of them), matches (one for each pair, by their numbers)."""
     return {
-        "slots": [
-            {**asdict(slots), "kind": slots.kind.value, "count": len(slots.names)}
-            for slots in prices.slots
-        ],
-        "jobs": [asdict(jobs) for jobs in prices.jobs],
+        "slots": [asdict(kind) for kind in prices.slots],
+        "jobs": [asdict(kind) for kind in prices.jobs],
         "matches": [
             {"slots": number, "jobs": job, **asdict(match), "refused": _reasons(match)}
             for number, row in enumerate(prices.matches)
@@ -198,9 +195,7 @@ def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
 def _name(row: Mapping[str, Any]) -> str:
     """The first name, and the number of them."""
     first, count = row["names"][0], row["count"]
-    alike = f" ({count} alike)" if count > 1 else ""
-    is_without = row.get("kind", SlotKind.POLICY.value) != SlotKind.POLICY.value
-    return f"{first}{alike}{', no policy' if is_without else ''}"
+    return f"{first} ({count} alike)" if count > 1 else str(first)
 
 
 _VERBS = {

@@ -1,4 +1,4 @@
-"""Slots and pending jobs of a pool, and the negotiator's matches of them.
+"""Slots with a consumption policy, pending jobs, and the negotiator's matches of them.
 
 Ads are rows of text. HTCondor's library evaluates them, in a child because they may come from
 anyone; the arithmetic is `sharectl.consumption.cost`.
@@ -30,17 +30,7 @@ from sharectl.condor.ads import (
 from sharectl.condor.configuration import words_of
 from sharectl.condor.daemons import NO_SLOT
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.consumption.cost import (
-    Amount,
-    Look,
-    Match,
-    Priced,
-    PricedJobs,
-    PricedSlots,
-    SlotKind,
-    match_of,
-    whole_if_it_is,
-)
+from sharectl.consumption.cost import Amount, Look, Match, match_of, whole_if_it_is
 from sharectl.errors import InputError
 from sharectl.model import PoolConfig
 
@@ -51,17 +41,8 @@ EVALUATION_SECONDS = 20.0
 SHAPE_SECONDS = 0.5
 """More for each kind of jobs: 256 that fit on a slot take some 0.05 s."""
 MOST_MEMORY_BYTES = 2 * 2**30
-_STARTD_TAKES = "_startd_takes_"
-"""Beginning of attributes that stand for the policy of a slot without one."""
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
-_CHARGES = {
-    "cpus": "quantize(ifThenElse(isUndefined(TARGET.RequestCpus), 1, TARGET.RequestCpus), {1})",
-    "memory": "quantize(TARGET.RequestMemory, {128})",
-    "disk": "quantize(TARGET.RequestDisk, {1024})",
-}
-"""Amounts that a startd takes off a slot without policy: its default MODIFY_REQUEST_EXPR_…"""
-_OF_CUSTOM = "ifThenElse(isUndefined(TARGET.Request{asset}), 0, TARGET.Request{asset})"
 
 
 @dataclass(frozen=True)
@@ -71,6 +52,32 @@ class NamedAd:
     name: str
     row: AdRow
     count: int = 1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Slots that no policy, weight or Requirements can tell apart, or jobs."""
+
+    names: tuple[str, ...]
+    count: int
+
+
+class Priced(NamedTuple):
+    """Each kind of slot with each kind of job."""
+
+    slots: tuple[Kind, ...]
+    jobs: tuple[Kind, ...]
+    matches: Sequence[Sequence[Match]]
+    """A row for each kind of slot."""
+
+
+def assets_of(slot: AdRow) -> list[str]:
+    """Assets of a slot with a consumption policy, but Swap; empty without one."""
+    named = {n.lower(): n for n in words_of(slot.get("machineresources", "").strip('"'))}
+    named.pop("swap", None)
+    has_policy = all(f"consumption{asset}" in slot for asset in named)
+    is_partitionable = slot.get("partitionableslot", "").lower() == "true"
+    return sorted(named.values()) if has_policy and is_partitionable else []
 
 
 # ---- a slot with a job, in a child
@@ -96,39 +103,26 @@ def _with(ad: Any, values: Mapping[str, Any]) -> Iterator[None]:
 
 
 class _Slot:
-    """A slot whose assets change from look to look, and its charges."""
+    """A slot whose assets change from look to look."""
 
-    def __init__(self, row: AdRow, names: tuple[str, ...]) -> None:
+    def __init__(self, row: AdRow) -> None:
         self.ad = ad_of_long(long_of(row))
-        resources = value_of(expression("MY.MachineResources"), self.ad)
-        by_lower = {n.lower(): n for n in words_of(resources if type(resources) is str else "")}
-        self.assets = sorted(name for key, name in by_lower.items() if key != "swap")
-        self.fresh = {name: self.ad.lookup(name) for name in self.assets if name in self.ad}
-        partitionable = is_true(value_of(expression("MY.PartitionableSlot"), self.ad))
-        kind = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
-        charged = type(resources) is str and all(f"Consumption{a}" in self.ad for a in self.assets)
-        if partitionable and charged:
-            kind = SlotKind.POLICY
-        for asset in self.assets if kind is not SlotKind.POLICY else ():
-            charge = _CHARGES.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
-            takes = charge if partitionable else f"MY.{asset}"
-            self.ad[f"{_STARTD_TAKES}{asset}"] = expression(takes)
+        self.names = assets_of(row)
         if _number(self.ad, "SlotWeight") is None:
             self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
-        amounts = {name: _number(self.ad, name) for name in self.assets}
-        assets = {n: None if v is None else whole_if_it_is(v) for n, v in amounts.items()}
-        self.described = PricedSlots(names, kind, assets)
+        amounts = {name: _number(self.ad, name) for name in self.names}
+        self.assets = {n: whole_if_it_is(v) for n, v in amounts.items() if v is not None}
 
-    def look(self, job: Any, assets: Optional[Mapping[str, Amount]]) -> Look:
-        """Values for a job with these assets left; None for those that the slot has."""
-        self.ad.update(self.fresh if assets is None else assets)
-        consumed = {asset: self._consumed(asset, job) for asset in self.assets}
+    def look(self, job: Any, assets: Mapping[str, Amount]) -> Look:
+        """Values for a job with these assets left."""
+        self.ad.update(assets)
+        consumed = {asset: self._consumed(asset, job) for asset in self.names}
         weight = _number(self.ad, "SlotWeight")
         if any(amount is None or amount < 0 for amount in consumed.values()):
             return Look(weight, consumed)
-        # Requirements see the amounts that a policy takes in place of the requests.
+        # Requirements see the amounts that the policy takes in place of the requests.
         replaced = {}
-        for asset, amount in consumed.items() if self.described.has_policy else ():
+        for asset, amount in consumed.items():
             if (request := f"Request{asset}") in job:
                 replaced[f"_cp_orig_{request}"] = job.lookup(request)
                 replaced[request] = whole_if_it_is(amount or 0)
@@ -136,11 +130,10 @@ class _Slot:
             return Look(weight, consumed, _met(self.ad, job), _met(job, self.ad))
 
     def _consumed(self, asset: str, job: Any) -> Optional[float]:
-        """Amount that a job takes of an asset; for a policy a missing request is 0."""
-        request, has_policy = f"Request{asset}", self.described.has_policy
-        charge = f"{'Consumption' if has_policy else _STARTD_TAKES}{asset}"
+        """Amount that a job takes of an asset; a missing request is 0."""
+        request, charge = f"Request{asset}", f"Consumption{asset}"
         sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
-        if sent is None and (request in job or not has_policy):
+        if sent is None and request in job:
             return _number(self.ad, charge, job)
         with _with(job, {request: sent or 0}):
             return _number(self.ad, charge, job)
@@ -152,14 +145,10 @@ def _met(ad: Any, target: Any) -> Optional[bool]:
     return is_true(value_of(expression("MY.Requirements"), ad, target))
 
 
-def _row(
-    row: AdRow, names: tuple[str, ...], jobs: Sequence[AdRow], most: int
-) -> tuple[PricedSlots, list[Match]]:
-    """A kind of slot, and its match with each job."""
-    slot, job_ads = _Slot(row, names), [ad_of_long(long_of(job)) for job in jobs]
-    return slot.described, [
-        match_of(slot.described, partial(slot.look, job), most) for job in job_ads
-    ]
+def _row(row: AdRow, jobs: Sequence[AdRow], most: int) -> list[Match]:
+    """Match of a slot with each job."""
+    slot, job_ads = _Slot(row), [ad_of_long(long_of(job)) for job in jobs]
+    return [match_of(slot.assets, partial(slot.look, job), most) for job in job_ads]
 
 
 # ---- kinds of slots and jobs
@@ -232,7 +221,7 @@ def price(
     questions = {}
     for number, kind in enumerate(slot_kinds if jobs else ()):
         least = min((slots[n] for n in kind), key=lambda slot: _number_in(slot.row, "disk"))
-        row = partial(_row, least.row, tuple(slots[n].name for n in kind), shapes, most)
+        row = partial(_row, least.row, shapes, most)
         name = f"{number} {least.name}"
         questions[name] = Question(row, seconds, more_bytes=MOST_MEMORY_BYTES)
     rows, at_once, names = [], os.cpu_count() or 1, list(questions)
@@ -244,12 +233,12 @@ def price(
                 fact = f"HTCondor's library cannot evaluate {slot} with these jobs: {problem}"
                 raise InputError([f"{fact}; price one of them by --request"])
             rows.append(answer.value)
-    described, matches = zip(*rows) if rows else ((), ())
-    return Priced(described, tuple(_priced([jobs[n] for n in kind]) for kind in job_kinds), matches)
+    return Priced(_kinds_of(slots, slot_kinds), _kinds_of(jobs, job_kinds), rows)
 
 
-def _priced(jobs: Sequence[NamedAd]) -> PricedJobs:
-    return PricedJobs(tuple(job.name for job in jobs), sum(job.count for job in jobs))
+def _kinds_of(ads: Sequence[NamedAd], kinds: Sequence[Sequence[int]]) -> tuple[Kind, ...]:
+    members = ([ads[number] for number in kind] for kind in kinds)
+    return tuple(Kind(tuple(ad.name for ad in of), sum(ad.count for ad in of)) for of in members)
 
 
 # ---- a pool
@@ -265,23 +254,15 @@ _KEYS = {
 _JOB_ID = re.compile(r"\s*(\d{1,10}\.\d{1,10})\b")
 
 
-class PoolAds(NamedTuple):
-    """Slots and access points of a pool."""
-
-    slots: list[NamedAd]
-    """Partitionable and static ones."""
-    schedds: Sequence[Mapping[str, str]]
-    """Locations."""
-
-
-def look(pool: PoolConfig) -> PoolAds:
-    """Answer of a pool's collector, or PoolUnavailableError."""
+def look(pool: PoolConfig) -> tuple[list[NamedAd], list[dict[str, str]]]:
+    """Slots with a policy, and locations of schedds; or PoolUnavailableError."""
     return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, _pool_ads)
 
 
-def _pool_ads(collector: Any) -> PoolAds:
-    slots = [NamedAd(str(ad.get("Name")), row_of(ad)) for ad in daemons.slots(collector)]
-    return PoolAds(slots, daemons.locations(collector, "Schedd"))
+def _pool_ads(collector: Any) -> tuple[list[NamedAd], list[dict[str, str]]]:
+    slots = (NamedAd(str(ad.get("Name")), row_of(ad)) for ad in daemons.slots(collector))
+    schedds = daemons.locations(collector, "Schedd")
+    return [slot for slot in slots if assets_of(slot.row)], schedds
 
 
 def pending(

@@ -31,13 +31,9 @@ SLOT = {
     "requirements": "Start && MY.ConsumptionCpus <= MY.Cpus",
     "start": "true",
 }
-PLAIN = {name: text for name, text in SLOT.items() if not name.startswith("consumption")} | {
-    "requirements": "TARGET.RequestCpus <= MY.Cpus"
-}
 ONE_A_KIB = {"consumptioncpus": "0", "consumptionmemory": "0", "consumptiondisk": "1"}
 SLOTS = [
     NamedAd("slot1@wn-1", SLOT),
-    NamedAd("slot1@wn-2", PLAIN),
     NamedAd("slot1@wn-3", SLOT),
     NamedAd("slot1@full", {**SLOT, "cpus": "0"}),
     NamedAd("slot1@free", {**SLOT, **ONE_A_KIB}),
@@ -75,13 +71,13 @@ def test_keys_for_programs() -> None:
     keys = ("slots", "jobs", "cost", "fits", "at_least")
     rows = [tuple(match[key] for key in keys) for match in content["matches"]]
     assert rows[0] == (0, 0, 1, 6, False)
-    assert rows[2] == (1, 0, 6, 6, False)
-    assert [slots["count"] for slots in content["slots"]] == [2, 1, 1, 1]
+    assert rows[4] == (2, 0, 0, 10_000, True)
+    assert [slots["count"] for slots in content["slots"]] == [2, 1, 1]
     assert [jobs["count"] for jobs in content["jobs"]] == [3, 1]
 
 
 def test_names_of_ads_steer_no_terminal() -> None:
-    printed = table_of([NamedAd("slot\x1b[31m", PLAIN)], JOBS)
+    printed = table_of([NamedAd("slot\x1b[31m", SLOT)], JOBS)
     assert "\x1b" not in printed
     assert "slot\\x1b[31m" in printed
 
