@@ -247,11 +247,12 @@ def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs of sharectl's that are no number, or too small."""
     configuration = subject.configuration
     knobs = [knob for knob in _NUMBERS if configuration.assignments(knob)]
-    values = dict(zip(knobs, subject.numbers([subject.text(knob) for knob in knobs])))
-    for knob, value in values.items():
+    texts = [subject.text(knob) for knob in knobs]
+    for knob, text, rows in zip(knobs, texts, subject.htcondor.evaluate(texts)):
         lowest, is_plain = _NUMBERS[knob]
-        text = subject.text(knob)
-        if value is None or value < lowest or (is_plain and not text.isdecimal()):
+        value = rows[0][0] if rows else None
+        is_number = type(value) in (int, float) and (value or 0) >= lowest
+        if not is_number or (is_plain and not text.isdecimal()):
             kind, place = "a whole number" if is_plain else "a number", configuration.place(knob)
             yield finding("invalid number", place, knob=knob, text=text, lowest=lowest, kind=kind)
 
