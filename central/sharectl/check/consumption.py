@@ -208,8 +208,7 @@ def combinations(node: CheckedNode) -> Iterator[Finding]:
         "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("STARTD", True),
     }
     for knob, (daemon, value) in values.items() if node.slots else ():
-        is_read = node.daemons is None or node.runs(daemon)
-        if is_read and node.boolean(knob, daemon) is value:
+        if node.runs(daemon, unless_listed=True) and node.boolean(knob, daemon) is value:
             yield finding(knob, node.configuration.place(knob))
 
 
@@ -297,7 +296,7 @@ def no_weight(slot: SlotType) -> Iterator[Finding]:
 def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
     """Weights by which a match costs nothing, or something else from the next cycle on."""
     for job, taken in slot.smallest:
-        cost = slot.cost(slot.node.whole, taken)
+        cost = slot.cost(taken)
         # Accountant::CheckMatches.
         (weight,) = slot.weights([slot.dynamic_slot_ad(taken)])
         later = 1.0 if number_of(weight) is None else float(weight)

@@ -86,14 +86,10 @@ class CheckedNode:
         name = own if self.configuration.assignments(own) else knob
         return self.truth(self.configuration.text(name))
 
-    @cached_property
-    def daemons(self) -> Optional[frozenset[str]]:
-        """Daemons of DAEMON_LIST; None if the configuration does not say."""
-        return daemons_of(self.configuration)
-
-    def runs(self, daemon: str) -> bool:
-        """True if DAEMON_LIST has it."""
-        return daemon in (self.daemons or ())
+    def runs(self, daemon: str, *, unless_listed: bool = False) -> bool:
+        """True if DAEMON_LIST has it; ``unless_listed`` if the configuration has no such list."""
+        daemons = daemons_of(self.configuration)
+        return unless_listed if daemons is None else daemon in daemons
 
     @property
     def is_access_point(self) -> bool:
@@ -262,7 +258,7 @@ class SlotType:
             for shape in _SHAPES
             for other in others
         ]
-        return tuple(zip(jobs, self.matched(self.node.whole, jobs)))
+        return tuple(zip(jobs, self.matched(jobs)))
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
@@ -279,16 +275,17 @@ class SlotType:
         """Rows of `accepted` for the smallest job, with custom resources and without."""
         return tuple(row for row in self.accepted if set(row[0].values()) == {"1"})
 
-    def cost(self, free: Amounts, taken: Taken) -> Optional[float]:
+    def cost(self, taken: Taken) -> Optional[float]:
         """Cost of a match; None if a weight is no number."""
-        rest = {asset: most - (taken[asset] or 0) for asset, most in free.items()}
-        before, after = map(number_of, self.weights([self.slot_ad(free), self.slot_ad(rest)]))
+        whole = self.node.whole
+        rest = {asset: most - (taken[asset] or 0) for asset, most in whole.items()}
+        before, after = map(number_of, self.weights([self.slot_ad(whole), self.slot_ad(rest)]))
         return None if before is None or after is None else before - after
 
-    def matched(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
+    def matched(self, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the negotiator takes; a missing request is 0 for it."""
         zero = _requests(dict.fromkeys(self.node.whole, "0"))
-        return self.charges(self.slot_ad(free), [{**zero, **job} for job in jobs])
+        return self.charges(self.slot_ad(self.node.whole), [{**zero, **job} for job in jobs])
 
     def charges(self, slot: Ad, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the policy takes in a slot for each job."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Optional
 
 from sharectl import __version__
 from sharectl.check.findings import Finding, Level, some
@@ -80,9 +80,8 @@ class PoolReport:
         return replace(self, findings=findings, ignored=names)
 
 
-def look_of() -> Callable[..., dict[str, Any]]:
-    """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
-    return partial(look_at_pool, clauses=CLAUSES)
+look_of = partial(look_at_pool, clauses=CLAUSES)
+"""Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
 
 
 def without_bindings() -> Optional[PoolReport]:

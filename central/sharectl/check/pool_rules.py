@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import Any, Callable, Optional, Union
 
 from sharectl.check import snippet_rules
 from sharectl.check.findings import Checks, Finding, Level, refusal, some
@@ -254,14 +254,13 @@ OUR_CRON_KNOBS = (
 """Knobs that some nodes are asked for."""
 _GROUP = re.compile(r"\b(AcctGroup|AccountingGroup)\b", re.IGNORECASE)
 _OWN = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
-Key = TypeVar("Key")
 
 
 def grouped(
-    slots: Sequence[SlotLook], key: Callable[[SlotLook], Key]
-) -> Iterator[tuple[Key, list[SlotLook]]]:
+    slots: Sequence[SlotLook], key: Callable[[SlotLook], Any]
+) -> Iterator[tuple[Any, list[SlotLook]]]:
     """Slots by a key that is not empty, the largest groups first."""
-    groups: defaultdict[Key, list[SlotLook]] = defaultdict(list)
+    groups: defaultdict[Any, list[SlotLook]] = defaultdict(list)
     for slot in slots:
         if key(slot):
             groups[key(slot)].append(slot)

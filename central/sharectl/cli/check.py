@@ -184,7 +184,7 @@ def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plu
     config = options.config_of(arguments)
     if report := without_bindings():
         return report.without(config.check.ignore), {}
-    seen = look_with(config, look_of())
+    seen = look_with(config, look_of)
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
     problems = {
