@@ -93,8 +93,8 @@ def _shown(text: str, most: int = 60) -> str:
 @CHECKS.rule()
 def groups(subject: SnippetSubject) -> Iterator[Finding]:
     """Ways for users to choose their group, and a map that cannot be used."""
-    place, assignments = subject.configuration.place, subject.configuration.assignments
-    if not assignments(TRANSFORM):
+    place = subject.configuration.place
+    if not subject.configuration.assignments(TRANSFORM):
         return
     immutable = {word.lower() for word in subject.configuration.words("IMMUTABLE_JOB_ATTRS")}
     own = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
@@ -102,15 +102,12 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
     map_file = subject.text(GROUP_MAP_IN_USE)
     if map_file and missing:
         yield finding("job can be changed", place(TRANSFORM), names=missing)
-    elif missing and subject.text(GROUP_MAP):
-        yield finding("map named too late", place(GROUP_MAP), place_of=place(TRANSFORM))
     elif missing:
-        yield finding("no map", place(TRANSFORM), level=Level.ADVICE)
+        level = Level.ERROR if subject.text(GROUP_MAP) else Level.ADVICE
+        yield finding("no map", place(TRANSFORM), level=level)
+    # Files of a folder may be another machine's.
     if map_file and (subject.on_machine or os.access(map_file, os.R_OK)):
         yield from map_faults(Path(map_file))
-    elif map_file:
-        knob = GROUP_MAP if assignments(GROUP_MAP) else GROUP_MAP_IN_USE
-        yield finding("map elsewhere", place(knob), level=Level.ADVICE, path=map_file)
 
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
