@@ -42,7 +42,6 @@ from sharectl.words import counted
 CHECKS = Checks("pool.txt")
 finding = CHECKS.finding
 
-CONFIGURATION = "configuration"
 MOST_SHOWN = 3
 """Names in a finding; the others are counted."""
 _SEE = "`sharectl check config` tells more"
@@ -137,7 +136,7 @@ def configuration(subject: PoolSubject) -> Iterator[Finding]:
     elif local is not None:
         results.append(unseen(str(local.filename or name), local))
     for result in results:
-        yield replace(result, id=CONFIGURATION)
+        yield replace(result, id="configuration")
 
 
 # ---- files

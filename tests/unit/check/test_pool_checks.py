@@ -119,28 +119,18 @@ def look_at(
     return look
 
 
-def answered(name: str, knobs: Optional[Mapping[str, str]], problem: str = "") -> Answer:
-    return Answer(Source(name, 0.1, problem or None), knobs)
-
-
 def answers_of(**more: Optional[Mapping[str, str]]) -> dict[str, Answer]:
+    """Answers of daemons in order, but for those of ``more``; None of one that is silent."""
     knobs: dict[str, Optional[Mapping[str, str]]] = {
-        "schedd": GOOD_GROUPS,
-        "negotiator": {},
-        "defrag": GOOD_DEFRAG,
-        "startd": GOOD_CRON,
-        **more,
+        "schedd ap-1": GOOD_GROUPS,
+        "negotiator cm": {},
+        "defrag df": GOOD_DEFRAG,
+        "startd slot1@wn-1.example.org": GOOD_CRON,
     }
-    names = {
-        "schedd": "ap-1",
-        "negotiator": "cm",
-        "defrag": "df",
-        "startd": "slot1@wn-1.example.org",
-    }
-    silent = "no answer within 3 s"
+    answers = {name: more.get(name.split()[0], own) for name, own in knobs.items()}
     return {
-        f"{kind} {names[kind]}": answered(kind, own, "" if own is not None else silent)
-        for kind, own in knobs.items()
+        name: Answer(Source(name, 0.1, "no answer within 3 s" if own is None else None), own)
+        for name, own in answers.items()
     }
 
 
