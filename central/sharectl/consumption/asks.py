@@ -58,15 +58,15 @@ class NamedAd:
 class Kind:
     """Slots that no policy, weight or Requirements can tell apart, or jobs."""
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     count: int
 
 
 class Priced(NamedTuple):
     """Each kind of slot with each kind of job."""
 
-    slots: tuple[Kind, ...]
-    jobs: tuple[Kind, ...]
+    slots: Sequence[Kind]
+    jobs: Sequence[Kind]
     matches: Sequence[Sequence[Match]]
     """A row for each kind of slot."""
 
@@ -159,25 +159,16 @@ _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
 
-def kinds(slots: Sequence[AdRow], jobs: Sequence[AdRow]) -> tuple[list[list[int]], list[list[int]]]:
-    """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
-
-    A kind is the numbers of its ads, ascending.
-    """
-    seen = _seen([*slots, *jobs])
-    both = []
-    for rows in (slots, jobs):
-        members: defaultdict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
-        for number, row in enumerate(rows):
-            members[frozenset((name, _step(name, row)) for name in seen & row.keys())].append(
-                number
-            )
-        both.append(list(members.values()))
-    return both[0], both[1]
+def kinds(ads: Sequence[NamedAd], seen: set[str]) -> list[list[NamedAd]]:
+    """Ads that do not differ in attributes that are ``seen``."""
+    members: defaultdict[frozenset[tuple[str, str]], list[NamedAd]] = defaultdict(list)
+    for ad in ads:
+        members[frozenset((n, _step(n, ad.row)) for n in seen & ad.row.keys())].append(ad)
+    return list(members.values())
 
 
-def _seen(rows: Sequence[AdRow]) -> set[str]:
-    """Names that expressions may refer to; eval() sees more."""
+def seen_names(rows: Iterable[AdRow]) -> set[str]:
+    """Names that policies, weights and Requirements may refer to; eval() sees more."""
     texts: defaultdict[str, str] = defaultdict(str)
     for name, text in {pair for row in rows for pair in row.items()}:
         texts[name] += f" {text}"
@@ -215,12 +206,13 @@ def price(
     InputError if HTCondor's library cannot evaluate the ads.
     """
     classads()  # before children fork
-    slot_kinds, job_kinds = kinds([slot.row for slot in slots], [job.row for job in jobs])
-    shapes = [jobs[kind[0]].row for kind in job_kinds]
+    seen = seen_names(ad.row for ad in (*slots, *jobs))
+    slot_kinds, job_kinds = kinds(slots, seen), kinds(jobs, seen)
+    shapes = [kind[0].row for kind in job_kinds]
     seconds = deadline_seconds + SHAPE_SECONDS * len(shapes)
     questions = {}
     for number, kind in enumerate(slot_kinds if jobs else ()):
-        least = min((slots[n] for n in kind), key=lambda slot: _number_in(slot.row, "disk"))
+        least = min(kind, key=lambda slot: _number_in(slot.row, "disk"))
         row = partial(_row, least.row, shapes, most)
         name = f"{number} {least.name}"
         questions[name] = Question(row, seconds, more_bytes=MOST_MEMORY_BYTES)
@@ -233,12 +225,11 @@ def price(
                 fact = f"HTCondor's library cannot evaluate {slot} with these jobs: {problem}"
                 raise InputError([f"{fact}; price one of them by --request"])
             rows.append(answer.value)
-    return Priced(_kinds_of(slots, slot_kinds), _kinds_of(jobs, job_kinds), rows)
+    return Priced(list(map(_kind, slot_kinds)), list(map(_kind, job_kinds)), rows)
 
 
-def _kinds_of(ads: Sequence[NamedAd], kinds: Sequence[Sequence[int]]) -> tuple[Kind, ...]:
-    members = ([ads[number] for number in kind] for kind in kinds)
-    return tuple(Kind(tuple(ad.name for ad in of), sum(ad.count for ad in of)) for of in members)
+def _kind(ads: Sequence[NamedAd]) -> Kind:
+    return Kind([ad.name for ad in ads], sum(ad.count for ad in ads))
 
 
 # ---- a pool
@@ -288,7 +279,7 @@ def pending(
 def job_keys(slots: Sequence[AdRow]) -> list[str]:
     """Attributes of jobs that policies and Requirements may see."""
     requests = {f"request{name}" for row in slots for name in resources_of(row)}
-    return sorted(_KEYS | _seen(slots) | requests)
+    return sorted(_KEYS | seen_names(slots) | requests)
 
 
 def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[NamedAd], int]:
