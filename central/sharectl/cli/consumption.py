@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,6 +24,7 @@ from sharectl.model import PoolConfig
 from sharectl.report.tables import NONE, print_records
 
 _RENDERED = "the rendered text"
+"""Name of it in findings, which is no file."""
 _RENDER_EPILOG = """\
 The file is YAML, such as `sharectl consumption examples` prints; docs/consumption.md has all keys.
 The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
@@ -67,16 +68,18 @@ def _render(arguments: argparse.Namespace) -> int:
 
 def _faults(rendered: Snippet, name: str) -> list[str]:
     """Findings of the check in a rendered text, at the lines of the YAML that they come from."""
-
-    def in_yaml(match: re.Match[str]) -> str:
-        return f"{name}:{rendered.yaml_lines[int(match[1]) - 1]}"
-
-    return [
-        re.sub(rf"{_RENDERED}:(\d+)", in_yaml, str(finding)).replace(_RENDERED, name)
-        for finding in check_text(_RENDERED, rendered.text)
+    faults = []
+    for finding in check_text(_RENDERED, rendered.text):
         # An unscoped name works until a job has it: a policy that is written now need not have one.
-        if finding.level is Level.ERROR or finding.id == "scope"
-    ]
+        if finding.level is Level.ERROR or finding.id == "scope":
+            file, _, line = finding.place.rpartition(":")
+            place = (
+                f"{file}:{rendered.yaml_lines[int(line) - 1]}"
+                if line.isdecimal()
+                else finding.place
+            )
+            faults.append(str(replace(finding, place=place)).replace(_RENDERED, name))
+    return faults
 
 
 # ---- check
