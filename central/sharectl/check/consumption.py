@@ -133,7 +133,7 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
     if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
         is_set = bool(configuration.assignments(LEFTOVERS))
         of_access_points |= is_set and not configuration.is_whole
-    is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
+    is_meant = any(slot.wants_policy for slot in node.slot_types)
     if not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)
 
@@ -150,7 +150,7 @@ def without_effect(slot: SlotType) -> Iterator[Finding]:
         is_sure = configuration.is_whole or bool(configuration.assignments(count))
     elif slot.wants_policy:
         is_sure, knobs = bool(knobs), [] if slot.partitionable else [slot.policy]
-    if knobs and not slot.is_misread:
+    if knobs:
         names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
         level = Level.ERROR if is_sure else Level.ADVICE
         yield finding("without effect", knobs[0].place, level=level, knobs=names, slot=slot)

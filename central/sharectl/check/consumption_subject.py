@@ -236,12 +236,6 @@ class SlotType:
         return next((value for value in values if value is not None), False)
 
     @property
-    def is_misread(self) -> bool:
-        """True if CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
-        texts = (self.policy.text, self.knob("PARTITIONABLE").text)
-        return any(text and self.node.truth(text) is None for text in texts)
-
-    @property
     def has_policy(self) -> bool:
         """True if a consumption policy is on, and there are slots that can have it."""
         return self.count > 0 and self.partitionable and self.wants_policy
