@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
-from sharectl.check.pool_subject import CHECKS as POOL_CHECKS
+from sharectl.check.pool_rules import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 
@@ -82,9 +82,12 @@ WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
         (DUMP + TYPE_1 + OF_TYPE[len(TYPE_1) :].replace("TYPE_1", "TYPE_3"), ["slot types: error"]),
         (
             OF_TYPE.replace("CONSUMPTION_POLICY = True", "CONSUMPTION_POLICY = Yes"),
-            ["knobs: error"],
+            ["knobs: error", "policy: error", "slot types: error"],
         ),
-        (OF_TYPE.replace("PARTITIONABLE = True", "PARTITIONABLE = Yes"), ["knobs: error"]),
+        (
+            OF_TYPE.replace("PARTITIONABLE = True", "PARTITIONABLE = Yes"),
+            ["knobs: error", "slot types: error"],
+        ),
         # A policy that has no effect is not tried.
         (
             f"{OF_TYPE.replace('PARTITIONABLE = True', 'PARTITIONABLE = 0')}SLOT_TYPE_1_{BROKEN}",

@@ -7,9 +7,8 @@ from typing import Optional
 
 import pytest
 
-from sharectl.condor.ad_files import AdOfFile
-from sharectl.consumption.asks import MOST_CLAIMS, Jobs, price
-from sharectl.consumption.cost import Match, Refusal, SlotKind
+from sharectl.consumption.asks import MOST_CLAIMS, NamedAd, assets_of, price
+from sharectl.consumption.cost import Match, Refusal
 from sharectl.errors import InputError
 
 Ad = dict[str, str]
@@ -53,32 +52,31 @@ WITHIN = {
 """As a startd of 23.9.6 and 25.14.1 advertises it."""
 
 
+def named(name: str, ad: Mapping[str, str]) -> NamedAd:
+    return NamedAd(name, {attribute.lower(): text for attribute, text in ad.items()})
+
+
 def matched(slot: Mapping[str, str], job: Mapping[str, str], most: int = MOST_CLAIMS) -> Match:
-    priced = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", job))], most)
-    return priced.matches[0][0]
+    return price([named("slot", slot)], [named("job", job)], most).matches[0][0]
 
 
 @pytest.mark.parametrize(
-    ("slot", "kind"),
+    ("slot", "has_policy"),
     [
-        ({**SLOT, "PartitionableSlot": "1"}, SlotKind.POLICY),
-        ({**BARE, "ConsumptionCpus": "1", "ConsumptionMemory": "1"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"'}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "MachineResources": "undefined"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "ConsumptionDisk": "1 +"}, SlotKind.PARTITIONABLE),
-        ({**SLOT, "PartitionableSlot": "undefined"}, SlotKind.STATIC),
-        ({**SLOT, "PartitionableSlot": '"true"'}, SlotKind.STATIC),
+        (SLOT, True),
+        ({**BARE, "ConsumptionCpus": "1", "ConsumptionMemory": "1"}, False),
+        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"'}, False),
+        ({**SLOT, "PartitionableSlot": "undefined"}, False),
         # Names have no case; separators are commas and blanks; Swap does not count.
-        ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, SlotKind.POLICY),
+        ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, True),
         # A policy that can never be evaluated is a policy nonetheless.
-        ({**SLOT, "ConsumptionDisk": "undefined"}, SlotKind.POLICY),
+        ({**SLOT, "ConsumptionDisk": "undefined"}, True),
     ],
 )
 def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
-    slot: Ad, kind: SlotKind
+    slot: Ad, *, has_policy: bool
 ) -> None:
-    (slots,) = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", JOB))]).slots
-    assert slots.kind is kind
+    assert bool(assets_of(named("slot", slot).row)) is has_policy
 
 
 @pytest.mark.parametrize(
@@ -204,29 +202,13 @@ def test_counting_ends_at_the_number_that_is_wanted() -> None:
         assert (match.fits, match.at_least) == (most, at_least)
 
 
-def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers() -> None:
-    match = matched(BARE, {**JOB, "RequestMemory": "300"})
-    # Of requests a startd makes cores, 128 MiB, 1024 KiB.
-    assert match.consumed == {"Cpus": 1, "Memory": 384, "Disk": 1024}
-    assert (match.cost, match.fits) == (10, 4)
-    assert matched(BARE, NO_CPUS).consumed["Cpus"] == 1
-    # The startd needs a request for memory.
-    assert list(matched(BARE, NO_MEMORY).refused) == [Refusal.NOT_A_NUMBER]
-    assert matched({**BARE, "SlotWeight": "-3"}, JOB).cost == 1.0
-
-
-def test_a_static_slot_has_one_claim() -> None:
-    match = matched({**BARE, "PartitionableSlot": "false"}, JOB)
-    assert (match.cost, match.fits, match.consumed["Cpus"]) == (10, 1, 10)
-    assert matched({"SlotWeight": "2"}, JOB).cost == 2
-
-
 def test_a_look_leaves_the_ads_as_they_were() -> None:
     """Jobs whose requests a policy replaces, or misses, cost the same beside others."""
-    slots = [AdOfFile(f"slot {n}", {**SLOT, **WITHIN, "NumClaims": str(n)}) for n in (1, 2)]
+    slot = {**SLOT, **WITHIN}
+    slots = [named(f"slot {n}", {**slot, "RequestN": str(n)}) for n in (1, 2)]
     ads = [JOB, {**JOB, "_condor_RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
-    apart = [matched(slots[0].attributes, ad) for ad in ads]
-    priced = price(slots, [Jobs(AdOfFile("job", ad)) for ad in ads])
+    apart = [matched(slot, ad) for ad in ads]
+    priced = price(slots, [named("job", ad) for ad in ads])
     assert list(priced.matches) == [apart, apart]
 
 
@@ -245,6 +227,6 @@ def test_ads_that_hang_the_library_are_refused_by_their_place() -> None:
         **dict.fromkeys(names, "1"),
         **{f"Consumption{name}": f"TARGET.Request{name}" for name in names},
     }
-    job = Jobs(AdOfFile("job", {**bomb, **{f"Request{name}": "A7" for name in names}}))
-    with pytest.raises(InputError, match="evaluate slots:7: no answer within 2"):
-        price([AdOfFile("slots:7", slot)], [job], deadline_seconds=2)
+    job = named("job", {**bomb, **{f"Request{name}": "A7" for name in names}})
+    with pytest.raises(InputError, match="evaluate slot7 with these jobs: no answer within 2"):
+        price([named("slot7", slot)], [job], deadline_seconds=2)

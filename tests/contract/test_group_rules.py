@@ -62,9 +62,6 @@ LINES = (
     "* dave cms;atlas",
     "* dave ,",
     "* dave c\udcffms",
-    "* cms.*$ cms",
-    "* * cms",
-    "* zoe atlas",
 )
 
 
@@ -81,11 +78,11 @@ def test_lines_without_use_are_found_and_worded_as_listed(
 
 
 def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
-    found = checked(tmp_path, "x\n" * 30_000)
-    assert len(found) == MOST_SHOWN + 2
-    assert "faults that are not shown: 29990" in found[-2].fault
+    *_, more, _ = findings = checked(tmp_path, "x\n" * 30_000)
+    assert len(findings) == MOST_SHOWN + 2
+    assert "faults that are not shown: 29990" in more.fault
 
 
 def test_a_folder_is_no_map(tmp_path: Path) -> None:
     (tmp_path / "groups.map").mkdir()
-    assert "is no regular file" in checked(tmp_path)[0].fault
+    assert "no regular file" in checked(tmp_path)[0].fault

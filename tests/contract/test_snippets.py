@@ -216,17 +216,19 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
     (folder / MAP).unlink()
     local = machine(folder, "START = NODE_OK\nSTARTD_ATTRS = NODE_OK\nNODE_OK = True\n").main_file
     monkeypatch.setenv("CONDOR_CONFIG", str(local))
-    assert main(["check", "snippets", "--with-local", str(folder), "--json"]) == 1
-    with_local = json.loads(capsys.readouterr().out)
-    assert with_local["made"]["START"].startswith("(NODE_OK) && (")
-    # Nothing is installed.
-    assert {finding["id"] for finding in with_local["findings"]} == {"cron", "groups"}
+    assert local is not None
     assert main(["check", "snippets", "--json"]) == 1
     alone = json.loads(capsys.readouterr().out)
     assert [(finding["id"], finding["place"]) for finding in alone["findings"]] == [
         ("file names", str(local)),
         ("scope", f"{local}:3"),
     ]
+    local.write_text(f"{local.read_text()}LOCAL_CONFIG_DIR = {folder}\n")
+    assert main(["check", "snippets", "--json"]) == 1
+    together = json.loads(capsys.readouterr().out)
+    assert together["made"]["START"].startswith("(NODE_OK) && (")
+    # Nothing is installed.
+    assert {finding["id"] for finding in together["findings"]} == {"cron", "groups", "scope"}
 
 
 @pytest.mark.parametrize(

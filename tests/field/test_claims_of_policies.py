@@ -1,7 +1,7 @@
 """Policies of the claim capacity model where amounts do not divide, or cores are shared.
 
 W, the weight of an empty slot, is the number of claims that the pool gives, and the number that
-`render`, `check`, `cost` and `capacity` name.
+`render`, `check` and `cost` name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.consumption_pools import later_cycles, rendered, rows_of, running
 from tests.pool.deployed import jobs, on
 from tests.pool.own_files import host
-from tests.pool.sharectl_command import CHECKOUT, Sharectl, consumption_report, offline
+from tests.pool.sharectl_command import CHECKOUT, Sharectl, consumption_report
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 ACCESS = "ap-1.example.org"
@@ -76,12 +76,15 @@ SPEC = BoxSpec(
 )
 
 
-def of_slots(sharectl: Sharectl, node: str, verb: str) -> dict[str, Any]:
-    """Price or claims of one-core jobs on the slots of a node."""
-    ads = sharectl.box.run(["condor_status", "-long", host(node)]).stdout
-    path = sharectl.folder / "slots.ads"
-    path.write_text(ads)
-    return offline("consumption", verb, "--slots", str(path), "--request", "cpus=1")
+def of_slots(sharectl: Sharectl, node: str) -> list[dict[str, Any]]:
+    """Matches of one-core jobs with the slots of a node."""
+    content = sharectl.json("consumption", "cost", "--request", "cpus=1")
+    return [
+        match
+        for match in content["matches"]
+        for name in content["slots"][match["slots"]]["names"]
+        if name.endswith(f"@{host(node)}")
+    ]
 
 
 def weights(box: Box, node: str) -> list[float]:
@@ -101,9 +104,9 @@ def test_a_pool_gives_the_claims_that_all_verbs_name(node: str, sharectl: Sharec
     checked = consumption_report(box, sharectl.folder, host(node))
     assert (len(checked["slots"]), checked["findings"]) == (len(claims), [])
     assert weights(box, node) == claims
-    costs = [match["cost"] for match in of_slots(sharectl, node, "cost")["matches"]]
-    (row,) = of_slots(sharectl, node, "capacity")["jobs"]
-    assert (row["claims"], costs) == (sum(claims), [1] * len(claims))
+    matches = of_slots(sharectl, node)
+    assert sorted(match["fits"] for match in matches) == sorted(claims)
+    assert [match["cost"] for match in matches] == [1] * len(claims)
     of_node = f"ClusterId == {submitted(box, node, 1, sum(claims) + 3)}"
     box.wait_until(lambda: running(box, of_node) == sum(claims), "all claims run")
     box.wait_until(lambda: set(weights(box, node)) == {0}, "no claim is left")
@@ -132,8 +135,8 @@ def test_jobs_that_share_cores_use_parts_of_the_power(sharectl: Sharectl) -> Non
     ((text, detected),) = rows_of(box, of_node, "TotalCpus", "DetectedCpus")
     cores = {"shared": 12, PARTED: int(float(text))}
     assert cores[PARTED] == 3 * int(detected)
-    (row,) = of_slots(sharectl, PARTED, "capacity")["jobs"]
-    assert row["claims"] == cores[PARTED]
+    (match,) = of_slots(sharectl, PARTED)
+    assert match["fits"] == cores[PARTED]
     for node, count in cores.items():
         submitted(box, node, 1, count)
 

@@ -134,7 +134,7 @@ def test_a_machine_that_is_offline_is_no_node_and_no_power(sharectl: Sharectl) -
     assert sum(row["setpoint_hs06"] for row in cycle["controllers"]) == pytest.approx(160.0)
     assert sharectl.json("status")["nodes"]["slots"] == 2
     assert "2 nodes with 16 cores, 160 HS06" in bare("init", **box.client_environment).stdout
-    for words in (("plan",), ("check", "pool"), ("consumption", "capacity")):
+    for words in (("plan",), ("check", "pool")):
         out = sharectl.run(*words, "--json", expect=None).stdout
         assert out
         assert "off.example.org" not in out

@@ -130,7 +130,7 @@ def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
     box: Box, tmp_path: Path
 ) -> None:
     finding = verdict(box, tmp_path, MISSING)["claims"]
-    assert "the negotiator matches no such job" in finding["fault"]
+    assert "no such job runs" in finding["fault"]
     cluster = submit(box, MISSING, 1)
     rejected = f"ClusterId == {cluster} && LastRejMatchTime > 0"
     box.wait_until(lambda: box.jobs(rejected), "the negotiator has looked for a slot")
@@ -196,13 +196,9 @@ def test_a_policy_of_a_type_is_passed_over_and_what_is_partitionable_is_static(
         "",
     ), "the one is partitionable without a policy, the other is not"
     (of_type,) = faults(box, tmp_path, OF_TYPE)
-    assert of_type.startswith(
-        "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is an invalid boolean: the startd ignores it"
-    )
+    assert of_type.startswith("SLOT_TYPE_1_CONSUMPTION_POLICY = yes ")
     (static,) = faults(box, tmp_path, STATIC)
-    assert static.startswith(
-        "SLOT_TYPE_1_PARTITIONABLE = Yes is an invalid boolean: the startd takes it for False"
-    )
+    assert static.startswith("SLOT_TYPE_1_PARTITIONABLE = Yes ")
 
 
 @pytest.mark.semantics
@@ -217,24 +213,23 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "fault", "logged"),
+    ("name", "written", "logged"),
     [
-        (ZERO, "SLOT_TYPE_1_CONSUMPTION_MEMORY =", "", "Bad consumption policy expression"),
-        (OF_TYPE, "CONSUMPTION_POLICY = Yes", "the startd ends", INVALID),
-        (STATIC, "SLOT_TYPE_3_BACKFILL = t", "the startd ends", INVALID),
+        (ZERO, "SLOT_TYPE_1_CONSUMPTION_MEMORY =", "Bad consumption policy expression"),
+        (OF_TYPE, "CONSUMPTION_POLICY = Yes", INVALID),
+        (STATIC, "SLOT_TYPE_3_BACKFILL = t", INVALID),
     ],
     ids=["empty", "policy", "backfill"],
 )
 @pytest.mark.semantics
-def test_the_startd_ends(
-    name: str, written: str, fault: str, logged: str, box: Box, tmp_path: Path
-) -> None:
+def test_the_startd_ends(name: str, written: str, logged: str, box: Box, tmp_path: Path) -> None:
     """The node does not come back."""
-    policy = f"SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1_CONSUMPTION_POLICY = {not fault}\n"
-    box.write_config(host(name), f"{policy}{written}\n")
-    if fault:
-        (told,) = faults(box, tmp_path, name)
-        assert told.startswith(f"{written} is an invalid boolean: {fault}")
+    is_boolean = logged == INVALID
+    policy = "SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1_CONSUMPTION_POLICY = "
+    box.write_config(host(name), f"{policy}{not is_boolean}\n{written}\n")
+    if is_boolean:
+        (fault,) = faults(box, tmp_path, name)
+        assert fault.startswith(f"{written} is an invalid boolean: ")
     else:
         assert "expressions" in verdict(box, tmp_path, name)
     assert logged not in box.log_text(host(name), "STARTD")
@@ -248,9 +243,7 @@ def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     box.remove_jobs()
     box.write_config(host(ACCESS), "CLAIM_PARTITIONABLE_LEFTOVERS = Flase\n")
     (fault,) = faults(box, tmp_path, ACCESS)
-    assert fault.startswith(
-        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: the schedd or startd ends"
-    )
+    assert fault.startswith("CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: ")
     box.reconfig(host(ACCESS))
     submit(box, GOOD, 1)
     box.wait_until(lambda: INVALID in box.log_text(host(ACCESS), "SCHEDD"), "the schedd ends")

@@ -1,4 +1,4 @@
-"""Predictions of `sharectl consumption cost` and `capacity`, against a pool's matches and jobs."""
+"""Predictions of `sharectl consumption cost`, against a pool's matches and jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
@@ -33,8 +33,8 @@ SPEC = BoxSpec(
         ExecutePoint(PLAIN, cores=4, memory_mib=2048),
     ),
     access_points=(ACCESS,),
-    groups={"ample": 100, "few": 3, "bit": 0, "lone": 1},
-    central_config="GROUP_ACCEPT_SURPLUS = False\nGROUP_QUOTA_bit = 0.9\n",
+    groups={"ample": 100},
+    central_config="GROUP_ACCEPT_SURPLUS = False\n",
     access_config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
 )
 
@@ -63,17 +63,6 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
 def described(group: str, cores: int, mib: int, machine: str, count: int, *lines: str) -> str:
     assets = (f"request_memory = {mib}", "request_disk = 100", "accounting_group_user = alice")
     return jobs(group, cores, count, 600, *assets, on(machine), *lines)
-
-
-def ads_of(sharectl: Sharectl, *descriptions: str) -> str:
-    """File with the ads of jobs that are not submitted."""
-    path = sharectl.folder / "jobs.ads"
-    command, texts = ["condor_submit", "-dry-run", "one.ads", "-"], []
-    for description in descriptions:
-        sharectl.box.run(command, host=ACCESS, input=description)
-        texts.append(sharectl.box.run(["cat", "one.ads"], host=ACCESS).stdout)
-    path.write_text("\n".join(texts))
-    return str(path)
 
 
 def weights(box: Box) -> dict[str, float]:
@@ -110,20 +99,18 @@ def settled(box: Box, jobs: int, predicted: int) -> int:
 def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
     box = sharectl.box
     kinds = [("ample", 3, 100, BY_CORES), ("ample", 1, 600, BY_MEMORY)]
-    path = ads_of(sharectl, *(described(*kind, 1) for kind in kinds))
-    (smallest,) = sharectl.json("consumption", "capacity")["jobs"]
-    assert smallest["claims"] == 10 + 4 + 4
-    capacity = sharectl.json("consumption", "capacity", "--jobs", path)
-    claims = [job["claims"] for job in capacity["jobs"]]
-    assert claims == [job["claims_within_quota"] for job in capacity["jobs"]] == [3, 2]
-    matches = sharectl.json("consumption", "cost", "--jobs", path)["matches"]
-    taken = [match for match in matches if not match["refused"]]
+    taken = []
+    for _, cores, mib, machine in kinds:
+        request = f"cpus={cores},memory={mib},disk=100"
+        content = sharectl.json("consumption", "cost", "--request", request)
+        slots = [machine in row["names"][0] for row in content["slots"]]
+        taken += [match for match in content["matches"] if slots[match["slots"]]]
     assert [(match["cost"], match["fits"], match["consumed"]["Memory"]) for match in taken] == [
         (3, 3, 128),
         (2, 2, 1024),
     ]
 
-    before = weights(box)
+    before, claims = weights(box), [match["fits"] for match in taken]
     for kind in kinds:
         box.submit(described(*kind, 5))
     assert settled(box, 10, sum(claims)) == sum(claims)
@@ -137,21 +124,3 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
     live = sharectl.json("consumption", "cost")
     assert [job["count"] for job in live["jobs"]] == [3, 2]
     assert not [match for match in live["matches"] if not match["refused"]]
-
-
-def test_quotas_hold_as_many_claims_as_predicted(sharectl: Sharectl) -> None:
-    box = sharectl.box
-    kinds = [
-        ("few", 2, 100, BY_CORES),  # the last match goes over the quota
-        ("lone", 1, 600, BY_MEMORY),
-        ("bit", 1, 100, BY_CORES),  # quotas are cut to whole numbers
-    ]
-    path = ads_of(sharectl, *(described(*kind, 1) for kind in kinds))
-    jobs: list[dict[str, Any]] = sharectl.json("consumption", "capacity", "--jobs", path)["jobs"]
-    claims = {job["quota_group"]: job["claims_within_quota"] for job in jobs}
-    assert claims == {"few": 2, "lone": 1, "bit": 0}
-    for kind in kinds:
-        box.submit(described(*kind, 4))
-    assert settled(box, 12, sum(claims.values())) == sum(claims.values())
-    groups = [job["AcctGroup"] for job in box.jobs("JobStatus == 2", ("AcctGroup",))]
-    assert {group: groups.count(group) for group in claims} == claims

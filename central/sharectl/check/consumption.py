@@ -10,12 +10,12 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Optional
+from typing import Callable, Optional
 
 from sharectl.check.consumption_subject import (
     ATTRIBUTE_LISTS,
+    BOOLEAN,
     BOOLEANS,
     GPUS,
     LEFTOVERS,
@@ -34,7 +34,7 @@ from sharectl.check.findings import (
     Checks,
     Finding,
     Level,
-    one_line,
+    plain,
     refusal,
     some,
     unread_knobs,
@@ -45,21 +45,18 @@ from sharectl.condor.configuration import (
     Configuration,
     read,
     read_text,
-    readers_of,
     source_of,
     unread,
 )
-from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.condor.expressions import UNSCOPED, references
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.consumption.cost import Refusal
-from sharectl.errors import InputError
 from sharectl.files.packed import content_of
 from sharectl.words import near
 
 CHECKS = Checks("consumption.txt")
 finding = CHECKS.finding
 
-_TYPES, _SLOTS, _TRIED = map(attrgetter, ("slot_types", "slots", "tried"))
 _CONSUMPTION = "CONSUMPTION_"
 _OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
 _OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *BOOLEANS)
@@ -81,46 +78,35 @@ def unknown_knob(node: CheckedNode) -> Iterator[Finding]:
     stems = ("\0", *(name[:-1] for name in used if name.endswith("*")))
     for name, part in {part.name: part for part in configuration.definitions}.items():
         is_used = not name or name.lower() in used or name.lower().startswith(stems)
-        if not is_used and configuration.is_judged(part):
-            yield from _unknown(node, name, part.place)
+        if not is_used and configuration.is_judged(part) and (remedy := _remedy(node, name)):
+            yield finding("unknown knob", part.place, name=name, remedy=remedy)
 
 
-def _unknown(node: CheckedNode, name: str, place: str) -> Iterator[Finding]:
-    number, rest = typed(name) or (None, name.rpartition(".")[2])
+def _remedy(node: CheckedNode, name: str) -> str:
+    """Text to write for a knob that HTCondor does not have; empty for any other."""
+    number, knob = typed(name) or (None, name.rpartition(".")[2])
     assets = (*node.whole, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
     of_assets = [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
     knobs = [*(_OF_ALL if number is None else _OF_TYPES), *of_assets]
-    close = near(rest.upper(), knobs, likeness=0.85)
-    if not rest or rest.upper() in knobs:
-        return
-    if close:
-        meant = name[: len(name) - len(rest)] + close[0]
-        yield finding("unknown knob", place, name=name, meant=meant)
-    elif rest.upper().startswith(_CONSUMPTION):
-        asset = rest[len(_CONSUMPTION) :]
-        yield finding("unknown asset", place, name=name, assets=list(node.whole), asset=asset)
+    if not knob or knob.upper() in knobs:
+        return ""
+    if close := near(knob.upper(), knobs, likeness=0.85):
+        return f"write {name[: len(name) - len(knob)]}{close[0]}"
+    asset = knob[len(_CONSUMPTION) :]
+    declare = f"declare the asset, MACHINE_RESOURCE_{asset} = AMOUNT, or take the line out"
+    return declare if knob.upper().startswith(_CONSUMPTION) else ""
 
 
 @CHECKS.rule()
 def invalid_boolean(node: CheckedNode) -> Iterator[Finding]:
     """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
-    idle = {knob.part.name for knob in unread(node.configuration)}
-    for name, text in node.boolean_texts.items():
-        if node.booleans.get(text) is not None or name in idle:
-            continue
-        daemon, _, last = name.upper().rpartition(".")
-        number, knob = typed(name.upper()) or (None, last)
-        if number is None or knob == "BACKFILL":
-            readers = readers_of(knob) or ("STARTD",)
-            ending = daemon if daemon in readers else " or ".join(readers)
-            effect = f"the {ending.lower()} ends as soon as it reads that, again and again"
-        elif knob == POLICY:
-            general = bool(node.boolean(POLICY))
-            effect = f"the startd ignores it silently, and takes {POLICY} = {general}"
-        else:
-            effect = "the startd takes it for False silently"
-        place, shown = node.configuration.place(name), one_line(text, 60)
-        yield finding("invalid boolean", place, name=name, text=shown, effect=effect)
+    configuration = node.configuration
+    idle = {knob.part.name for knob in unread(configuration)}
+    names = {part.name.upper(): part.name for part in configuration.definitions}
+    for name in filter(BOOLEAN.fullmatch, names.values()):
+        text = configuration.text(name)
+        if text.strip() and name not in idle and node.truth(text) is None:
+            yield finding("invalid boolean", configuration.place(name), name=name, text=text)
 
 
 @CHECKS.rule()
@@ -130,7 +116,7 @@ def without_daemon(node: CheckedNode) -> Iterator[Finding]:
     yield from unread_knobs(finding, node.configuration, ours.fullmatch)
 
 
-@CHECKS.rule(_SLOTS)
+@CHECKS.rule("slots")
 def invalid_claims(slot: SlotType) -> Iterator[Finding]:
     """Numbers of claims that the startd cannot give (Resource::Resource)."""
     knob = slot.knob("NUM_CLAIMS")
@@ -147,37 +133,33 @@ def no_policy(node: CheckedNode) -> Iterator[Finding]:
     if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
         is_set = bool(configuration.assignments(LEFTOVERS))
         of_access_points |= is_set and not configuration.is_whole
-    is_meant = any(slot.wants_policy or slot.is_misread for slot in node.slot_types)
+    is_meant = any(slot.wants_policy for slot in node.slot_types)
     if not of_access_points and not is_meant:
         yield finding("no policy", configuration.name)
 
 
-@CHECKS.rule(_TYPES)
+@CHECKS.rule("slot_types")
 def without_effect(slot: SlotType) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
-    configuration, count = slot.node.configuration, f"NUM_SLOTS_TYPE_{slot.number}"
+    configuration = slot.node.configuration
     knobs = [*([slot.policy] if slot.wants_policy else []), *slot.policies.values()]
     knobs, is_sure = [knob for knob in knobs if typed(knob.macro)], True
     if not slot.count:
         # Another file may have slots of that type.
-        remedy = f"{count} = 1, or use the number of a type that it has"
+        count = f"NUM_SLOTS_TYPE_{slot.number}"
         is_sure = configuration.is_whole or bool(configuration.assignments(count))
     elif slot.wants_policy:
         is_sure, knobs = bool(knobs), [] if slot.partitionable else [slot.policy]
-        remedy = f"{slot.scope}PARTITIONABLE = True, or {slot.scope}{POLICY} = False"
-    else:
-        remedy = f"{slot.scope}{POLICY} = True, or take that out"
-    if knobs and not slot.is_misread:
+    if knobs:
         names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
         level = Level.ERROR if is_sure else Level.ADVICE
-        words = {"knobs": names, "slot": slot, "remedy": remedy}
-        yield finding("without effect", knobs[0].place, level=level, **words)
+        yield finding("without effect", knobs[0].place, level=level, knobs=names, slot=slot)
 
 
 # ---- Expressions
 
 
-@CHECKS.rule(_SLOTS)
+@CHECKS.rule("slots")
 def unreadable(slot: SlotType) -> Iterator[Finding]:
     """Expressions on which the startd ends ("Bad consumption policy expression")."""
     for knob in slot.expressions:
@@ -185,29 +167,18 @@ def unreadable(slot: SlotType) -> Iterator[Finding]:
             yield finding("unreadable", knob.place, knob=knob)
 
 
-@CHECKS.rule(_SLOTS)
-def wrong_scope(slot: SlotType) -> Iterator[Finding]:
-    """Names that a policy or a weight asks of the wrong side, or of no side."""
-    for knob in slot.expressions:
-        for reference in references(slot.node.readable.get(knob.text, "")):
-            if kind := _out_of_scope(slot, reference):
-                # HTCondor finds the job's attribute all the same.
-                level = Level.ADVICE if kind == "unscoped" else Level.ERROR
-                yield finding(kind, knob.place, level=level, knob=knob, name=reference.name)
-
-
-def _out_of_scope(slot: SlotType, reference: Reference) -> str:
-    lower, assets = reference.name.lower(), {asset.lower() for asset in slot.policies}
-    own = {f"{prefix}{asset}" for prefix in ("", "total", "totalslot") for asset in assets}
-    own.update(map(str.lower, slot.node.attributes))
-    is_request = lower.startswith("request")
-    is_known = is_request or lower in own or startd_publishes(reference.name)
-    faults = {
-        "request of the slot": reference.scope == MY and is_request,
-        "asset of the job": reference.scope == TARGET and lower in assets,
-        "unscoped": reference.scope == UNSCOPED and not is_known,
+@CHECKS.rule("slots")
+def unscoped(slot: SlotType) -> Iterator[Finding]:
+    """Names of a policy or a weight that a job could give a value."""
+    assets = {asset.lower() for asset in slot.policies}
+    own = {
+        f"{prefix}{asset}" for prefix in ("", "total", "totalslot", "request") for asset in assets
     }
-    return next((kind for kind, applies in faults.items() if applies), "")
+    own.update(map(str.lower, slot.node.attributes))
+    for knob in slot.expressions:
+        for scope, name in references(slot.node.readable.get(knob.text, "")):
+            if scope == UNSCOPED and name.lower() not in own and not startd_publishes(name):
+                yield finding("unscoped", knob.place, level=Level.ADVICE, knob=knob, name=name)
 
 
 # ---- Leftovers and other knobs
@@ -220,14 +191,12 @@ def leftovers(node: CheckedNode) -> Iterator[Finding]:
     Since 23.7.2 the startd asks only the access point (request_claim in command.cpp).
     """
     configuration, has_schedd = node.configuration, node.runs("SCHEDD")
-    names = (f"SCHEDD.{LEFTOVERS}", LEFTOVERS)
-    is_set = any(map(configuration.assignments, names))
+    is_set = any(map(configuration.assignments, (f"SCHEDD.{LEFTOVERS}", LEFTOVERS)))
     applies = has_schedd or is_set if node.slots else node.is_access_point
     if applies and node.boolean(LEFTOVERS, "SCHEDD"):
         level = Level.ERROR if node.slots else Level.ADVICE
         place = configuration.place(LEFTOVERS) if is_set else configuration.name
-        by_default = "" if is_set else " by default"
-        yield finding("leftovers", place, level=level, by_default=by_default)
+        yield finding("leftovers", place, level=level)
 
 
 @CHECKS.rule()
@@ -239,8 +208,7 @@ def combinations(node: CheckedNode) -> Iterator[Finding]:
         "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("STARTD", True),
     }
     for knob, (daemon, value) in values.items() if node.slots else ():
-        is_read = node.daemons is None or node.runs(daemon)
-        if is_read and node.boolean(knob, daemon) is value:
+        if node.runs(daemon, unless_listed=True) and node.boolean(knob, daemon) is value:
             yield finding(knob, node.configuration.place(knob))
 
 
@@ -255,21 +223,23 @@ _REFUSALS = {
 """Reason of the negotiator against ordinary jobs on an empty slot → finding, and its kind."""
 
 
-@CHECKS.rule(_TRIED)
+@CHECKS.rule("tried")
 def refused_jobs(slot: SlotType) -> Iterator[Finding]:
     """Amounts for which the negotiator refuses a match (cp_sufficient_assets)."""
     seen = set[str]()
     for job, taken in slot.taken:
         for why, assets in slot.refusals(taken).items():
-            new = [asset for asset in assets or ("Cpus",) if why in _REFUSALS and asset not in seen]
-            for asset in new:
+            for asset in assets or ("Cpus",):
+                if why not in _REFUSALS or asset in seen:
+                    continue
                 seen.add(asset)
                 policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
-                words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
-                yield finding(name, policy.place, slot=slot, kind=kind, **words)
+                yield finding(
+                    name, policy.place, policy=policy, asset=asset, job=job, slot=slot, kind=kind
+                )
 
 
-@CHECKS.rule(_TRIED)
+@CHECKS.rule("tried")
 def refused_claims(slot: SlotType) -> Iterator[Finding]:
     """Policies that ask the dynamic slot for more than it was given.
 
@@ -280,32 +250,36 @@ def refused_claims(slot: SlotType) -> Iterator[Finding]:
     for job, taken in slot.accepted:
         ad = slot.dynamic_slot_ad(taken)
         for asset, wanted in slot.charges(ad, [job])[0].items():
-            if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
-                continue
-            seen.add(asset)
-            policy, kind = slot.policies[asset], "not a number there"
-            words: dict[str, Any] = {"policy": policy, "asset": asset, "job": job}
-            if wanted is not None:
-                kind, words = "refused claim", {**words, "amount": ad[asset], "wanted": wanted}
-            yield finding(kind, policy.place, **words)
+            if asset not in seen and (wanted is None or wanted > float(ad[asset])):
+                seen.add(asset)
+                yield finding(
+                    "refused claim",
+                    slot.policies[asset].place,
+                    policy=slot.policies[asset],
+                    asset=asset,
+                    job=job,
+                    amount=ad[asset],
+                    wanted=plain(wanted),
+                )
 
 
-@CHECKS.rule(_TRIED)
+@CHECKS.rule("tried")
 def too_few_cores(slot: SlotType) -> Iterator[Finding]:
     """Policies that take less than the core that the startd gives each claim (create_dslot)."""
     policy, whole = slot.policies["Cpus"], slot.node.whole
     for job, taken in slot.smallest[:1]:
         claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
         cores = whole["Cpus"]
-        words: dict[str, Any] = {"policy": policy, "cores": cores, "job": job}
         if claims > cores:
-            yield finding("too few cores", policy.place, claims=claims, **words)
+            yield finding(
+                "too few cores", policy.place, policy=policy, cores=cores, job=job, claims=claims
+            )
 
 
 # ---- Weights, by trial
 
 
-@CHECKS.rule(_TRIED)
+@CHECKS.rule("tried")
 def no_weight(slot: SlotType) -> Iterator[Finding]:
     """Weights that are no number in some state of the slot ("Failed to evaluate SlotWeight")."""
     weight, whole = slot.weight, slot.node.whole
@@ -318,20 +292,25 @@ def no_weight(slot: SlotType) -> Iterator[Finding]:
         yield finding(kind, weight.place, level=level, weight=weight, value=value, state=where)
 
 
-@CHECKS.rule(_TRIED)
+@CHECKS.rule("tried")
 def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
     """Weights by which a match costs nothing, or something else from the next cycle on."""
     for job, taken in slot.smallest:
-        cost = slot.cost(slot.node.whole, taken)
+        cost = slot.cost(taken)
         # Accountant::CheckMatches.
         (weight,) = slot.weights([slot.dynamic_slot_ad(taken)])
         later = 1.0 if number_of(weight) is None else float(weight)
-        if cost is None or (cost > 0 and math.isclose(later, cost, rel_tol=1e-3)):
-            continue
-        kind, knob = "free of charge" if cost <= 0 else "another charge", slot.weight
-        names: dict[str, Any] = {"weight": knob, "cost": cost, "later": later}
-        yield finding(kind, knob.place, level=Level.ADVICE, job=job, **names)
-        break
+        if cost is not None and (cost <= 0 or not math.isclose(later, cost, rel_tol=1e-3)):
+            yield finding(
+                "another charge",
+                slot.weight.place,
+                level=Level.ADVICE,
+                weight=slot.weight,
+                cost=cost,
+                later=later,
+                job=job,
+            )
+            break
 
 
 # ---- Access points
@@ -350,10 +329,11 @@ def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
         return
     ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
     (rows,) = node.htcondor.evaluate([knob.text], ads)
-    weights = [number_of(row[0]) for row in rows or ()]
-    light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
-    for job, weight in light[:1]:
-        yield finding("weightless", knob.place, knob=knob, job=job, weight=weight)
+    for job, row in zip(_SMALL_JOBS, rows or ()):
+        weight = number_of(row[0])
+        if weight is not None and weight < 1:
+            yield finding("weightless", knob.place, knob=knob, job=job, weight=weight)
+            break
 
 
 def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
@@ -375,48 +355,31 @@ def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
 # ---- Configurations
 
 
-def check(
-    path: Optional[Path], *, with_local: bool = False
-) -> tuple[list[Finding], tuple[SlotType, ...]]:
+def check(path: Optional[Path]) -> tuple[list[Finding], tuple[SlotType, ...]]:
     """Findings about the consumption policies of a configuration, and its slots with a policy.
 
-    Parameters
-    ----------
-    path
-        A folder, a file, a dump or ``-``; None for this machine's configuration.
-    with_local
-        Put a folder on top of the configuration of this machine.
-
-    Raises
-    ------
-    InputError
-        If the path cannot be read.
+    ``path`` is a folder, a file, a dump or ``-``; None is this machine's configuration. InputError
+    if it cannot be read.
     """
+    name = str(path or "this machine")
+    if path is None or path.is_dir():
+        source = source_of(path)
+        return _checked(name, lambda process: read(source, MACROS, process))
+    text = content_of(path, MAX_BYTES)[0].decode("utf-8", "replace")
+    return _checked(name, lambda process: read_text(name, text, MACROS, process))
+
+
+def check_text(name: str, text: str) -> list[Finding]:
+    """Findings about the policies of a snippet that is in no file; ``name`` is for places."""
+    return _checked(name, lambda process: read_text(name, text, MACROS, process))[0]
+
+
+def _checked(
+    name: str, configuration: Callable[[CondorProcess], Configuration]
+) -> tuple[list[Finding], tuple[SlotType, ...]]:
     with CondorProcess() as process:
         try:
-            configuration = _configuration(path, process, with_local=with_local)
-            node = CheckedNode(configuration, process)
+            node = CheckedNode(configuration(process), process)
             return CHECKS.findings(node), node.slots
         except UnreadableConfigurationError as error:
-            return [refusal(error, str(path or "this machine"))], ()
-
-
-def check_text(name: str, content: str) -> list[Finding]:
-    """Findings about the policies of a snippet that is in no file; ``name`` is for places."""
-    with CondorProcess() as process:
-        try:
-            return CHECKS.findings(CheckedNode(read_text(name, content, MACROS, process), process))
-        except UnreadableConfigurationError as error:
-            return [refusal(error, name)]
-
-
-def _configuration(
-    path: Optional[Path], process: CondorProcess, *, with_local: bool
-) -> Configuration:
-    if path is None or path.is_dir():
-        return read(source_of(path, with_local=with_local), MACROS, process)
-    if with_local:
-        problem = f"{path}: --with-local puts folders on top of this machine's configuration"
-        raise InputError([f"{problem}; name a folder, or leave --with-local out"])
-    content, _ = content_of(path, MAX_BYTES)
-    return read_text(str(path), content.decode("utf-8", "replace"), MACROS, process)
+            return [refusal(error, name)], ()

@@ -13,7 +13,7 @@ from typing import Any, Optional, cast
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans, daemons_of
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.cost import Look, PricedSlots, Refusal, SlotKind, refusals
+from sharectl.consumption.cost import Look, Refusal, refusals
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -37,13 +37,12 @@ MACROS = (
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
-_WITH_POLICY = PricedSlots((), SlotKind.POLICY, {})
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?:INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE)
 _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
     re.IGNORECASE,
 )
-_BOOLEAN = re.compile(
+BOOLEAN = re.compile(
     rf"(\w+\.)?({'|'.join(BOOLEANS)}|SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
     re.IGNORECASE | re.ASCII,
 )
@@ -77,37 +76,20 @@ class CheckedNode:
     configuration: Configuration
     htcondor: CondorProcess
 
-    @cached_property
-    def boolean_texts(self) -> Mapping[str, str]:
-        """Boolean knob that a file sets → its text; without empty ones."""
-        text_of = self.configuration.text
-        names = {part.name.upper(): part.name for part in self.configuration.definitions}
-        return {
-            name: text_of(name)
-            for name in names.values()
-            if _BOOLEAN.fullmatch(name) and text_of(name).strip()
-        }
-
-    @cached_property
-    def booleans(self) -> Mapping[str, Optional[bool]]:
-        """Text of a boolean knob → the boolean that HTCondor takes it for; None if invalid."""
-        texts = [self.configuration.text(knob) for knob in BOOLEANS]
-        return booleans([*texts, *self.boolean_texts.values()], self.htcondor)
+    def truth(self, text: str) -> Optional[bool]:
+        """Boolean that HTCondor takes a text for; None if it is invalid or empty."""
+        return booleans([text], self.htcondor)[text]
 
     def boolean(self, knob: str, daemon: str = "STARTD") -> Optional[bool]:
         """Value of a boolean knob for a daemon; None if it is not set, or invalid."""
         own = f"{daemon}.{knob}"
         name = own if self.configuration.assignments(own) else knob
-        return self.booleans.get(self.configuration.text(name))
+        return self.truth(self.configuration.text(name))
 
-    @cached_property
-    def daemons(self) -> Optional[frozenset[str]]:
-        """Daemons of DAEMON_LIST; None if the configuration does not say."""
-        return daemons_of(self.configuration)
-
-    def runs(self, daemon: str) -> bool:
-        """True if DAEMON_LIST has it."""
-        return daemon in (self.daemons or ())
+    def runs(self, daemon: str, *, unless_listed: bool = False) -> bool:
+        """True if DAEMON_LIST has it; ``unless_listed`` if the configuration has no such list."""
+        daemons = daemons_of(self.configuration)
+        return unless_listed if daemons is None else daemon in daemons
 
     @property
     def is_access_point(self) -> bool:
@@ -127,18 +109,6 @@ class CheckedNode:
                 resources.setdefault(GPUS, DEVICES)
         return resources
 
-    @cached_property
-    def sizes(self) -> Amounts:
-        """Cores and Memory of the machine, where the configuration says them."""
-        configuration = self.configuration
-        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
-        return {
-            asset: amount
-            for asset, knob in knobs
-            if (configuration.is_whole or configuration.assignments(knob))
-            and (amount := self.number_of(configuration.text(knob)))
-        }
-
     def number_of(self, text: str) -> Optional[float]:
         """Number that a knob is, also one such as ``4 * 8``."""
         if (amount := _number(text)) is not None or not text.strip():
@@ -146,10 +116,15 @@ class CheckedNode:
         (rows,) = self.htcondor.evaluate([text])
         return number_of(rows[0][0]) if rows else None
 
-    @property
+    @cached_property
     def whole(self) -> Amounts:
         """Amounts of the machine, on which policies of all types are tried."""
-        return {**MACHINE, **self.sizes, **self.resources}
+        configuration, whole = self.configuration, dict(MACHINE)
+        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
+        for asset, knob in knobs:
+            if configuration.is_whole or configuration.assignments(knob):
+                whole[asset] = self.number_of(configuration.text(knob)) or whole[asset]
+        return {**whole, **self.resources}
 
     @cached_property
     def attributes(self) -> Ad:
@@ -220,11 +195,6 @@ class SlotType:
         """Name for people."""
         return f"slot type {self.number}" if self.number else "every slot"
 
-    @property
-    def scope(self) -> str:
-        """Beginning of its knobs."""
-        return f"SLOT_TYPE_{self.number}_" if self.number else ""
-
     @cached_property
     def policies(self) -> Mapping[str, SlotKnob]:
         """Asset, as it is called in the slot → its CONSUMPTION knob."""
@@ -251,7 +221,7 @@ class SlotType:
         """True if slots of the type are partitionable, or another file may make them so."""
         assignments = self.node.configuration.assignments
         if assignments(f"SLOT_TYPE_{self.number}_PARTITIONABLE"):
-            return self.node.booleans.get(self.knob("PARTITIONABLE").text) is True
+            return self.node.truth(self.knob("PARTITIONABLE").text) is True
         return self.number == 0 or not assignments(f"SLOT_TYPE_{self.number}")
 
     @property
@@ -262,14 +232,8 @@ class SlotType:
         (SlotType::type_param_boolean).
         """
         texts = (self.policy.text, self.node.configuration.text(POLICY))
-        values = (self.node.booleans.get(text) for text in texts)
+        values = map(self.node.truth, texts)
         return next((value for value in values if value is not None), False)
-
-    @property
-    def is_misread(self) -> bool:
-        """True if CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
-        texts = (self.policy.text, self.knob("PARTITIONABLE").text)
-        return any(text and self.node.booleans.get(text, False) is None for text in texts)
 
     @property
     def has_policy(self) -> bool:
@@ -288,7 +252,7 @@ class SlotType:
             for shape in _SHAPES
             for other in others
         ]
-        return tuple(zip(jobs, self.matched(self.node.whole, jobs)))
+        return tuple(zip(jobs, self.matched(jobs)))
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
@@ -298,23 +262,24 @@ class SlotType:
 
     def refusals(self, taken: Taken) -> Mapping[Refusal, tuple[str, ...]]:
         """Reasons of the negotiator against a job that takes this of the empty slot."""
-        return refusals(_WITH_POLICY, self.node.whole, Look(1.0, taken))
+        return refusals(self.node.whole, Look(1.0, taken))
 
     @cached_property
     def smallest(self) -> tuple[tuple[Ad, Amounts], ...]:
         """Rows of `accepted` for the smallest job, with custom resources and without."""
         return tuple(row for row in self.accepted if set(row[0].values()) == {"1"})
 
-    def cost(self, free: Amounts, taken: Taken) -> Optional[float]:
+    def cost(self, taken: Taken) -> Optional[float]:
         """Cost of a match; None if a weight is no number."""
-        rest = {asset: most - (taken[asset] or 0) for asset, most in free.items()}
-        before, after = map(number_of, self.weights([self.slot_ad(free), self.slot_ad(rest)]))
+        whole = self.node.whole
+        rest = {asset: most - (taken[asset] or 0) for asset, most in whole.items()}
+        before, after = map(number_of, self.weights([self.slot_ad(whole), self.slot_ad(rest)]))
         return None if before is None or after is None else before - after
 
-    def matched(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
+    def matched(self, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the negotiator takes; a missing request is 0 for it."""
         zero = _requests(dict.fromkeys(self.node.whole, "0"))
-        return self.charges(self.slot_ad(free), [{**zero, **job} for job in jobs])
+        return self.charges(self.slot_ad(self.node.whole), [{**zero, **job} for job in jobs])
 
     def charges(self, slot: Ad, jobs: Sequence[Ad]) -> list[Taken]:
         """Amounts that the policy takes in a slot for each job."""

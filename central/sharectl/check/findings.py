@@ -90,7 +90,7 @@ class Checks(list[Check]):
         super().__init__()
         self.words: dict[str, tuple[str, str, str]] = {}
         """Name of a finding → check, fault and remedy."""
-        self._rules: list[Callable[[Any], Iterable[Finding]]] = []
+        self._rules: list[tuple[str, Callable[[Any], Iterable[Finding]]]] = []
         text = Path(__file__).with_name(name).read_text(encoding="utf-8")
         for part in text.split("\n# ")[1:]:
             title, *lines = part.rstrip().splitlines()
@@ -108,17 +108,11 @@ class Checks(list[Check]):
         fault, remedy = (_Words().vformat(text, (), inserted) for text in words)
         return Finding(place, fault, remedy, level, check_id)
 
-    def rule(
-        self, parts_of: Optional[Callable[[Any], Iterable[Any]]] = None
-    ) -> Callable[[Rule], Rule]:
-        """Decorate a rule of the subject, or of each of its parts."""
+    def rule(self, parts: str = "") -> Callable[[Rule], Rule]:
+        """Decorate a rule of the subject, or of each part in an attribute of it."""
 
         def add(rule: Rule) -> Rule:
-            def of_parts(subject: Any) -> Iterator[Finding]:
-                for part in [subject] if parts_of is None else parts_of(subject):
-                    yield from rule(part)
-
-            self._rules.append(of_parts)
+            self._rules.append((parts, rule))
             return rule
 
         return add
@@ -126,7 +120,12 @@ class Checks(list[Check]):
     def findings(self, subject: Any) -> list[Finding]:
         """Findings in the order of the table, each once."""
         order = [check.id for check in self]
-        every = dict.fromkeys(result for rule in self._rules for result in rule(subject))
+        every = dict.fromkeys(
+            result
+            for parts, rule in self._rules
+            for part in (getattr(subject, parts) if parts else (subject,))
+            for result in rule(part)
+        )
         return sorted(every, key=lambda result: order.index(result.id))
 
 

@@ -8,24 +8,42 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Optional
 
 from sharectl import __version__
 from sharectl.check.findings import Finding, Level, some
-from sharectl.check.pool_rules import CONFIGURATION, OUR_CRON_KNOBS, daemons_of, to_ask
-from sharectl.check.pool_subject import CHECKS, MOST_SHOWN, PoolSubject, finding
-from sharectl.check.snippet_subject import CLAUSES, SnippetSubject, subject_of
+from sharectl.check.pool_rules import (
+    CHECKS,
+    MOST_SHOWN,
+    OUR_CRON_KNOBS,
+    Local,
+    PoolSubject,
+    daemons_of,
+    finding,
+    to_ask,
+)
+from sharectl.check.snippet_subject import CLAUSES, subject_of
 from sharectl.condor.configuration import source_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.condor.pool_look import PoolLook, ask_daemons, look_at_pool, version_of
+from sharectl.condor.pool_look import ask_daemons, dotted, look_at_pool, version_of
 from sharectl.condor.service import pool_of
 from sharectl.config.advice import unit_of
 from sharectl.errors import InputError
 from sharectl.times import span
 from sharectl.words import counted
 
-__all__ = ["CHECKS", "FAIL", "OK", "UNKNOWN", "WARN", "PoolReport", "check", "look_of"]
+__all__ = [
+    "CHECKS",
+    "FAIL",
+    "OK",
+    "UNKNOWN",
+    "WARN",
+    "PoolReport",
+    "PoolSubject",
+    "check",
+    "look_of",
+]
 
 OK, WARN, FAIL, UNKNOWN, IGNORED = "ok", "warn", "fail", "unknown", "ignored"
 STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
@@ -48,14 +66,12 @@ class PoolReport:
     @property
     def states(self) -> dict[str, str]:
         """Check -> `OK`, `WARN`, `FAIL` or `UNKNOWN` by its worst finding, or `IGNORED`."""
-        levels = {
-            check.id: {f.level for f in self.findings if f.id == check.id} for check in CHECKS
-        }
-        states = {
-            check: next((state for level, state in STATES.items() if level in seen), OK)
-            for check, seen in levels.items()
-        }
-        return {**states, **dict.fromkeys(self.ignored.intersection(states), IGNORED)}
+        states = {}
+        for check in CHECKS:
+            levels = {finding.level for finding in self.findings if finding.id == check.id}
+            worst = next((state for level, state in STATES.items() if level in levels), OK)
+            states[check.id] = IGNORED if check.id in self.ignored else worst
+        return states
 
     def without(self, ignored: Iterable[str]) -> PoolReport:
         """Report that leaves out these checks."""
@@ -64,9 +80,8 @@ class PoolReport:
         return replace(self, findings=findings, ignored=names)
 
 
-def look_of() -> Callable[..., dict[str, Any]]:
-    """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
-    return partial(look_at_pool, clauses=CLAUSES)
+look_of = partial(look_at_pool, clauses=CLAUSES)
+"""Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
 
 
 def without_bindings() -> Optional[PoolReport]:
@@ -74,10 +89,13 @@ def without_bindings() -> Optional[PoolReport]:
     try:
         bindings()
     except ImportError as error:
-        why = "HTCondor's bindings cannot be loaded"
-        others = [Finding("-", why, "-", Level.UNKNOWN, check.id) for check in CHECKS[1:]]
+        others = _untold("HTCondor's bindings cannot be loaded", [c.id for c in CHECKS[1:]])
         return PoolReport((finding("no bindings", "htcondor2", why=error), *others))
     return None
+
+
+def _untold(why: str, checks: Iterable[str]) -> list[Finding]:
+    return [Finding("-", why, "-", Level.UNKNOWN, name) for name in checks]
 
 
 def check(subject: PoolSubject) -> PoolReport:
@@ -93,8 +111,7 @@ def check(subject: PoolSubject) -> PoolReport:
         findings = CHECKS.findings(whole)
     if look is None:
         order = [check.id for check in CHECKS]
-        silent = "the collector did not answer"
-        findings += [Finding("-", silent, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR]
+        findings += _untold("the collector did not answer", OF_COLLECTOR)
         findings.sort(key=lambda result: order.index(result.id))
     return PoolReport(tuple(findings), dict(_evidence(whole)))
 
@@ -105,12 +122,10 @@ def timer_of(file: Path) -> str:
     return f"sharectl@{pool}.timer" if pool is not None else "sharectl.timer"
 
 
-def _local(
-    process: CondorProcess,
-) -> Union[SnippetSubject, UnreadableConfigurationError, OSError, None]:
-    """`PoolSubject.local`; None where there is no configuration."""
+def _local(process: CondorProcess) -> Local:
+    """Configuration of this machine; None without one."""
     try:
-        return subject_of(source_of(None, with_local=False), process, {}, {})
+        return subject_of(source_of(None), process, {}, {})
     except InputError:
         return None
     except (UnreadableConfigurationError, OSError) as error:
@@ -119,16 +134,14 @@ def _local(
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     versions = Counter(
-        (kind, ".".join(map(str, daemon.version)) or "unknown")
+        (kind, dotted(daemon.version) or "unknown")
         for kind, daemons in daemons_of(subject).items()
         for daemon in daemons
     )
     seen = [f"{counted(count, kind)} {version}" for (kind, version), count in versions.items()]
-    own = ".".join(map(str, version_of(bindings().version())))
+    own = dotted(version_of(bindings().version()))
     here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
     yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
-    if subject.local is None:
-        yield CONFIGURATION, "no configuration of HTCondor's daemons on this machine"
     if "taken_at" in subject.cycle:
         age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")
         when = f"{span(age)} ago" if age >= 0 else f"{span(-age)} in the future"
@@ -138,30 +151,11 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     elif subject.observes:
         yield "targets", "mode: observe: no target is published"
     if subject.look is not None:
-        yield from _evidence_of_pool(subject, subject.look)
-
-
-def _evidence_of_pool(subject: PoolSubject, look: PoolLook) -> Iterator[tuple[str, str]]:
-    answered = Counter(
-        name.split()[0] for name, answer in subject.answers.items() if answer.source.problem is None
-    )
-    others = (counted(answered[kind], kind) for kind in ("negotiator", "schedd", "startd"))
-    yield "reach", ", ".join(["collector", *others])
-    skews = [
-        abs(daemon.ahead_seconds or 0)
-        for kind, daemons in daemons_of(subject).items()
-        for daemon in daemons
-        if kind != "collector"
-    ]
-    most = max(skews, default=0)
-    yield "clocks", f"{len(skews)} daemons, at most {most} s from the collector's"
-    snippets, nodes = sum(slot.has_snippet for slot in look.slots), subject.status["nodes"]
-    yield "groups", f"asked {counted(answered['schedd'], 'access point')}"
-    own = counted(len(subject.expected), "slot")
-    yield "cron", f"asked {answered['startd']} of {own} under control with the snippet"
-    yield "start", f"{snippets} of {counted(len(look.slots), 'slot')} have the snippet"
-    off = nodes["disabled"] + nodes["disabled_by_knob"]
-    controlled, acting = len(subject.controlled), nodes["with_target"]
-    yield "nodes", f"{controlled} under control, {acting} with a target, {off} switched off"
-    drain, daemons = sum(slot.is_draining for slot in look.slots), look.daemons["Defrag"]
-    yield "defrag", f"{counted(len(daemons), 'condor_defrag')}, {counted(drain, 'slot')} drained"
+        answers = [answer.value for answer in subject.of("startd").values()]
+        number = len([value for value in answers if value is not None])
+        slots, nodes = counted(len(subject.expected), "slot"), subject.status["nodes"]
+        yield "cron", f"asked {number} of {slots} under control with the snippet"
+        off = nodes["disabled"] + nodes["disabled_by_knob"]
+        acting = nodes["with_target"]
+        controlled = f"{len(subject.controlled)} under control"
+        yield "nodes", f"{controlled}, {acting} with a target, {off} switched off"

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Callable, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
 
 from sharectl.check import snippet_rules
-from sharectl.check.findings import Finding, Level, refusal
-from sharectl.check.pool_subject import (
-    CHECKS,
-    PoolSubject,
-    divided,
-    finding,
-    named,
-    of_slots,
-)
+from sharectl.check.findings import Checks, Finding, Level, refusal, some
 from sharectl.check.snippet_subject import CLAUSES, CRON_JOBS, CRON_KNOBS, SnippetSubject
 from sharectl.condor.configuration import ConfigSource, Configuration, words_of
 from sharectl.condor.deadline import Answer
@@ -32,19 +25,104 @@ from sharectl.condor.pool_look import (
     ROUTED_BY,
     TESTED,
     DaemonLook,
+    PoolLook,
     SlotLook,
     dotted,
     missing_clauses,
 )
 from sharectl.config import advice
-from sharectl.plan.nodes import MOST_CORES, NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.config.model import OBSERVE, Config
+from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.plan.plan import State
 from sharectl.plan.settings import OBEY_SECONDS
 from sharectl.publish.disabled_file import user_name
 from sharectl.times import span
 from sharectl.words import counted
 
-CONFIGURATION = "configuration"
+CHECKS = Checks("pool.txt")
+finding = CHECKS.finding
+
+MOST_SHOWN = 3
+"""Names in a finding; the others are counted."""
 _SEE = "`sharectl check config` tells more"
+_REMEDY = re.compile(r"; |: (?=write |see |`sharectl )|, or (?=`sharectl )")
+Local = Union[SnippetSubject, UnreadableConfigurationError, OSError, None]
+"""HTCondor's configuration of this machine, or why HTCondor or this user cannot read it."""
+
+
+@dataclass(frozen=True)
+class PoolSubject:
+    """A pool and this machine: everything that the checks judge."""
+
+    now: int
+    """Unix seconds."""
+    config: Config
+    file: Path
+    """File of ``config``."""
+    status: Mapping[str, Any]
+    """As ``sharectl status --json`` has it."""
+    problems: Mapping[str, Sequence[str]]
+    """Name of a finding -> problems that `sharectl status` names."""
+    look: Optional[PoolLook] = None
+    """Answer of the collector; None if it did not answer."""
+    state: State = field(default_factory=State)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """As of `sharectl.condor.pool_look.ask_daemons`."""
+    local: Local = None
+    timer: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the timer's unit as systemd has them; empty without systemd or unit."""
+    timer_name: str = ""
+
+    @property
+    def slots(self) -> tuple[SlotLook, ...]:
+        """Partitionable slots."""
+        return self.look.slots if self.look is not None else ()
+
+    @property
+    def cycle(self) -> Mapping[str, Any]:
+        """Last cycle; empty if there was none."""
+        return self.status["last_cycle"] or {}
+
+    @property
+    def observes(self) -> bool:
+        """True if nothing is steered."""
+        return self.config.mode == OBSERVE
+
+    @property
+    def controlled(self) -> Collection[str]:
+        """Host names of the nodes under control."""
+        return self.look.control.controlled if self.look is not None else ()
+
+    @property
+    def expected(self) -> tuple[SlotLook, ...]:
+        """Slots of nodes that should act on targets."""
+        expected = self.look.control.expected if self.look is not None else ()
+        return tuple(slot for slot in self.slots if slot.machine in expected)
+
+    def of(self, kind: str) -> dict[str, Answer]:
+        """Answers of the daemons of a kind (``schedd``), by the names that they were asked by."""
+        return {name: answer for name, answer in self.answers.items() if name.split()[0] == kind}
+
+
+def named(names: Iterable[str]) -> str:
+    """First of these names, and the number of the others."""
+    return some(list(dict.fromkeys(names)), MOST_SHOWN, ", ")
+
+
+def of_slots(
+    kind: str, slots: Sequence[SlotLook], *, level: Level = Level.ERROR, **words: Any
+) -> Finding:
+    """Finding of that name about slots, with their number as ``count``."""
+    place, count = named(slot.machine for slot in slots), counted(len(slots), "slot")
+    return finding(kind, place, level=level, count=count, **words)
+
+
+def divided(problem: str, otherwise: str) -> dict[str, Any]:
+    """Fact and remedy of a problem that has both; ``otherwise`` is for one without a remedy."""
+    matches = list(_REMEDY.finditer(problem))
+    if not matches:
+        return {"fault": problem, "remedy": otherwise}
+    return {"fault": problem[: matches[-1].start()], "remedy": problem[matches[-1].end() :]}
 
 
 @CHECKS.rule()
@@ -56,13 +134,18 @@ def configuration(subject: PoolSubject) -> Iterator[Finding]:
     elif isinstance(local, UnreadableConfigurationError):
         results.append(refusal(local, name))
     elif local is not None:
-        place, why = str(local.filename or name), local.strerror
-        results.append(finding("not looked at", place, level=Level.UNKNOWN, why=why))
+        results.append(unseen(str(local.filename or name), local))
     for result in results:
-        yield Finding(result.place, result.fault, result.remedy, result.level, CONFIGURATION)
+        yield replace(result, id="configuration")
 
 
 # ---- files
+
+
+def unseen(place: str, error: OSError) -> Finding:
+    """Finding about a file that this user cannot read."""
+    why = error.strerror or error
+    return finding("not looked at", place, level=Level.UNKNOWN, why=why)
 
 
 @CHECKS.rule()
@@ -83,54 +166,41 @@ def own_files(subject: PoolSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def readers(subject: PoolSubject) -> Iterator[Finding]:
     """Files that nodes and monitoring read as other users, and folders above them."""
-    metrics = subject.config.metrics.textfile
-    files = {way.file: "nodes" for way in subject.config.publish if way.file is not None}
-    files.update({metrics: "node_exporter"} if metrics is not None else {})
-    page = subject.config.report.file
-    files.update({page: "web servers"} if page is not None else {})
-    for file, who in files.items():
-        for path in (file, *file.parents):
+    files = {way.file: "nodes" for way in subject.config.publish}
+    files[subject.config.metrics.textfile] = "node_exporter"
+    files[subject.config.report.file] = "web servers"
+    for path, who in ((path, who) for path, who in files.items() if path is not None):
+        for part in (path, *path.parents):
+            needed, right = (stat.S_IROTH, "o+r") if part == path else (stat.S_IXOTH, "o+x")
             try:
-                mode = stat.S_IMODE(path.stat().st_mode)
+                mode = stat.S_IMODE(part.stat().st_mode)
             except FileNotFoundError:
                 continue  # a cycle makes it, or `own_files` names it
             except OSError as error:
-                why = error.strerror or error
-                yield finding("not looked at", str(path), level=Level.UNKNOWN, why=why)
+                yield unseen(str(part), error)
                 continue
-            needed, right = (stat.S_IROTH, "o+r") if path == file else (stat.S_IXOTH, "o+x")
             if not mode & needed:
-                words: dict[str, Any] = {"mode": mode, "readers": who, "right": right, "path": path}
-                yield finding("kept from readers", str(path), level=Level.ADVICE, **words)
+                words: dict[str, Any] = {"mode": mode, "readers": who, "right": right, "path": part}
+                yield finding("kept from readers", str(part), level=Level.ADVICE, **words)
 
 
 @CHECKS.rule()
 def strangers(subject: PoolSubject) -> Iterator[Finding]:
     """Files that cycles append to, and that somebody else owns."""
-    folder = subject.config.state_directory
+    folder, log = subject.config.state_directory, subject.config.history.errors_log
     try:
         owner = folder.stat().st_uid
-        names = [
-            folder / "lock",
-            subject.config.history.errors_log,
-            *sorted(folder.glob("ledger/*")),
-        ]
-        facts = {path: path.stat() for path in names if path.is_file()}
+        files = [folder / "lock", log, *sorted(folder.glob("ledger/*"))]
+        owners = {path: path.stat().st_uid for path in files if path.is_file()}
+    except FileNotFoundError:
+        return  # no cycle has run yet
     except OSError as error:
-        place, why = str(error.filename or folder), error.strerror or error
-        if isinstance(error, FileNotFoundError) and place == str(folder):
-            yield finding("no state", place, level=Level.ADVICE)
-            return
-        yield finding("not looked at", place, level=Level.UNKNOWN, why=why)
+        yield unseen(str(error.filename or folder), error)
         return
-    for path, seen in facts.items():
-        if owner not in (0, seen.st_uid):
-            words: dict[str, Any] = {
-                "owner": user_name(seen.st_uid),
-                "user": user_name(owner),
-                "path": path,
-            }
-            yield finding("stranger's", str(path), **words)
+    user = user_name(owner)
+    for path, uid in owners.items():
+        if owner not in (0, uid):
+            yield finding("stranger's", str(path), owner=user_name(uid), user=user, path=path)
 
 
 # ---- cycles
@@ -141,58 +211,55 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
     """A last cycle that is too old, and a timer that is off."""
     validity, taken_at = subject.config.validity_seconds, subject.cycle.get("taken_at")
     age = subject.now - taken_at if taken_at is not None else 0
-    service = subject.timer_name.replace(".timer", ".service")
+    unit = subject.timer_name
     # validity_seconds is three periods, so that one failed cycle withdraws no target.
     if age > 2 * validity / 3:
         is_over = age > validity
         effect = ", longer than validity_seconds: targets have run out" if is_over else ""
-        level = Level.ERROR if is_over else Level.ADVICE
-        words: dict[str, Any] = {"age": span(age), "effect": effect, "service": service}
-        yield finding("late", "last cycle", level=level, **words)
+        level, service = (
+            Level.ERROR if is_over else Level.ADVICE,
+            unit.replace(".timer", ".service"),
+        )
+        yield finding(
+            "late", "last cycle", level=level, age=span(age), effect=effect, service=service
+        )
     if not subject.timer and not subject.cycle:
-        unit = subject.timer_name
         yield finding("no timer", unit, level=Level.UNKNOWN, unit=unit)
     if subject.timer and subject.timer.get("ActiveState") != "active":
         state = subject.timer.get("ActiveState", "unknown")
-        unit = subject.timer_name
         yield finding("stopped", unit, state=state, unit=unit)
 
 
 @CHECKS.rule()
 def status_problems(subject: PoolSubject) -> Iterator[Finding]:
     """Problems that `sharectl status` names, but for those of nodes."""
-    places = {"cycle": "last cycle", "place": "publish", "free": "cores"}
+    places = {"cycle": "last cycle", "place": "publish", "free": "cores", "future": "this machine"}
     for kind, place in places.items():
+        is_first = kind == "cycle" and not subject.cycle
+        level = Level.ADVICE if is_first else Level.ERROR
         for problem in subject.problems.get(kind, ()):
             words = divided(problem.removeprefix("last cycle: "), "`sharectl status` tells more")
-            is_first = kind == "cycle" and not subject.cycle
-            level = Level.ADVICE if is_first else Level.ERROR
             yield finding(kind, place, level=level, **words)
 
 
+# ---- daemons
+
 EXECUTE_POINT = "execute point"
-JOB = "JOB_CTL"
-"""STARTD_CRON job that looks for targets."""
-OUR_JOBS = (JOB, "SHARECTL_OFF", "MC_GRACE")
+OUR_JOBS = ("JOB_CTL", "SHARECTL_OFF", "MC_GRACE")
 OUR_CRON_KNOBS = (
     CRON_JOBS,
     *(f"STARTD_CRON_{job}_{knob}" for job in OUR_JOBS for knob in CRON_KNOBS),
-    f"STARTD_CRON_{JOB}_PERIOD",
 )
 """Knobs that some nodes are asked for."""
-
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _GROUP = re.compile(r"\b(AcctGroup|AccountingGroup)\b", re.IGNORECASE)
 _OWN = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
-_WITHOUT_DEADLINE = "see its log there: it is busy or hangs"
-Key = TypeVar("Key")
 
 
 def grouped(
-    slots: Sequence[SlotLook], key: Callable[[SlotLook], Key]
-) -> Iterator[tuple[Key, list[SlotLook]]]:
+    slots: Sequence[SlotLook], key: Callable[[SlotLook], Any]
+) -> Iterator[tuple[Any, list[SlotLook]]]:
     """Slots by a key that is not empty, the largest groups first."""
-    groups: defaultdict[Key, list[SlotLook]] = defaultdict(list)
+    groups: defaultdict[Any, list[SlotLook]] = defaultdict(list)
     for slot in slots:
         if key(slot):
             groups[key(slot)].append(slot)
@@ -210,25 +277,18 @@ def daemons_of(subject: PoolSubject) -> dict[str, list[DaemonLook]]:
 
 @CHECKS.rule()
 def too_old(subject: PoolSubject) -> Iterator[Finding]:
-    """Daemons that are older than what sharectl needs, or is tested with."""
+    """Daemons that are older than those that sharectl is tested with."""
     for kind, daemons in daemons_of(subject).items():
-        refusing = [daemon for daemon in daemons if () < daemon.version < NEEDED]
-        untested = [daemon for daemon in daemons if NEEDED <= daemon.version < TESTED]
-        is_node = kind == EXECUTE_POINT
-        for old, name, least in (
-            (refusing if is_node else [], "too old", NEEDED),
-            (untested if is_node else refusing + untested, "untested", TESTED),
-        ):
-            if old:
-                versions = sorted({dotted(daemon.version) for daemon in old})
-                yield finding(
-                    name,
-                    named(daemon.name for daemon in old),
-                    level=Level.ADVICE,
-                    count=counted(len(old), kind),
-                    versions=named(versions),
-                    least=dotted(least),
-                )
+        if old := [daemon for daemon in daemons if () < daemon.version < TESTED]:
+            yield finding(
+                "untested",
+                named(daemon.name for daemon in old),
+                level=Level.ADVICE,
+                count=counted(len(old), kind),
+                versions=named(sorted({dotted(daemon.version) for daemon in old})),
+                least=dotted(TESTED),
+                needed=dotted(NEEDED),
+            )
 
 
 def problems_of(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
@@ -249,7 +309,7 @@ def silent(subject: PoolSubject) -> Iterator[Finding]:
     for kind, is_needed in (("schedd", True), ("negotiator", pledges == "negotiator")):
         level = Level.ERROR if is_needed else Level.ADVICE
         for problem, names in problems_of(subject.of(kind)).items():
-            words = divided(problem, _WITHOUT_DEADLINE)
+            words = divided(problem, "see its log there: it is busy or hangs")
             yield finding("silent", named(names), level=level, **words)
 
 
@@ -272,30 +332,26 @@ def absent(subject: PoolSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def clocks(subject: PoolSubject) -> Iterator[Finding]:
     """Clocks that differ."""
-    for problem in subject.problems.get("future", ()):
-        yield finding("future", "this machine", **divided(problem, "-"))
     ahead = subject.look.ahead_seconds if subject.look is not None else 0
     if ahead:
         way = "ahead of" if ahead > 0 else "behind"
         yield finding("collector", "collector", seconds=abs(ahead), way=way)
-    for way, sign in (("ahead of", 1), ("behind", -1)):
-        for kind, daemons in daemons_of(subject).items():
-            # A collector renews its ad of itself in place, with the time of its last update.
-            wrong = {
-                daemon.name: seconds
-                for daemon in daemons
-                if kind != "collector"
-                and (seconds := sign * (daemon.ahead_seconds or 0)) > CLOCKS_DIFFER_SECONDS
-            }
-            if wrong:
-                yield finding(
-                    "nodes",
-                    named(wrong),
-                    count=counted(len(wrong), kind),
-                    seconds=CLOCKS_DIFFER_SECONDS,
-                    way=way,
-                    most=max(wrong.values()),
-                )
+    for kind, daemons in daemons_of(subject).items():
+        # A collector renews its ad of itself in place, with the time of its last update.
+        wrong = {
+            daemon.name: abs(seconds)
+            for daemon in daemons
+            if kind != "collector"
+            and abs(seconds := daemon.ahead_seconds or 0) > CLOCKS_DIFFER_SECONDS
+        }
+        if wrong:
+            yield finding(
+                "nodes",
+                named(wrong),
+                count=counted(len(wrong), kind),
+                seconds=CLOCKS_DIFFER_SECONDS,
+                most=max(wrong.values()),
+            )
 
 
 # ---- access points
@@ -366,35 +422,21 @@ def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
     """STARTD_CRON jobs of the nodes that were asked, and of this machine."""
     if isinstance(subject.local, SnippetSubject) and subject.local.has_clauses:
         yield from snippet_rules.cron_job(subject.local)
-    stale_seconds = {slot.daemon.name: slot.stale_seconds for slot in subject.slots}
     answers = subject.of("startd")
     yield from unknown("unknown knobs", answers)
     places: defaultdict[Finding, list[str]] = defaultdict(list)
     with CondorProcess() as process:
         for name, answer in answers.items():
-            node = name.partition(" ")[2]
-            if (knobs := answer.value) is not None:
-                for result in cron_faults(knobs, stale_seconds.get(node, 0), process):
-                    places[result].append(node.rpartition("@")[2])
+            knobs = answer.value or {}
+            jobs = [
+                job for job in words_of(knobs.get(CRON_JOBS.lower(), "")) if job.upper() in OUR_JOBS
+            ]
+            values = {**knobs, CRON_JOBS.lower(): " ".join(jobs)}
+            node = Configuration("node", ConfigSource(), values=values)
+            for result in snippet_rules.cron_job(SnippetSubject(node, process)):
+                places[result].append(name.rpartition("@")[2])
     for result, names in places.items():
         yield replace(result, place=f"{named(names)} {result.place}".rstrip())
-
-
-def cron_faults(
-    knobs: Mapping[str, str], stale_seconds: int, process: CondorProcess
-) -> Iterator[Finding]:
-    """Faults of a node by its knobs, with the knob as place."""
-    listed = [job for job in words_of(knobs.get(CRON_JOBS.lower(), "")) if job.upper() in OUR_JOBS]
-    values = {**knobs, CRON_JOBS.lower(): " ".join(listed)}
-    node = Configuration("node", ConfigSource(), values=values)
-    yield from snippet_rules.cron_job(SnippetSubject(node, process))
-    if JOB not in map(str.upper, listed):
-        yield finding("not listed", CRON_JOBS, job=JOB)
-    period = knobs.get(f"STARTD_CRON_{JOB}_PERIOD".lower(), "")
-    match = re.fullmatch(r"(\d{1,9})\s*([smh]?)\w*", period.strip(), re.IGNORECASE)
-    if match and stale_seconds and int(match[1]) * _SECONDS[match[2].lower()] > stale_seconds:
-        place = f"STARTD_CRON_{JOB}_PERIOD"
-        yield finding("too seldom", place, job=JOB, period=period, stale=stale_seconds)
 
 
 @CHECKS.rule()
@@ -402,12 +444,10 @@ def clauses(subject: PoolSubject) -> Iterator[Finding]:
     """Nodes under control with the snippet whose START is another one."""
     # While a node drains, another expression stands in the place of START.
     slots = [slot for slot in subject.expected if slot.has_snippet and not slot.is_draining]
-    for kind, rows in (
-        ("without clauses", grouped(slots, lambda slot: slot.missing)),
-        ("unpublished clauses", grouped(slots, lambda slot: slot.undefined)),
-    ):
-        for names, of_names in rows:
-            yield of_slots(kind, of_names, names=list(names))
+    for names, of_names in grouped(slots, lambda slot: slot.missing):
+        yield of_slots("without clauses", of_names, names=list(names))
+    for names, of_names in grouped(slots, lambda slot: slot.undefined):
+        yield of_slots("unpublished clauses", of_names, names=list(names))
 
 
 @CHECKS.rule()
@@ -416,15 +456,6 @@ def stale(subject: PoolSubject) -> Iterator[Finding]:
     for code, slots in grouped(subject.expected, lambda slot: slot.code):
         if code in (STALE, NEVER_RAN):
             yield of_slots("stale", slots, code=code, remedy=REMEDIES[code])
-    otherwise = subject.config.nodes.job_ctl_stale_seconds
-    old = [
-        slot
-        for slot in subject.expected
-        if slot.grace_age_seconds > (slot.stale_seconds or otherwise)
-    ]
-    if old:
-        age = max(slot.grace_age_seconds for slot in old)
-        yield of_slots("stale grace", old, age=age)
 
 
 @CHECKS.rule()
@@ -436,8 +467,6 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
     if bare := [slot for slot in subject.expected if not slot.has_snippet]:
         remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
         yield of_slots("without snippet", bare, remedy=remedy)
-    if large := [slot for slot in subject.expected if slot.cores > MOST_CORES]:
-        yield of_slots("out-of-range", large, most=MOST_CORES)
     steered = subject.controlled if subject.observes else subject.expected
     if subject.slots and not steered and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled", level=Level.ADVICE)
@@ -454,7 +483,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def defrag(subject: PoolSubject) -> Iterator[Finding]:
     """condor_defrag that drains nodes which sharectl steers."""
-    answers, steered = subject.of("defrag"), subject.steered
+    answers, standing = subject.of("defrag"), subject.state.standing_at(subject.now)
+    steered = {target.target.node.lower() for target in standing}
     drained = [
         slot
         for slot in subject.slots

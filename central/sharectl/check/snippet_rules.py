@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
 
@@ -25,7 +25,6 @@ from sharectl.check.snippet_subject import (
 )
 from sharectl.condor.configuration import MAX_BYTES, Definition, readers_of, unread
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
-from sharectl.condor.library import DEFAULTS, CondorProcess
 from sharectl.files import files
 from sharectl.publish import signing
 from sharectl.shares.groups import NESTED_GROUP_NAME
@@ -34,116 +33,57 @@ from sharectl.words import near
 GROUP_MAP = "SHARECTL_GROUP_MAP"
 MOST_SHOWN = 10
 """Faults of a map that are shown; the others are counted."""
-MOST_TRIED = 2000
-"""Rules that HTCondor's own reader is asked about, the first ones."""
-_TRIAL = "sharectl"
-"""Name of the map for that reader."""
-_Rule = tuple[str, str, str]
-"""User or pattern with its slashes, groups, and the text after them, which HTCondor ignores."""
-
 _WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
 _RULE = re.compile(
-    rf'[ \t]*"?\*"?[ \t]+(?:/(?P<pattern>(?:[^/\\]|\\.)*)/[iU]*|(?!/)(?P<user>{_WORD}))[ \t]+'
+    rf'[ \t]*"?\*"?[ \t]+(?:/(?:[^/\\]|\\.)*/[iU]*|(?!/){_WORD})[ \t]+'
     rf"(?P<groups>{_WORD})[ \t]*(?P<rest>.*)"
 )
-_LIKE_A_PATTERN = re.compile(r"[\^$*+?()\[\]|\\]")
 
 
-def rule_of(line: str) -> Optional[_Rule]:
-    """Rule of a line; None of a line that HTCondor ignores."""
-    match = _RULE.fullmatch(line)
-    if match is None:
-        return None
-    user, groups = (_unquoted(match[name] or "") for name in ("user", "groups"))
-    return user or f"/{match['pattern']}/".replace(r"\/", "/"), groups, match["rest"]
-
-
-def map_faults(path: Path, htcondor: CondorProcess) -> Iterator[Finding]:
+def map_faults(path: Path) -> Iterator[Finding]:
     """Faults that keep users out, or give them invalid groups; files it includes are not read."""
     try:
         content = files.read_regular(path, MAX_BYTES)[0]
-        reason = "is no regular file"
+        reason: object = "it is no regular file"
     except (OSError, ValueError) as error:
-        content, reason = None, f"cannot be read: {getattr(error, 'strerror', error)}"
+        content, reason = None, getattr(error, "strerror", None) or error
     if content is None:
-        yield finding("unreadable map", str(path), path=path, why=reason)
+        yield finding("missing map", str(path), path=path, why=reason)
         return
-    faults: list[Finding] = []
-    rules: list[tuple[str, str, str]] = []
-    is_empty = True
-    for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
-        here, word = f"{path}:{number}", line.lstrip("\ufeff \t")
-        if word.startswith("@include"):
-            is_empty = False
-            faults += [finding("include with CR", here)] if line.endswith("\r") else []
-        elif line.strip() and not word.startswith("#"):
-            # HTCondor takes blanks and CR from both ends of each group.
-            rule = rule_of(line.rstrip("\r"))
-            own = [*_line_faults(line.rstrip("\r"), rule, here)]
-            is_empty &= rule is None
-            faults += own
-            if rule and not own and "\\" not in rule[1]:  # \1 is a part of the user's name
-                rules.append((here, rule[0], _names(rule[1])[-1].lower()))
-    faults += _out_of_force(path, rules[:MOST_TRIED], htcondor)
+    text = content.decode("utf-8", "surrogateescape")
+    lines = {
+        f"{path}:{number}": line.strip("\r") for number, line in enumerate(text.split("\n"), 1)
+    }
+    lines = {at: line for at, line in lines.items() if not re.match(r"\ufeff?\s*(#|$)", line)}
+    faults = [fault for at, line in lines.items() for fault in _line_faults(line, at)]
     yield from faults[:MOST_SHOWN]
     if len(faults) > MOST_SHOWN:
         yield finding("more faults", str(path), number=len(faults) - MOST_SHOWN)
-    if is_empty:
+    if not any(_is_include(line) or _RULE.fullmatch(line) for line in lines.values()):
         yield finding("map without rules", str(path))
 
 
-def _line_faults(line: str, rule: Optional[_Rule], here: str) -> Iterator[Finding]:
+def _is_include(line: str) -> bool:
+    return line.lstrip("\ufeff \t").startswith("@include")
+
+
+def _line_faults(line: str, place: str) -> Iterator[Finding]:
     """Faults of the text of a line."""
+    rule = _RULE.fullmatch(line)
     if rule is None:
-        yield finding("no rule", here, line=_shown(line))
+        if not _is_include(line):
+            yield finding("no rule", place, line=_shown(line))
         return
-    user, groups, rest = rule
-    if rest and not rest.startswith("#"):
-        yield finding("text after groups", here, text=_shown(rest))
-    names = _names(groups)
-    # A pattern may take a part of the name.
+    groups = rule["groups"]
+    if groups.startswith('"'):
+        groups = re.sub(r"\\(.)", r"\1", groups[1:-1])
+    # HTCondor takes blanks from both ends of each group; a pattern may take a part of the name.
+    names = [name for word in groups.split(",") if (name := word.strip(" \t"))]
     parts = [re.sub(r"\\[0-9]", "x", name.lower()) for name in names]
     wrong = [n for n, part in zip(names, parts) if not NESTED_GROUP_NAME.fullmatch(part)]
+    wrong += [rule["rest"]] if rule["rest"] and not rule["rest"].startswith("#") else []
     if wrong or not names:
-        yield finding("invalid group", here, names=[_shown(n) for n in wrong[:3] or [groups]])
-    if not user.startswith("/") and _LIKE_A_PATTERN.search(user):
-        pattern = "/.*/ for all users" if user == "*" else "a pattern, such as /^cms.*$/"
-        yield finding("user like a pattern", here, user=_shown(user), pattern=pattern)
-
-
-def _out_of_force(
-    path: Path, rules: Sequence[tuple[str, str, str]], htcondor: CondorProcess
-) -> Iterator[Finding]:
-    """Rules without a fault (place, user, last group) that HTCondor's own reader does not use."""
-    knobs = f"STARTD_CLASSAD_USER_MAP_NAMES = {_TRIAL}\nCLASSAD_USER_MAPFILE_{_TRIAL} = {path}\n"
-    htcondor.values((), f"{DEFAULTS}{knobs}", {})
-    questions = [
-        f"regexp({_string(user[1:-1])}, {_string('')})"
-        if user.startswith("/")
-        else f"userMap({_string(_TRIAL)}, {_string(user)}, {_string(group)})"
-        for _, user, group in rules
-    ]
-    for (here, user, group), values in zip(rules, htcondor.evaluate(questions)):
-        value = values[0][0] if values else "error"
-        if user.startswith("/"):
-            if value == "error":
-                yield finding("invalid pattern", here, pattern=_shown(user))
-        elif str(value).lower() != group:
-            taken = "no group" if value == "undefined" else _shown(str(value))
-            yield finding("not in force", here, user=_shown(user), taken=taken)
-
-
-def _names(groups: str) -> list[str]:
-    return [name for word in groups.split(",") if (name := word.strip(" \t"))]
-
-
-def _string(text: str) -> str:
-    """String of ClassAds as HTCondor's configuration has them."""
-    return '"{}"'.format(text.replace('"', '\\"'))
-
-
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text.startswith('"') else text
+        yield finding("invalid group", place, names=[_shown(n) for n in wrong[:3] or [groups]])
 
 
 def _shown(text: str, most: int = 60) -> str:
@@ -153,8 +93,8 @@ def _shown(text: str, most: int = 60) -> str:
 @CHECKS.rule()
 def groups(subject: SnippetSubject) -> Iterator[Finding]:
     """Ways for users to choose their group, and a map that cannot be used."""
-    place, assignments = subject.configuration.place, subject.configuration.assignments
-    if not assignments(TRANSFORM):
+    place = subject.configuration.place
+    if not subject.configuration.assignments(TRANSFORM):
         return
     immutable = {word.lower() for word in subject.configuration.words("IMMUTABLE_JOB_ATTRS")}
     own = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
@@ -162,18 +102,12 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
     map_file = subject.text(GROUP_MAP_IN_USE)
     if map_file and missing:
         yield finding("job can be changed", place(TRANSFORM), names=missing)
-    elif missing and subject.text(GROUP_MAP):
-        yield finding("map named too late", place(GROUP_MAP), place_of=place(TRANSFORM))
     elif missing:
-        kind = "no map" if subject.on_machine else "no map in these files"
-        yield finding(kind, place(TRANSFORM), level=Level.ADVICE)
-    knob = GROUP_MAP if assignments(GROUP_MAP) else GROUP_MAP_IN_USE
-    if map_file and os.access(map_file, os.R_OK):
-        yield from map_faults(Path(map_file), subject.htcondor)
-    elif map_file and subject.on_machine:
-        yield finding("missing map", place(knob), path=map_file)
-    elif map_file:
-        yield finding("map elsewhere", place(knob), level=Level.ADVICE, path=map_file)
+        level = Level.ERROR if subject.text(GROUP_MAP) else Level.ADVICE
+        yield finding("no map", place(TRANSFORM), level=level)
+    # Files of a folder may be another machine's.
+    if map_file and (subject.on_machine or os.access(map_file, os.R_OK)):
+        yield from map_faults(Path(map_file))
 
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
@@ -310,11 +244,12 @@ def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs of sharectl's that are no number, or too small."""
     configuration = subject.configuration
     knobs = [knob for knob in _NUMBERS if configuration.assignments(knob)]
-    values = dict(zip(knobs, subject.numbers([subject.text(knob) for knob in knobs])))
-    for knob, value in values.items():
+    texts = [subject.text(knob) for knob in knobs]
+    for knob, text, rows in zip(knobs, texts, subject.htcondor.evaluate(texts)):
         lowest, is_plain = _NUMBERS[knob]
-        text = subject.text(knob)
-        if value is None or value < lowest or (is_plain and not text.isdecimal()):
+        value = rows[0][0] if rows else None
+        is_number = type(value) in (int, float) and (value or 0) >= lowest
+        if not is_number or (is_plain and not text.isdecimal()):
             kind, place = "a whole number" if is_plain else "a number", configuration.place(knob)
             yield finding("invalid number", place, knob=knob, text=text, lowest=lowest, kind=kind)
 
@@ -330,29 +265,25 @@ def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
         is_periodic = subject.cron(job, "MODE").lower() in ("", "periodic")
         is_our_grace = subject.ours.get(job) == COUNTS_FREE_CORES
         faults = {
+            "no program": ("EXECUTABLE", not _has_program(subject, job)),
             "may hang": ("KILL", is_periodic and subject.cron(job, "KILL")[:1].lower() != "t"),
             "prefix": ("PREFIX", job in subject.ours and subject.cron(job, "PREFIX")),
             "listed twice": ("", lower.count(job.lower()) > 1),
             "two of MC_GRACE": ("", subject.is_live and is_our_grace),
         }
-        yield from _program_faults(subject, job)
         for kind, (knob, applies) in faults.items():
             if applies:
                 name = f"STARTD_CRON_{job}_{knob}" if knob else CRON_JOBS
-                yield finding(kind, subject.place(name), job=job)
+                program = subject.cron(job, "EXECUTABLE") or "nothing"
+                yield finding(kind, subject.place(name), job=job, program=program)
 
 
-def _program_faults(subject: SnippetSubject, job: str) -> Iterator[Finding]:
+def _has_program(subject: SnippetSubject, job: str) -> bool:
+    """True if the program of a job is a whole path, and is there unless it is another machine's."""
     program = subject.cron(job, "EXECUTABLE")
-    place = subject.place(f"STARTD_CRON_{job}_EXECUTABLE")
-    if not program:
-        yield finding("no program", place, job=job)
-    elif not program.startswith("/"):
-        yield finding("no whole path", place, job=job, program=program)
-    elif not subject.on_machine:
-        return  # it is another machine's
-    elif not (Path(program).is_file() and os.access(program, os.X_OK)):
-        yield finding("missing program", place, job=job, program=program)
+    is_whole = program.startswith("/")
+    is_here = not subject.on_machine or (Path(program).is_file() and os.access(program, os.X_OK))
+    return is_whole and is_here
 
 
 # ---- Sources of targets
@@ -372,8 +303,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
     identity = arguments.get("--identity", "")
     if len(unauthenticated) < len(entries) and identity.rpartition("@")[2] in ("", "unmapped"):
-        kind = "shared identity" if identity else "no identity"
-        yield finding(kind, subject.place(OPTIONS), identity=identity)
+        yield finding("no identity", subject.place(OPTIONS), identity=identity or "nothing")
     if "--key-file" not in arguments:
         for why in filter(None, map(_exposed, unauthenticated)):
             yield finding("exposed", place, level=Level.ADVICE, why=why)
@@ -404,13 +334,7 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
         place, text = subject.place(culprit), text_of(culprit)
-        # START reads attributes of sharectl.
-        in_start = EXPRESSIONS.fullmatch(macro.upper()) or re.match("(?i)t1_|MC_GRACE", macro)
-        kind = "unreadable" if in_start else "unreadable attribute"
-        remedy = "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty"
-        if kind != "unreadable" and not re.search(r'["()\[\]{}&|=<>?*+]', text):
-            remedy = f'a text needs quotes: write {culprit} = "{text}"'
-        yield finding(kind, place, macro=culprit, text=text, whole=macro, remedy=remedy)
+        yield finding("unreadable", place, macro=culprit, text=text, whole=macro)
 
 
 @CHECKS.rule()
@@ -432,7 +356,8 @@ def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
         name = reference.name
         is_nodes = name.lower() in subject.published
         if reference.scope == UNSCOPED and not _is_slots(name):
-            is_slots, is_jobs = startd_publishes(name), _carried(subject, name)
+            is_slots = startd_publishes(name)
+            is_jobs = jobs_have(name) or name.lower() in map(str.lower, subject.carried)
             scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
             if is_nodes or is_slots != is_jobs:
                 scoped = f"MY.{name}" if is_nodes or is_slots else f"TARGET.{name}"
@@ -446,35 +371,28 @@ def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the node that nothing publishes."""
-    missing: dict[tuple[str, Level], dict[str, str]] = {}
+    missing: dict[Level, dict[str, str]] = {}
     # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
     for reference, place in _references(subject):
         name = reference.name
         is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
         if reference.scope == MY and not is_published and not startd_publishes(name):
-            kind, level = "unpublished", Level.ERROR if "t1_" in name else Level.ADVICE
-        elif reference.scope == TARGET and subject.carried and not _carried(subject, name):
-            kind, level = "uncarried", Level.ADVICE
-        else:
-            continue
-        missing.setdefault((kind, level), {}).setdefault(f"{reference.scope}.{name}", place)
-    for (kind, level), names in missing.items():
-        yield finding(kind, next(iter(names.values())), level=level, names=list(names))
+            level = Level.ERROR if "t1_" in name else Level.ADVICE
+            missing.setdefault(level, {}).setdefault(f"{MY}.{name}", place)
+    for level, names in missing.items():
+        yield finding("unpublished", next(iter(names.values())), level=level, names=list(names))
 
 
 @CHECKS.rule()
 def without_value(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes that are to be published, but have no value."""
     configuration = subject.configuration
-    names = [part.name.lower() for part in configuration.definitions]
+    macros = [part.name.lower() for part in configuration.definitions]
     for knob in filter(configuration.assignments, subject.evaluated_lists):
         for name in configuration.words(knob):
-            ends = (name.lower(), f"_{name.lower()}")
-            is_set = any(macro == ends[0] or macro.endswith(ends[1]) for macro in names)
-            if '"' in name:
-                yield finding("quoted name", configuration.place(knob), knob=knob, name=name)
-            elif not is_set and not startd_publishes(name):
+            is_set = any(f"_{macro}".endswith(f"_{name.lower()}") for macro in macros)
+            if not is_set and not startd_publishes(name):
                 yield finding("without value", configuration.place(knob), knob=knob, name=name)
 
 
@@ -490,11 +408,6 @@ def _is_slots(name: str) -> bool:
     """True if no job can give the attribute a value where START asks for it without a scope."""
     # HTCondor's evaluator has time() for CurrentTime, before it looks at the job.
     return every_slot_has(name) or name.lower() == "currenttime"
-
-
-def _carried(subject: SnippetSubject, name: str) -> bool:
-    """True if jobs may have an attribute of that name."""
-    return jobs_have(name) or name.lower() in map(str.lower, subject.carried)
 
 
 def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Optional
 
 from sharectl.check.findings import Checks
 from sharectl.condor.configuration import (
@@ -165,11 +164,6 @@ class SnippetSubject:
         """`expressions` as HTCondor prints them, without those that it cannot read."""
         printed = self.htcondor.canonical(list(self.expressions.values()))
         return {name: text for name, text in zip(self.expressions, printed) if text is not None}
-
-    def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
-        """Value of each expression; None for one that is no number."""
-        values = [rows[0][0] if rows else None for rows in self.htcondor.evaluate(expressions)]
-        return [value if type(value) in (int, float) else None for value in values]
 
     @cached_property
     def our_files(self) -> frozenset[object]:

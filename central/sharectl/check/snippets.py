@@ -68,7 +68,7 @@ Ad = Mapping[str, str]
 
 def typical_jobs(subject: SnippetSubject) -> dict[str, Ad]:
     """Name for people → ad of the job, which has the attributes of a slot without a target."""
-    multicore_cores = subject.multicore_cores
+    large = str(subject.multicore_cores)
     job = {
         **subject.carried,
         "MyType": '"Job"',
@@ -80,9 +80,8 @@ def typical_jobs(subject: SnippetSubject) -> dict[str, Ad]:
         "RequestDisk": "1024",
         **SITES_OWN,
     }
-    sizes = {"one core": "1", f"{multicore_cores} cores": str(multicore_cores)}
     jobs: dict[str, Ad] = {"no RequestCpus": job}
-    for name, cores in sizes.items():
+    for name, cores in (("one core", "1"), (f"{large} cores", large)):
         jobs[name] = {**job, "RequestCpus": cores}
         for group in ("alice", "cms"):
             jobs[f"{name} of {group}"] = {**jobs[name], "AccountingGroup": f'"{group}.bob"'}
@@ -120,23 +119,12 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     for word, let_in in zip(UNKNOWN, unknown):
         if jobs := [job for job in without if job not in let_in]:
             yield finding("kept out", place, word=word, jobs=_some(jobs), clauses=_CLAUSES)
-    names = list(typical_jobs(subject))
     if not without:
         # A value that nobody gave may be the one that START wants.
         reads = references(subject.readable.get("START", ""))
         is_unsure = any(subject.carried.get(name) == "True" for scope, name in reads)
         level = Level.ADVICE if is_unsure else Level.ERROR
-        yield finding("takes nothing", place, level=level, jobs=_some(names))
-        return
-    rows = zip(*_rows(subject, text, [own]))
-    unclear = {
-        name
-        for name, values in zip(names, rows)
-        if not any(isinstance(value, (bool, int, float)) for value in values)
-    }
-    if unclear:
-        jobs = [name for name in names if name in unclear]
-        yield finding("unclear", place, jobs=_some(jobs))
+        yield finding("takes nothing", place, level=level, jobs=_some(list(typical_jobs(subject))))
 
 
 @CHECKS.rule()
@@ -213,17 +201,13 @@ def _when_open(subject: SnippetSubject, start: str) -> Ad:
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
     """Typical jobs that START lets into one of the slots of each situation."""
-    jobs, rows = typical_jobs(subject), _rows(subject, start, situations)
-    pairs = zip(rows[::2], rows[1::2])
-    return [
-        [name for name, *values in zip(jobs, *pair) if any(map(is_true, values))] for pair in pairs
-    ]
-
-
-def _rows(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[Any]]:
-    """Values of START for the typical jobs, in both slots of each situation."""
+    jobs = typical_jobs(subject)
     slots = [slot for situation in situations for slot in slots_with(subject, situation)]
-    return _values(subject, start, slots, list(typical_jobs(subject).values()))
+    rows = _values(subject, start, slots, list(jobs.values()))
+    return [
+        [name for name, *values in zip(jobs, *pair) if any(map(is_true, values))]
+        for pair in zip(rows[::2], rows[1::2])
+    ]
 
 
 def _values(
@@ -261,16 +245,7 @@ def check(
     site_attributes: Mapping[str, str],
     carried: Optional[Mapping[str, str]] = None,
 ) -> SnippetReport:
-    """Findings about a configuration.
-
-    Parameters
-    ----------
-    site_attributes
-        Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node,
-        ClassAd expressions.
-    carried
-        Attributes that jobs of the site carry → their values, ClassAd expressions.
-    """
+    """Findings about a configuration; parameters as of `SnippetSubject`."""
     with CondorProcess() as process:
         try:
             subject = subject_of(source, process, site_attributes, carried or {})
@@ -282,8 +257,8 @@ def check(
 
 def _made(subject: SnippetSubject) -> dict[str, str]:
     is_access_point = bool(subject.configuration.assignments(TRANSFORM))
-    shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
-    shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
+    of_node = SHOWN if subject.has_clauses or not is_access_point else ()
+    shown = (*of_node, *(SHOWN_OF_ACCESS_POINTS if is_access_point else ()))
     # As HTCondor prints it, a text of several lines has no comments, which end with a line.
     texts = {knob: subject.configuration.text(knob) for knob in shown}
     return {
@@ -324,9 +299,7 @@ class Role:
     def is_ours(self, content: str) -> bool:
         """True if nobody has edited that snippet, of this version or an earlier one."""
         stamped = _STAMPED.fullmatch(content)
-        if stamped is None:
-            return content == self.text
-        return _sum(stamped["lines"]) == stamped["sum"]
+        return _sum(stamped["lines"]) == stamped["sum"] if stamped else content == self.text
 
 
 ROLES: Mapping[str, Role] = {
@@ -338,7 +311,7 @@ ROLES: Mapping[str, Role] = {
 
 @dataclass(frozen=True)
 class SnippetPlace:
-    """SnippetPlace of a role's snippet in the configuration of this machine."""
+    """Place of a role's snippet in the configuration of this machine."""
 
     path: Path
     content: Optional[str]
@@ -351,11 +324,11 @@ class SnippetPlace:
 
 
 def place_of(role: Role, folder: Optional[Path]) -> SnippetPlace:
-    """SnippetPlace in ``folder``, or in the last of those that HTCondor reads on this machine.
+    """Place in ``folder``, or in the last of those that HTCondor reads on this machine.
 
     Raises InputError if it has no such folder, or its configuration cannot be read.
     """
-    source = source_of(None, with_local=True)
+    source = source_of(None)
     with CondorProcess() as process:
         try:
             configuration = read(source, ("DAEMON_LIST",), process)
@@ -382,10 +355,7 @@ def trial(
     published: Mapping[str, str],
     carried: Mapping[str, str],
 ) -> list[Finding]:
-    """Findings that the snippet ``content`` in that place would make; None for no snippet there.
-
-    ``published`` and ``carried`` are as of `check`.
-    """
+    """Findings that the snippet ``content`` in that place would make; None for no snippet there."""
     before = check(place.source, published, carried).findings
     with _staged(place, content) as folder:
         folders = tuple(folder if path == place.path.parent else path for path in place.folders)

@@ -80,7 +80,7 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
         "this machine's HTCondor reads)",
     )
     add_published(parser)
-    add_check_arguments(parser, CHECKS, "DIR")
+    list_checks(parser, CHECKS)
 
 
 def add_published(parser: argparse.ArgumentParser) -> None:
@@ -108,24 +108,12 @@ def _snippets(arguments: argparse.Namespace) -> int:
     from sharectl.check.snippets import CHECKS, check
     from sharectl.condor.configuration import source_of
 
-    source = source_of(arguments.directory, with_local=arguments.with_local)
+    source = source_of(arguments.directory)
     report = check(source, dict(arguments.published), dict(arguments.carried))
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
     content = {"files": list(report.files), "made": dict(report.made)}
     return show(arguments, "snippets", content, lines, CHECKS, report.findings)
-
-
-def add_check_arguments(
-    parser: argparse.ArgumentParser, checks: Sequence[Check], folders: str
-) -> None:
-    """Add ``--with-local``, ``--json`` and the list of checks; ``folders`` is for the help."""
-    parser.add_argument(
-        "--with-local",
-        action="store_true",
-        help=f"put {folders} on top of what this machine's HTCondor reads instead",
-    )
-    list_checks(parser, checks)
 
 
 def list_checks(parser: argparse.ArgumentParser, checks: Sequence[Check]) -> None:
@@ -165,7 +153,7 @@ _SHOWN_CHARACTERS = 600
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
-    from sharectl.check.pool_subject import CHECKS
+    from sharectl.check.pool import CHECKS
     from sharectl.cli.status import add_nagios
 
     add_nagios(parser)
@@ -174,7 +162,7 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
 
 def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found; 1 for more than advice, or as ``--nagios`` says."""
-    from sharectl.check.pool_subject import CHECKS
+    from sharectl.check.pool import CHECKS
 
     if arguments.nagios:
         from sharectl.cli.status import as_plugin
@@ -189,15 +177,14 @@ def _pool(arguments: argparse.Namespace) -> int:
 
 def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plugin.Perfdata]]:
     """Report of the pool without the checks to ignore, and figures for graphs."""
-    from sharectl.check.pool import check, look_of, without_bindings
-    from sharectl.check.pool_subject import PoolSubject
+    from sharectl.check.pool import PoolSubject, check, look_of, without_bindings
     from sharectl.cli.status import cycle_problems, figures_of, look_with, place_problems
     from sharectl.report.pool import block_problems
 
     config = options.config_of(arguments)
     if report := without_bindings():
         return report.without(config.check.ignore), {}
-    seen = look_with(config, look_of())
+    seen = look_with(config, look_of)
     status, now = seen.status, seen.status["now"]
     look = status["nodes"].pop("look", None)
     problems = {

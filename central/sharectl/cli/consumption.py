@@ -1,41 +1,38 @@
-"""``sharectl consumption …``: policies of a node's assets, price and number of claims."""
+"""``sharectl consumption …``: policies of a node's assets, and the cost of jobs."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, TextIO
+from typing import Any, TextIO
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
 from sharectl.cli import options
-from sharectl.cli.check import add_check_arguments, show
-from sharectl.condor.ad_files import AdOfFile, read
-from sharectl.condor.ad_rows import emptied
-from sharectl.condor.negotiator import groups_of
+from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
-from sharectl.consumption.asks import Jobs
+from sharectl.consumption.asks import NamedAd, Priced
+from sharectl.consumption.cost import Match
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
-from sharectl.errors import ConfigError, InputError, PoolUnavailableError
+from sharectl.errors import AbsentError, ConfigError, PoolUnavailableError
 from sharectl.model import PoolConfig
-from sharectl.report import match_cost
-from sharectl.shares.pledges import Group
-from sharectl.words import counted
+from sharectl.report.tables import NONE, print_records
 
 _RENDERED = "the rendered text"
+"""Name of it in findings, which is no file."""
 _RENDER_EPILOG = """\
 The file is YAML, such as `sharectl consumption examples` prints; docs/consumption.md has all keys.
 The output is for execute points; access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides.
 Findings of `sharectl consumption check` are faults at the line of the YAML: nothing is printed.
 """
-_COST_EPILOG = """\
-The pool is asked for slots, jobs and groups; with --slots, no daemon is asked for anything.
-? is unknown, - is nothing. docs/consumption.md explains the columns."""
+_COST_EPILOG = "? is unknown, - is nothing. docs/consumption.md explains the columns."
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
+_MATCHES = "slots, jobs, consumed AS takes, cost, fit, refused"
 
 
 # ---- examples and render
@@ -71,16 +68,18 @@ def _render(arguments: argparse.Namespace) -> int:
 
 def _faults(rendered: Snippet, name: str) -> list[str]:
     """Findings of the check in a rendered text, at the lines of the YAML that they come from."""
-
-    def in_yaml(match: re.Match[str]) -> str:
-        return f"{name}:{rendered.yaml_lines[int(match[1]) - 1]}"
-
-    return [
-        re.sub(rf"{_RENDERED}:(\d+)", in_yaml, str(finding)).replace(_RENDERED, name)
-        for finding in check_text(_RENDERED, rendered.text)
+    faults = []
+    for finding in check_text(_RENDERED, rendered.text):
         # An unscoped name works until a job has it: a policy that is written now need not have one.
-        if finding.level is Level.ERROR or finding.id == "scope"
-    ]
+        if finding.level is Level.ERROR or finding.id == "scope":
+            file, _, line = finding.place.rpartition(":")
+            place = (
+                f"{file}:{rendered.yaml_lines[int(line) - 1]}"
+                if line.isdecimal()
+                else finding.place
+            )
+            faults.append(str(replace(finding, place=place)).replace(_RENDERED, name))
+    return faults
 
 
 # ---- check
@@ -95,12 +94,12 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of snippets, snippet, or output of `condor_config_val -dump [-verbose]`; - "
         "for standard input (default: this machine's configuration)",
     )
-    add_check_arguments(parser, CHECKS, "DIR")
+    list_checks(parser, CHECKS)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Print the policies, then the findings, one line each; 1 if any is more than advice."""
-    findings, checked = check(arguments.path, with_local=arguments.with_local)
+    findings, checked = check(arguments.path)
     lines = [] if checked else ["no slot with a consumption policy was there to check"]
     for slot in checked:
         lines.append(f"{slot.name}: SLOT_WEIGHT = {slot.weight.text}")
@@ -109,10 +108,10 @@ def _check(arguments: argparse.Namespace) -> int:
     return show(arguments, "consumption_check", content, lines, CHECKS, findings)
 
 
-# ---- cost and capacity
+# ---- cost
 
 
-def _request(text: str) -> Jobs:
+def _request(text: str) -> NamedAd:
     """Job of a ``--request``."""
     matches = [_AMOUNT.fullmatch(part) for part in text.lower().split(",")]
     amounts = {match[1]: match[2] for match in matches if match}
@@ -122,107 +121,84 @@ def _request(text: str) -> Jobs:
             "(memory MiB, disk KiB), such as cpus=8,memory=16000,gpus=1"
         )
     amounts = {**dict.fromkeys(STANDARD, "1"), **amounts}
-    ad = {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
+    row = {f"request{name}": amount for name, amount in amounts.items()}
     custom = [attribute_of(name) for name in amounts if name not in STANDARD]
     if custom:  # as condor_submit writes it: a slot without the asset refuses the job
-        ad["Requirements"] = " && ".join(f"TARGET.{name} >= Request{name}" for name in custom)
-    return Jobs(AdOfFile(f"request {text}", ad))
+        row["requirements"] = " && ".join(f"TARGET.{name} >= Request{name}" for name in custom)
+    return NamedAd(f"request {text}", row)
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_common(parser, "jobs of this file", "jobs of this request instead of those that pend")
-
-
-def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pending", action="store_true", help="claims for jobs that pend")
-    _add_common(parser, "claims for jobs of this file", "claims for jobs of this request")
-
-
-def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
-    add = parser.add_argument
-    of_file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-    add("--jobs", help=f"{of_jobs}: output of condor_q -all -long", **of_file)
-    add(
+    parser.add_argument(
         "--request",
         action="append",
         default=[],
         type=_request,
         metavar="ASSET=AMOUNT,…",
-        help=f"{of_request}, such as cpus=8,memory=16000,gpus=1; cores, MiB of memory and KiB of "
-        "disk are 1 if left out; may be repeated",
+        help="jobs of this request instead of those that pend, such as cpus=8,memory=16000,gpus=1; "
+        "cores, MiB of memory and KiB of disk are 1 if left out; may be repeated",
     )
-    slots = "slots and groups of this file: output of condor_status -any -long; - for standard"
-    add("--slots", help=f"{slots} input", **of_file)
-    add("--empty", action="store_true", help="slots and groups as when nothing runs")
     config = "sharectl's configuration, for its section pool (default: this machine's pool)"
-    add("--config", help=config, **of_file)
+    parser.add_argument("--config", type=Path, metavar="FILE", help=config)
 
 
 def _cost(arguments: argparse.Namespace) -> int:
-    """Print amounts, cost and number of the jobs that each slot takes."""
-    run = _Run(arguments, pending=not arguments.request)
-    return run.show("consumption-cost", match_cost.priced(run.prices), match_cost.cost_tables)
+    """Print amounts, cost and number of the jobs that each slot of the pool takes."""
+    pool = PoolConfig() if arguments.config is None else load(arguments.config).pool
+    slots, schedds = asks.look(pool)
+    if not slots:
+        raise AbsentError("no slot of the pool has a consumption policy; see docs/consumption.md")
+    jobs, missing = arguments.request, list[str]()
+    if not jobs:
+        jobs, missing = asks.pending(pool, schedds, slots)
+    content = {**priced(asks.price(slots, jobs)), "missing": missing}
+    options.show(arguments, "consumption-cost", content, partial(print_cost, content))
+    options.say(missing)
+    return PoolUnavailableError.exit_code if missing else 0
 
 
-def _capacity(arguments: argparse.Namespace) -> int:
-    """Print the number of claims that jobs can have now, on all slots and within their quota."""
-    if not (arguments.request or arguments.jobs or arguments.pending):
-        arguments.request = [_request("cpus=1")]
-    run = _Run(arguments, pending=arguments.pending)
-    content = {"jobs": match_cost.capacity(run.prices, run.groups())}
-    return run.show("consumption-capacity", content, match_cost.capacity_tables)
+def priced(prices: Priced) -> dict[str, Any]:
+    """Keys: slots and jobs (kinds of them), matches (one for each pair, by their numbers)."""
+    return {
+        "slots": [asdict(kind) for kind in prices.slots],
+        "jobs": [asdict(kind) for kind in prices.jobs],
+        "matches": [
+            {"slots": number, "jobs": job, **asdict(match), "refused": _reasons(match)}
+            for number, row in enumerate(prices.matches)
+            for job, match in enumerate(row)
+        ],
+    }
 
 
-class _Run:
-    """Prices of the jobs of the options, or else of those that pend, on a pool or a file of one."""
+def _reasons(match: Match) -> list[str]:
+    reasons = match.refused.items()
+    return [": ".join(filter(None, (", ".join(assets), why.value))) for why, assets in reasons]
 
-    def __init__(self, arguments: argparse.Namespace, *, pending: bool) -> None:
-        self._arguments, path = arguments, arguments.slots
-        self._place = PoolConfig() if arguments.config is None else load(arguments.config).pool
-        self._pool = asks.look(self._place) if path is None else asks.pool_of(read(path))
-        if not self._pool.slots:
-            fact = f"no slot: {path or 'the pool'} has none but dynamic ones"
-            raise InputError([f"{fact}; --slots wants output of condor_status -any -long"])
-        self._notes: list[str] = []
-        self._missing: list[str] = []
-        slots, jobs = self._pool.slots, [*arguments.request, *self._jobs(pending=pending)]
-        if arguments.empty:
-            slots = [AdOfFile(ad.place, emptied(ad.attributes)) for ad in slots]
-        self.prices = asks.price(slots, jobs)
 
-    def _jobs(self, *, pending: bool) -> list[Jobs]:
-        path, pool = self._arguments.jobs, self._pool
-        if path is not None:
-            every = read(path)
-            jobs = asks.waiting(every)
-            if others := len(every) - len(jobs):
-                left_out = f"{counted(others, 'job')} left out that do not wait for a slot"
-                self._notes.append(f"{path}: {left_out}")
-            return jobs
-        if pending and self._arguments.slots is not None:
-            raise InputError(["--slots: a file of jobs is missing beside it; give --jobs, too"])
-        if not pending:
-            return []
-        jobs, self._missing = asks.pending(self._place, pool.schedds, pool.slots)
-        return jobs
+def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
+    """Print `priced` as a table."""
+    if not content["jobs"]:
+        to.write("no job waits for a slot: there is nothing to match\n")
+        return
+    slots, jobs = ([_name(row) for row in content[key]] for key in ("slots", "jobs"))
+    rows = (
+        {
+            **match,
+            "slots": slots[match["slots"]],
+            "jobs": jobs[match["jobs"]],
+            "fit": f"{'>= ' if match['at_least'] else ''}{match['fits']}",
+            "refused": "; ".join(match["refused"]),
+            "cost": match["cost"] if match["fits"] else NONE,
+        }
+        for match in content["matches"]
+    )
+    print_records("matches, each job with each slot as it is", _MATCHES, rows, to)
 
-    def groups(self) -> list[Group]:
-        """Groups of the pool, or of the file."""
-        groups = groups_of(self._pool.groups)
-        if not groups:
-            fact = "groups are missing: there is no ad of one; wait for a negotiation cycle"
-            self._notes.append(f"{fact}, or see NEGOTIATOR_ADVERTISE_ACCOUNTING")
-        return [replace(group, used=0.0) for group in groups] if self._arguments.empty else groups
 
-    def show(
-        self, name: str, content: dict[str, Any], tables: Callable[[Any, TextIO], None]
-    ) -> int:
-        """Print the content with notes and problems of the pool; the exit code."""
-        missing, empty = self._missing, self._arguments.empty
-        content |= {"notes": self._notes, "empty": empty, "missing": missing}
-        options.show(self._arguments, name, content, partial(tables, content))
-        options.say(missing)
-        return PoolUnavailableError.exit_code if missing else 0
+def _name(row: Mapping[str, Any]) -> str:
+    """The first name, and the number of them."""
+    first, count = row["names"][0], row["count"]
+    return f"{first} ({count} alike)" if count > 1 else str(first)
 
 
 _VERBS = {
@@ -237,9 +213,6 @@ _VERBS = {
     ),
     "cost": options.Verb(
         _cost, _cost_arguments, ("--json",), "what jobs take of slots and cost", _COST_EPILOG
-    ),
-    "capacity": options.Verb(
-        _capacity, _capacity_arguments, ("--json",), "claims that jobs can have", _COST_EPILOG
     ),
 }
 VERBS = {"consumption": options.with_actions("verb", _VERBS)}

@@ -319,10 +319,8 @@ class Configuration:
         return by_name
 
 
-def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
+def source_of(directory: Optional[Path]) -> ConfigSource:
     """Folder of snippets, or the configuration of this machine.
-
-    With ``with_local`` a folder lies on this machine's files, not on HTCondor's defaults.
 
     Raises InputError if it is no folder, or this machine has no configuration.
     """
@@ -331,7 +329,7 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
     if directory is not None and not directory.is_dir():
         problem = f"{directory}: no such folder; name one with HTCondor configuration files"
         raise InputError([problem])
-    if directory is not None and not with_local:
+    if directory is not None:
         return ConfigSource(directory)
     named = os.environ.get("CONDOR_CONFIG")
     candidates = [named] if named else INSTALLED
@@ -339,7 +337,7 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
     if main_file is None:
         problem = f"{' and '.join(candidates)}: no configuration of HTCondor here"
         raise InputError([f"{problem}; name a folder of snippets to check"])
-    return ConfigSource(directory, main_file)
+    return ConfigSource(None, main_file)
 
 
 def read(

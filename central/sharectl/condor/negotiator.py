@@ -1,22 +1,18 @@
-"""A negotiator's last cycles and knobs, and accounting groups with their quotas.
-
-Quotas come from the negotiator's ads, or from its knobs as it has them itself.
-"""
+"""A negotiator's last cycles and knobs, and accounting groups with quotas by its knobs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, isfinite, isnan
+from math import fsum, isnan
 from typing import Any, Optional
 
-from sharectl.condor.ad_files import AdOfFile, number_of, text_of
 from sharectl.condor.ads import classads, evaluated, expression, number, value_of
 from sharectl.condor.configuration import literal, words_of
 from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.shares.pledges import ROOT, Group
+from sharectl.shares.pledges import Group
 from sharectl.words import Problems
 
 KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
@@ -63,59 +59,6 @@ def cycles_of(ad: Any) -> list[Cycle]:
             jobs = int(idle) if idle >= 0 else None
             cycles.append(Cycle(duration, period if period > 0 else None, jobs))
     return cycles
-
-
-# ---- groups by accounting ads
-
-_NO_GROUP = "no group; write what condor_status -any -constraint IsAccountingGroup -long prints"
-_POLICIES = ("no", "byquota", "regroup")
-
-
-def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
-    """Groups of accounting ads, by name, the root last; of several negotiators their sums.
-
-    Raises InputError if an ad is no accounting ad of a group.
-    """
-    problems = Problems()
-    for ad in ads:
-        is_group = text_of(ad.attributes, "MyType").lower() in ("accounting", "") and {
-            name.lower() for name in ad.attributes
-        } & {"effectivequota", "configquota", "isaccountinggroup"}
-        if not (is_group and text_of(ad.attributes, "Name")):
-            problems.add(ad.place, _NO_GROUP)
-    if problems:
-        raise InputError(problems.lines())
-    own = {
-        (text_of(ad.attributes, "Name"), text_of(ad.attributes, "NegotiatorName")): ad for ad in ads
-    }
-    groups: dict[str, Group] = {}
-    for (name, _), ad in own.items():
-        group, before = _group_of(ad.attributes), groups.get(name)
-        groups[name] = group if before is None else _together(before, group)
-    return sorted(groups.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
-
-
-def _together(first: Group, second: Group) -> Group:
-    """A group of two negotiators, each of which has slots for it."""
-    quota, used = (
-        None if a is None or b is None else a + b
-        for a, b in ((first.quota, second.quota), (first.used, second.used))
-    )
-    return replace(first, quota=quota, used=used)
-
-
-def _group_of(ad: Mapping[str, str]) -> Group:
-    effective, configured, used = (
-        value if isfinite(value) and value >= 0 else None
-        for value in (
-            number_of(ad, name)
-            for name in ("EffectiveQuota", "ConfigQuota", "WeightedResourcesUsed")
-        )
-    )
-    # It is 0 until the first cycle has worked it out.
-    quota = None if not effective and configured else effective
-    policy = text_of(ad, "SurplusPolicy")
-    return Group(text_of(ad, "Name"), quota, used, policy if policy in _POLICIES else None)
 
 
 # ---- groups by knobs

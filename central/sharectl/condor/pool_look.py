@@ -113,13 +113,10 @@ class SlotLook(NamedTuple):
     undefined: tuple[str, ...]
     """Clauses that the slot does not publish."""
     is_draining: bool
-    grace_age_seconds: int
-    """Age of what mc_grace published when the ad was sent; 0 without it."""
     stale_seconds: int
     """t1_JobCtlStaleSeconds; 0 if the slot has none."""
     has_policy: bool
     """True with a consumption policy."""
-    cores: int
 
     @property
     def has_snippet(self) -> bool:
@@ -174,10 +171,8 @@ def look_at_pool(
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=slot.is_draining,
-            grace_age_seconds=_grace_age(ad),
             stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
-            cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
         )
         for ad, slot in zip(ads, facts)
     )
@@ -223,11 +218,6 @@ def ahead_seconds(collector: Any) -> int:
         if least:
             return sign * least
     return 0
-
-
-def _grace_age(ad: Any) -> int:
-    ran_at = whole(evaluated(ad, "t1_McGraceTime"), 0)
-    return whole(evaluated(ad, "MyCurrentTime"), ran_at) - ran_at if ran_at else 0
 
 
 def _machine(ad: Any) -> str:

@@ -1,5 +1,5 @@
-"""Consumption policies: generate them, price jobs, count claims.
+"""Consumption policies: generate them, price jobs.
 
 In: YAML of policies, ads of slots and jobs, knobs.
-Out: HTCondor configuration, costs, claims.
+Out: HTCondor configuration, costs.
 """

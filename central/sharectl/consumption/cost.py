@@ -1,4 +1,4 @@
-"""Matches against slots: assets that they take, cost for the group, claims that follow.
+"""Matches against slots with a consumption policy: assets that they take, cost for the group.
 
 The negotiator's arithmetic over values of the policy's expressions, which HTCondor's own library
 evaluates (`sharectl.consumption.asks`).
@@ -6,22 +6,16 @@ evaluates (`sharectl.consumption.asks`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from math import ceil
 from typing import Callable, NamedTuple, Optional, Union
-
-from sharectl.shares.pledges import ROOT, Group
 
 Amount = Union[int, float]
 """Amount of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
 
-WEIGHT_OF_THE_WEIGHTLESS = 1.0
-"""Cost of a match without policy on a slot whose SlotWeight is negative or no number."""
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
-_ROUNDING = 1e-9
 
 
 class Refusal(Enum):
@@ -35,42 +29,6 @@ class Refusal(Enum):
     WEIGHT = "SlotWeight is no number after the match: the negotiator ends"
     SLOT_REQUIREMENTS = "slot's Requirements"
     JOB_REQUIREMENTS = "job's Requirements"
-
-
-class SlotKind(Enum):
-    """Treatment of a slot by the negotiator."""
-
-    POLICY = "consumption policy"
-    PARTITIONABLE = "partitionable, no policy"
-    STATIC = "static"
-
-
-@dataclass(frozen=True)
-class PricedSlots:
-    """Slots that policies, weights and Requirements cannot tell apart."""
-
-    names: tuple[str, ...]
-    kind: SlotKind
-    assets: Mapping[str, Optional[Amount]]
-    """Asset of MachineResources, without Swap -> amount; None if it is no number."""
-    state: str = ""
-    """State in which they have no claims to give, else empty."""
-    num_claims: Optional[int] = None
-    """Claim ids for one cycle, where there is a policy; None if they are unknown."""
-
-    @property
-    def has_policy(self) -> bool:
-        """The negotiator follows a consumption policy."""
-        return self.kind is SlotKind.POLICY
-
-
-@dataclass(frozen=True)
-class PricedJobs:
-    """Jobs of one kind and one group."""
-
-    names: tuple[str, ...]
-    count: int
-    accounting_group: str
 
 
 class Look(NamedTuple):
@@ -91,23 +49,15 @@ class Match:
     consumed: Mapping[str, Optional[float]]
     refused: Mapping[Refusal, tuple[str, ...]] = field(default_factory=dict)
     """Reason against it -> assets that it is about; empty of a match that is made."""
-    weight_before: Optional[float] = None
-    weight_after: Optional[float] = None
-    remaining: Mapping[str, Amount] = field(default_factory=dict)
-    """Asset -> rest after the match."""
     cost: Optional[float] = None
-    """Charge of the negotiator: fall of the weight, or all of it where there is no policy."""
+    """Charge of the negotiator: fall of the weight."""
     fits: int = 0
     """Such jobs that the slot takes one after another, this one included."""
     at_least: bool = False
-    """Counting ended before the slot did."""
-    weight_after_all: Optional[float] = None
-    """SlotWeight after the last that fits."""
+    """True if counting ended before the slot did."""
 
 
-def refusals(
-    slot: PricedSlots, assets: Mapping[str, Amount], look: Look
-) -> dict[Refusal, tuple[str, ...]]:
+def refusals(assets: Mapping[str, Amount], look: Look) -> dict[Refusal, tuple[str, ...]]:
     """Reasons against a job on a slot with ``assets`` left, and the assets that they are about."""
     taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
     by_assets = {
@@ -116,10 +66,9 @@ def refusals(
         Refusal.NEGATIVE: [asset for asset, amount in taken.items() if amount < 0],
         Refusal.SHORT: [a for a, amount in taken.items() if a in assets and assets[a] < amount],
     }
-    all_zero = len(taken) == len(look.consumed) and not any(taken.values())
     by_slot = {
-        Refusal.ALL_ZERO: slot.has_policy and all_zero,
-        Refusal.WEIGHT: slot.has_policy and look.weight is None,
+        Refusal.ALL_ZERO: len(taken) == len(look.consumed) and not any(taken.values()),
+        Refusal.WEIGHT: look.weight is None,
         Refusal.SLOT_REQUIREMENTS: look.slot_accepts is False,
         Refusal.JOB_REQUIREMENTS: look.job_accepts is False,
     }
@@ -130,106 +79,27 @@ def refusals(
 
 
 def match_of(
-    slot: PricedSlots, look: Callable[[Optional[Mapping[str, Amount]]], Look], most: int
+    assets: Mapping[str, Amount], look: Callable[[Mapping[str, Amount]], Look], most: int
 ) -> Match:
     """Match of a job with a slot, and the number of its like that fit, up to ``most``.
 
-    ``look`` returns the values for the job with these assets left; None for the slot as it is.
+    ``look`` returns the values for the job with these assets left.
     """
-    most = 1 if slot.kind is SlotKind.STATIC else most
-    first = now = look(None)
-    assets = whole = {name: amount for name, amount in slot.assets.items() if amount is not None}
-    refused, states = refusals(slot, whole, first), list[tuple[Mapping[str, Amount], Look]]()
-    while not refused and len(states) < most:
+    first = now = look(assets)
+    refused, fits, cost = refusals(assets, first), 0, None
+    while not refused and fits < most:
         taken = now.consumed.items()
         assets = {**assets, **{n: whole_if_it_is(assets[n] - (v or 0)) for n, v in taken}}
         now = look(assets)
-        if slot.has_policy and now.weight is None:
+        if now.weight is None or first.weight is None:
             refused = {Refusal.WEIGHT: ()}
             break
-        states.append((assets, now))
-        refused = refusals(slot, assets, now)
-    if not states:
-        return Match(first.consumed, refused, first.weight)
-    after = states[0][1].weight
-    return Match(
-        first.consumed,
-        weight_before=first.weight,
-        weight_after=after,
-        remaining=states[0][0],
-        cost=_cost(slot, first.weight, after),
-        fits=len(states),
-        at_least=not refused and most > 1,
-        weight_after_all=states[-1][1].weight,
-    )
+        fits += 1
+        cost = first.weight - now.weight if fits == 1 else cost
+        refused = refusals(assets, now)
+    return Match(first.consumed, {} if fits else refused, cost, fits, at_least=not refused)
 
 
 def whole_if_it_is(amount: float) -> Amount:
     """``amount`` as the negotiator writes it into the slot: an integer if it is one."""
     return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
-
-
-def _cost(slot: PricedSlots, before: Optional[float], after: Optional[float]) -> Optional[float]:
-    if not slot.has_policy:
-        return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
-    return before - after if before is not None and after is not None else None
-
-
-Offer = tuple[PricedSlots, Match]
-"""Slots of a kind, and their match with a job that they take."""
-
-
-@dataclass(frozen=True)
-class Priced:
-    """Each kind of slot with each kind of job, by their numbers in ``slots`` and ``jobs``."""
-
-    slots: tuple[PricedSlots, ...]
-    jobs: tuple[PricedJobs, ...]
-    matches: Sequence[Sequence[Match]]
-
-    def offers(self, job: int) -> list[Offer]:
-        """Slots that have claims to give and take jobs of a kind."""
-        rows = ((slots, row[job]) for slots, row in zip(self.slots, self.matches))
-        return [(slots, match) for slots, match in rows if not slots.state and not match.refused]
-
-
-def claims_within(room: float, offers: Iterable[Offer]) -> int:
-    """Claims, at most, of a group with so much room, in the long run without leftovers.
-
-    The negotiator lets the last match go over the limit, if anything of the limit is left.
-    """
-    count = 0
-    charges = ((charge_of(*offer), len(offer[0].names) * offer[1].fits) for offer in offers)
-    for charge, most in sorted(charges):
-        if room <= _ROUNDING:
-            break
-        is_all = charge <= 0 or charge * most <= room
-        made = most if is_all else ceil(room / charge - _ROUNDING)
-        count += made
-        room -= made * charge
-    return count
-
-
-def charge_of(slots: PricedSlots, match: Match) -> float:
-    """Mean charge of a claim; a slot without policy is charged whole in the first cycle only."""
-    before, after = match.weight_before, match.weight_after_all
-    if slots.kind is SlotKind.STATIC or before is None or after is None:
-        return match.cost or 0.0
-    return (before - after) / match.fits
-
-
-def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:
-    """Each group with the numbers of its jobs; jobs of no group are of the root.
-
-    Without any group, each accounting group of jobs is one.
-    """
-    every = {group.name.lower(): group for group in groups}
-    numbers: dict[str, list[int]] = {name: [] for name in every}
-    for number, job in enumerate(jobs):
-        name = job.accounting_group.lower()
-        while groups and name and name not in every:
-            name = name.rpartition(".")[0]
-        shown = ROOT if not name else job.accounting_group
-        group = every.setdefault(name or ROOT, Group(shown, None, None, None))
-        numbers.setdefault(group.name.lower(), []).append(number)
-    return [(group, numbers[name]) for name, group in every.items()]

@@ -23,13 +23,10 @@ from sharectl.consumption.policy import (
 )
 from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
-from sharectl.files.yaml import Fault, Tree, ValuePath, problem_lines
+from sharectl.files.yaml import Tree, ValuePath, problem_lines
 from sharectl.settings import setting
 from sharectl.words import did_you_mean, quoted
 
-SHARED = (
-    "claims share cores by num_cpus: 4 * $(DETECTED_CPUS), whose cores are quarters of real ones"
-)
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
@@ -69,16 +66,9 @@ def parse(text: str, name: str) -> Consumption:
     reader = Reader(tree, FileConfig)
     config = reader.section(FileConfig, tree.data, ())
     slots = _slots(config, reader)
-    if faults := [_with_way_round(fault) for fault in tree.faults]:
-        raise ConfigError(problem_lines(name, text, faults))
+    if tree.faults:
+        raise ConfigError(problem_lines(name, text, tree.faults))
     return _consumption(slots, config.num_cpus, tree)
-
-
-def _with_way_round(fault: Fault) -> Fault:
-    """Fault of a part of a core, with the key that has the effect."""
-    *_, asset, _ = ("", "", *(fault.path or ()))
-    is_part = asset == "cpus" and re.match(r"\d*\.\d", fault.message)
-    return replace(fault, message=f"{fault.message}; {SHARED}") if is_part else fault
 
 
 def _slots(config: FileConfig, reader: Reader) -> dict[ValuePath, SlotPolicy]:
@@ -159,21 +149,16 @@ def _asset_problems(
 def _consumption(
     slots: Mapping[ValuePath, SlotPolicy], num_cpus: Optional[str], tree: Tree
 ) -> Consumption:
-    every = [
-        (name.lower(), asset) for slot in slots.values() for name, asset in slot.assets.items()
-    ]
+    every = [(name.lower(), a) for slot in slots.values() for name, a in slot.assets.items()]
     shares = [name for slot in slots.values() for name in by_name(slot.resources or "")]
     named = [*(name for name, _ in every), *(name for name in shares if name in UNITS)]
     # HTCondor has a custom resource on slots of every type: claims take what jobs request.
     custom = {name: AssetPolicy(request=True) for name in named if name not in STANDARD}
     policies = []
     for path, slot in slots.items():
-        written = {name.lower(): asset for name, asset in slot.assets.items()}
-        others = {} if slot.model == "none" else custom
-        assets = {
-            **written,
-            **{name: asset for name, asset in others.items() if name not in written},
-        }
+        assets = {name.lower(): asset for name, asset in slot.assets.items()}
+        for name, asset in custom.items() if slot.model != "none" else ():
+            assets.setdefault(name, asset)
         number = int(path[1]) if len(path) > 1 else None
         policies.append(replace(slot, assets=assets, slot_type=number))
     return Consumption(

@@ -147,7 +147,7 @@ def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
             f"{_macro(policy, asset, 'TOTAL')} * {_macro(policy, asset, 'QUANTA')} / {rule.levels}"
         )
         return _guarded(asset, _if_partitionable(quanta, _request(asset)))
-    total = _of_disk(asset, _total_slot(asset))
+    total = _whole(asset)
     if rule.charge is not None:
         # A list rounds up to its first value, then to multiples of its last one.
         steps = "{1}" if rule.charge == 1 else f"{{{rule.charge}, 1}}"
@@ -201,7 +201,8 @@ def macros(policy: SlotPolicy) -> dict[str, str]:
     made = {}
     for asset, rule in policy.assets.items():
         if rule.levels is not None:
-            made[_macro(policy, asset, "TOTAL")] = f"max({{1, {_total(asset)}}})"
+            total = _whole(asset) if asset == "disk" else f"floor({_whole(asset)})"
+            made[_macro(policy, asset, "TOTAL")] = f"max({{1, {total}}})"
             made[_macro(policy, asset, "QUANTA")] = f"({_quanta(policy, asset, rule.levels)})"
     return {macro[2:-1]: text for macro, text in made.items()}
 
@@ -224,21 +225,14 @@ def _if_partitionable(taken: str, on_dynamic_slot: str) -> str:
     return f"ifThenElse(MY.PartitionableSlot =?= true, {taken}, {on_dynamic_slot})"
 
 
-def _total(asset: str) -> str:
-    """Amount of a partitionable slot without claims, in whole units."""
-    amount = _of_disk(asset, _total_slot(asset))
-    return amount if asset == "disk" else f"floor({amount})"
+def _whole(asset: str) -> str:
+    """Amount of a slot without claims; of disk, the part that is divided.
 
-
-def _total_slot(asset: str) -> str:
-    """TotalSlotDisk is 0 in a startd of 23.9.6 until the first claim: Disk is whole then."""
+    TotalSlotDisk is 0 in a startd of 23.9.6 until the first claim: Disk is whole then.
+    """
     if asset == "disk":
-        return "max({MY.TotalSlotDisk, MY.Disk})"
+        return f"floor(0.{DISK_TENTHS} * max({{MY.TotalSlotDisk, MY.Disk}}))"
     return f"MY.TotalSlot{attribute_of(asset)}"
-
-
-def _of_disk(asset: str, amount: str) -> str:
-    return f"floor(0.{DISK_TENTHS} * {amount})" if asset == "disk" else amount
 
 
 def items(shares: str) -> list[str]:

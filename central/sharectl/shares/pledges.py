@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from fractions import Fraction
-from math import floor
 from typing import Optional
 
 from sharectl.errors import ConfigError
@@ -100,16 +99,6 @@ class Group:
     used: Optional[float]
     surplus: Optional[str]
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP) or None."""
-
-    @property
-    def limit(self) -> Optional[float]:
-        """The quota as the negotiator keeps it: it cuts quotas to whole numbers."""
-        return None if self.quota is None else float(floor(self.quota))
-
-    @property
-    def room(self) -> Optional[float]:
-        """Unused part of the limit."""
-        return None if self.limit is None or self.used is None else max(0.0, self.limit - self.used)
 
 
 DIGITS = 6

@@ -14,7 +14,7 @@ from sharectl.check.consumption_subject import CheckedNode
 from sharectl.condor.configuration import ConfigSource, Configuration, Definition, dumped
 from sharectl.condor.library import CondorProcess
 
-ASSETS = {"Cpus": 64, "Memory": 262144, "Disk": 2**30}
+ASSETS = ("Cpus", "Memory", "Disk")
 POLICIES = (
     "quantize(TARGET.Request{0}, {{{1}}})",
     "max({{{1}, TARGET.Request{0}}})",
@@ -81,15 +81,15 @@ def test_what_passes_takes_and_costs_something_of_any_job(
     assume(not seen & {"numbers", "zero", "weight"})
     (slot,) = checked.tried
     ads = [{f"Request{asset}": str(amount) for asset, amount in zip(ASSETS, job)} for job in jobs]
-    for job, taken in zip(ads, slot.matched(ASSETS, ads)):
+    for job, taken in zip(ads, slot.matched(ads)):
         amounts = [amount for amount in taken.values() if amount is not None]
         assert len(amounts) == len(ASSETS), job
         assert min(amounts) >= 0, job
         assert max(amounts) > 0, job
     for ad in ads[:3]:
-        (taken,) = slot.matched(ASSETS, [ad])
-        fits = all((taken[asset] or 0) <= most for asset, most in ASSETS.items())
-        assert not fits or (slot.cost(ASSETS, taken) or 0) >= 0, ad
+        (taken,) = slot.matched([ad])
+        fits = all((taken[asset] or 0) <= most for asset, most in checked.whole.items())
+        assert not fits or (slot.cost(taken) or 0) >= 0, ad
 
 
 @given(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.check.pool_subject import CHECKS
+from sharectl.check.pool_rules import CHECKS
 from sharectl.config.fields import POOL_CHECKS
 from sharectl.model import Disabled
 from sharectl.plan.plan import State
@@ -134,7 +134,6 @@ def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
     assert [f for f in report["findings"] if "run this as root" in f["remedy"]] == []
     remedies = {f["id"]: f["remedy"] for f in report["findings"] if f["level"] == "advice"}
     assert remedies["cycles"] == "`sharectl cycle`, or enable sharectl.timer"
-    assert remedies["files"] == "`sharectl cycle` makes it, or enable sharectl.timer"
 
 
 def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:

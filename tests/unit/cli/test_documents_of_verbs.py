@@ -110,8 +110,6 @@ CASES = [
     Case("check snippets", "snippets.d", "snippets", 1),
     Case("check pool", "", "pool", 1),
     Case("consumption check", "policies.conf", "consumption_check", 1),
-    Case("consumption cost", "--slots slots.ads --jobs jobs.ads", "consumption-cost"),
-    Case("consumption capacity", "--slots slots.ads --request cpus=2", "consumption-capacity"),
     Case("simulate", "small.yaml --jobs 1 -o simulated", "simulation"),
     Case("simulate", "--list", "simulation_names"),
     Case(
@@ -140,13 +138,11 @@ WITHOUT_CONFIG = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Working directory with the files of a site, and with slots, jobs and a scenario."""
+    """Working directory with the files of a site, policies and a scenario."""
     place = tmp_path / "here"
     place.mkdir()
     make(place)
     for name, content in {
-        "slots.ads": SLOT,
-        "jobs.ads": JOB,
         "small.yaml": SCENARIO,
         "policies.conf": POLICIES,
         "snippets.d/50.conf": "START = (Warm =?= True)\n",
@@ -214,7 +210,7 @@ def test_every_verb_with_json_has_its_case() -> None:
         for verb in all_verbs()
         if any("--json" in action.option_strings for action in verb.actions)
     }
-    assert {case.verb for case in CASES} | {"explain job", "nodes"} == printing
+    assert {case.verb for case in CASES} | {"consumption cost", "explain job", "nodes"} == printing
 
 
 def test_a_configuration_that_is_refused_is_a_document(

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import htcondor2
 import pytest
 
-from sharectl.check.pool_subject import divided
+from sharectl.check.pool_rules import divided
 from sharectl.condor.connection import HAND_ON_SECONDS, Address, UnreachableError, peer_at
 from sharectl.condor.daemons import schedd_questions, why_silent
 

@@ -109,7 +109,7 @@ def test_each_fault_has_its_place(golden: Callable[[str, str], None]) -> None:
         (of_expressions("floor(Extra)"), 3, "scope"),
         (of_expressions("'MY.A + \"'"), 3, "expressions"),
         (of_expressions(disk="expression: TARGET.RequestDisk +"), 7, "expressions"),
-        (of_expressions(memory="expression: MY.RequestMemory"), 6, "scope"),
+        (of_expressions(memory="expression: MY.RequestMemory"), 6, "numbers"),
         (of_expressions(**dict.fromkeys(STANDARD, "always: 0")), 5, "zero"),
         (of_expressions(fpga_2="always: 1"), 8, "knobs"),
     ],

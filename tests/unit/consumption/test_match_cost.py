@@ -1,201 +1,83 @@
+"""Tables and JSON of `sharectl consumption cost`, of slots and jobs that are made here."""
+
 from __future__ import annotations
 
-import json
+import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
+from sharectl.cli.consumption import priced, print_cost
 from sharectl.cli.main import main
-from sharectl.consumption.cost import (
-    Match,
-    PricedJobs,
-    PricedSlots,
-    SlotKind,
-    by_group,
-    claims_within,
-)
-from sharectl.shares.pledges import ROOT, Group
+from sharectl.condor.ads import ad_of_long
+from sharectl.consumption.asks import MOST_SHAPES, NamedAd, job_keys, job_kinds_of, price
 
 SLOT = {
-    "Name": '"slot1@wn-1"',
-    "SlotType": '"Partitionable"',
-    "SlotTypeID": "1",
-    "PartitionableSlot": "true",
-    "MachineResources": '"Cpus Memory Disk"',
-    "State": '"Unclaimed"',
-    "Cpus": "6",
-    "TotalSlotCpus": "10",
-    "Memory": "4000",
-    "Disk": "100000",
-    "SlotWeight": "Cpus",
-    "NumClaims": "4",
-    "ConsumptionCpus": "target.RequestCpus",
-    "ConsumptionMemory": "quantize(target.RequestMemory, {128})",
-    "ConsumptionDisk": "target.RequestDisk",
-    "Requirements": "Start && MY.ConsumptionCpus <= MY.Cpus",
-    "Start": "true",
+    "partitionableslot": "true",
+    "machineresources": '"Cpus Memory Disk"',
+    "cpus": "6",
+    "memory": "4000",
+    "disk": "100000",
+    "slotweight": "Cpus",
+    "consumptioncpus": "target.RequestCpus",
+    "consumptionmemory": "quantize(target.RequestMemory, {128})",
+    "consumptiondisk": "target.RequestDisk",
+    "requirements": "Start && MY.ConsumptionCpus <= MY.Cpus",
+    "start": "true",
 }
-PLAIN = {name: text for name, text in SLOT.items() if not name.startswith("Consumption")} | {
-    "Name": '"slot1@wn-2"',
-    "Requirements": "TARGET.RequestCpus <= MY.Cpus",
-}
-FULL = {**SLOT, "Name": '"slot1@full"', "Cpus": "0"}
+ONE_A_KIB = {"consumptioncpus": "0", "consumptionmemory": "0", "consumptiondisk": "1"}
+SLOTS = [
+    NamedAd("slot1@wn-1", SLOT),
+    NamedAd("slot1@wn-3", SLOT),
+    NamedAd("slot1@full", {**SLOT, "cpus": "0"}),
+    NamedAd("slot1@free", {**SLOT, **ONE_A_KIB}),
+]
 JOB = {
-    "RequestCpus": "1",
-    "RequestMemory": "100",
-    "RequestDisk": "10",
-    "AccountingGroup": '"cms.bob"',
-    "JobStatus": "1",
-    "Requirements": "true",
+    "requestcpus": "1",
+    "requestmemory": "100",
+    "requestdisk": "10",
+    "requirements": "true",
 }
-JOB_4, JOB_8, JOB_12 = ({**JOB, "RequestCpus": cores} for cores in ("4", "8", "12"))
-Ad = Mapping[str, str]
+JOBS = [
+    NamedAd("job 1.0 of ap-1", JOB, 2),
+    NamedAd("job 2.0 of ap-1", {**JOB, "requestcpus": "12"}),
+    NamedAd("job 1.0 of ap-2", JOB),
+]
 
 
-def group_ad(name: str, quota: float) -> dict[str, str]:
-    return {
-        "Name": f'"{name}"',
-        "IsAccountingGroup": "true",
-        "EffectiveQuota": str(quota),
-        "ConfigQuota": str(quota),
-        "WeightedResourcesUsed": "0.0",
-        "SurplusPolicy": '"no"',
-    }
+def content_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> dict[str, Any]:
+    return priced(price(slots, jobs, most=100))
 
 
-GROUPS = group_ad("cms", 3), group_ad("atlas", 4.5)
+def table_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> str:
+    printed = io.StringIO()
+    print_cost(content_of(slots, jobs), printed)
+    return printed.getvalue()
 
 
-class Files:
-    """Files for the command, and what it prints."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.capsys = folder, capsys
-        self.write("slots", SLOT, PLAIN)
-        self.write("jobs", JOB, JOB_4, JOB)
-
-    def write(self, name: str, *ads: Mapping[str, str]) -> None:
-        every = [*ads, *GROUPS] if name == "slots" else ads
-        texts = ("\n".join(f"{key} = {text}" for key, text in ad.items()) for ad in every)
-        (self.folder / name).write_text("\n\n".join(texts))
-
-    def run(self, verb: str, *options: str, expect: int = 0) -> str:
-        files = ["--slots", str(self.folder / "slots"), "--jobs", str(self.folder / "jobs")]
-        code = main(["consumption", verb, *files, *options])
-        printed = self.capsys.readouterr()
-        assert code == expect, printed
-        return printed.err if expect else printed.out
-
-    def json(self, verb: str, *options: str) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self.run(verb, "--json", *options))
-        return content
+def test_tables(golden: Callable[[str, str], None]) -> None:
+    """Figures, wording and columns; claims are counted up to a number."""
+    golden("consumption/tables.txt", f"{table_of(SLOTS, JOBS)}\n{table_of(SLOTS, [])}")
 
 
-@pytest.fixture
-def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
-    return Files(tmp_path, capsys)
+def test_keys_for_programs() -> None:
+    content = content_of(SLOTS, JOBS)
+    keys = ("slots", "jobs", "cost", "fits", "at_least")
+    rows = [tuple(match[key] for key in keys) for match in content["matches"]]
+    assert rows[0] == (0, 0, 1, 6, False)
+    assert rows[4] == (2, 0, 0, 100, True)
+    assert [slots["count"] for slots in content["slots"]] == [2, 1, 1]
+    assert [jobs["count"] for jobs in content["jobs"]] == [3, 1]
 
 
-# ---- the command, on files
-
-
-ONE_A_KIB = {"ConsumptionCpus": "0", "ConsumptionMemory": "0", "ConsumptionDisk": "1"}
-OF_GROUPS = (
-    {**JOB, "AcctGroup": '"atlas"'},
-    {**JOB, "AccountingGroup": '"CMS.ann"'},
-    {**JOB, "AccountingGroup": '"atlas.bob"'},
-    {**JOB, "AccountingGroup": '""', "AcctGroup": '"cms"'},
-)
-SITUATIONS: Mapping[str, tuple[Sequence[Ad], Sequence[Ad], Sequence[str]]] = {
-    # Slots, jobs, commands with their options.
-    "a full slot, and jobs that are too large for now or for ever": (
-        [SLOT, PLAIN, FULL],
-        [JOB, JOB, JOB_12, JOB_8],
-        ["cost", "cost --empty", "capacity --empty"],
-    ),
-    "slots that have nothing to give, and requests": (
-        [
-            {**SLOT, "State": '"Drained"'},
-            {**SLOT, "ConsumptionCpus": "undefined"},
-            {**SLOT, "Requirements": "false"},
-        ],
-        [JOB],
-        ["capacity --request cpus=2 --request memory=8000"],
-    ),
-    "jobs of any group have a row, dynamic slots and users have none": (
-        [
-            SLOT,
-            {**SLOT, "SlotType": '"Dynamic"'},
-            {**group_ad("bob", 1), "IsAccountingGroup": "false"},
-        ],
-        OF_GROUPS,
-        ["capacity --pending", "cost"],
-    ),
-    "claims are counted up to a number": ([PLAIN, {**SLOT, **ONE_A_KIB}], [JOB], ["cost"]),
-    "no job waits": (
-        [SLOT],
-        [{**JOB, "JobStatus": "2"}, {**JOB, "JobUniverse": "7"}],
-        ["cost", "capacity"],
-    ),
-}
-
-
-def test_tables(
-    files: Files, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Figures, wording and columns of all tables."""
-    monkeypatch.chdir(files.folder)
-    files.folder = Path()
-    shown = []
-    for situation, (slots, jobs, commands) in SITUATIONS.items():
-        files.write("slots", *slots)
-        files.write("jobs", *jobs)
-        shown += [f"> {situation}: {line}\n{files.run(*line.split())}" for line in commands]
-    golden("consumption/tables.txt", "\n".join(shown))
-
-
-def test_json_of_files(files: Files) -> None:
-    """Figures are those of the tables; here are keys for programs."""
-    cost = files.json("cost")
-    assert (cost["kind"], cost["missing"], cost["notes"]) == ("consumption-cost", [], [])
-    keys = ("slots", "jobs", "cost", "fits", "fits_in_a_cycle")
-    assert tuple(cost["matches"][2][key] for key in keys) == (1, 0, 6, 6, 1)
-    assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
-    capacity = files.json("capacity", "--request", "cpus=2", "--request", "memory=8000")
-    assert capacity["kind"] == "consumption-capacity"
-    claims = {job["names"][0].rpartition("/")[2]: job["claims"] for job in capacity["jobs"]}
-    expected = {"request cpus=2": 6, "request memory=8000": 0, "jobs:1": 12, "jobs:8": 2}
-    assert claims == expected
-
-
-@pytest.mark.parametrize(
-    ("option", "name", "place"),
-    [
-        ("--jobs", "slots", "slots:1: no ad of a job"),
-        ("--slots", "jobs", "jobs has none but dynamic ones"),
-    ],
-)
-def test_a_file_of_something_else_is_refused(
-    files: Files, option: str, name: str, place: str
-) -> None:
-    assert place in files.run("cost", option, str(files.folder / name), expect=65)
-
-
-def test_jobs_that_were_asked_of_nobody_are_not_none(files: Files) -> None:
-    assert main(["consumption", "cost", "--slots", str(files.folder / "slots")]) == 65
-    assert "give --jobs" in files.capsys.readouterr().err
-
-
-def test_names_of_ads_steer_no_terminal(files: Files) -> None:
-    bad = '"slot\x1b[31m"'
-    files.write("slots", {**PLAIN, "Name": bad}, {**SLOT, "Name": bad, "ConsumptionCpus": "0"})
-    printed = files.run("cost")
+def test_names_of_ads_steer_no_terminal() -> None:
+    printed = table_of([NamedAd("slot\x1b[31m", SLOT)], JOBS)
     assert "\x1b" not in printed
     assert "slot\\x1b[31m" in printed
 
@@ -207,22 +89,21 @@ def test_names_of_ads_steer_no_terminal(files: Files) -> None:
         *("gpus=1,GPUs=2", "g-p=1", "=1", "cpus=0", "cpus=9999999999999999"),
     ],
 )
-def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
+def test_requests_are_whole_numbers(request_: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        files.run("capacity", f"--request={request_}")
+        main(["consumption", "cost", f"--request={request_}"])
     assert ended.value.code == 2
-    assert "argument --request: " in files.capsys.readouterr().err
+    assert "argument --request: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("config", ["nowhere", "FOO BAR"])
-def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: str) -> None:
+def test_a_broken_configuration_of_htcondor_is_no_price(tmp_path: Path, config: str) -> None:
     """The library ends the process, or would evaluate names as undefined."""
-    path = files.folder / config.partition(" ")[0]
+    path = tmp_path / config.partition(" ")[0]
     if " " in config:
         path.write_text(config)
-    command = [sys.executable, "-m", "sharectl", "consumption", "capacity", "--slots"]
     done = subprocess.run(
-        [*command, files.folder / "slots"],
+        [sys.executable, "-m", "sharectl", "consumption", "cost", "--request", "cpus=1"],
         env={"CONDOR_CONFIG": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
@@ -233,21 +114,44 @@ def test_a_broken_configuration_of_htcondor_is_no_price(files: Files, config: st
     assert "name another configuration of HTCondor in CONDOR_CONFIG" in done.stderr
 
 
-# ---- groups
+# ---- pending jobs
 
 
-def test_claims_of_a_group_are_bound_by_the_mean_charge() -> None:
-    """A slot without policy costs all its weight in one cycle only."""
-    full = Match({}, weight_before=10, cost=10, fits=10, weight_after_all=0)
-    for kind, claims in ((SlotKind.PARTITIONABLE, 3), (SlotKind.STATIC, 1)):
-        assert claims_within(3, [(PricedSlots(("slot",), kind, {}), full)]) == claims
-    free = Match({}, weight_before=1, cost=0, fits=10, weight_after_all=1)
-    assert claims_within(3, [(PricedSlots(("slot",), SlotKind.POLICY, {}), free)]) == 10
+class FakeSchedd:
+    """A schedd that has counted its jobs."""
+
+    def __init__(self, *rows: str) -> None:
+        self.rows = [f"{row}\nJobStatus = 1" for row in rows]
+
+    def query(
+        self, *, constraint: str, projection: Sequence[str], opts: Any, limit: int
+    ) -> list[Any]:
+        assert {constraint.split(maxsplit=1)[0].lower(), "requestcpus"} <= {*projection}
+        assert opts is not None
+        return [ad_of_long(row) for row in self.rows[:limit]]
 
 
-def test_jobs_count_for_the_innermost_group_that_there_is() -> None:
-    names = ["cms.prod.x", "CMS.user", "cmsx", "", "atlas.y", "other.z"]
-    jobs = [PricedJobs(("job",), 1, name) for name in names]
-    groups = [Group(name, 1.0, 0.0, "no") for name in ("cms", "cms.prod", "Other", ROOT)]
-    rows = {group.name: numbers for group, numbers in by_group(groups, jobs)}
-    assert rows == {"cms": [1], "cms.prod": [0], "Other": [5], ROOT: [2, 3, 4]}
+def test_jobs_are_told_apart_by_all_that_slots_and_matches_look_at() -> None:
+    resources = {"machineresources": '"Cpus Memory Disk GPUs Licence"'}
+    more = {"consumptioncpus": "TARGET.Factor", "start": "TARGET.Tier =!= 3"}
+    keys = set(job_keys([{**SLOT, **resources, **more}]))
+    assert keys >= {"requestgpus", "requestlicence", "tier", "factor", "jobuniverse"}
+    assert keys >= {"requestcpus", "requestmemory", "requestdisk", "requirements"}
+    assert "cmd" not in keys
+
+
+def test_kinds_are_those_of_jobs_for_slots_the_commonest_first() -> None:
+    rows = ['JobCount = 1\nJobIds = "1.0"', 'JobCount = 2\nJobIds = "2.0 3.4"']
+    schedd = FakeSchedd(*rows, "JobCount = 9\nJobUniverse = 7")
+    jobs, left_out = job_kinds_of(schedd, "ap-1", job_keys([SLOT]))
+    assert [(kind.name, kind.count) for kind in jobs] == [
+        ("job 2.0 of ap-1", 2),
+        ("job 1.0 of ap-1", 1),
+    ]
+    assert left_out == 0
+
+
+def test_kinds_that_are_left_out_are_counted() -> None:
+    rows = [f"RequestMemory = {mib}" for mib in range(MOST_SHAPES + 3)]
+    kinds, left_out = job_kinds_of(FakeSchedd(*rows), "ap-1", job_keys([SLOT]))
+    assert (len(kinds), left_out) == (MOST_SHAPES, 3)
