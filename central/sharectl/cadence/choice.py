@@ -100,17 +100,6 @@ class IntervalCost:
         return 1 - self.loading_factor_claims_reused
 
 
-def cost_of(load: Load, terms: Terms, interval: float, period: float) -> IntervalCost:
-    """Cost of an interval whose cycles begin ``period`` seconds apart."""
-    duration, worklife = terms.duration_seconds, terms.worklife_seconds
-    # The last match of a cycle starts its job when the cycle ends.
-    start = duration or 0.0
-    alone = load.loading(period, 0, start)
-    reused = load.loading(period, worklife, start) if worklife else alone
-    negotiating = None if duration is None else duration / period
-    return IntervalCost(interval, period, alone, reused, negotiating)
-
-
 @dataclass(frozen=True)
 class Beside:
     """Cost of an interval less that of another one."""
@@ -147,29 +136,27 @@ class Comparison:
 
     terms: Terms
     costs: tuple[IntervalCost, ...]
-    now: Optional[IntervalCost]
-    """The negotiator's configuration as it is; None if it is unknown."""
     choice: Optional[Recommendation]
 
 
-def compare(load: Load, terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
-    """Costs of all intervals, and the choice by the column of claims that are used again.
+def compare(load: Load, terms: Terms) -> Comparison:
+    """Costs of all intervals, and the choice by the column of claims that are used again."""
 
-    ``configured`` are the knobs as they are.
-    """
+    def cost_of(interval: float, period: float) -> IntervalCost:
+        duration, worklife = terms.duration_seconds, terms.worklife_seconds
+        # The last match of a cycle starts its job when the cycle ends.
+        start = duration or 0.0
+        alone = load.loading(period, 0, start)
+        reused = load.loading(period, worklife, start) if worklife else alone
+        negotiating = None if duration is None else duration / period
+        return IntervalCost(interval, period, alone, reused, negotiating)
 
-    def cost_with(knobs: Knobs) -> IntervalCost:
-        period = max(1.0, knobs.period_seconds(terms.duration_seconds or 0.0))
-        return cost_of(load, terms, knobs.interval_seconds, period)
-
-    costs = tuple(
-        cost_of(load, terms, interval, terms.period_seconds(interval))
-        for interval in terms.intervals
-    )
-    choice = None
+    costs = tuple(cost_of(at, terms.period_seconds(at)) for at in terms.intervals)
+    choice, usual = None, Knobs()
     if terms.duration_seconds is not None:
-        choice = choose(costs, cost_with(Knobs()), terms)
-    return Comparison(terms, costs, cost_with(configured) if configured else None, choice)
+        period = usual.period_seconds(terms.duration_seconds)
+        choice = choose(costs, cost_of(usual.interval_seconds, period), terms)
+    return Comparison(terms, costs, choice)
 
 
 def idle_core_hours(idle_ratio: float, cores: Optional[int]) -> Optional[float]:

@@ -7,13 +7,8 @@ from statistics import NormalDist
 import pytest
 
 from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
-from sharectl.cadence.laws import exponential, log_normal
-from sharectl.cadence.run_times import (
-    RunTimes,
-    load_of,
-    loading_factor,
-    times_of,
-)
+from sharectl.cadence.laws import loading_factor, parse, weighted
+from sharectl.cadence.run_times import LoggedJob, load_of
 from sharectl.condor.negotiator import Cycle, cycles_of
 
 DRAWS = 100_000
@@ -43,14 +38,14 @@ def test_exponential_run_times_are_exact(cadence: int, worklife: int, start: int
     """P(claim > t) = exp((W - t) / mean) from t = W on: the sum over cycles, term by term."""
     ends = (cycle * cadence - start - worklife for cycle in range(2000))
     held = sum(exp(-max(0, end) / 255) for end in ends)
-    loading = times_of(exponential(255)).loading(cadence, worklife, start)
+    loading = parse("exponential:255").loading(cadence, worklife, start)
     assert loading == pytest.approx((worklife + 255) / (cadence * held), abs=1e-6)
 
 
 def test_log_normal_run_times_are_those_of_their_distribution_function() -> None:
     law = NormalDist(log(255) - log(1 + (400 / 255) ** 2) / 2, sqrt(log(1 + (400 / 255) ** 2)))
     held = 1 + sum(1 - law.cdf(log(60 * cycle)) for cycle in range(1, 20_000))
-    assert times_of(log_normal(255, 400)).loading(60) == pytest.approx(255 / 60 / held, abs=1e-5)
+    assert parse("log-normal:255,400").loading(60) == pytest.approx(255 / 60 / held, abs=1e-5)
 
 
 @pytest.mark.parametrize("worklife", [0, 1200])
@@ -68,15 +63,20 @@ def test_the_expectation_is_what_sampling_gives(cadence: float, worklife: float)
         busy += claim
         slot_seconds += cadence * ceil(claim / cadence)
     # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
-    loading = RunTimes(weights).loading(cadence, worklife)
+    loading = weighted(weights).loading(cadence, worklife)
     assert loading == pytest.approx(busy / slot_seconds, abs=0.006)
 
 
 def test_many_kinds_of_jobs_have_the_loading_of_each() -> None:
     """Jobs count by their cores; kinds with little work, which share a part, lose nothing."""
-    counted = {(f"group{number}", number % 9, 30 * number): number for number in range(1, 60)}
-    load = load_of({job: jobs for job, jobs in counted.items() if job[1]})
-    held = sum(300 * ceil(job[2] / 300) * job[1] * jobs for job, jobs in counted.items())
+    jobs = [
+        LoggedJob(0, 30 * number, number % 9, 0, "user", f"group{number}.prod", "")
+        for number in range(1, 60)
+        for _ in range(number)
+        if number % 9
+    ]
+    load = load_of(jobs)
+    held = sum(300 * ceil(job.run_seconds / 300) * job.cores for job in jobs)
     assert load.loading(300) == pytest.approx(load.work / held)
 
 

@@ -9,8 +9,7 @@ from typing import Callable
 
 import pytest
 
-from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
-from sharectl.cadence.run_times import times_of
+from sharectl.cadence.laws import RunTimeLaw, constant
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.pool import Claim, SimSlot
 from sharectl_lab.twin.records import NodeSpec, SlotSpec
@@ -27,9 +26,9 @@ SLOTS = 40
 GROUP = "all"
 LAWS: Mapping[str, Callable[[float], RunTimeLaw]] = {
     "constant": constant,
-    "exponential": exponential,
-    "narrow": lambda mean: log_normal(mean, mean / 4),
-    "wide": lambda mean: log_normal(mean, mean),
+    "exponential": lambda mean: RunTimeLaw("exponential", (mean,)),
+    "narrow": lambda mean: RunTimeLaw("log-normal", (mean, mean / 4)),
+    "wide": lambda mean: RunTimeLaw("log-normal", (mean, mean)),
 }
 
 
@@ -94,7 +93,7 @@ def pair(
 ) -> tuple[float, float]:
     """Loading factors of the twin and of the formula."""
     terms = (INTERVAL_SECONDS, worklife_seconds, start_seconds)
-    return loading_factor(law, *terms), times_of(law).loading(*terms)
+    return loading_factor(law, *terms), law.loading(*terms)
 
 
 @pytest.mark.parametrize("start_seconds", [0.0, 5.0])
