@@ -63,7 +63,7 @@ def test_the_report(browser: Chromium, tmp_path: Path, keep: Keep) -> None:
     since, until = span[0], span[1] + 1
     page = tmp_path / "page.html"
     series = ledger.series(since, until, POINTS)
-    page.write_text(page_of([series], Subject("t1", until)), encoding="utf-8")
+    page.write_text(page_of(series, Subject("t1", until)), encoding="utf-8")
     browser.look(width=800)
     browser.open(page)
     keep("report.png", browser.page.locator("#pool").screenshot())

@@ -16,12 +16,11 @@ NARROW = "\u202f"
 _STEPS_SECONDS = (
     *(minutes * 60 for minutes in (1, 2, 5, 10, 15, 30)),
     *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
-    *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14)),
+    *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14, 28, 91, 182, 365, 730, 3650, 7300)),
 )
-_MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)
-_MONTH_SECONDS = 30.44 * DAY_SECONDS
 _MONDAY = 4 * DAY_SECONDS
 """The first Monday after 1970 began: steps of weeks begin there."""
+_YEAR_SECONDS = 365 * DAY_SECONDS
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROUNDING = 1e-9
@@ -80,38 +79,22 @@ def ticks_up_to(most: float, count: int) -> list[Tick]:
 
 
 def time_ticks(since: float, until: float, count: int) -> list[Tick]:
-    """Ticks at round UTC times, at most ``count``; a new day, month or year has its name."""
-    seconds = until - since
-    step = next((step for step in _STEPS_SECONDS if seconds / step <= count), None)
-    if step is None:
-        return _month_ticks(since, until, count)
+    """Ticks at round UTC times, about ``count``: times of day, days, or months of years."""
+    step = next(
+        (step for step in _STEPS_SECONDS if (until - since) / step <= count), _STEPS_SECONDS[-1]
+    )
     origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
     first, last = ceil((since - origin) / step), floor((until - origin) / step)
     moments = [origin + number * step for number in range(first, last + 1)]
     midnight = any(moment % DAY_SECONDS == 0 for moment in moments)
+    day = "%b %Y" if step >= _YEAR_SECONDS else "%-d %b"
     ticks = []
     for moment in moments:
-        form = "%-d %b" if moment % DAY_SECONDS == 0 else "%H:%M"
+        form = day if moment % DAY_SECONDS == 0 else "%H:%M"
         dated = "%-d %b " if moment == moments[0] and not midnight else ""
-        ticks.append(Tick(moment, _utc(moment).strftime(dated + form)))
+        label = datetime.fromtimestamp(moment, timezone.utc).strftime(dated + form)
+        ticks.append(Tick(moment, label))
     return ticks
-
-
-def _month_ticks(since: float, until: float, count: int) -> list[Tick]:
-    wide = (step for step in _MONTH_STEPS if (until - since) / (step * _MONTH_SECONDS) <= count)
-    months = next(wide, _MONTH_STEPS[-1])
-    begin, end = _utc(since), _utc(until)
-    ticks = []
-    for index in range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month):
-        moment = datetime(index // 12, index % 12 + 1, 1, tzinfo=timezone.utc)
-        if index % months == 0 and since <= moment.timestamp() <= until:
-            form = "%Y" if index % 12 == 0 else "%b"
-            ticks.append(Tick(moment.timestamp(), moment.strftime(form)))
-    return ticks
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def grouped(value: float, decimals: int = 0) -> str:
@@ -135,9 +118,9 @@ def signed(value: Optional[float]) -> str:
     return f"+{text}" if value and value > 0 and text.strip("0.") else text
 
 
-def percent(ratio: Optional[float], form: str = ".1%") -> str:
+def percent(ratio: Optional[float]) -> str:
     """A ratio in percent, with a real minus sign."""
-    return "unknown" if ratio is None else f"{ratio:{form}}".replace("-", "\u2212")
+    return "unknown" if ratio is None else f"{ratio:.1%}".replace("-", "\u2212")
 
 
 def minute(seconds: float) -> str:

@@ -82,10 +82,6 @@ class Figure:
     stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
     """Places without records: lines are open and the ground is shaded."""
-    crosses: Sequence[float] = ()
-    """Places with a cross at the foot of the figure."""
-    between: Optional[tuple[float, float]] = None
-    """Values with a shaded band between them, such as a deadband."""
     marks: Sequence[tuple[float, str]] = ()
     """Places with a vertical line and a text."""
     across_words: str = ""
@@ -127,11 +123,9 @@ class Figure:
         return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
 
 
-def limits_of(
-    figures: Iterable[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
-) -> Limits:
-    """Round limits of an axis that hold 0, all values that are drawn, and ``also``."""
-    values = [0.0, *also]
+def limits_of(figures: Iterable[Sequence[Curve]], *, stacked: bool = False) -> Limits:
+    """Round limits of an axis that hold 0 and all values that are drawn."""
+    values = [0.0]
     for curves in figures:
         for curve in _sums(curves) if stacked else curves:
             values += [value for _place, value in curve.readings if value is not None]
@@ -154,7 +148,6 @@ def svg(figure: Figure) -> str:
         ],
         columns=list(_columns(figure)),
         drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
-        crosses=sorted({round(figure.x(place)) for place in figure.crosses}),
         labels=list(_labels(figure)),
         spreads="".join(
             f"M{figure.x(begin[0]):.1f} {figure.y(begin[1]):.1f}"
@@ -168,8 +161,7 @@ def svg(figure: Figure) -> str:
 def drawings(figures: Sequence[Figure]) -> list[dict[str, str]]:
     """Figures on the same vertical axis, as templates take them: broad ones in two widths."""
     stacked = any(figure.stacked for figure in figures)
-    bands = [value for figure in figures for value in figure.between or ()]
-    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked, also=bands), []
+    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked), []
     for figure in figures:
         curves = layers_in_use(figure.curves) if stacked else figure.curves
         made = replace(figure, up=limits, curves=curves)
@@ -197,12 +189,24 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def page(template: Path, **context: object) -> str:
-    """HTML document of a template's file, which has the digest of its style sheet."""
+def begin_of(verb: str) -> str:
+    """Begin of the pages that a verb writes: it replaces no other file."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="sharectl {verb}">
+"""
+
+
+def page(template: Path, verb: str, **context: object) -> str:
+    """HTML document of a template's file, which stands alone: no script, nothing to load.
+
+    Its Content-Security-Policy forbids both, and has the digest of its style sheet.
+    """
     digest = b64encode(sha256(_style_sheet().encode()).digest()).decode()
     source = _environment().from_string(template.read_text(encoding="utf-8"))
-    text: str = source.render(digest=digest, **context)
-    return text
+    return begin_of(verb) + str(source.render(digest=digest, verb=verb, **context))
 
 
 def described(begin: str, curves: Iterable[Curve]) -> str:

@@ -70,7 +70,7 @@ def test_time_ticks(since: int, span: int) -> None:
 def test_escaping(name: str) -> None:
     """A name is text wherever the page has it, whatever is in it."""
     plain, hostile = (
-        page_of([ten_minutes({group: 1.0})], Subject(group, APRIL)) for group in ("GROUP", name)
+        page_of(ten_minutes({group: 1.0}), Subject(group, APRIL)) for group in ("GROUP", name)
     )
     shown = "\u202f".join(printable(part) for part in name.split("\u202f"))
     tags, headings = re.compile(r"<[a-z][^ >]*"), re.compile(r"<h2[^>]*>([^<]*)")
