@@ -84,8 +84,8 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
 @pytest.mark.parametrize(
     ("pattern", "new", "check"),
     [
-        (r'(class="line work" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
-        (r"\.line\.work\{stroke:var\(--work\)", ".line.work{stroke:none", looks.missing_curves),
+        (r'(class="line power" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
+        (r"\.line\.power\{stroke:var\(--power\)", ".line.power{stroke:none", looks.missing_curves),
         (r'<path class="line helped" d="[^"]*"', "<path", looks.missing_curves),
         (r"(--helped\);stroke-dasharray:)7 4", r"\1none", looks.alike_without_colour),
         (r"\.area\.layer1,", ".area.layerx,", looks.missing_curves),

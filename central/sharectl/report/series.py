@@ -143,7 +143,8 @@ def gaps(series: Series) -> list[tuple[float, float]]:
     ended: float = series.since
     for bucket in series.buckets:
         if bucket.pool.complete_cycles:
-            if (begun := _begin(bucket)) > ended:
+            begun = float(bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS))
+            if begun > ended:
                 unrecorded.append((ended, begun))
             ended = bucket.start + series.bucket_seconds
     if series.until > ended:
@@ -151,49 +152,18 @@ def gaps(series: Series) -> list[tuple[float, float]]:
     return unrecorded
 
 
-def _begin(bucket: Bucket) -> float:
-    """Begin of the time that a bucket stands for."""
-    return float(bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS))
-
-
 def curves(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
-    """Lines over time through the middles of buckets."""
+    """Lines through the middles of buckets; None where a complete cycle does not know a value."""
     middle = series.bucket_seconds / 2
-    return {
-        name: [(bucket.start + middle, value) for bucket, value in readings]
-        for name, readings in _lines(series, values).items()
-    }
-
-
-def _lines(series: Series, values: OfBucket) -> dict[str, list[tuple[Bucket, Optional[float]]]]:
-    """Values of each line; None where a complete cycle does not know it."""
     rows = [(bucket, values(bucket)) for bucket in series.buckets]
     return {
         name: [
-            (bucket, row.get(name))
+            (bucket.start + middle, row.get(name))
             for bucket, row in rows
             if bucket.pool.complete_cycles or row.get(name) is not None
         ]
         for name in dict.fromkeys(name for _bucket, row in rows for name in row)
     }
-
-
-def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
-    """Sums of the period from its begin, in hours of the values' units, which are in seconds."""
-    summed = {}
-    for name, readings in _lines(series, values).items():
-        total, ended = 0.0, float(series.since)
-        corners: list[Reading] = []
-        for bucket, value in readings:
-            if value is not None:
-                begin = max(ended, _begin(bucket))
-                if begin > ended or not corners:
-                    corners.append((begin, total))
-                total += value / HOUR_SECONDS
-                ended = float(bucket.start + series.bucket_seconds)
-                corners.append((ended, total))
-        summed[name] = corners
-    return summed
 
 
 # ---- figures
@@ -208,11 +178,10 @@ class _Plot(NamedTuple):
     values: OfBucket
     style: str = ""
     """Begin of numbered styles, ``group`` or ``layer`` (stacked); empty: names of the lines."""
-    lines: Callable[[Series, OfBucket], dict[str, list[Reading]]] = curves
 
 
 def group_figures(series: Series, key: str, group: str, layers: Layers) -> Iterator[Figure]:
-    """Work against pledge, running and pending by size, error and output, and targets."""
+    """Power against pledge, running and pending by size, error and output, and targets."""
 
     def by_size(name: str, attribute: str, unit: str) -> _Plot:
         def values(bucket: Bucket) -> Values:
@@ -226,11 +195,11 @@ def group_figures(series: Series, key: str, group: str, layers: Layers) -> Itera
 
         return _Plot(name, f"{name.capitalize()}, by job size", unit, values, "layer")
 
-    work = _of({"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}, group)
+    power = _of({"power": "power_hs06", "pledge": "pledge_hs06", "due": "due_hs06"}, group)
     error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
     targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
     for plot in (
-        _Plot("work", "Work against pledge", "HS06-hours", work, lines=sums),
+        _Plot("power", "Power, pledge and due", "HS06", power),
         by_size("running", "cores_by_size", "cores"),
         by_size("pending", "pending_by_size", "jobs"),
         _Plot("error", "Error and controller output", "HS06 (above 0: over the setpoint)", error),
@@ -300,7 +269,7 @@ def _figure(
     broad = marks is not None
     lines = [
         Curve(name, f"{plot.style}{number}" if plot.style else name.replace(" ", "-"), readings)
-        for number, (name, readings) in enumerate(plot.lines(series, plot.values).items())
+        for number, (name, readings) in enumerate(curves(series, plot.values).items())
     ]
     drawable = any(value is not None for line in lines for _place, value in line.readings)
     unknown = "Not known: no complete cycle of this period recorded it."

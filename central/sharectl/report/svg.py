@@ -1,4 +1,4 @@
-"""The one way to draw: figures of lines or stacked areas as SVG, on a page or by themselves.
+"""The one way to draw figures as SVG, by themselves or on a page, which `base.html` begins.
 
 Geometry is computed here, `figure.svg` writes it, and `page.css` gives its classes colours, dashes
 and patterns in a light, a dark and a printed form. Colour is never the only sign.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -46,7 +45,6 @@ _CHARACTER = 7.8
 """Width of a digit on paper, where texts are largest."""
 _TICK_SPACE = 4.0
 _LONGEST_LABEL = 13
-_DOT = 6.0
 
 _UNIT = Limits(0.0, 1.0, 1.0)
 
@@ -87,7 +85,7 @@ class Figure:
     across_words: str = ""
     """Unit of the horizontal axis."""
     points: bool = False
-    """True if curves of one reading are points with a line to their names."""
+    """True if curves are points with lines to their names."""
     spreads: Sequence[tuple[Point, Point]] = ()
     """Ends of lines about points, places and values."""
     broad: bool = False
@@ -303,54 +301,24 @@ def _sums(curves: Sequence[Curve]) -> list[Curve]:
     return sums
 
 
-def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, Point]]:
-    """Name, style, end of the curve, and begin of the label; none over another."""
-    ends = []
+def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, float]]:
+    """Name, style, end of the curve, and height of the label; none over another."""
+    ends: list[tuple[Point, Curve]] = []
     below = 0.0
     for curve in _sums(figure.curves) if figure.stacked else figure.curves:
-        end = next((value for _, value in reversed(curve.readings) if value is not None), None)
-        if end is not None:
-            ends.append((figure.y((end + below) / 2 if figure.stacked else end), curve))
-            below = end
+        readings = [(place, value) for place, value in curve.readings if value is not None]
+        if readings:
+            place, value = readings[-1]
+            y = figure.y((value + below) / 2 if figure.stacked else value)
+            ends.append(((figure.x(place) if figure.points else figure.right, y), curve))
+            below = value
     if figure.stacked:
         ends.reverse()  # layers without height keep their order, the uppermost first
-    ends.sort(key=lambda label: label[0])
-    beside = [curve for _, curve in ends if not figure.points or len(curve.readings) > 1]
-    heights = iter(apart([y for y, curve in ends if curve in beside]))
-    places = [(figure.x(curve.readings[0][0]), y) for y, curve in ends if curve not in beside]
-    # Half a height of each thing that a label is to stay off.
-    taken = [(x - _DOT, x + _DOT, y, _DOT) for x, y in places]
-    for end_y, curve in ends:
+    ends.sort(key=lambda label: label[0][1])
+    for (end, curve), height in zip(ends, apart([y for (_x, y), _curve in ends])):
         long = len(curve.name) > _LONGEST_LABEL
         name = f"{curve.name[: _LONGEST_LABEL - 2]}…" if long else curve.name
-        if curve in beside:
-            label = (figure.right + 22, next(heights))
-            yield name, curve.style, (figure.right + 2, end_y), label
-        else:
-            x = figure.x(curve.readings[0][0])
-            yield name, curve.style, (x, end_y), _free_place((x + 8, end_y - 10), len(name), taken)
-
-
-def _free_place(
-    wanted: Point, characters: int, taken: list[tuple[float, float, float, float]]
-) -> Point:
-    """Place of a label near the wanted one, and not on another thing; ``taken`` gets it."""
-    x, wanted_y = wanted
-    right = x + characters * _CHARACTER
-    steps = [SPACING / 2 * number for number in range(ceil(2 * (FLOOR - TOP) / SPACING))]
-    heights = [wanted_y + sign * step for step in steps for sign in (1, -1)]
-    free = (
-        y
-        for y in heights
-        if TOP <= y <= FLOOR - 4
-        and not any(
-            x < end and begin < right and abs(y - at) < SPACING / 2 + half
-            for begin, end, at, half in taken
-        )
-    )
-    y = next(free, wanted_y)
-    taken.append((x, right, y, SPACING / 2))
-    return x, y
+        yield name, curve.style, end, height
 
 
 def apart(places: Sequence[float]) -> list[float]:

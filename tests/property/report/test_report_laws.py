@@ -100,23 +100,6 @@ def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) 
     )
 
 
-@given(st.floats(0.5, 40), st.lists(st.tuples(st.floats(0, 40), st.floats(0, 3)), max_size=3))
-def test_sums(days: float, holes: list[tuple[float, float]]) -> None:
-    """Summed work never falls, ends at all that is recorded, and moves forward in time."""
-    made = series(days, missing=[(begin, begin + length) for begin, length in holes])
-    work = {
-        bucket.start: bucket.groups["cms"].work_hs06_seconds
-        for bucket in made.buckets
-        if bucket.groups
-    }
-    lines = curves.sums(made, lambda bucket: {"work": work.get(bucket.start)})
-    values = lines.get("work", [])
-    sums = [value or 0.0 for _place, value in values]
-    assert sums == sorted(sums)
-    assert [place for place, _value in values] == sorted(place for place, _value in values)
-    assert [0.0, *sums][-1] == pytest.approx(sum(work.values()) / 3600)
-
-
 COLUMNS = ("first", "the second", "3rd")
 CELLS = st.lists(
     st.text("abz019 .:=@/-,[]\x1b\u202e", max_size=30).map(lambda text: " ".join(text.split())),

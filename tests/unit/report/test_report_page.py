@@ -149,12 +149,10 @@ def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> N
 
     def lines(bucket: Bucket) -> curves.Values:
         point = bucket.groups.get("cms")
-        return {"nodes": point.held_back_nodes, "work": point.work_hs06_seconds} if point else {}
+        return {"nodes": point.held_back_nodes} if point else {}
 
     places = [place for place, value in curves.curves(late, lines)["nodes"] if value is not None]
     assert places[0] >= begin
-    place, value = curves.sums(late, lines)["work"][0]
-    assert (place >= begin - 3600, value) == (not knows_group, 0)
     newer = replace(made, buckets=made.buckets[half:])
     means = [of_group(curves.summary(part), "cms")["held_back_nodes"] for part in (newer, late)]
     assert means[0] == means[1]
@@ -239,24 +237,19 @@ def drawn(page: str, figure: str, style: str) -> list[tuple[float, float, str]]:
 def test_lines_end_where_the_numbers_say_and_are_open_in_a_gap() -> None:
     month = series(missing=[(9.0, 11.5)], points=250)
     page = page_of(month, SUBJECT)
-    points = [bucket.groups["atlas"] for bucket in month.buckets if bucket.groups]
-    last = points[-1]
-    worked, due = (
-        sum(getattr(point, f"{name}_hs06_seconds") for point in points) / 3600 / 1e6
-        for name in ("work", "pledge")
-    )
-    present = next(b.pool.present_hs06 for b in month.buckets[::-1] if b.groups)
-    short = 100 * (last.shortfall_hs06 or 0.0) / (present or 1.0)
+    last = next(b for b in month.buckets[::-1] if b.groups)
+    atlas = last.groups["atlas"]
     for figure, name, value, tolerance in (
-        ("g1-work", "work", worked, 0.01 * worked),
-        ("g1-work", "pledge", due, 0.01 * due),
-        ("g1-error", "error", last.error_hs06 / 1000, 0.1),
-        ("all-shortfall", "group0", short, 0.3),
-        ("g1-targets", "held-back", last.held_back_nodes, 0.5),
+        ("g1-power", "power", atlas.power_hs06 / 1000, 0.5),
+        ("g1-power", "pledge", 105.3, 0.5),
+        ("g1-power", "due", (atlas.due_hs06 or 0.0) / 1000, 0.5),
+        ("g1-error", "error", atlas.error_hs06 / 1000, 0.1),
+        ("all-shortfall", "group0", 100 * (atlas.shortfall_hs06 or 0.0) / 327_300, 0.3),
+        ("g1-targets", "held-back", atlas.held_back_nodes, 0.5),
     ):
         assert drawn(page, figure, name)[-1][1] == pytest.approx(value, abs=tolerance), name
     begin, end = (48 + 296 * day / 30 for day in (9.0, 11.5))
-    corners = drawn(page, "g1-work", "work")
+    corners = drawn(page, "g1-power", "power")
     assert corners[0][0] < begin < end < corners[-1][0]
     (x, *_, step) = next(corner for corner in corners if corner[0] > begin + 1)
     assert (x > end - 1, step) == (True, "M")
