@@ -149,7 +149,7 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
         if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
     ]
     shown = "[...document.querySelectorAll('svg.figure')].filter(e => e.checkVisibility()).length"
-    assert len(images) == browser.evaluate(shown) == 24
+    assert len(images) == browser.evaluate(shown) == 23
     assert not [
         node for node in images if not (node["name"]["value"] and node["description"]["value"])
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.ledger.series import Series
+from sharectl.model import WaitTimes
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
@@ -23,8 +24,6 @@ BEGIN = begin_of("report")
 POINTS = 2 * PLOT_WIDTH
 """Points to ask the ledger for: more nobody can see."""
 _MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
-
-Content = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,9 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         content=content,
         subject=subject,
         notes=subject.problems,
+        last=subject.last,
+        pairs=pairs(subject.last) if subject.last else [],
+        words={"plan": REASONS, "limits": LIMITS, "groups": GROUP_REASONS},
         waited=waited,
         period=_title(series),
         anchors=anchors,
@@ -98,63 +100,21 @@ def _title(series: Series) -> list[str]:
     return [minute(series.since)[:length], minute(series.until)[:length]]
 
 
-def waited(times: Optional[Mapping[str, Any]]) -> list[str]:
-    """Jobs looked at, and their median and longest wait, in words; of the row of a kind of jobs."""
+def waited(times: Optional[WaitTimes]) -> list[str]:
+    """Jobs looked at, and their median and longest wait, in words."""
     if times is None:
         return [NONE] * 3
-    least = "at least " if times["sampled"] else ""
-    median, longest = span(times["median_seconds"]), span(times["longest_seconds"])
-    return [str(times["jobs"]), median, f"{least}{longest}"]
+    least = "at least " if times.sampled else ""
+    return [str(times.jobs), span(times.median_seconds), least + span(times.longest_seconds)]
 
 
-# ---- numbers
+def as_content(series: Series, subject: Subject) -> dict[str, Any]:
+    """Numbers of this period."""
+    return {"made_at": subject.made_at, **over_time.summary(series)}
 
 
-def as_content(series: Series, subject: Subject) -> Content:
-    """Numbers of the page of this period."""
-    return {
-        "made_at": subject.made_at,
-        **over_time.summary(series),
-        "last_cycle": last_cycle(subject.last) if subject.last else None,
-    }
-
-
-def last_cycle(record: CycleRecord) -> Content:
-    """Numbers and reasons of a cycle that was read with its nodes."""
-    return {
-        "taken_at": record.taken_at,
-        "sequence": record.sequence,
-        "observed": record.observed,
-        "reason": record.reason,
-        "says": REASONS.get(record.reason or "", ""),
-        "limits": [
-            {"code": note.code, "says": LIMITS[note.code], "nodes": note.nodes}
-            for note in record.limits
-        ],
-        "groups": list(_groups(record)),
-        "targets": _targets(record),
-        "waits": [asdict(waits) for waits in record.waits],
-    }
-
-
-def _groups(record: CycleRecord) -> Iterator[Content]:
-    for control in record.groups:
-        reason = record.group_reasons.get(control.group)
-        yield {
-            "group": control.group,
-            "setpoint_hs06": control.setpoint_hs06,
-            "error_hs06": control.control_error_hs06,
-            "output_hs06": control.output_hs06,
-            "reason": reason.code if reason else None,
-            "says": GROUP_REASONS.get(reason.code, "") if reason else "",
-        }
-
-
-def _targets(record: CycleRecord) -> list[Content]:
-    """Pairs of groups, with the nodes on which one gives cores to the other, the most first."""
+def pairs(record: CycleRecord) -> list[tuple[str, str, int, int]]:
+    """Held-back group, helped one, cores of its jobs, and nodes of each pair, the most first."""
     targets = (node.target for node in record.nodes if node.target is not None)
-    pairs = Counter((t.held_back, t.helped, t.request_cores) for t in targets)
-    return [
-        {"held_back": over, "helped": under, "request_cores": cores, "nodes": nodes}
-        for (over, under, cores), nodes in sorted(pairs.items(), key=lambda row: (-row[1], row[0]))
-    ]
+    nodes = Counter((t.held_back, t.helped, t.request_cores) for t in targets)
+    return sorted(((*pair, count) for pair, count in nodes.items()), key=lambda row: (-row[3], row))

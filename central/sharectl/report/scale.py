@@ -28,14 +28,6 @@ _LEAST_SPAN = 1e-6
 _WHOLE_FROM = 100
 
 
-class Limits(NamedTuple):
-    """Least and greatest value of an axis, both multiples of its step."""
-
-    least: float
-    most: float
-    step: float
-
-
 class Tick(NamedTuple):
     """A place on an axis and its label."""
 
@@ -43,8 +35,11 @@ class Tick(NamedTuple):
     label: str
 
 
-def rounded_limits(least: float, most: float, count: int) -> Limits:
-    """Limits that hold both values in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n."""
+def axis(least: float, most: float, count: int) -> list[Tick]:
+    """Ticks that hold both values, in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n.
+
+    Large ones are in thousands, millions or billions.
+    """
     if most - least <= max(_LEAST_SPAN, _ROUNDING * max(abs(least), abs(most))):
         least, most = min(0.0, 2 * least), max(0.0, 2 * most)
         if most - least <= _LEAST_SPAN:
@@ -52,37 +47,28 @@ def rounded_limits(least: float, most: float, count: int) -> Limits:
     raw = (most - least) / count
     power: float = 10.0 ** floor(log10(raw))
     step = next(power * nice for nice in _NICE if power * nice >= raw * (1 - _ROUNDING))
-    return Limits(
-        floor(least / step + _ROUNDING) * step, ceil(most / step - _ROUNDING) * step, step
-    )
-
-
-def number_ticks(limits: Limits) -> list[Tick]:
-    """A tick at each step, from limit to limit; large ones in thousands, millions or billions."""
-    largest = max(-limits.least, limits.most)
+    first, last = floor(least / step + _ROUNDING), ceil(most / step - _ROUNDING)
+    largest = max(-first, last) * step
     factor, prefix = next((row for row in _PREFIXES if largest >= row[0]), (1.0, ""))
-    least, most, step = (value / factor for value in limits)
-    decimals = max(0, -floor(log10(step) + _ROUNDING))
-    if abs(step * 10**decimals - round(step * 10**decimals)) > _ROUNDING:
+    shown = step / factor
+    decimals = max(0, -floor(log10(shown) + _ROUNDING))
+    if abs(shown * 10**decimals - round(shown * 10**decimals)) > _ROUNDING:
         decimals += 1
-    numbers = range(ceil(least / step - _ROUNDING), floor(most / step + _ROUNDING) + 1)
     return [
-        Tick(n * step * factor, f"{grouped(n * step, decimals)}{prefix if n else ''}")
-        for n in numbers
+        Tick(n * step, f"{grouped(n * shown, decimals)}{prefix if n else ''}")
+        for n in range(first, last + 1)
     ]
 
 
 def ticks_up_to(most: float, count: int) -> list[Tick]:
     """About ``count`` ticks from 0 to at most ``most``."""
-    ticks = number_ticks(rounded_limits(0.0, most, count))
-    return [tick for tick in ticks if tick.value <= most]
+    return [tick for tick in axis(0.0, most, count) if tick.value <= most]
 
 
 def time_ticks(since: float, until: float, count: int) -> list[Tick]:
     """Ticks at round UTC times, about ``count``: times of day, days, or months of years."""
-    step = next(
-        (step for step in _STEPS_SECONDS if (until - since) / step <= count), _STEPS_SECONDS[-1]
-    )
+    steps = (step for step in _STEPS_SECONDS if (until - since) / step <= count)
+    step = next(steps, _STEPS_SECONDS[-1])
     origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
     first, last = ceil((since - origin) / step), floor((until - origin) / step)
     moments = [origin + number * step for number in range(first, last + 1)]

@@ -209,7 +209,7 @@ def group_figures(series: Series, key: str, group: str, layers: Layers) -> Itera
 
 
 def pool_figures(series: Series) -> Iterator[Figure]:
-    """Power of all groups, idle cores, and nodes under targets."""
+    """Power of all groups, and idle cores."""
     tops = top_groups(series.groups)
 
     def power(bucket: Bucket) -> Values:
@@ -225,7 +225,6 @@ def pool_figures(series: Series) -> Iterator[Figure]:
     for plot in (
         _Plot("power", "Power of all groups", "HS06", power),
         _Plot("idle", "Idle cores", "cores", _of(idle)),
-        _Plot("targets", "Nodes under targets", "nodes", _of({"targets": "targets"})),
     ):
         yield _figure(plot, series, "pool", "The pool")
 

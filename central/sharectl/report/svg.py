@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from sharectl.report import scale
-from sharectl.report.scale import NARROW, Limits, Tick, number_ticks, rounded_limits
+from sharectl.report.scale import NARROW, Tick
 from sharectl.report.tables import number, plain
 from sharectl.times import shown, span
 from sharectl.words import counted, printable, rounded
@@ -45,8 +45,6 @@ _CHARACTER = 7.8
 """Width of a digit on paper, where texts are largest."""
 _TICK_SPACE = 4.0
 _LONGEST_LABEL = 13
-
-_UNIT = Limits(0.0, 1.0, 1.0)
 
 Point = tuple[float, float]
 Reading = tuple[float, Optional[float]]
@@ -76,7 +74,8 @@ class Figure:
     unit: str
     """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
-    up: Limits = _UNIT
+    up: Sequence[Tick] = ()
+    """Vertical axis, from end to end."""
     stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
     """Places without records: lines are open and the ground is shaded."""
@@ -113,7 +112,8 @@ class Figure:
 
     def y(self, value: float) -> float:
         """Vertical coordinate."""
-        return FLOOR - (FLOOR - TOP) * (value - self.up.least) / (self.up.most - self.up.least)
+        least, most = self.up[0].value, self.up[-1].value
+        return FLOOR - (FLOOR - TOP) * (value - least) / (most - least)
 
     def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
         """Points of a line between gaps and unknown values."""
@@ -121,37 +121,28 @@ class Figure:
         return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
 
 
-def limits_of(figures: Iterable[Sequence[Curve]], *, stacked: bool = False) -> Limits:
-    """Round limits of an axis that hold 0 and all values that are drawn."""
+# ---- figures and pages
+
+
+def limits_of(figures: Iterable[Sequence[Curve]], *, stacked: bool = False) -> list[Tick]:
+    """Ticks of an axis that holds 0 and all values that are drawn."""
     values = [0.0]
     for curves in figures:
         for curve in _sums(curves) if stacked else curves:
             values += [value for _place, value in curve.readings if value is not None]
-    return rounded_limits(min(values), max(values), _NUMBER_TICKS)
+    return scale.axis(min(values), max(values), _NUMBER_TICKS)
 
 
 def svg(figure: Figure) -> str:
     """The figure as one ``svg`` element (markup) with title, description and role."""
     macros: Any = _environment().get_template("figure.svg").module
+    gaps = [(figure.x(begin), figure.x(end)) for begin, end in figure.gaps]
     text: str = macros.figure(
         figure,
-        gaps=[
-            (figure.x(begin), width)
-            for begin, end in figure.gaps
-            if (width := figure.x(end) - figure.x(begin)) >= _LEAST_GAP
-        ],
-        rows=[
-            (figure.y(tick.value), tick.label, "grid" if tick.value else "axis")
-            for tick in number_ticks(figure.up)
-        ],
+        gaps=[(begin, end - begin) for begin, end in gaps if end - begin >= _LEAST_GAP],
         columns=list(_columns(figure)),
         drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
         labels=list(_labels(figure)),
-        spreads="".join(
-            f"M{figure.x(begin[0]):.1f} {figure.y(begin[1]):.1f}"
-            f"L{figure.x(end[0]):.1f} {figure.y(end[1]):.1f}"
-            for begin, end in figure.spreads
-        ),
     )
     return text
 
@@ -256,6 +247,9 @@ def _written(value: Any) -> Any:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return NARROW.join(map(printable, value.split(NARROW)))
     return value
+
+
+# ---- geometry
 
 
 def _columns(figure: Figure) -> Iterator[tuple[float, str]]:

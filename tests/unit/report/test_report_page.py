@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 
 from sharectl.ledger.series import Bucket, Series
+from sharectl.model import LimitNote
 from sharectl.report import series as curves
 from sharectl.report.page import Subject, changes
-from sharectl.report.scale import (
-    Limits,
-    Tick,
-    number_ticks,
-    rounded_limits,
-    time_ticks,
-)
+from sharectl.report.scale import Tick, axis, time_ticks
 from sharectl.report.svg import LAYERS
 from tests.made_cycles import made
 from tests.made_series import APRIL, page_of, series, ten_minutes
@@ -76,6 +71,7 @@ BLOCKS = {"title", "h1", "h2", "p", "div", "tr", "caption", "figcaption", "desc"
 
 def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     notes = ["The ledger begins later: a < b."]
+    bare = replace(made()[0], limits=(LimitNote("dwell", 3),), group_reasons={}, waits=())
     lost = [
         replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})
         for bucket in series(0.2).buckets
@@ -88,6 +84,7 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
         "lost": (replace(series(0.2), buckets=tuple(lost)), SUBJECT),
         "empty": (Series(APRIL, APRIL + DAY, 300), SUBJECT),
         "last cycle": (ten_minutes({"cms": 1.35}), replace(SUBJECT, last=made()[0])),
+        "no reasons": (ten_minutes({"cms": 1.35}), replace(SUBJECT, last=bare)),
         "many": (series(0.1, {f"g{number}": 100.0 for number in range(8)}), SUBJECT),
     }
     text: dict[str, None] = {}
@@ -161,10 +158,10 @@ def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> N
 @pytest.mark.parametrize(
     ("ticks", "labels"),
     [
-        (number_ticks(Limits(-40_000, 80_000, 40_000)), ["\u221240k", "0", "40k", "80k"]),
-        (number_ticks(Limits(0, 1500, 500)), ["0.0", "0.5k", "1.0k", "1.5k"]),
-        (number_ticks(Limits(0, 3e6, 1.5e6)), ["0.0", "1.5M", "3.0M"]),
-        (number_ticks(rounded_limits(0, 1, 4)), ["0.00", "0.25", "0.50", "0.75", "1.00"]),
+        (axis(-40_000, 80_000, 3), ["\u221250k", "0", "50k", "100k"]),
+        (axis(0, 1500, 3), ["0.0", "0.5k", "1.0k", "1.5k"]),
+        (axis(0, 3e6, 2), ["0", "2M", "4M"]),
+        (axis(0, 1, 4), ["0.00", "0.25", "0.50", "0.75", "1.00"]),
         (time_ticks(APRIL, APRIL + DAY, 5), ["1 Apr", "06:00", "12:00", "18:00", "2 Apr"]),
         (time_ticks(APRIL, APRIL + 365 * DAY, 5), ["3 May", "2 Aug", "1 Nov", "31 Jan"]),
         (
