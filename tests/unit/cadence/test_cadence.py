@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from math import ceil, exp, log, sqrt
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
-from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
+from sharectl.cadence.choice import Knobs
 from sharectl.cadence.laws import loading_factor, parse, weighted
 from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cli.main import main
 from sharectl.condor.negotiator import Cycle, cycles_of
 
 DRAWS = 100_000
@@ -87,15 +91,6 @@ def test_the_three_knobs_mean_different_things() -> None:
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
-def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = [IntervalCost(seconds, seconds, 0.9, 0.9, 30 / seconds) for seconds in (20, 60, 120)]
-    longest = IntervalCost(300, 300, 0.9, 0.9, 0.1)
-    choice = choose(offered, offered[1], Terms((), 0, 10, 30))
-    assert choice is not None
-    assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose([*offered, longest], offered[1], Terms((), 0, 10, 100)) is None
-
-
 def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
     assert cycles_of({}) == []
     ad = {
@@ -108,3 +103,54 @@ def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
         "LastNegotiationCycleDuration3": -5,
     }
     assert cycles_of(ad) == [Cycle(3, 63, 5), Cycle(2, None, None)]
+
+
+# ---- the verb
+
+PRINTED = Path(__file__).parents[2] / "golden" / "cadence" / "printed.txt"
+
+
+def test_tables_notes_and_reasons(
+    capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    lines = PRINTED.read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line.startswith("$ sharectl cadence ")]
+    assert len(commands) == 8
+    parts = []
+    for command in commands:
+        assert main(command.split()[2:]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        parts.append(f"{command}\n{printed.out}")
+    golden("cadence/printed.txt", "\n".join(parts))
+
+
+def test_bad_options_say_what_to_write(
+    capsys: pytest.CaptureFixture[str],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
+) -> None:
+    def refused(words: str) -> list[str]:
+        with pytest.raises(SystemExit, match="2"):
+            main(["cadence", *words.split()])
+        return [capsys.readouterr().err.strip().splitlines()[-1].partition("error: ")[2]]
+
+    listing("cadence/refused.txt", refused, 15)
+
+
+def test_a_recommendation_has_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--run-time exponential:900 --cores 1000 --cycle-duration 3 --claim-worklife 0"
+    assert main(["cadence", "--json", *options.split()]) == 0
+    content = json.loads(capsys.readouterr().out)
+    best = content["recommendation"]
+    assert (best["NEGOTIATOR_INTERVAL"], best["by_column"]) == (30, "one job a claim")
+    at = next(at for at in content["intervals"] if at["interval_seconds"] == 30)
+    assert at["idle_core_hours_per_day"] == pytest.approx((1 - at["loading_factor"]) * 24_000)
+    assert best["negotiating_ratio"] == at["negotiating_ratio"] == 0.1
+    assert at["cycles_per_day"] == 2880
+    # 30 s loses 2.0 % of 24,000 core-hours and 60 s 3.6 %; cycles of 3 s take 10 % and 5 % of the
+    # time.
+    assert best["beside_default"] == {
+        "idle_ratio": pytest.approx(-0.0159, abs=1e-4),
+        "negotiating_hours_per_day": pytest.approx(1.2),
+        "idle_core_hours_per_day": pytest.approx(-382, abs=2),
+    }

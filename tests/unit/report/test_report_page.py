@@ -21,15 +21,6 @@ SUBJECT = Subject("t1", APRIL)
 DAY = 86400
 
 
-def changed(made: Series, last: int = 10**6, **fields: object) -> Series:
-    """A series in whose buckets up to ``last`` groups have other ``fields``."""
-    buckets = []
-    for bucket in made.buckets[:last]:
-        points = {name: replace(at, **fields) for name, at in bucket.groups.items()}  # type: ignore[arg-type]
-        buckets.append(replace(bucket, groups=points))
-    return replace(made, buckets=(*buckets, *made.buckets[last:]))
-
-
 def of_group(period: Mapping[str, Any], name: str) -> dict[str, Any]:
     (group,) = (dict(group) for group in period["groups"] if group["group"] == name)
     return group
@@ -109,15 +100,6 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     assert names == ["1 core", "8 cores", "multicore"]
 
 
-def test_layers_reach_the_floor_and_hide_the_foot_of_those_above() -> None:
-    page = page_of(series(1, TWO, sizes=(1, 4, 8)), SUBJECT)
-    (markup,) = re.findall(r'id="g1-running".*?</svg>', page, re.DOTALL)
-    layers = re.findall(r'class="area (\w+)" d="M[0-9.]+ ([0-9.]+)[^V]*V([0-9.]+)H', markup)
-    assert [layer for layer, _top, _floor in layers] == ["layer2", "layer1", "layer0"]
-    tops = [float(top) for _layer, top, _floor in layers]
-    assert (sorted(tops), {floor for *_, floor in layers}) == (tops, {"204"})
-
-
 def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     made = series(1)
     atlas, points = of_group(curves.summary(made), "atlas"), curves.points_of(made, "atlas")
@@ -135,21 +117,22 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     assert [of_group(period, "cms")[key] for key in known] == [None] * 7
 
 
-@pytest.mark.parametrize("knows_group", [True, False])
-def test_lines_begin_where_their_group_or_value_is_known(knows_group: bool) -> None:  # noqa: FBT001
+def without_nodes(bucket: Bucket) -> Bucket:
+    return replace(bucket, groups={"cms": replace(bucket.groups["cms"], held_back_nodes=None)})
+
+
+@pytest.mark.parametrize("older", [lambda bucket: replace(bucket, groups={}), without_nodes])
+def test_lines_begin_where_their_group_or_value_is_known(older: Callable[[Bucket], Bucket]) -> None:
     made = series(2)
     half = len(made.buckets) // 2
-    begin, late = made.buckets[half].start, changed(made, half, held_back_nodes=None)
-    if not knows_group:
-        older = [replace(bucket, groups={}) for bucket in made.buckets[:half]]
-        late = replace(made, buckets=(*older, *made.buckets[half:]))
+    late = replace(made, buckets=(*map(older, made.buckets[:half]), *made.buckets[half:]))
 
     def lines(bucket: Bucket) -> curves.Values:
         point = bucket.groups.get("cms")
         return {"nodes": point.held_back_nodes} if point else {}
 
     places = [place for place, value in curves.curves(late, lines)["nodes"] if value is not None]
-    assert places[0] >= begin
+    assert places[0] >= made.buckets[half].start
     newer = replace(made, buckets=made.buckets[half:])
     means = [of_group(curves.summary(part), "cms")["held_back_nodes"] for part in (newer, late)]
     assert means[0] == means[1]
@@ -211,17 +194,12 @@ def test_changes_of_mode_switch_and_configuration_are_marks_of_the_main_figure()
     assert page_of(series(0.1, TWO), SUBJECT).count('class="axis mark"') == 0
 
 
-def axis_of(page: str, figure: str) -> tuple[str, list[tuple[float, float]]]:
-    """Markup of a figure, and the numbers of its vertical axis with their heights."""
+def drawn(page: str, figure: str, style: str) -> list[tuple[float, float, str]]:
+    """Corners of a line: horizontal coordinate, value by the labels of the axis, M or l."""
     (markup,) = re.findall(rf'<svg class="figure"[^>]* id="{figure}".*?</svg>', page, re.DOTALL)
     ticks = re.findall(r'class="tick" [^>]*y="([0-9.]+)" text-anchor="end">([^<]*)', markup)
     numbers = ((re.sub("[^0-9.-]", "", text.replace("\u2212", "-")), y) for y, text in ticks)
-    return markup, [(float(number), float(y) - 4) for number, y in numbers]
-
-
-def drawn(page: str, figure: str, style: str) -> list[tuple[float, float, str]]:
-    """Corners of a line: horizontal coordinate, value by the labels of the axis, M or l."""
-    markup, [(low, low_y), *_, (high, high_y)] = axis_of(page, figure)
+    (low, low_y), *_, (high, high_y) = [(float(value), float(y) - 4) for value, y in numbers]
     (path,) = re.findall(rf'class="line {style}" d="([^"]*)', markup)
     corners, x, y = [], 0.0, 0.0
     for step, *parts in re.findall(r"([Ml])(-?[0-9.]+) ?(-?[0-9.]+)", path):
