@@ -76,7 +76,7 @@ def changed(page: Path, pattern: str, new: str) -> Path:
 def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, look: str) -> None:
     browser.look(**LOOKS[look])  # type: ignore[arg-type]  # a table of keywords
     browser.open(pages[name])
-    assert looks.faults(browser) == {}
+    assert looks.faults(browser) == []
     ground = looks.rgb(browser.evaluate(looks.GROUND))
     assert (max(ground) < 50, min(ground) > 200) == (look == "dark", look != "dark")
 

@@ -6,14 +6,14 @@ from collections import Counter
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.cadence.choice import Facts, Knobs
+from sharectl.cadence.choice import Facts
 from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad, left_out_notes
 from sharectl.cadence.run_times import LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.negotiator import KNOBS, Cycle, cycles_and_knobs, one_of
+from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted
 
@@ -71,7 +71,7 @@ def ask(
         cores=cores or None,
         durations=tuple(cycle.duration_seconds for cycle in cycles),
         jobs_waited=any(cycle.idle_jobs for cycle in cycles),
-        knobs=Knobs(*(knobs[name] for name in KNOBS)) if len(knobs) == len(KNOBS) else None,
+        interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
         notes=tuple(notes),
         problems=tuple(problems),
     )

@@ -50,8 +50,8 @@ class Facts:
     """Of the negotiator's last cycles, whole seconds."""
     jobs_waited: bool = False
     """True if jobs waited in those cycles."""
-    knobs: Optional[Knobs] = None
-    """The negotiator's; None if they are unknown."""
+    interval_seconds: Optional[float] = None
+    """NEGOTIATOR_INTERVAL; None if it is unknown."""
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -68,17 +68,10 @@ class Terms:
     """Of the pool; None if unknown."""
     duration_seconds: Optional[float]
     """Longest cycle; None if unknown."""
-    cycle_delay_seconds: float = Knobs.cycle_delay_seconds
 
     def allows(self, interval_seconds: float) -> bool:
         """True if cycles leave the negotiator the time that it should have."""
         return (self.duration_seconds or 0.0) <= MOST_NEGOTIATING * interval_seconds
-
-    def period_seconds(self, interval_seconds: float) -> float:
-        """Time between cycles; an allowed interval is kept, because it brings its delay."""
-        if self.duration_seconds is None or self.allows(interval_seconds):
-            return interval_seconds
-        return max(interval_seconds, self.duration_seconds + self.cycle_delay_seconds)
 
 
 @dataclass(frozen=True)
@@ -86,8 +79,6 @@ class IntervalCost:
     """Cost of one interval."""
 
     interval_seconds: float
-    period_seconds: float
-    """Time between cycles, to which all figures belong: longer if the interval cannot be kept."""
     loading_factor: float
     """With one job a claim."""
     loading_factor_claims_reused: float
@@ -140,7 +131,7 @@ class Comparison:
 
 
 def compare(load: Load, terms: Terms) -> Comparison:
-    """Costs of all intervals, and the choice by the column of claims that are used again."""
+    """Costs of intervals that can be kept, and the choice by the column of reused claims."""
 
     def cost_of(interval: float, period: float) -> IntervalCost:
         duration, worklife = terms.duration_seconds, terms.worklife_seconds
@@ -149,9 +140,9 @@ def compare(load: Load, terms: Terms) -> Comparison:
         alone = load.loading(period, 0, start)
         reused = load.loading(period, worklife, start) if worklife else alone
         negotiating = None if duration is None else duration / period
-        return IntervalCost(interval, period, alone, reused, negotiating)
+        return IntervalCost(interval, alone, reused, negotiating)
 
-    costs = tuple(cost_of(at, terms.period_seconds(at)) for at in terms.intervals)
+    costs = tuple(cost_of(at, at) for at in terms.intervals if terms.allows(at))
     choice, usual = None, Knobs()
     if terms.duration_seconds is not None:
         period = usual.period_seconds(terms.duration_seconds)
@@ -182,13 +173,12 @@ def choose(
     An hour of negotiation that is saved is worth a core-hour. Where the cores are unknown, an
     interval may lose no more than HTCondor's default.
     """
-    possible = [option for option in offered if terms.allows(option.interval_seconds)]
-    best = min(possible, key=lambda option: (option.idle, option.interval_seconds), default=None)
+    best = min(offered, key=lambda option: (option.idle, option.interval_seconds), default=None)
     if best is None:
         return None
     worthwhile = [
         option
-        for option in possible
+        for option in offered
         if option.idle <= best.idle + TOLERANCE
         and not beside(option, default, terms.cores).costs_more_than_it_saves
     ]

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from sharectl.cadence import asks
-from sharectl.cadence.choice import Facts, Knobs, Terms, compare
+from sharectl.cadence.choice import Facts, Terms, compare
 from sharectl.cadence.laws import parse
 from sharectl.cadence.run_times import Load
 from sharectl.cli import options
@@ -104,15 +104,14 @@ def _run(arguments: argparse.Namespace) -> int:
     if duration is None and facts.durations:
         # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
         duration = max(facts.durations) + 1
-    usual, knobs = {*DEFAULT_INTERVALS}, facts.knobs or Knobs()
-    if 0 < knobs.interval_seconds <= DAY_SECONDS:
-        usual.add(knobs.interval_seconds)
+    usual = {*DEFAULT_INTERVALS}
+    if facts.interval_seconds and 0 < facts.interval_seconds <= DAY_SECONDS:
+        usual.add(facts.interval_seconds)
     terms = Terms(
         intervals=arguments.interval or tuple(sorted(usual)),
         worklife_seconds=arguments.claim_worklife,
         cores=arguments.cores or facts.cores,
         duration_seconds=duration,
-        cycle_delay_seconds=knobs.cycle_delay_seconds,
     )
     content = cadence.as_content(compare(facts.load, terms), facts)
     options.show(arguments, "cadence", content, partial(cadence.print_findings, content))

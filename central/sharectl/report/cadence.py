@@ -40,7 +40,7 @@ def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     terms, choice, load = comparison.terms, comparison.choice, facts.load
     intervals = []
     for cost in comparison.costs:
-        row = {**asdict(cost), "cycles_per_day": DAY_SECONDS / cost.period_seconds}
+        row = {**asdict(cost), "cycles_per_day": DAY_SECONDS / cost.interval_seconds}
         for claims in _CLAIMS:
             idle = 1 - row[f"loading_factor{claims}"]
             row[f"idle_core_hours_per_day{claims}"] = idle_core_hours(idle, terms.cores)
@@ -122,7 +122,7 @@ def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[s
         cost=cost,
         alone=alone,
         basis=_column(terms.worklife_seconds),
-        late=[cost for cost in comparison.costs if cost.period_seconds > cost.interval_seconds],
+        too_short=[at for at in terms.intervals if not terms.allows(at)],
     )
     return text.splitlines()
 
