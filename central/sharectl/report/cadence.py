@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
@@ -18,9 +17,9 @@ from sharectl.cadence.choice import (
 )
 from sharectl.report.scale import brief
 from sharectl.report.svg import render
-from sharectl.report.tables import WIDTH, print_table
+from sharectl.report.tables import print_paragraph, print_table
 from sharectl.times import DAY_SECONDS
-from sharectl.words import counted, printable
+from sharectl.words import counted
 
 _CLAIMS = ("", "_claims_reused")
 _KNOBS = {
@@ -84,14 +83,16 @@ def print_findings(content: dict[str, Any], to: TextIO) -> None:
         [[*_cells(row, _CLAIMS if worklife else _CLAIMS[:1])] for row in content["intervals"]],
         to,
     )
+    # HTCondor reads on in the next line after a backslash.
     for note in content["notes"]:
-        print(_comment(note), file=to)
+        print_paragraph(note.rstrip("\\"), to, "# ")
     if choice := content["recommendation"]:
-        print("\n# For the central manager; nothing has been changed.", file=to)
+        to.write("\n# For the central manager; nothing has been changed.\n")
         for reason in choice["why"]:
-            print(_comment(reason), file=to)
+            print_paragraph(reason, to, "# ")
         for name, meaning in _KNOBS.items():
-            print(f"{_comment(f'{meaning}, s')}\n{name} = {choice[name]}", file=to)
+            print_paragraph(f"{meaning}, s", to, "# ")
+            to.write(f"{name} = {choice[name]}\n")
 
 
 def _cells(row: dict[str, Any], claims: Sequence[str]) -> Iterator[object]:
@@ -134,15 +135,3 @@ def _column(worklife_seconds: float) -> str:
     if worklife_seconds < 0:
         return "claims reused for ever"
     return f"claims reused {brief(worklife_seconds)} s"
-
-
-def _comment(text: str) -> str:
-    """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
-    return textwrap.fill(
-        printable(text).rstrip("\\"),
-        WIDTH,
-        initial_indent="# ",
-        subsequent_indent="# ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -105,12 +105,7 @@ def blocks_data(
 ) -> dict[str, Any]:
     """Blocks of cores that stand free, nodes and sizes that are left alone, and failing sizes.
 
-    Parameters
-    ----------
-    memory
-        As the last cycle left it.
-    idle_cores
-        Node -> idle cores now, where known: a block may have been taken since that cycle.
+    ``idle_cores`` are those of nodes now: a block may have been taken since the last cycle.
     """
     taken = {(row.group, row.cores): row for row in memory.taken}
     of_all = [row for row in memory.back_offs if row.node == ALL_NODES]

@@ -30,22 +30,23 @@ def test_a_fault_of_a_history_is_named_with_its_line(
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": ' * 100_000, '[{"Cmd": "' + "x" * 2**24], ids=["nested", "endless"]
+    ("text", "fault"),
+    [
+        ('{"a": ' * 100_000, "1: .* begins no job, or one that does not end"),
+        ('[{"Cmd": "' + "x" * 2**24, "1: .* begins no job, or one that does not end"),
+        ('[{"a":1},\n', "[12]: the list does not end"),
+        ('[\n{"a":1}', "[12]: the list does not end"),
+        (
+            f'[{json.dumps({"RemoteWallClockTime": 60})},\n{{"a":1}}\n',
+            "[23]: the list does not end",
+        ),
+    ],
+    ids=range(5),
 )
-def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"jobs:1: .* begins no job, or one that does not end"):
-        file.history_jobs(_written(tmp_path / "jobs", text), Counter())
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['[{"a":1},\n', '[\n{"a":1}', f'[{json.dumps({"RemoteWallClockTime": 60})},\n{{"a":1}}\n'],
-)
-def test_a_history_that_is_cut_off_between_jobs_is_refused(tmp_path: Path, text: str) -> None:
-    path = _written(tmp_path / "jobs", text)
-    with pytest.raises(InputError, match=r"jobs:[123]: the list does not end"):
+def test_a_history_without_end_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    path, left_out = _written(tmp_path / "jobs", text), Counter[str]()
+    with pytest.raises(InputError, match=f"jobs:{fault}"):
         file.history_jobs(path, Counter())
-    left_out: Counter[str] = Counter()
     with pytest.raises(InputError, match="no job with a known run time"):
         file.history_jobs(path, left_out, skip=True)
     assert left_out[file.BROKEN] == 1
