@@ -112,14 +112,13 @@ def node_page(
         "since": since,
         "lost_hs06": lost_hs06,
         "gained_hs06": gained_hs06,
-        "says": None,
-    }
-    if words is not None:
-        data["says"] = {
+        "says": words
+        and {
             **fields(words, "obeyed_sequence", "problem", "opens_at"),
             "refusal": _coded("job_ctl", None if words.refusal in QUIET else words.refusal),
             "switched_off": [{"code": code, "says": SWITCHES[code]} for code in words.switched_off],
-        }
+        },
+    }
     return _decided_page(
         "node",
         node.node,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.ledger.series import Series
-from sharectl.model import WaitTimes
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
@@ -17,8 +15,7 @@ from sharectl.report import series as over_time
 from sharectl.report.scale import minute
 from sharectl.report.svg import GROUPS, PLOT_WIDTH, begin_of, drawings
 from sharectl.report.svg import page as html
-from sharectl.report.tables import NONE
-from sharectl.times import DAY_SECONDS, span
+from sharectl.times import DAY_SECONDS
 
 BEGIN = begin_of("report")
 POINTS = 2 * PLOT_WIDTH
@@ -80,9 +77,7 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         subject=subject,
         notes=subject.problems,
         last=subject.last,
-        pairs=pairs(subject.last) if subject.last else [],
         words={"plan": REASONS, "limits": LIMITS, "groups": GROUP_REASONS},
-        waited=waited,
         period=_title(series),
         anchors=anchors,
         tops=tops,
@@ -100,21 +95,6 @@ def _title(series: Series) -> list[str]:
     return [minute(series.since)[:length], minute(series.until)[:length]]
 
 
-def waited(times: Optional[WaitTimes]) -> list[str]:
-    """Jobs looked at, and their median and longest wait, in words."""
-    if times is None:
-        return [NONE] * 3
-    least = "at least " if times.sampled else ""
-    return [str(times.jobs), span(times.median_seconds), least + span(times.longest_seconds)]
-
-
 def as_content(series: Series, subject: Subject) -> dict[str, Any]:
     """Numbers of this period."""
     return {"made_at": subject.made_at, **over_time.summary(series)}
-
-
-def pairs(record: CycleRecord) -> list[tuple[str, str, int, int]]:
-    """Held-back group, helped one, cores of its jobs, and nodes of each pair, the most first."""
-    targets = (node.target for node in record.nodes if node.target is not None)
-    nodes = Counter((t.held_back, t.helped, t.request_cores) for t in targets)
-    return sorted(((*pair, count) for pair, count in nodes.items()), key=lambda row: (-row[3], row))

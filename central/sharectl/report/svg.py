@@ -193,9 +193,8 @@ def page(template: Path, verb: str, **context: object) -> str:
 
     Its Content-Security-Policy forbids both, and has the digest of its style sheet.
     """
-    digest = b64encode(sha256(_style_sheet().encode()).digest()).decode()
     source = _environment().from_string(template.read_text(encoding="utf-8"))
-    return begin_of(verb) + str(source.render(digest=digest, verb=verb, **context))
+    return begin_of(verb) + str(source.render(verb=verb, **context))
 
 
 def described(begin: str, curves: Iterable[Curve]) -> str:
@@ -215,10 +214,6 @@ def layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
     return used or layers[:1]
 
 
-def _style_sheet() -> str:
-    return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-
-
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -233,7 +228,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, floor=FLOOR)
-    environment.globals["style"] = Markup(_style_sheet())  # noqa: S704 - of this package
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    environment.globals.update(style=Markup(style), digest=digest)  # noqa: S704 - of this package
     numbers = (scale.short, scale.signed, scale.grouped, scale.percent, scale.brief, scale.minute)
     for words in (*numbers, number, plain, rounded, shown, span, counted):
         environment.filters[words.__name__] = words

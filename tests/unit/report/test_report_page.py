@@ -62,7 +62,7 @@ BLOCKS = {"title", "h1", "h2", "p", "div", "tr", "caption", "figcaption", "desc"
 
 def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     notes = ["The ledger begins later: a < b."]
-    bare = replace(made()[0], limits=(LimitNote("dwell", 3),), group_reasons={}, waits=())
+    bare = replace(made()[0], limits=(LimitNote("dwell", 3),), group_reasons={})
     lost = [
         replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})
         for bucket in series(0.2).buckets
