@@ -93,8 +93,8 @@ def pool_jobs() -> tuple[list[LoggedJob], list[str]]:
 
 
 def _problems(answers: dict[str, Answer]) -> list[str]:
-    sources = {name: answer.source for name, answer in answers.items()}
-    return [f"{name}: {source.problem}" for name, source in sources.items() if source.problem]
+    problems = ((name, answer.source.problem) for name, answer in answers.items())
+    return [f"{name}: {problem}" for name, problem in problems if problem]
 
 
 def _gathered(answers: dict[str, Answer]) -> tuple[list[LoggedJob], Counter[str]]:

@@ -32,11 +32,8 @@ class Knobs:
 
     def period_seconds(self, duration_seconds: float) -> float:
         """Time from a cycle's start to the next when no schedd calls."""
-        return max(self.interval_seconds, self.shortest_period_seconds(duration_seconds))
-
-    def shortest_period_seconds(self, duration_seconds: float) -> float:
-        """Time from a cycle's start to the next when schedds call all the time."""
-        return max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
+        called = max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
+        return max(self.interval_seconds, called)
 
 
 @dataclass(frozen=True)

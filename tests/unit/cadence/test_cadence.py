@@ -87,7 +87,6 @@ def test_many_kinds_of_jobs_have_the_loading_of_each() -> None:
 def test_the_three_knobs_mean_different_things() -> None:
     knobs = Knobs(interval_seconds=60, cycle_delay_seconds=20, min_interval_seconds=5)
     assert [knobs.period_seconds(duration) for duration in (1, 40, 41, 100)] == [60, 60, 61, 120]
-    assert [knobs.shortest_period_seconds(duration) for duration in (1, 40)] == [21, 60]
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
