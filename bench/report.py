@@ -61,7 +61,6 @@ def main() -> int:
         asked = {
             "a month": [end - 30 * 86400, end],
             "a year": [year, end],
-            "a half-year beside another": [end - 182 * 86400, end, year, end - 183 * 86400],
         }
         costs = {
             what: [report(folder, periods) for _ in range(RUNS)] for what, periods in asked.items()
@@ -110,8 +109,6 @@ def report(folder: Path, periods: list[int]) -> Cost:
         str(folder / "sharectl.yaml"),
     ]
     command += ["-o", str(folder / "page"), "--from", f"@{periods[0]}", "--to", f"@{periods[1]}"]
-    if periods[2:]:
-        command += ["--compare", *(f"@{moment}" for moment in periods[2:])]
     began = time.perf_counter()
     process = subprocess.Popen(
         command,

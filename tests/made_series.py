@@ -124,6 +124,6 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
     return Series(APRIL, APRIL + 600, 1, buckets)
 
 
-def page_of(periods: Sequence[Series], subject: Subject) -> str:
+def page_of(period: Series, subject: Subject) -> str:
     """The page of a report."""
-    return report(periods, subject, as_content(periods, subject))
+    return report(period, subject, as_content(period, subject))

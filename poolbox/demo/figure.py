@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from sharectl.model import GroupError
-from sharectl.report.scale import Limits, ticks_up_to
+from sharectl.report.scale import axis, ticks_up_to
 from sharectl.report.svg import Curve, Figure, document
 
 MINUTE_SECONDS = 60
@@ -49,7 +49,7 @@ def shares(rows: Iterable[tuple[int, GroupError]], switched_on: int) -> str:
         description=f"Of {', '.join(pledges)}, over {minutes:.0f} minutes.",
         across=(0.0, minutes),
         ticks=ticks_up_to(minutes, 5),
-        up=Limits(0.0, 120.0, 20.0),
+        up=axis(0.0, 120.0, 6),
         unit=UNIT,
         curves=curves,
         marks=[((switched_on - origin) / MINUTE_SECONDS, "sharectl on")],

@@ -28,7 +28,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_drawn(browser: Chromium, page: Path, look: str) -> None:
     browser.look(**LOOKS[look])  # type: ignore[arg-type]  # a table of keywords
     browser.open(page)
-    assert looks.faults(browser) == {}
+    assert looks.faults(browser) == []
     labels = browser.evaluate(LABELS)
     assert "bound" in labels, "no strategy is cut"
     assert not [label for label in labels if label.endswith("…")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from tests.pool.deployed import jobs
+from tests.pool.deployed import jobs, run, shown
 from tests.pool.sharectl_command import Sharectl, bare
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]

@@ -18,11 +18,9 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.cadence.file import COMMAND
-from sharectl.cadence.laws import constant
-from sharectl.cadence.run_times import loading_factor, times_of
+from sharectl.cadence.laws import constant, loading_factor
 from tests.pool.deployed import configure, jobs, on
-from tests.pool.sharectl_command import Sharectl, offline
+from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
@@ -127,29 +125,24 @@ def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(measured: Measure
     held = measured.held[AGED]
     # To go on at once and to wait for a cycle are seconds apart.
     last = max(n for n, (run_time, seconds) in enumerate(held, 1) if seconds - run_time > 2)
-    aged = times_of(constant(measured.run_time_seconds(AGED)))
+    aged = constant(measured.run_time_seconds(AGED))
     expected = aged.loading(measured.cadence_seconds, WORKLIFE_SECONDS)
     assert loading(held[:last]) == pytest.approx(expected, abs=MARGIN)
 
 
 def test_the_live_pool_tells_run_times_cores_and_cycles(
-    sharectl: Sharectl, measured: Measured, tmp_path: Path
+    sharectl: Sharectl, measured: Measured
 ) -> None:
-    options = ("--interval", "6,10,60", "--claim-worklife", "0")
-    content = sharectl.json("cadence", *options)
+    content = sharectl.json("cadence", "--claim-worklife", "0")
     assert content["cores"] == len(KINDS)
     every = content["run_times"]
     assert every["jobs"] >= sum(map(len, measured.held.values()))
     assert 3 <= every["mean_seconds"] <= 13
     assert 1 <= content["cycle_duration_seconds"] < 60
-    # The knobs of the negotiator itself.
-    now = f"a cycle begins up to {INTERVAL_SECONDS} s after the last"
-    assert now in " ".join(content["recommendation"]["why"])
-    history = tmp_path / "jobs.json"
-    history.write_text(sharectl.box.run(COMMAND.split(), host=ACCESS).stdout)
-    by_file = offline("cadence", "--history", str(history))["run_times"]
-    assert by_file["jobs"] == every["jobs"]
-    assert by_file["mean_seconds"] == pytest.approx(every["mean_seconds"])
+    intervals = [row["interval_seconds"] for row in content["intervals"]]
+    own = f"NEGOTIATOR_INTERVAL = {INTERVAL_SECONDS}"
+    assert INTERVAL_SECONDS in intervals or own in " ".join(content["notes"]), "the negotiator's"
+    assert content["recommendation"]["NEGOTIATOR_INTERVAL"] in intervals
 
 
 @pytest.mark.usefixtures("measured")

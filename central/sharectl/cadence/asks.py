@@ -1,4 +1,4 @@
-"""Jobs that ran, and cycles, of the live pool; facts of jobs for a choice."""
+"""Jobs that ran, and cycles, of the live pool."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.cadence.choice import Facts, Knobs
-from sharectl.cadence.file import ATTRIBUTES, JOB_ATTRIBUTES, count_ad, jobs_of_ad, left_out_notes
-from sharectl.cadence.run_times import JobsRun, LoggedJob, load_of
+from sharectl.cadence.choice import Facts
+from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad, left_out_notes
+from sharectl.cadence.run_times import LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.negotiator import KNOBS, Cycle, cycles_and_knobs, one_of
+from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted
 
@@ -21,17 +21,9 @@ _FEW_JOBS = 100
 _MOST_JOBS = 10_000
 """Of each schedd."""
 _RAN = "RemoteWallClockTime > 0"
-
-
-def facts_of(jobs: JobsRun, source: str, **more: Any) -> Facts:
-    """Run times of jobs, with notes on their number and on those that were left out."""
-    load = load_of(jobs.counted)
-    work = counted(round(load.work / 3600), "core-hour")
-    notes = [f"run times of {counted(load.jobs or 0, 'job')}, {work}"]
-    notes += left_out_notes(jobs.left_out)
-    if (load.jobs or 0) < _FEW_JOBS:
-        notes.append("that are few: the next ones may be quite different")
-    return Facts(source, load, notes=tuple(notes), **more)
+_NEGOTIATOR = "negotiator"
+_COLLECTOR_DEADLINE_SECONDS = 20.0
+_SCHEDD_DEADLINE_SECONDS = 60.0
 
 
 def ask(
@@ -48,8 +40,7 @@ def ask(
     job that ran.
     """
     cores, places, negotiators = ask_collector(collector, collector_deadline_seconds, _pool)
-    schedds = schedd_questions(places, schedd_deadline_seconds, _counted)
-    questions: dict[str, Question] = dict(schedds)
+    questions = schedd_questions(places, schedd_deadline_seconds, _jobs)
     problems: list[str] = []
     try:
         location = one_of(negotiators, negotiator)
@@ -58,61 +49,63 @@ def ask(
     else:
         why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
         cycles_of = partial(cycles_and_knobs, location)
-        questions["negotiator"] = Question(cycles_of, schedd_deadline_seconds, why)
+        questions[_NEGOTIATOR] = Question(cycles_of, schedd_deadline_seconds, why)
     answers = ask_all(questions)
     problems += _problems(answers)
-    values = {name: answer.value for name, answer in answers.items()}
-    negotiated: tuple[list[Cycle], dict[str, int]] = values.get("negotiator") or ([], {})
-    cycles, knobs = negotiated
-    histories = [values[name] for name in schedds if values[name] is not None]
-    jobs = JobsRun()
-    for history in histories:
-        jobs.counted.update(history.counted)
-        jobs.left_out.update(history.left_out)
-    if not jobs.counted:
-        remedy = "give --run-time or --history"
-        raise PoolUnavailableError(*problems, f"{_none_ran(jobs.left_out)}: {remedy}")
-    return facts_of(
-        jobs,
-        f"the live pool, {counted(len(histories), 'schedd')}, of each the newest {_MOST_JOBS} jobs "
+    negotiated = answers.pop(_NEGOTIATOR, None)
+    value: Optional[tuple[list[Cycle], dict[str, int]]] = negotiated.value if negotiated else None
+    cycles, knobs = value or ([], {})
+    jobs, left_out = _gathered(answers)
+    if not jobs:
+        raise PoolUnavailableError(*problems, f"{_none_ran(left_out)}: give --run-time")
+    load = load_of(jobs)
+    schedds = sum(answer.value is not None for answer in answers.values())
+    work = counted(round(load.work / 3600), "core-hour")
+    notes = [f"run times of {counted(len(jobs), 'job')}, {work}", *left_out_notes(left_out)]
+    if len(jobs) < _FEW_JOBS:
+        notes.append("that are few: the next ones may be quite different")
+    return Facts(
+        f"the live pool, {counted(schedds, 'schedd')}, of each the newest {_MOST_JOBS} jobs "
         "at most",
+        load,
         cores=cores or None,
         durations=tuple(cycle.duration_seconds for cycle in cycles),
         jobs_waited=any(cycle.idle_jobs for cycle in cycles),
-        knobs=Knobs(*(knobs[name] for name in KNOBS)) if len(knobs) == len(KNOBS) else None,
+        interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
+        notes=tuple(notes),
         problems=tuple(problems),
     )
 
 
-def pool_jobs(
-    collector: Optional[str] = None,
-    collector_deadline_seconds: float = 20.0,
-    schedd_deadline_seconds: float = 60.0,
-) -> tuple[list[LoggedJob], list[str]]:
+def pool_jobs() -> tuple[list[LoggedJob], list[str]]:
     """Newest jobs that ran on the pool, and notes on those that were left out.
 
     Raises PoolUnavailableError if the collector or a schedd does not answer, or no schedd has a
     job that ran.
     """
-    _, places, _ = ask_collector(collector, collector_deadline_seconds, _pool)
-    answers = ask_all(schedd_questions(places, schedd_deadline_seconds, _logged))
-    problems = _problems(answers)
-    jobs: list[LoggedJob] = []
-    left_out: Counter[str] = Counter()
-    for answer in answers.values():
-        ran, reasons = answer.value or ([], {})
-        jobs += ran
-        left_out.update(reasons)
-    if not jobs and not problems:
-        problems = [_none_ran(left_out)]
+    _, places, _ = ask_collector(None, _COLLECTOR_DEADLINE_SECONDS, _pool)
+    answers = ask_all(schedd_questions(places, _SCHEDD_DEADLINE_SECONDS, _jobs))
+    jobs, left_out = _gathered(answers)
+    problems = _problems(answers) or ([] if jobs else [_none_ran(left_out)])
     if problems:
         raise PoolUnavailableError(*problems)
     return jobs, left_out_notes(left_out)
 
 
 def _problems(answers: dict[str, Answer]) -> list[str]:
-    sources = {name: answer.source for name, answer in answers.items()}
-    return [f"{name}: {source.problem}" for name, source in sources.items() if source.problem]
+    problems = ((name, answer.source.problem) for name, answer in answers.items())
+    return [f"{name}: {problem}" for name, problem in problems if problem]
+
+
+def _gathered(answers: dict[str, Answer]) -> tuple[list[LoggedJob], Counter[str]]:
+    """Jobs of all schedds that answered, and the number of those left out by reason."""
+    jobs: list[LoggedJob] = []
+    left_out: Counter[str] = Counter()
+    for answer in answers.values():
+        ran, reasons = answer.value or ([], {})
+        jobs += ran
+        left_out.update(reasons)
+    return jobs, left_out
 
 
 def _none_ran(left_out: Counter[str]) -> str:
@@ -130,14 +123,7 @@ def _pool(collector: Any) -> tuple[int, list[dict[str, str]], list[dict[str, str
     return cores, locations(collector, "Schedd"), locations(collector, "Negotiator")
 
 
-def _counted(schedd: Any, _name: str) -> JobsRun:
-    jobs = JobsRun()
-    for ad in charged(schedd.history(_RAN, list(ATTRIBUTES), match=_MOST_JOBS)):
-        count_ad(jobs, ad.get)
-    return jobs
-
-
-def _logged(schedd: Any, _name: str) -> tuple[list[LoggedJob], Counter[str]]:
+def _jobs(schedd: Any, _name: str) -> tuple[list[LoggedJob], Counter[str]]:
     left_out: Counter[str] = Counter()
-    ads = charged(schedd.history(_RAN, list(JOB_ATTRIBUTES), match=_MOST_JOBS))
+    ads = charged(schedd.history(_RAN, list(ATTRIBUTES), match=_MOST_JOBS))
     return [job for ad in ads for job in jobs_of_ad(ad.get, left_out)], left_out

@@ -32,11 +32,8 @@ class Knobs:
 
     def period_seconds(self, duration_seconds: float) -> float:
         """Time from a cycle's start to the next when no schedd calls."""
-        return max(self.interval_seconds, self.shortest_period_seconds(duration_seconds))
-
-    def shortest_period_seconds(self, duration_seconds: float) -> float:
-        """Time from a cycle's start to the next when schedds call all the time."""
-        return max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
+        called = max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
+        return max(self.interval_seconds, called)
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,8 @@ class Facts:
     """Of the negotiator's last cycles, whole seconds."""
     jobs_waited: bool = False
     """True if jobs waited in those cycles."""
-    knobs: Optional[Knobs] = None
-    """The negotiator's; None if they are unknown."""
+    interval_seconds: Optional[float] = None
+    """NEGOTIATOR_INTERVAL; None if it is unknown."""
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -68,17 +65,10 @@ class Terms:
     """Of the pool; None if unknown."""
     duration_seconds: Optional[float]
     """Longest cycle; None if unknown."""
-    cycle_delay_seconds: float = Knobs.cycle_delay_seconds
 
     def allows(self, interval_seconds: float) -> bool:
         """True if cycles leave the negotiator the time that it should have."""
         return (self.duration_seconds or 0.0) <= MOST_NEGOTIATING * interval_seconds
-
-    def period_seconds(self, interval_seconds: float) -> float:
-        """Time between cycles; an allowed interval is kept, because it brings its delay."""
-        if self.duration_seconds is None or self.allows(interval_seconds):
-            return interval_seconds
-        return max(interval_seconds, self.duration_seconds + self.cycle_delay_seconds)
 
 
 @dataclass(frozen=True)
@@ -86,8 +76,6 @@ class IntervalCost:
     """Cost of one interval."""
 
     interval_seconds: float
-    period_seconds: float
-    """Time between cycles, to which all figures belong: longer if the interval cannot be kept."""
     loading_factor: float
     """With one job a claim."""
     loading_factor_claims_reused: float
@@ -98,17 +86,6 @@ class IntervalCost:
     def idle(self) -> float:
         """Share of the cores' time that is lost where claims are used again."""
         return 1 - self.loading_factor_claims_reused
-
-
-def cost_of(load: Load, terms: Terms, interval: float, period: float) -> IntervalCost:
-    """Cost of an interval whose cycles begin ``period`` seconds apart."""
-    duration, worklife = terms.duration_seconds, terms.worklife_seconds
-    # The last match of a cycle starts its job when the cycle ends.
-    start = duration or 0.0
-    alone = load.loading(period, 0, start)
-    reused = load.loading(period, worklife, start) if worklife else alone
-    negotiating = None if duration is None else duration / period
-    return IntervalCost(interval, period, alone, reused, negotiating)
 
 
 @dataclass(frozen=True)
@@ -147,29 +124,27 @@ class Comparison:
 
     terms: Terms
     costs: tuple[IntervalCost, ...]
-    now: Optional[IntervalCost]
-    """The negotiator's configuration as it is; None if it is unknown."""
     choice: Optional[Recommendation]
 
 
-def compare(load: Load, terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
-    """Costs of all intervals, and the choice by the column of claims that are used again.
+def compare(load: Load, terms: Terms) -> Comparison:
+    """Costs of intervals that can be kept, and the choice by the column of reused claims."""
 
-    ``configured`` are the knobs as they are.
-    """
+    def cost_of(interval: float, period: float) -> IntervalCost:
+        duration, worklife = terms.duration_seconds, terms.worklife_seconds
+        # The last match of a cycle starts its job when the cycle ends.
+        start = duration or 0.0
+        alone = load.loading(period, 0, start)
+        reused = load.loading(period, worklife, start) if worklife else alone
+        negotiating = None if duration is None else duration / period
+        return IntervalCost(interval, alone, reused, negotiating)
 
-    def cost_with(knobs: Knobs) -> IntervalCost:
-        period = max(1.0, knobs.period_seconds(terms.duration_seconds or 0.0))
-        return cost_of(load, terms, knobs.interval_seconds, period)
-
-    costs = tuple(
-        cost_of(load, terms, interval, terms.period_seconds(interval))
-        for interval in terms.intervals
-    )
-    choice = None
+    costs = tuple(cost_of(at, at) for at in terms.intervals if terms.allows(at))
+    choice, usual = None, Knobs()
     if terms.duration_seconds is not None:
-        choice = choose(costs, cost_with(Knobs()), terms)
-    return Comparison(terms, costs, cost_with(configured) if configured else None, choice)
+        period = usual.period_seconds(terms.duration_seconds)
+        choice = choose(costs, cost_of(usual.interval_seconds, period), terms)
+    return Comparison(terms, costs, choice)
 
 
 def idle_core_hours(idle_ratio: float, cores: Optional[int]) -> Optional[float]:
@@ -195,13 +170,12 @@ def choose(
     An hour of negotiation that is saved is worth a core-hour. Where the cores are unknown, an
     interval may lose no more than HTCondor's default.
     """
-    possible = [option for option in offered if terms.allows(option.interval_seconds)]
-    best = min(possible, key=lambda option: (option.idle, option.interval_seconds), default=None)
+    best = min(offered, key=lambda option: (option.idle, option.interval_seconds), default=None)
     if best is None:
         return None
     worthwhile = [
         option
-        for option in possible
+        for option in offered
         if option.idle <= best.idle + TOLERANCE
         and not beside(option, default, terms.cores).costs_more_than_it_saves
     ]

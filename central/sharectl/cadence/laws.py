@@ -1,23 +1,39 @@
-"""Laws of run times: by name, or as run times with weights.
+"""Laws of run times, and their loading factor.
 
-A law gives run times in two ways: as weights, where an expectation is wanted, and drawn one by one.
-Draws use only `Random.random`, because other methods differ between versions of Python.
+The loading factor is the share of its time that a slot works if it gets jobs at negotiation cycles
+only. A job runs for D seconds, its slot is idle for I seconds until the next cycle begins, and
+Z = D + I. With a cycle every C seconds the loading factor of one run time is D / Z =
+D / (C * ceil(D / C)). A slot reaches it while jobs wait for it all the time. A cycle takes time:
+jobs that start s seconds after its begin have D / (C * ceil((s + D) / C)).
+
+Where run times vary it is a ratio of expectations (renewal and reward), E[D] over
+C * E[ceil((s + D) / C)]. The mean of the jobs' own factors is something else: in it a short job,
+which wastes most of a cycle, counts as much as a long one.
+
+With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older
+than W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there
+is always one more that may use the claim.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import exp, fsum, log, log1p, sqrt
+from math import ceil, exp, floor, fsum, log, log1p, sqrt
+from operator import mul
 from statistics import NormalDist
 from typing import Callable
 
 MOST_SECONDS = 1e9
+_ROUNDING = 1e-9
 _BINS = 2000
 """Run times of equal probability that stand for a law."""
+_STEPS = 2000
+"""Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
 _FORMS: Mapping[str, tuple[str, ...]] = {
     "constant": ("SECONDS",),
     "exponential": ("MEAN",),
@@ -26,14 +42,38 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
 """Name of a law -> its parameters, in seconds."""
 
 
+def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
+    """Cycles from a job's match to the first at which its slot can get another, at least 1."""
+    return max(1, _whole(run_time_seconds / cadence_seconds, ceil))
+
+
+def loading_factor(
+    run_time_seconds: float, cadence_seconds: float, start_seconds: float = 0.0
+) -> float:
+    """Loading factor of jobs of one run time that start so long after a cycle's begin."""
+    cycles = cycles_held(start_seconds + run_time_seconds, cadence_seconds)
+    return min(1.0, run_time_seconds / (cadence_seconds * cycles))
+
+
+def _whole(value: float, otherwise: Callable[[float], int]) -> int:
+    """Whole number that floating point cannot tell from ``value`` (3 * 0.1 / 0.1 is above 3)."""
+    nearest = round(value)
+    same = nearest > 0 and abs(value - nearest) <= _ROUNDING * nearest
+    return nearest if same else otherwise(value)
+
+
 @dataclass(frozen=True)
 class RunTimeLaw:
-    """Distribution of run times."""
+    """Distribution of run times.
+
+    It gives them with their shares of all jobs, where an expectation is wanted, and draws them one
+    by one.
+    """
 
     name: str
     """`constant`, `exponential`, `log-normal` or `weighted`."""
     parameters: tuple[float, ...]
-    """Seconds; of a weighted law run times and their weights in turn, both above 0."""
+    """Seconds; of a weighted law whole seconds and their weights in turn, both above 0."""
 
     @property
     def text(self) -> str:
@@ -46,34 +86,37 @@ class RunTimeLaw:
         return dict(zip(self.parameters[::2], self.parameters[1::2]))
 
     @property
+    def is_continuous(self) -> bool:
+        """True if run times may be anything, so that shares stand for bins."""
+        return self.name in ("exponential", "log-normal")
+
+    @cached_property
     def mean_seconds(self) -> float:
         """Mean run time."""
         if self.name != "weighted":
             return self.parameters[0]
-        weights = self.seen
-        total = fsum(seconds * weight for seconds, weight in weights.items())
-        return total / fsum(weights.values())
+        return fsum(seconds * share for seconds, share in self.shares.items())
 
-    @property
-    def is_continuous(self) -> bool:
-        """True if run times may be anything, so that weights stand for bins."""
-        return self.name in ("exponential", "log-normal")
-
-    def weights(self) -> dict[float, float]:
-        """Run time -> weight; a continuous law as means of bins of equal probability."""
+    @cached_property
+    def shares(self) -> dict[float, float]:
+        """Run time -> share of jobs; a continuous law as means of bins of equal probability."""
         if self.name == "weighted":
-            return self.seen
+            weight = fsum(self.parameters[1::2])
+            return {seconds: part / weight for seconds, part in self.seen.items()}
         mean = self.parameters[0]
         if self.name == "constant":
             return {mean: 1.0}
         quantile = self._quantile()
+        edges = [quantile(number / _BINS) for number in range(1, _BINS)]
+        # Of each edge E[D; D <= edge].
         if self.name == "exponential":
-            return _binned(
-                quantile, lambda seconds: mean - (seconds + mean) * exp(-seconds / mean), mean
-            )
-        law = self._normal()
-        spread = law.stdev
-        return _binned(quantile, lambda seconds: mean * law.cdf(log(seconds) - spread**2), mean)
+            parts = [mean - (edge + mean) * exp(-edge / mean) for edge in edges]
+        else:
+            law = self._normal()
+            parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
+        least = mean * 1e-12  # differences of small parts are rounded
+        means = (max(least, b - a) * _BINS for a, b in zip([0.0, *parts], [*parts, mean]))
+        return {seconds: jobs / _BINS for seconds, jobs in Counter(means).items()}
 
     def longer(self, seconds: float) -> float:
         """Share of jobs that run longer, of a continuous law."""
@@ -84,13 +127,56 @@ class RunTimeLaw:
         return 1 - self._normal().cdf(log(seconds))
 
     def drawing(self, uniform: Callable[[], float]) -> Callable[[], float]:
-        """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1."""
+        """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1.
+
+        Other methods of `Random` than this one differ between versions of Python.
+        """
         if self.name == "constant":
             seconds = self.parameters[0]
             return lambda: seconds
         quantile = self._quantile()
         # 0 comes once in 2**53 draws, and no law has a run time for it.
         return lambda: quantile(uniform() or 0.5)
+
+    def loading(
+        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
+    ) -> float:
+        """Expected loading factor, above 0 and at most 1.
+
+        With a CLAIM_WORKLIFE of 0 a claim has one job; with one below 0 claims do not age. Claims
+        start ``start_seconds`` after the begin of a cycle, at most ``cadence_seconds``.
+        """
+        if worklife_seconds < 0:
+            return 1.0
+        if len(self.shares) == 1:
+            (seconds,) = self.shares
+            jobs = _whole(worklife_seconds / seconds, floor) + 1
+            return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
+        # Exponential jobs are as long from any moment on: so is the last one after the worklife.
+        if worklife_seconds > 0 and self.name != "exponential":
+            most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
+            return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
+        cycles = self._cycles(cadence_seconds, worklife_seconds + start_seconds)
+        return min(1.0, (worklife_seconds + self.mean_seconds) / (cadence_seconds * cycles))
+
+    def _cycles(self, cadence_seconds: float, start_seconds: float) -> float:
+        """Expected cycles for which jobs hold a slot that start so long after a cycle's begin."""
+        first, exact = 0, 0.0
+        if self.is_continuous:
+            first = _STEPS
+            for cycle in range(first):
+                exact += (longer := self.longer(cycle * cadence_seconds - start_seconds))
+                if longer < _ROUNDING:
+                    break
+        return exact + sum(
+            max(0, cycles_held(start_seconds + seconds, cadence_seconds) - first) * share
+            for seconds, share in self.shares.items()
+        )
+
+    def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
+        """Run times in whole steps, 1 at least, and their shares of all jobs."""
+        for seconds, share in self.shares.items():
+            yield max(1, floor(seconds / step_seconds + 0.5)), share
 
     def _quantile(self) -> Callable[[float], float]:
         """Run time that a share of all jobs, above 0 and below 1, stays below."""
@@ -112,6 +198,68 @@ class RunTimeLaw:
         return NormalDist(log(mean) - spread**2 / 2, spread)
 
 
+def _claims_loading(
+    law: RunTimeLaw, cadence_seconds: float, worklife_seconds: float, start_seconds: float
+) -> float:
+    """E[L] / (C * E[cycles of s + L]), on a lattice that the cycles' beginnings are part of."""
+    resolution_seconds = 1.0 if law.name == "weighted" else 0.0
+    cycle_steps = ceil(cadence_seconds / max(resolution_seconds, worklife_seconds / _STEPS))
+    step_seconds = cadence_seconds / cycle_steps
+    points = floor(worklife_seconds / step_seconds)
+    start = floor(start_seconds / step_seconds + 0.5)
+    # Every claim lasts past all cycles that begin up to its worklife: later ones are in doubt.
+    sure_cycles = (start + points) // cycle_steps + 1
+    starts, mean_steps = _job_starts(law, step_seconds, points)
+    first = sure_cycles * cycle_steps - start
+    after = _cycles_after(law, step_seconds, cycle_steps, first, points)
+    held_cycles: float = sure_cycles + sum(map(mul, starts, after))
+    # Wald: a claim's jobs times their mean.
+    return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
+
+
+@lru_cache(maxsize=256)
+def _job_starts(law: RunTimeLaw, step_seconds: float, points: int) -> tuple[list[float], float]:
+    """Expected jobs that a claim starts after 0 to ``points`` steps, and a job's mean steps.
+
+    The renewal equation is the same for most intervals, and takes most of the time.
+    """
+    masses = [0.0] * (points + 1)
+    mean_steps = 0.0
+    for step, share in law.rounded(step_seconds):
+        mean_steps += step * share
+        if step <= points:
+            masses[step] += share
+    starts = [1.0]
+    for step in range(1, points + 1):
+        starts.append(sum(map(mul, masses[1 : step + 1], reversed(starts))))
+    return starts, mean_steps
+
+
+def _cycles_after(
+    law: RunTimeLaw, step_seconds: float, cycle_steps: int, first: int, points: int
+) -> list[float]:
+    """Expected cycles from ``first`` - 0, 1 … ``points`` steps after a job's start to its end.
+
+    Cycles begin ``cycle_steps`` apart; ``first`` is above ``points``.
+    """
+    # A longer job takes some whole cycles more and is otherwise like one of these.
+    masses = [0.0] * (first + cycle_steps + 1)
+    whole_cycles = 0.0
+    for step, share in law.rounded(step_seconds):
+        cycles = max(0, -((first + cycle_steps - step) // cycle_steps))
+        masses[step - cycles * cycle_steps] += share
+        whole_cycles += cycles * share
+    longer = [0.0, *accumulate(reversed(masses[1:]))][::-1]
+    after: list[float] = []
+    for back in range(points + 1):
+        if back < cycle_steps:
+            later = longer[first - back + cycle_steps] + whole_cycles
+        else:
+            later = after[back - cycle_steps]
+        after.append(longer[first - back] + later)
+    return after
+
+
 def plain(value: float) -> str:
     """Shortest text of a number."""
     return repr(int(value) if value == int(value) else value)
@@ -122,33 +270,10 @@ def constant(seconds: float) -> RunTimeLaw:
     return RunTimeLaw("constant", (seconds,))
 
 
-def exponential(mean_seconds: float) -> RunTimeLaw:
-    """Jobs that end with the same probability in every second, however long they have run."""
-    return RunTimeLaw("exponential", (mean_seconds,))
-
-
-def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimeLaw:
-    """Law whose logarithm is normal; mean and standard deviation are the run times' own."""
-    return RunTimeLaw("log-normal", (mean_seconds, sd_seconds))
-
-
 def weighted(weights: Mapping[float, float]) -> RunTimeLaw:
     """Run times with weights, such as jobs that ran."""
     parts = (value for pair in sorted(weights.items()) for value in pair)
     return RunTimeLaw("weighted", tuple(parts))
-
-
-def _binned(
-    quantile: Callable[[float], float], up_to: Callable[[float], float], mean_seconds: float
-) -> dict[float, float]:
-    """Law as means of bins of equal probability; ``up_to`` seconds is E[D; D <= seconds]."""
-    edges = (quantile(number / _BINS) for number in range(1, _BINS))
-    parts = [0.0, *map(up_to, edges), mean_seconds]
-    least = mean_seconds * 1e-12  # differences of small parts are rounded
-    weights: Counter[float] = Counter(
-        max(least, (after - before) * _BINS) for before, after in zip(parts, parts[1:])
-    )
-    return dict(weights)
 
 
 def parse(text: str) -> RunTimeLaw:

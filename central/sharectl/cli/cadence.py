@@ -6,10 +6,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from sharectl.cadence import asks, file
-from sharectl.cadence.choice import Facts, Knobs, Terms, compare
+from sharectl.cadence import asks
+from sharectl.cadence.choice import Facts, Terms, compare
 from sharectl.cadence.laws import parse
-from sharectl.cadence.run_times import Load, times_of
+from sharectl.cadence.run_times import Load
 from sharectl.cli import options
 from sharectl.config.load import load
 from sharectl.config.model import PledgesConfig
@@ -21,11 +21,10 @@ DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 6
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)
 _MOST = 10**9
 _SOURCES = """\
-from one of these; without any, from the live pool that HTCondor's configuration names. With a law
-or a file no pool is asked: cores and durations of cycles are then unknown, unless --cores and
---cycle-duration give them"""
+by default those of the live pool that HTCondor's configuration names. With a law no pool is asked:
+cores and durations of cycles are then unknown, unless --cores and --cycle-duration give them"""
 
-_EPILOG = f"""\
+_EPILOG = """\
 The loading factor of jobs that run for D seconds, at cycles every C seconds, is
 D / (C * ceil((s + D) / C)): a slot that becomes free stays idle until the next cycle begins, and a
 job starts up to s seconds after that, the cycle's duration (0 if it is not known). Where run times
@@ -34,15 +33,12 @@ docs/cadence.md has more.
 
   sharectl cadence                            the live pool: its jobs, its negotiator, a choice
   sharectl cadence --run-time constant:255 --interval 60,300
-  sharectl cadence --history jobs.json                jobs.json is the output of
-      {file.COMMAND}
-  sharectl cadence --history jobs.json.gz --cores 5000 --cycle-duration 12
-  sharectl cadence --run-time exponential:900 --interval 60,300 --plot loading.svg
+  sharectl cadence --run-time exponential:900 --cores 5000 --cycle-duration 12
 
 Nothing is changed anywhere: the recommendation is configuration of the central manager.
 
-exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool
-did not answer (answers of the others are used all the same), 78 configuration"""
+exit codes: 0 ok, 2 usage, 75 a daemon of the pool did not answer (answers of the others are used
+all the same), 78 configuration"""
 
 
 def _intervals(text: str) -> tuple[float, ...]:
@@ -51,7 +47,7 @@ def _intervals(text: str) -> tuple[float, ...]:
 
 
 def _law(text: str) -> Load:
-    return Load(text, ((1.0, times_of(parse(text))),))
+    return Load(text, ((1.0, parse(text)),))
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -63,15 +59,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="constant:SECONDS, exponential:MEAN or log-normal:MEAN,SD: mean and standard "
         "deviation of the run times themselves, all in seconds up to 1e9",
     )
-    for option, kind, words in (
-        ("--history", options.path, "what `condor_history -json` printed; may be packed by gzip"),
-        (
-            "--config",
-            Path,
-            "the live pool, with pool: and pledges.negotiator.name of sharectl's YAML",
-        ),
-    ):
-        source.add_argument(option, metavar="FILE", type=kind, help=words)
+    source.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="the live pool, with pool: and pledges.negotiator.name of sharectl's YAML",
+    )
     costs = parser.add_argument_group("what it costs")
     costs.add_argument(
         "--interval",
@@ -102,41 +95,26 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
         "ones, and a second; else not known, and no interval is recommended)",
     )
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        type=options.path,
-        help="draw as SVG the time line of a claim (D, I, Z), the formula's saw-tooth over run "
-        "times (default intervals: 60,300), and the loading factor of narrow and wide "
-        "distributions by the formula and by the digital twin, which takes some seconds",
-    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     facts = _facts(arguments)
-    if arguments.plot:
-        intervals = arguments.interval or (60.0, 300.0)
-        drawing = cadence.drawing(facts.load.mean_seconds, intervals)
-        arguments.plot.write_text(drawing, encoding="utf-8")
     duration = arguments.cycle_duration
     if duration is None and facts.durations:
         # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
         duration = max(facts.durations) + 1
     usual = {*DEFAULT_INTERVALS}
-    if facts.knobs and 0 < facts.knobs.interval_seconds <= DAY_SECONDS:
-        usual.add(facts.knobs.interval_seconds)
+    if facts.interval_seconds and 0 < facts.interval_seconds <= DAY_SECONDS:
+        usual.add(facts.interval_seconds)
     terms = Terms(
         intervals=arguments.interval or tuple(sorted(usual)),
         worklife_seconds=arguments.claim_worklife,
         cores=arguments.cores or facts.cores,
         duration_seconds=duration,
-        cycle_delay_seconds=(facts.knobs or Knobs()).cycle_delay_seconds,
     )
-    comparison = compare(facts.load, terms, facts.knobs)
-    content = cadence.as_content(comparison, facts)
-    text = partial(cadence.print_findings, comparison, facts)
-    options.show(arguments, "cadence", content, text)
+    content = cadence.as_content(compare(facts.load, terms), facts)
+    options.show(arguments, "cadence", content, partial(cadence.print_findings, content))
     options.say(facts.problems)
     return 75 if facts.problems else 0
 
@@ -145,8 +123,6 @@ def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
         return Facts("a law of run times", arguments.run_time)
-    if arguments.history:
-        return asks.facts_of(file.history_read(arguments.history), str(arguments.history))
     pool, pledges = PoolConfig(), PledgesConfig()
     if arguments.config:
         config = load(arguments.config)

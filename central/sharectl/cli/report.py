@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,6 @@ from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
-from sharectl.plan.limits import deadband_hs06
 from sharectl.plan.records import CycleRecord
 from sharectl.report import page
 from sharectl.times import DAY_SECONDS, FORMS, PERIOD_SECONDS, shown
@@ -36,21 +35,14 @@ The page is DIR/index.html and nothing else: it runs no script and loads nothing
 mailed, printed, or served as a file. A file of that name that is no report stays. With report.file
 in the configuration cycles write it (docs/monitoring.md).
 
-exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the ledger cannot be read
-or the page not be written, 78 configuration"""
+exit codes: 0 ok, 1 no cycle in the period (no page is written), 2 usage, 74 the ledger cannot be
+read or the page not be written, 78 configuration"""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
     begin = "begin of the period (default: %(default)s, or the first cycle of the ledger if that is"
     options.add(parser, "--from", default="-30d", help=f"{begin} later)")
     options.add(parser, "--to", default="now", help="its end (default: now)")
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        type=options.moment,
-        metavar=("FROM", "TO"),
-        help="a second period beside it, on the same axes, and what the two differ in",
-    )
     folder = "folder of the page; made if missing"
     parser.add_argument(
         "-o", "--output", type=options.path, required=True, metavar="DIR", help=folder
@@ -60,22 +52,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Write the page over an older one; print where it is, or its numbers as JSON."""
     options.refuse_no_period(arguments)
-    wanted = [(arguments.since, arguments.until)]
-    if arguments.compare:
-        wanted.append(tuple(arguments.compare))
-        if wanted[1][0] >= wanted[1][1]:
-            arguments.usage_error(
-                "FROM of --compare is not before TO: write the earlier time first"
-            )
     config, path = options.config_of(arguments), arguments.output / INDEX
     refuse_output(path, config, arguments.config)
-    content = _write(config, path, wanted)
-    lines = [
-        f"{path}: {shown(period['since'])} to {shown(period['until'])}: "
-        f"{counted(period['pool']['cycles'], 'cycle')}, {counted(len(period['groups']), 'group')}"
-        for period in content["periods"]
-    ]
-    options.show(arguments, "report", {"page": str(path), **content}, lines)
+    content = _write(config, path, arguments.since, arguments.until)
+    line = (
+        f"{path}: {shown(content['since'])} to {shown(content['until'])}: "
+        f"{counted(content['pool']['cycles'], 'cycle')}, {counted(len(content['groups']), 'group')}"
+    )
+    options.show(arguments, "report", {"page": str(path), **content}, [line])
     return 0
 
 
@@ -91,35 +75,30 @@ def renew(config: Config, now: int) -> None:
         if 0 <= now - path.stat().st_mtime < _INTERVAL_SECONDS:
             return
     # The cycle of now is in the page.
-    _write(config, path, [(max(0, now - _PERIOD_SECONDS), now + 1)])
+    _write(config, path, max(0, now - _PERIOD_SECONDS), now + 1)
 
 
-def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Write the page of one period, or two side by side; returns its numbers."""
+def _write(config: Config, path: Path, wanted: int, until: int) -> dict[str, Any]:
+    """Write the page of a period from ``wanted`` on; returns its numbers."""
     ledger = wiring.ledger_of(config)
     recorded = ledger.span()
     first = recorded[0] if recorded else 0
     # The page begins with the first cycle at the soonest.
-    spans = [(first if since < first < until else since, until) for since, until in wanted]
-    for option, span in zip(("", "--compare: "), spans):
-        if next(ledger.cycles(*span), None) is None:
-            raise AbsentError(f"{option}{options.no_cycle(recorded)}; no page was written")
-    spans.sort()
-    begin = min(wanted)[0]
+    since = first if wanted < first < until else wanted
+    if next(ledger.cycles(since, until), None) is None:
+        raise AbsentError(f"{options.no_cycle(recorded)}; no page was written")
     note = (
-        f"The ledger begins at {shown(first)}, and the page with it: {shown(begin)} was asked for."
+        f"The ledger begins at {shown(first)}, and the page with it: {shown(wanted)} was asked for."
     )
-    last = ledger.last_complete(*spans[-1])
     subject = page.Subject(
         config.pool.name or "",
         int(time.time()),
-        deadband_hs06(config.control.limits, last.nodes if last else ()),
-        [note] if begin < first else [],
-        last,
+        [note] if wanted < first else [],
+        ledger.last_complete(since, until),
         config.mode,
-        [mark for span in spans for mark in page.changes(_sampled(ledger, *span))],
+        list(page.changes(_sampled(ledger, since, until))),
     )
-    periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
+    series = ledger.series(since, until, page.POINTS)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -127,8 +106,8 @@ def _write(config: Config, path: Path, wanted: Sequence[tuple[int, int]]) -> dic
             f"{path.parent}: not written: a file is in the place of a folder; name another folder"
         ) from error
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
-    content = page.as_content(periods, subject)
-    files.replace(path, [page.report(periods, subject, content)])
+    content = page.as_content(series, subject)
+    files.replace(path, [page.report(series, subject, content)])
     return content
 
 

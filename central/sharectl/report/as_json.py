@@ -61,11 +61,9 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
 
 def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
     """Errors in the order of the rows, unrounded."""
-    groups = []
-    for row in rows:
-        group = asdict(row)
+    groups = [{**asdict(row), **_usage(row.usage)} for row in rows]
+    for group in groups:
         del group["usage"]
-        groups.append({**group, **_usage(row.usage)})
     return {"taken_at": taken_at, "groups": groups}
 
 

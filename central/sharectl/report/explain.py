@@ -112,14 +112,13 @@ def node_page(
         "since": since,
         "lost_hs06": lost_hs06,
         "gained_hs06": gained_hs06,
-        "says": None,
-    }
-    if words is not None:
-        data["says"] = {
+        "says": words
+        and {
             **fields(words, "obeyed_sequence", "problem", "opens_at"),
             "refusal": _coded("job_ctl", None if words.refusal in QUIET else words.refusal),
             "switched_off": [{"code": code, "says": SWITCHES[code]} for code in words.switched_off],
-        }
+        },
+    }
     return _decided_page(
         "node",
         node.node,
@@ -322,19 +321,19 @@ def _limits(record: CycleRecord) -> list[dict[str, Any]]:
 
 
 def _changes(otherwise: Optional[Otherwise]) -> dict[str, Any]:
-    changes = None
-    if otherwise is not None:
-        changes = [
-            {
-                "code": flip.code,
-                "says": says("what-if", flip.code),
-                "what": flip.name,
-                **fields(flip, "value", "becomes", "outcome"),
-            }
-            for flip in otherwise.flips
-        ]
+    if otherwise is None:
+        return dict.fromkeys(("decided_again", "would_change", "tried_all"))
+    changes = [
+        {
+            "code": flip.code,
+            "says": says("what-if", flip.code),
+            "what": flip.name,
+            **fields(flip, "value", "becomes", "outcome"),
+        }
+        for flip in otherwise.flips
+    ]
     return {
-        "decided_again": otherwise.outcome if otherwise else None,
+        "decided_again": otherwise.outcome,
         "would_change": changes,
-        "tried_all": otherwise.tried_all if otherwise else None,
+        "tried_all": otherwise.tried_all,
     }

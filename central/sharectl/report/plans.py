@@ -11,18 +11,14 @@ from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
 from sharectl.report.tables import UNKNOWN, print_paragraph, print_table
-from sharectl.times import shown
 from sharectl.words import counted
 
 ROWS = 14
 """Changes that one screen has room for."""
-LISTED = 8
-"""Cycles that one screen has room for."""
 OPEN_LOOP = (
     "open loop: the pool is what it was in each cycle and does not react to what is decided "
     "here; what such a law would have made of the pool is not told"
 )
-_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
 def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
@@ -107,12 +103,7 @@ def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> 
 
 
 def print_replay(cycles: Sequence[ReplayedCycle], decides: str, to: TextIO) -> None:
-    """Print the cycles that differ most, and the summary."""
-    differing = [cycle for cycle in cycles if cycle.would and cycle.agreement_ratio < 1]
-    if differing:
-        differing.sort(key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
-        rows = map(_row, differing[:LISTED])
-        print_table("the cycles that differ most, those first", _TABLE, rows, to)
+    """Print means over the cycles; `replay_data` has each."""
     summary = summed(cycles)
     number = summary.compared
     print_paragraph(f"decided by {decides}", to)
@@ -138,14 +129,3 @@ def print_replay(cycles: Sequence[ReplayedCycle], decides: str, to: TextIO) -> N
     for note, cycles_noted in summary.notes.items():
         print_paragraph(f"{counted(cycles_noted, 'cycle')}: {NOTES[note]}", to)
     print_paragraph(OPEN_LOOP, to)
-
-
-def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
-    was, would = cycle.was, cycle.would
-    return (
-        cycle.number,
-        shown(cycle.taken_at).rpartition(" ")[0],
-        f"{cycle.agreement_ratio:.0%}",
-        *(was.targets, was.pairs, round(was.moved_hs06)),
-        *((would.targets, would.pairs, round(would.moved_hs06)) if would else ()),
-    )

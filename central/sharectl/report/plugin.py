@@ -28,18 +28,10 @@ class Perfdata(NamedTuple):
 def plugin_lines(
     code: int, first: str, others: str, details: Sequence[str], figures: Mapping[str, Perfdata]
 ) -> list[str]:
-    """Lines of a plugin.
+    """Lines of a plugin: root cause with the number of ``others``, and each finding.
 
-    Parameters
-    ----------
-    first
-        The root cause, or what is well.
-    others
-        Number of what else was found, empty if nothing was.
-    details
-        Each finding, on a line. Where the first line is cut and none is ``first``, that is added.
-    figures
-        Name -> figure; a name that ends in ``_seconds`` is a time.
+    Where the first line is cut and no detail is ``first``, that is added. A figure whose name ends
+    in ``_seconds`` is a time.
     """
     more = f" (and {others})" if others else ""
     head = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS - len(more))

@@ -1,9 +1,9 @@
-"""The pool for people: a snapshot's tables, waiting times, free blocks, the switch."""
+"""The pool for people: tables of a snapshot and of nodes, free blocks, the switch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
 from sharectl.model import Disabled
 from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
@@ -22,7 +22,7 @@ _NO_DEMAND = {
     False: "pending jobs that no node could run if it were empty: they are no demand",
     True: "pending jobs whose time has not come: they are no demand until then",
 }
-_NODES = "node, cores, MiB, HS06/core, controlled, says, held by group"
+_NODES = "name AS node, cores, controlled, says, held by group"
 
 
 def snapshot_tables(content: Row, to: TextIO) -> None:
@@ -49,8 +49,6 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
         print_records(title, "group, jobs", late, to)
     if content["nodes"]:
         print_records("nodes", _NODES, map(_node, content["nodes"]), to)
-    if content["waits"]:
-        _waits_table(content["waits"], to)
     sources = [
         {**source, "seconds": round(source["seconds"], 3), "problem": source["problem"] or NONE}
         for source in content["sources"]
@@ -68,15 +66,17 @@ def _node(node: Row) -> Row:
     ]
     says += [f"acts on plan {node['obeyed_sequence']}"] if node["obeyed_sequence"] else []
     cores = node["cores_by_group"]
+    held = cores and " ".join(f"{name}:{cores[name]}" for name in sorted(cores))
     return {
-        "node": node["name"],
-        "cores": node["cores"],
-        "MiB": node["memory_mib"] or NONE,
-        "HS06/core": round(node["hs06_per_core"], 2),
-        "controlled": "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
+        **node,
+        "controlled": _control(node),
         "says": ", ".join(says),
-        "held by group": cores and " ".join(f"{name}:{cores[name]}" for name in sorted(cores)),
+        "held by group": held,
     }
+
+
+def _control(node: Row) -> str:
+    return "reserved" if node["reserved"] else "yes" if node["controlled"] else "no"
 
 
 def nodes_table(rows: Sequence[Row], to: TextIO) -> None:
@@ -87,7 +87,7 @@ def nodes_table(rows: Sequence[Row], to: TextIO) -> None:
 
 def _node_cells(row: Row) -> Iterator[object]:
     yield row["node"]
-    yield "yes" if row["controlled"] else "reserved" if row["reserved"] else "no"
+    yield _control(row)
     yield row["version"] or (UNKNOWN if row["snippet"] else NONE)
     target = row["target"]
     if target is None:
@@ -100,41 +100,12 @@ def _node_cells(row: Row) -> Iterator[object]:
     yield f"{row['reason']}: {row['says']}" if row["reason"] else NONE
 
 
-def _waits_table(waits: Sequence[Row], to: TextIO) -> None:
-    """Print waiting times, the longest of pending jobs first, unknown ones last."""
-    times = ("longest", "median", "looked at")
-    longest = sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
-    print_table(
-        "waiting times",
-        ("group", "cores", *times, f"started: {times[0]}", *times[1:]),
-        [
-            (row["group"], row["cores"], *_wait_cells(row["pending"]), *_wait_cells(row["started"]))
-            for row in longest
-        ],
-        to,
-    )
-
-
-def _wait_cells(times: Optional[Row]) -> tuple[str, str, str]:
-    """Longest, median and jobs looked at."""
-    if times is None:
-        return UNKNOWN, UNKNOWN, NONE
-    least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
-    longest, median = span(times["longest_seconds"]), span(times["median_seconds"])
-    return f"{least}{longest}", median, f"{times['jobs']}{sample}"
-
-
 def blocks_data(
     memory: BlockMemory, idle_cores: Mapping[str, int], give_up: GiveUp, now: int
 ) -> dict[str, Any]:
     """Blocks of cores that stand free, nodes and sizes that are left alone, and failing sizes.
 
-    Parameters
-    ----------
-    memory
-        As the last cycle left it.
-    idle_cores
-        Node -> idle cores now, where known: a block may have been taken since that cycle.
+    ``idle_cores`` are those of nodes now: a block may have been taken since the last cycle.
     """
     taken = {(row.group, row.cores): row for row in memory.taken}
     of_all = [row for row in memory.back_offs if row.node == ALL_NODES]

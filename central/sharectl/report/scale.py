@@ -16,25 +16,16 @@ NARROW = "\u202f"
 _STEPS_SECONDS = (
     *(minutes * 60 for minutes in (1, 2, 5, 10, 15, 30)),
     *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
-    *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14)),
+    *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14, 28, 91, 182, 365, 730, 3650, 7300)),
 )
-_MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)
-_MONTH_SECONDS = 30.44 * DAY_SECONDS
 _MONDAY = 4 * DAY_SECONDS
 """The first Monday after 1970 began: steps of weeks begin there."""
+_YEAR_SECONDS = 365 * DAY_SECONDS
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROUNDING = 1e-9
 _LEAST_SPAN = 1e-6
 _WHOLE_FROM = 100
-
-
-class Limits(NamedTuple):
-    """Least and greatest value of an axis, both multiples of its step."""
-
-    least: float
-    most: float
-    step: float
 
 
 class Tick(NamedTuple):
@@ -44,8 +35,11 @@ class Tick(NamedTuple):
     label: str
 
 
-def rounded_limits(least: float, most: float, count: int) -> Limits:
-    """Limits that hold both values in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n."""
+def axis(least: float, most: float, count: int) -> list[Tick]:
+    """Ticks that hold both values, in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n.
+
+    Large ones are in thousands, millions or billions.
+    """
     if most - least <= max(_LEAST_SPAN, _ROUNDING * max(abs(least), abs(most))):
         least, most = min(0.0, 2 * least), max(0.0, 2 * most)
         if most - least <= _LEAST_SPAN:
@@ -53,65 +47,40 @@ def rounded_limits(least: float, most: float, count: int) -> Limits:
     raw = (most - least) / count
     power: float = 10.0 ** floor(log10(raw))
     step = next(power * nice for nice in _NICE if power * nice >= raw * (1 - _ROUNDING))
-    return Limits(
-        floor(least / step + _ROUNDING) * step, ceil(most / step - _ROUNDING) * step, step
-    )
-
-
-def number_ticks(limits: Limits) -> list[Tick]:
-    """A tick at each step, from limit to limit; large ones in thousands, millions or billions."""
-    largest = max(-limits.least, limits.most)
+    first, last = floor(least / step + _ROUNDING), ceil(most / step - _ROUNDING)
+    largest = max(-first, last) * step
     factor, prefix = next((row for row in _PREFIXES if largest >= row[0]), (1.0, ""))
-    least, most, step = (value / factor for value in limits)
-    decimals = max(0, -floor(log10(step) + _ROUNDING))
-    if abs(step * 10**decimals - round(step * 10**decimals)) > _ROUNDING:
+    shown = step / factor
+    decimals = max(0, -floor(log10(shown) + _ROUNDING))
+    if abs(shown * 10**decimals - round(shown * 10**decimals)) > _ROUNDING:
         decimals += 1
-    numbers = range(ceil(least / step - _ROUNDING), floor(most / step + _ROUNDING) + 1)
     return [
-        Tick(n * step * factor, f"{grouped(n * step, decimals)}{prefix if n else ''}")
-        for n in numbers
+        Tick(n * step, f"{grouped(n * shown, decimals)}{prefix if n else ''}")
+        for n in range(first, last + 1)
     ]
 
 
 def ticks_up_to(most: float, count: int) -> list[Tick]:
     """About ``count`` ticks from 0 to at most ``most``."""
-    ticks = number_ticks(rounded_limits(0.0, most, count))
-    return [tick for tick in ticks if tick.value <= most]
+    return [tick for tick in axis(0.0, most, count) if tick.value <= most]
 
 
 def time_ticks(since: float, until: float, count: int) -> list[Tick]:
-    """Ticks at round UTC times, at most ``count``; a new day, month or year has its name."""
-    seconds = until - since
-    step = next((step for step in _STEPS_SECONDS if seconds / step <= count), None)
-    if step is None:
-        return _month_ticks(since, until, count)
+    """Ticks at round UTC times, about ``count``: times of day, days, or months of years."""
+    steps = (step for step in _STEPS_SECONDS if (until - since) / step <= count)
+    step = next(steps, _STEPS_SECONDS[-1])
     origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
     first, last = ceil((since - origin) / step), floor((until - origin) / step)
     moments = [origin + number * step for number in range(first, last + 1)]
     midnight = any(moment % DAY_SECONDS == 0 for moment in moments)
+    day = "%b %Y" if step >= _YEAR_SECONDS else "%-d %b"
     ticks = []
     for moment in moments:
-        form = "%-d %b" if moment % DAY_SECONDS == 0 else "%H:%M"
+        form = day if moment % DAY_SECONDS == 0 else "%H:%M"
         dated = "%-d %b " if moment == moments[0] and not midnight else ""
-        ticks.append(Tick(moment, _utc(moment).strftime(dated + form)))
+        label = datetime.fromtimestamp(moment, timezone.utc).strftime(dated + form)
+        ticks.append(Tick(moment, label))
     return ticks
-
-
-def _month_ticks(since: float, until: float, count: int) -> list[Tick]:
-    wide = (step for step in _MONTH_STEPS if (until - since) / (step * _MONTH_SECONDS) <= count)
-    months = next(wide, _MONTH_STEPS[-1])
-    begin, end = _utc(since), _utc(until)
-    ticks = []
-    for index in range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month):
-        moment = datetime(index // 12, index % 12 + 1, 1, tzinfo=timezone.utc)
-        if index % months == 0 and since <= moment.timestamp() <= until:
-            form = "%Y" if index % 12 == 0 else "%b"
-            ticks.append(Tick(moment.timestamp(), moment.strftime(form)))
-    return ticks
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def grouped(value: float, decimals: int = 0) -> str:
@@ -135,9 +104,9 @@ def signed(value: Optional[float]) -> str:
     return f"+{text}" if value and value > 0 and text.strip("0.") else text
 
 
-def percent(ratio: Optional[float], form: str = ".1%") -> str:
+def percent(ratio: Optional[float]) -> str:
     """A ratio in percent, with a real minus sign."""
-    return "unknown" if ratio is None else f"{ratio:{form}}".replace("-", "\u2212")
+    return "unknown" if ratio is None else f"{ratio:.1%}".replace("-", "\u2212")
 
 
 def minute(seconds: float) -> str:

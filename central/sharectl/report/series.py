@@ -1,13 +1,12 @@
-"""Numbers, curves and figures of periods of the ledger. Missing is never zero."""
+"""Numbers, curves and figures of a period of the ledger. Missing is never zero."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum, inf
 from operator import attrgetter
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.ledger.series import (
     HOUR_SECONDS,
@@ -18,9 +17,8 @@ from sharectl.ledger.series import (
     PoolPoint,
     Series,
 )
-from sharectl.report import svg
 from sharectl.report.scale import minute, time_ticks
-from sharectl.report.svg import LAYERS, Curve, Figure, Reading, described
+from sharectl.report.svg import GROUPS, LAYERS, Curve, Figure, Reading, described
 from sharectl.times import span
 
 Values = Mapping[str, Optional[float]]
@@ -46,10 +44,10 @@ _POOL_MEANS = (
 # ---- numbers
 
 
-def layers_of(periods: Iterable[Series]) -> Layers:
+def layers_of(series: Series) -> Layers:
     """At most `LAYERS` layers, from the floor up: sizes with most cores, and all others as one."""
     cores: Counter[int] = Counter()
-    for point in points_of(periods):
+    for point in points_of(series):
         for size, running in point.cores_by_size.items():
             cores[size] += point.cycles * running  # type: ignore[assignment]  # counts are floats
         for size, jobs in point.pending_by_size.items():
@@ -63,11 +61,10 @@ def layers_of(periods: Iterable[Series]) -> Layers:
     return {**layers, "others": sizes[len(alone) :]} if len(alone) < len(sizes) else layers
 
 
-def points_of(periods: Iterable[Series], group: Optional[str] = None) -> list[GroupPoint]:
+def points_of(series: Series, group: Optional[str] = None) -> list[GroupPoint]:
     """Points of a group, or of all groups."""
     return [
         point
-        for series in periods
         for bucket in series.buckets
         for name, point in bucket.groups.items()
         if group in (None, name)
@@ -76,7 +73,7 @@ def points_of(periods: Iterable[Series], group: Optional[str] = None) -> list[Gr
 
 def summary(series: Series) -> dict[str, Any]:
     """Numbers of a period, groups by falling pledge."""
-    groups = [_group_summary(group, points_of([series], group)) for group in series.groups]
+    groups = [_group_summary(group, points_of(series, group)) for group in series.groups]
     return {
         "since": series.since,
         "until": series.until,
@@ -146,7 +143,8 @@ def gaps(series: Series) -> list[tuple[float, float]]:
     ended: float = series.since
     for bucket in series.buckets:
         if bucket.pool.complete_cycles:
-            if (begun := _begin(bucket)) > ended:
+            begun = float(bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS))
+            if begun > ended:
                 unrecorded.append((ended, begun))
             ended = bucket.start + series.bucket_seconds
     if series.until > ended:
@@ -154,26 +152,13 @@ def gaps(series: Series) -> list[tuple[float, float]]:
     return unrecorded
 
 
-def _begin(bucket: Bucket) -> float:
-    """Begin of the time that a bucket stands for."""
-    return float(bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS))
-
-
 def curves(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
-    """Lines over time through the middles of buckets."""
+    """Lines through the middles of buckets; None where a complete cycle does not know a value."""
     middle = series.bucket_seconds / 2
-    return {
-        name: [(bucket.start + middle, value) for bucket, value in readings]
-        for name, readings in _lines(series, values).items()
-    }
-
-
-def _lines(series: Series, values: OfBucket) -> dict[str, list[tuple[Bucket, Optional[float]]]]:
-    """Values of each line; None where a complete cycle does not know it."""
     rows = [(bucket, values(bucket)) for bucket in series.buckets]
     return {
         name: [
-            (bucket, row.get(name))
+            (bucket.start + middle, row.get(name))
             for bucket, row in rows
             if bucket.pool.complete_cycles or row.get(name) is not None
         ]
@@ -181,30 +166,11 @@ def _lines(series: Series, values: OfBucket) -> dict[str, list[tuple[Bucket, Opt
     }
 
 
-def sums(series: Series, values: OfBucket) -> dict[str, list[Reading]]:
-    """Sums of the period from its begin, in hours of the values' units, which are in seconds."""
-    summed = {}
-    for name, readings in _lines(series, values).items():
-        total, ended = 0.0, float(series.since)
-        corners: list[Reading] = []
-        for bucket, value in readings:
-            if value is not None:
-                begin = max(ended, _begin(bucket))
-                if begin > ended or not corners:
-                    corners.append((begin, total))
-                total += value / HOUR_SECONDS
-                ended = float(bucket.start + series.bucket_seconds)
-                corners.append((ended, total))
-        summed[name] = corners
-    return summed
-
-
 # ---- figures
 
 
-@dataclass(frozen=True)
-class FigureKind:
-    """One figure, which each period has on the same axes."""
+class _Plot(NamedTuple):
+    """A figure before its curves."""
 
     key: str
     title: str
@@ -212,13 +178,76 @@ class FigureKind:
     values: OfBucket
     style: str = ""
     """Begin of numbered styles, ``group`` or ``layer`` (stacked); empty: names of the lines."""
-    summed: bool = False
-    """True for sums over time."""
-    crosses: bool = False
-    """True for a cross at each incomplete cycle."""
-    between: Optional[tuple[float, float]] = None
-    broad: bool = False
-    """True for the main figure: across the page, with the marks of changes."""
+
+
+def group_figures(series: Series, key: str, group: str, layers: Layers) -> Iterator[Figure]:
+    """Power against pledge, running and pending by size, error and output, and targets."""
+
+    def by_size(name: str, attribute: str, unit: str) -> _Plot:
+        def values(bucket: Bucket) -> Values:
+            if group not in bucket.groups:
+                return {}
+            amounts = getattr(bucket.groups[group], attribute)
+            return {
+                name: fsum(amounts.get(size, 0.0) for size in sizes)
+                for name, sizes in layers.items()
+            }
+
+        return _Plot(name, f"{name.capitalize()}, by job size", unit, values, "layer")
+
+    power = _of({"power": "power_hs06", "pledge": "pledge_hs06", "due": "due_hs06"}, group)
+    error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
+    targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
+    for plot in (
+        _Plot("power", "Power, pledge and due", "HS06", power),
+        by_size("running", "cores_by_size", "cores"),
+        by_size("pending", "pending_by_size", "jobs"),
+        _Plot("error", "Error and controller output", "HS06 (above 0: over the setpoint)", error),
+        _Plot("targets", "Targets", "nodes", targets),
+    ):
+        yield _figure(plot, series, key, group)
+
+
+def pool_figures(series: Series) -> Iterator[Figure]:
+    """Power of all groups, and idle cores."""
+    tops = top_groups(series.groups)
+
+    def power(bucket: Bucket) -> Values:
+        points = [bucket.groups[group] for group in tops if group in bucket.groups]
+        powers, pledges = ([p.power_hs06 for p in points], [p.pledge_hs06 for p in points])
+        return {"power": fsum(powers), "pledge": fsum(pledges)} if bucket.groups else {}
+
+    idle = {
+        "idle": "idle_cores",
+        "under targets": "idle_target_cores",
+        "in grace": "idle_grace_cores",
+    }
+    for plot in (
+        _Plot("power", "Power of all groups", "HS06", power),
+        _Plot("idle", "Idle cores", "cores", _of(idle)),
+    ):
+        yield _figure(plot, series, "pool", "The pool")
+
+
+def main_figure(series: Series, groups: Sequence[str], marks: Marks) -> Figure:
+    """Shortfall of the first groups on one axis, in % of the power present; across the page."""
+
+    def shortfalls(bucket: Bucket) -> Values:
+        values: dict[str, Optional[float]] = dict.fromkeys(groups[:GROUPS]) if bucket.groups else {}
+        for group in bucket.groups.keys() & values.keys():
+            missing, present = bucket.groups[group].shortfall_hs06, bucket.pool.present_hs06
+            values[group] = 100 * missing / present if missing is not None and present else None
+        return values
+
+    title = "Shortfall of groups: power that is due and not used"
+    plot = _Plot("shortfall", title, "% of the power present", shortfalls, "group")
+    return _figure(plot, series, "all", "All groups", marks)
+
+
+def top_groups(groups: Iterable[str]) -> list[str]:
+    """Groups whose parent is not among them: others count with their parent."""
+    names = list(groups)
+    return [group for group in names if group.rpartition(".")[0] not in names]
 
 
 def _of(lines: Mapping[str, str], group: str = "") -> OfBucket:
@@ -232,131 +261,36 @@ def _of(lines: Mapping[str, str], group: str = "") -> OfBucket:
     return values
 
 
-def group_kinds(group: str, layers: Layers, deadband_hs06: float) -> list[FigureKind]:
-    """Work against pledge, running and pending by size, error and output, and targets."""
-
-    def by_size(key: str, attribute: str, unit: str) -> FigureKind:
-        def values(bucket: Bucket) -> Values:
-            if group not in bucket.groups:
-                return {}
-            amounts = getattr(bucket.groups[group], attribute)
-            return {
-                name: fsum(amounts.get(size, 0.0) for size in sizes)
-                for name, sizes in layers.items()
-            }
-
-        return FigureKind(key, f"{key.capitalize()}, by job size", unit, values, style="layer")
-
-    work = {"work": "work_hs06_seconds", "pledge": "pledge_hs06_seconds"}
-    error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
-    targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
-    deadband = (-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None
-    above = "HS06 (above 0: over the setpoint)"
-    return [
-        FigureKind("work", "Work against pledge", "HS06-hours", _of(work, group), summed=True),
-        by_size("running", "cores_by_size", "cores"),
-        by_size("pending", "pending_by_size", "jobs"),
-        FigureKind("error", "Error and controller output", above, error, between=deadband),
-        FigureKind("targets", "Targets", "nodes", targets),
+def _figure(
+    plot: _Plot, series: Series, key: str, subject: str, marks: Optional[Marks] = None
+) -> Figure:
+    """Figure of a group or the pool, the ``subject``; one with ``marks`` is the main one."""
+    broad = marks is not None
+    lines = [
+        Curve(name, f"{plot.style}{number}" if plot.style else name.replace(" ", "-"), readings)
+        for number, (name, readings) in enumerate(curves(series, plot.values).items())
     ]
-
-
-def top_groups(groups: Iterable[str]) -> list[str]:
-    """Groups whose parent is not among them: others count with their parent."""
-    names = list(groups)
-    return [group for group in names if group.rpartition(".")[0] not in names]
-
-
-def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
-    """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
-    tops = top_groups(groups)
-
-    def power(bucket: Bucket) -> Values:
-        points = [bucket.groups[group] for group in tops if group in bucket.groups]
-        powers, pledges = ([p.power_hs06 for p in points], [p.pledge_hs06 for p in points])
-        return {"power": fsum(powers), "pledge": fsum(pledges)} if bucket.groups else {}
-
-    idle = {
-        "idle": "idle_cores",
-        "under targets": "idle_target_cores",
-        "in grace": "idle_grace_cores",
-    }
-    targets, duration = _of({"targets": "targets"}), _of({"duration": "seconds"})
-    return [
-        FigureKind("power", "Power of all groups", "HS06", power),
-        FigureKind("idle", "Idle cores", "cores", _of(idle)),
-        FigureKind("targets", "Nodes under targets", "nodes", targets),
-        FigureKind("duration", "Duration of cycles", "seconds", duration, crosses=True),
-    ]
-
-
-def overview_kind(groups: Sequence[str]) -> FigureKind:
-    """Shortfall of groups on one axis, in % of the power that is present."""
-
-    def shortfalls(bucket: Bucket) -> Values:
-        values: dict[str, Optional[float]] = dict.fromkeys(groups) if bucket.groups else {}
-        for group in bucket.groups.keys() & values.keys():
-            missing, present = bucket.groups[group].shortfall_hs06, bucket.pool.present_hs06
-            values[group] = 100 * missing / present if missing is not None and present else None
-        return values
-
-    unit = "% of the power present"
-    title = "Shortfall of groups: power that is due and not used"
-    return FigureKind("shortfall", title, unit, shortfalls, "group", broad=True)
-
-
-def drawings(
-    kind: FigureKind,
-    periods: Sequence[Series],
-    key: str,
-    subject: str,
-    names: Sequence[str],
-    marks: Marks = (),
-) -> list[dict[str, str]]:
-    """The figure of each period, on the same axes.
-
-    Parameters
-    ----------
-    key
-        Begin of the identifiers.
-    subject
-        Group or pool, for titles.
-    names
-        Of the periods; one empty string if there is only one.
-    """
-    seconds = max(series.until - series.since for series in periods)
-    figures = []
-    for number, (series, name) in enumerate(zip(periods, names), start=1):
-        caption, end = f"{kind.title}{f', {name}' if name else ''}", series.since + seconds
-        lines = _curves(kind, series)
-        drawable = any(value is not None for line in lines for _place, value in line.readings)
-        unknown = "Not known: no complete cycle of this period recorded it."
-        missing = unknown if series.buckets else "No cycle in this period."
-        figures.append(
-            Figure(
-                key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
-                title=f"{subject}: {caption}",
-                caption=caption,
-                description=_description(kind, series, lines),
-                across=(series.since, end),
-                ticks=time_ticks(series.since, end, _TIME_TICKS * (1 + kind.broad)),
-                unit=kind.unit,
-                curves=lines,
-                stacked=kind.style == "layer",
-                # Only a longer period fills the rest of the axis.
-                gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
-                crosses=[
-                    bucket.start + series.bucket_seconds / 2
-                    for bucket in series.buckets
-                    if kind.crosses and bucket.pool.complete_cycles < bucket.pool.cycles
-                ],
-                marks=_spaced(marks, series.since, end) if kind.broad else (),
-                between=kind.between,
-                broad=kind.broad,
-                missing="" if drawable else missing,
-            )
-        )
-    return svg.drawings(figures)
+    drawable = any(value is not None for line in lines for _place, value in line.readings)
+    unknown = "Not known: no complete cycle of this period recorded it."
+    begin = f"From {minute(series.since)} to {minute(series.until)} UTC"
+    words = described(f"{begin}, in {plot.unit.partition(' (')[0]}.", lines)
+    open_times = gaps(series)
+    open_seconds = fsum(end - begin for begin, end in open_times)
+    return Figure(
+        key=f"{key}-{plot.key}",
+        title=f"{subject}: {plot.title}",
+        caption=plot.title,
+        description=f"{words} Not recorded: {span(open_seconds)}." if open_seconds else words,
+        across=(series.since, series.until),
+        ticks=time_ticks(series.since, series.until, _TIME_TICKS * (1 + broad)),
+        unit=plot.unit,
+        curves=lines,
+        stacked=plot.style == "layer",
+        gaps=open_times,
+        marks=_spaced(marks or (), series.since, series.until),
+        broad=broad,
+        missing="" if drawable else unknown if series.buckets else "No cycle in this period.",
+    )
 
 
 def _spaced(marks: Marks, begin: float, end: float) -> list[tuple[float, str]]:
@@ -369,20 +303,3 @@ def _spaced(marks: Marks, begin: float, end: float) -> list[tuple[float, str]]:
             spaced.append((at, word if fits else ""))
             free = at + room if fits else free
     return spaced
-
-
-def _curves(kind: FigureKind, series: Series) -> list[Curve]:
-    lines = (sums if kind.summed else curves)(series, kind.values)
-    return [
-        Curve(name, f"{kind.style}{number}" if kind.style else name.replace(" ", "-"), readings)
-        for number, (name, readings) in enumerate(lines.items())
-    ]
-
-
-def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> str:
-    """The figure in words, for readers who do not see it."""
-    unit = kind.unit.partition(" (")[0]
-    begin = f"From {minute(series.since)} to {minute(series.until)} UTC, in {unit}."
-    words = described(begin, lines)
-    open_seconds = sum(end - begin for begin, end in gaps(series))
-    return f"{words} Not recorded: {span(open_seconds)}." if open_seconds else words

@@ -1,4 +1,4 @@
-"""The one way to draw: figures of lines or stacked areas as SVG, on a page or by themselves.
+"""The one way to draw figures as SVG, by themselves or on a page, which `base.html` begins.
 
 Geometry is computed here, `figure.svg` writes it, and `page.css` gives its classes colours, dashes
 and patterns in a light, a dark and a printed form. Colour is never the only sign.
@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from sharectl.report import scale
-from sharectl.report.scale import NARROW, Limits, Tick, number_ticks, rounded_limits
+from sharectl.report.scale import NARROW, Tick
 from sharectl.report.tables import number, plain
 from sharectl.times import shown, span
 from sharectl.words import counted, printable, rounded
@@ -46,9 +45,6 @@ _CHARACTER = 7.8
 """Width of a digit on paper, where texts are largest."""
 _TICK_SPACE = 4.0
 _LONGEST_LABEL = 13
-_DOT = 6.0
-
-_UNIT = Limits(0.0, 1.0, 1.0)
 
 Point = tuple[float, float]
 Reading = tuple[float, Optional[float]]
@@ -78,20 +74,17 @@ class Figure:
     unit: str
     """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
-    up: Limits = _UNIT
+    up: Sequence[Tick] = ()
+    """Vertical axis, from end to end."""
     stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
     """Places without records: lines are open and the ground is shaded."""
-    crosses: Sequence[float] = ()
-    """Places with a cross at the foot of the figure."""
-    between: Optional[tuple[float, float]] = None
-    """Values with a shaded band between them, such as a deadband."""
     marks: Sequence[tuple[float, str]] = ()
     """Places with a vertical line and a text."""
     across_words: str = ""
     """Unit of the horizontal axis."""
     points: bool = False
-    """True if curves of one reading are points with a line to their names."""
+    """True if curves are points with lines to their names."""
     spreads: Sequence[tuple[Point, Point]] = ()
     """Ends of lines about points, places and values."""
     broad: bool = False
@@ -119,7 +112,8 @@ class Figure:
 
     def y(self, value: float) -> float:
         """Vertical coordinate."""
-        return FLOOR - (FLOOR - TOP) * (value - self.up.least) / (self.up.most - self.up.least)
+        least, most = self.up[0].value, self.up[-1].value
+        return FLOOR - (FLOOR - TOP) * (value - least) / (most - least)
 
     def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
         """Points of a line between gaps and unknown values."""
@@ -127,40 +121,28 @@ class Figure:
         return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
 
 
-def limits_of(
-    figures: Iterable[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
-) -> Limits:
-    """Round limits of an axis that hold 0, all values that are drawn, and ``also``."""
-    values = [0.0, *also]
+# ---- figures and pages
+
+
+def limits_of(figures: Iterable[Sequence[Curve]], *, stacked: bool = False) -> list[Tick]:
+    """Ticks of an axis that holds 0 and all values that are drawn."""
+    values = [0.0]
     for curves in figures:
         for curve in _sums(curves) if stacked else curves:
             values += [value for _place, value in curve.readings if value is not None]
-    return rounded_limits(min(values), max(values), _NUMBER_TICKS)
+    return scale.axis(min(values), max(values), _NUMBER_TICKS)
 
 
 def svg(figure: Figure) -> str:
     """The figure as one ``svg`` element (markup) with title, description and role."""
     macros: Any = _environment().get_template("figure.svg").module
+    gaps = [(figure.x(begin), figure.x(end)) for begin, end in figure.gaps]
     text: str = macros.figure(
         figure,
-        gaps=[
-            (figure.x(begin), width)
-            for begin, end in figure.gaps
-            if (width := figure.x(end) - figure.x(begin)) >= _LEAST_GAP
-        ],
-        rows=[
-            (figure.y(tick.value), tick.label, "grid" if tick.value else "axis")
-            for tick in number_ticks(figure.up)
-        ],
+        gaps=[(begin, end - begin) for begin, end in gaps if end - begin >= _LEAST_GAP],
         columns=list(_columns(figure)),
         drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
-        crosses=sorted({round(figure.x(place)) for place in figure.crosses}),
         labels=list(_labels(figure)),
-        spreads="".join(
-            f"M{figure.x(begin[0]):.1f} {figure.y(begin[1]):.1f}"
-            f"L{figure.x(end[0]):.1f} {figure.y(end[1]):.1f}"
-            for begin, end in figure.spreads
-        ),
     )
     return text
 
@@ -168,8 +150,7 @@ def svg(figure: Figure) -> str:
 def drawings(figures: Sequence[Figure]) -> list[dict[str, str]]:
     """Figures on the same vertical axis, as templates take them: broad ones in two widths."""
     stacked = any(figure.stacked for figure in figures)
-    bands = [value for figure in figures for value in figure.between or ()]
-    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked, also=bands), []
+    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked), []
     for figure in figures:
         curves = layers_in_use(figure.curves) if stacked else figure.curves
         made = replace(figure, up=limits, curves=curves)
@@ -197,12 +178,23 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def page(template: Path, **context: object) -> str:
-    """HTML document of a template's file, which has the digest of its style sheet."""
-    digest = b64encode(sha256(_style_sheet().encode()).digest()).decode()
+def begin_of(verb: str) -> str:
+    """Begin of the pages that a verb writes: it replaces no other file."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="sharectl {verb}">
+"""
+
+
+def page(template: Path, verb: str, **context: object) -> str:
+    """HTML document of a template's file, which stands alone: no script, nothing to load.
+
+    Its Content-Security-Policy forbids both, and has the digest of its style sheet.
+    """
     source = _environment().from_string(template.read_text(encoding="utf-8"))
-    text: str = source.render(digest=digest, **context)
-    return text
+    return begin_of(verb) + str(source.render(verb=verb, **context))
 
 
 def described(begin: str, curves: Iterable[Curve]) -> str:
@@ -222,10 +214,6 @@ def layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
     return used or layers[:1]
 
 
-def _style_sheet() -> str:
-    return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-
-
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -240,7 +228,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, floor=FLOOR)
-    environment.globals["style"] = Markup(_style_sheet())  # noqa: S704 - of this package
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    environment.globals.update(style=Markup(style), digest=digest)  # noqa: S704 - of this package
     numbers = (scale.short, scale.signed, scale.grouped, scale.percent, scale.brief, scale.minute)
     for words in (*numbers, number, plain, rounded, shown, span, counted):
         environment.filters[words.__name__] = words
@@ -254,6 +244,9 @@ def _written(value: Any) -> Any:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return NARROW.join(map(printable, value.split(NARROW)))
     return value
+
+
+# ---- geometry
 
 
 def _columns(figure: Figure) -> Iterator[tuple[float, str]]:
@@ -299,54 +292,24 @@ def _sums(curves: Sequence[Curve]) -> list[Curve]:
     return sums
 
 
-def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, Point]]:
-    """Name, style, end of the curve, and begin of the label; none over another."""
-    ends = []
+def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, float]]:
+    """Name, style, end of the curve, and height of the label; none over another."""
+    ends: list[tuple[Point, Curve]] = []
     below = 0.0
     for curve in _sums(figure.curves) if figure.stacked else figure.curves:
-        end = next((value for _, value in reversed(curve.readings) if value is not None), None)
-        if end is not None:
-            ends.append((figure.y((end + below) / 2 if figure.stacked else end), curve))
-            below = end
+        readings = [(place, value) for place, value in curve.readings if value is not None]
+        if readings:
+            place, value = readings[-1]
+            y = figure.y((value + below) / 2 if figure.stacked else value)
+            ends.append(((figure.x(place) if figure.points else figure.right, y), curve))
+            below = value
     if figure.stacked:
         ends.reverse()  # layers without height keep their order, the uppermost first
-    ends.sort(key=lambda label: label[0])
-    beside = [curve for _, curve in ends if not figure.points or len(curve.readings) > 1]
-    heights = iter(apart([y for y, curve in ends if curve in beside]))
-    places = [(figure.x(curve.readings[0][0]), y) for y, curve in ends if curve not in beside]
-    # Half a height of each thing that a label is to stay off.
-    taken = [(x - _DOT, x + _DOT, y, _DOT) for x, y in places]
-    for end_y, curve in ends:
+    ends.sort(key=lambda label: label[0][1])
+    for (end, curve), height in zip(ends, apart([y for (_x, y), _curve in ends])):
         long = len(curve.name) > _LONGEST_LABEL
         name = f"{curve.name[: _LONGEST_LABEL - 2]}…" if long else curve.name
-        if curve in beside:
-            label = (figure.right + 22, next(heights))
-            yield name, curve.style, (figure.right + 2, end_y), label
-        else:
-            x = figure.x(curve.readings[0][0])
-            yield name, curve.style, (x, end_y), _free_place((x + 8, end_y - 10), len(name), taken)
-
-
-def _free_place(
-    wanted: Point, characters: int, taken: list[tuple[float, float, float, float]]
-) -> Point:
-    """Place of a label near the wanted one, and not on another thing; ``taken`` gets it."""
-    x, wanted_y = wanted
-    right = x + characters * _CHARACTER
-    steps = [SPACING / 2 * number for number in range(ceil(2 * (FLOOR - TOP) / SPACING))]
-    heights = [wanted_y + sign * step for step in steps for sign in (1, -1)]
-    free = (
-        y
-        for y in heights
-        if TOP <= y <= FLOOR - 4
-        and not any(
-            x < end and begin < right and abs(y - at) < SPACING / 2 + half
-            for begin, end, at, half in taken
-        )
-    )
-    y = next(free, wanted_y)
-    taken.append((x, right, y, SPACING / 2))
-    return x, y
+        yield name, curve.style, end, height
 
 
 def apart(places: Sequence[float]) -> list[float]:

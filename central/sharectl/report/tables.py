@@ -135,9 +135,9 @@ def print_hanging(head: str, text: str, to: TextIO) -> None:
     to.writelines(f"{line}\n" for line in _wrapped(text, head, " " * len(head), width))
 
 
-def print_paragraph(text: str, to: TextIO) -> None:
-    """Print a text on lines of at most `WIDTH`; longer words stay whole."""
-    to.writelines(f"{line}\n" for line in _wrapped(text, "", ""))
+def print_paragraph(text: str, to: TextIO, begin: str = "") -> None:
+    """Print a text on lines of at most `WIDTH`, each after ``begin``; longer words stay whole."""
+    to.writelines(f"{line}\n" for line in _wrapped(text, begin, begin))
 
 
 def _wrapped(text: str, first: str, others: str, width: int = WIDTH) -> list[str]:

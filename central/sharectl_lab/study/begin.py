@@ -116,7 +116,7 @@ def begin_of(scenario: Scenario, seed: int) -> Begin:
                 sizes[kind.group].add(kind.on(slot).cores)
         slots.append(Slot(slot.total_cores, slot.node.spec.hs06_per_core, held, dict(sizes)))
     laws = [stream.run_time for stream in scenario.jobs if stream.keep_pending is not None]
-    shortest = [0.0 if law.is_continuous else min(law.weights()) for law in laws]
+    shortest = [0.0 if law.is_continuous else min(law.shares) for law in laws]
     return Begin(
         slots=slots,
         pledge_hs06=run.config.shared_hs06,

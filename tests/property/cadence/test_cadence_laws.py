@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, exp, floor
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence import laws
 from sharectl.cadence.choice import (
     MOST_NEGOTIATING,
     TOLERANCE,
@@ -15,35 +15,24 @@ from sharectl.cadence.choice import (
     beside,
     choose,
 )
-from sharectl.cadence.run_times import (
-    Load,
-    RunTimes,
-    cycles_held,
-    loading_factor,
-    times_of,
-)
+from sharectl.cadence.laws import RunTimeLaw, constant, cycles_held, loading_factor, weighted
+from sharectl.cadence.run_times import Load
 
 
-def constant(seconds: float) -> RunTimes:
-    return times_of(laws.constant(seconds))
-
-
-def exponential(mean_seconds: float) -> RunTimes:
-    return times_of(laws.exponential(mean_seconds))
-
-
-def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
-    return times_of(laws.log_normal(mean_seconds, sd_seconds))
+def exponential(mean_seconds: float) -> RunTimeLaw:
+    return RunTimeLaw("exponential", (mean_seconds,))
 
 
 SECONDS = st.floats(1e-3, 1e7)
 SEEN = st.dictionaries(
     st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12
-).map(RunTimes)
-LAWS: st.SearchStrategy[RunTimes] = st.one_of(
+).map(weighted)
+LAWS: st.SearchStrategy[RunTimeLaw] = st.one_of(
     SEEN,
     st.floats(1, 1e5).map(exponential),
-    st.builds(log_normal, st.floats(1, 1e4), st.floats(0.5, 3e4)),
+    st.tuples(st.floats(1, 1e4), st.floats(0.5, 3e4)).map(
+        lambda parameters: RunTimeLaw("log-normal", parameters)
+    ),
 )
 CADENCES = st.integers(1, 2000).map(float)
 # Terms of a law's sum that are left out or taken together.
@@ -65,16 +54,16 @@ def test_bounds(run_time: float, cadence: float, cycles: int) -> None:
 
 @given(LAWS, CADENCES, st.integers(2, 20))
 def test_a_cadence_that_divides_another_is_no_worse(
-    run_times: RunTimes, cadence: float, times: int
+    run_times: RunTimeLaw, cadence: float, times: int
 ) -> None:
     """Cycles that are among those of another cadence load no more: loading(C) >= loading(n C)."""
     assert run_times.loading(cadence) >= run_times.loading(times * cadence) - CLOSE
 
 
 @given(SEEN, CADENCES)
-def test_the_expectation_is_work_over_held_time(run_times: RunTimes, cadence: float) -> None:
+def test_the_expectation_is_work_over_held_time(run_times: RunTimeLaw, cadence: float) -> None:
     """Each run time by itself, combined by the work in it, is the expectation over them all."""
-    parts = tuple((time * weight, constant(time)) for time, weight in run_times.weights.items())
+    parts = tuple((time * weight, constant(time)) for time, weight in run_times.shares.items())
     assert abs(Load("", parts).loading(cadence) - run_times.loading(cadence)) < 1e-9
 
 
@@ -105,12 +94,13 @@ def test_the_choice_can_be_kept(
     terms = Terms(tuple(sorted(loading)), 0, cores, duration)
 
     def cost(seconds: float, period: float, factor: float) -> IntervalCost:
-        return IntervalCost(seconds, period, factor, factor, duration / period)
+        return IntervalCost(seconds, factor, factor, duration / period)
 
     default = cost(60, Knobs().period_seconds(duration), usual)
-    offered = [cost(seconds, seconds, loading[seconds]) for seconds in terms.intervals]
-    choice = choose(offered, default, terms)
-    possible = [at for at in offered if duration <= MOST_NEGOTIATING * at.interval_seconds]
+    possible = [
+        cost(at, at, loading[at]) for at in terms.intervals if duration <= MOST_NEGOTIATING * at
+    ]
+    choice = choose(possible, default, terms)
     least = min((at.idle for at in possible), default=0.0)
     worthwhile = [
         at.interval_seconds
@@ -121,8 +111,8 @@ def test_the_choice_can_be_kept(
     assert interval == max(worthwhile, default=None)
     if choice is None or interval is None:
         return
-    assert terms.period_seconds(interval) == interval
+    assert terms.allows(interval)
     # Delays are whole seconds, so the period may be up to one longer.
     assert interval <= choice.knobs.period_seconds(duration) < interval + 1
-    shortest = choice.knobs.shortest_period_seconds(duration)
-    assert duration <= MOST_NEGOTIATING * shortest * (1 + 1e-9)
+    called = replace(choice.knobs, interval_seconds=0.0).period_seconds(duration)
+    assert duration <= MOST_NEGOTIATING * called * (1 + 1e-9)

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from math import ceil, exp, log, sqrt
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
-from sharectl.cadence.choice import IntervalCost, Knobs, Terms, choose
-from sharectl.cadence.laws import exponential, log_normal
-from sharectl.cadence.run_times import (
-    RunTimes,
-    load_of,
-    loading_factor,
-    times_of,
-)
+from sharectl.cadence.choice import Knobs
+from sharectl.cadence.laws import loading_factor, parse, weighted
+from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cli.main import main
 from sharectl.condor.negotiator import Cycle, cycles_of
 
 DRAWS = 100_000
@@ -43,14 +42,14 @@ def test_exponential_run_times_are_exact(cadence: int, worklife: int, start: int
     """P(claim > t) = exp((W - t) / mean) from t = W on: the sum over cycles, term by term."""
     ends = (cycle * cadence - start - worklife for cycle in range(2000))
     held = sum(exp(-max(0, end) / 255) for end in ends)
-    loading = times_of(exponential(255)).loading(cadence, worklife, start)
+    loading = parse("exponential:255").loading(cadence, worklife, start)
     assert loading == pytest.approx((worklife + 255) / (cadence * held), abs=1e-6)
 
 
 def test_log_normal_run_times_are_those_of_their_distribution_function() -> None:
     law = NormalDist(log(255) - log(1 + (400 / 255) ** 2) / 2, sqrt(log(1 + (400 / 255) ** 2)))
     held = 1 + sum(1 - law.cdf(log(60 * cycle)) for cycle in range(1, 20_000))
-    assert times_of(log_normal(255, 400)).loading(60) == pytest.approx(255 / 60 / held, abs=1e-5)
+    assert parse("log-normal:255,400").loading(60) == pytest.approx(255 / 60 / held, abs=1e-5)
 
 
 @pytest.mark.parametrize("worklife", [0, 1200])
@@ -68,32 +67,27 @@ def test_the_expectation_is_what_sampling_gives(cadence: float, worklife: float)
         busy += claim
         slot_seconds += cadence * ceil(claim / cadence)
     # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
-    loading = RunTimes(weights).loading(cadence, worklife)
+    loading = weighted(weights).loading(cadence, worklife)
     assert loading == pytest.approx(busy / slot_seconds, abs=0.006)
 
 
 def test_many_kinds_of_jobs_have_the_loading_of_each() -> None:
     """Jobs count by their cores; kinds with little work, which share a part, lose nothing."""
-    counted = {(f"group{number}", number % 9, 30 * number): number for number in range(1, 60)}
-    load = load_of({job: jobs for job, jobs in counted.items() if job[1]})
-    held = sum(300 * ceil(job[2] / 300) * job[1] * jobs for job, jobs in counted.items())
+    jobs = [
+        LoggedJob(0, 30 * number, number % 9, 0, "user", f"group{number}.prod", "")
+        for number in range(1, 60)
+        for _ in range(number)
+        if number % 9
+    ]
+    load = load_of(jobs)
+    held = sum(300 * ceil(job.run_seconds / 300) * job.cores for job in jobs)
     assert load.loading(300) == pytest.approx(load.work / held)
 
 
 def test_the_three_knobs_mean_different_things() -> None:
     knobs = Knobs(interval_seconds=60, cycle_delay_seconds=20, min_interval_seconds=5)
     assert [knobs.period_seconds(duration) for duration in (1, 40, 41, 100)] == [60, 60, 61, 120]
-    assert [knobs.shortest_period_seconds(duration) for duration in (1, 40)] == [21, 60]
     assert Knobs(10, 1, 30).period_seconds(2) == 30
-
-
-def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = [IntervalCost(seconds, seconds, 0.9, 0.9, 30 / seconds) for seconds in (20, 60, 120)]
-    longest = IntervalCost(300, 300, 0.9, 0.9, 0.1)
-    choice = choose(offered, offered[1], Terms((), 0, 10, 30))
-    assert choice is not None
-    assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose([*offered, longest], offered[1], Terms((), 0, 10, 100)) is None
 
 
 def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
@@ -108,3 +102,54 @@ def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
         "LastNegotiationCycleDuration3": -5,
     }
     assert cycles_of(ad) == [Cycle(3, 63, 5), Cycle(2, None, None)]
+
+
+# ---- the verb
+
+PRINTED = Path(__file__).parents[2] / "golden" / "cadence" / "printed.txt"
+
+
+def test_tables_notes_and_reasons(
+    capsys: pytest.CaptureFixture[str], golden: Callable[[str, str], None]
+) -> None:
+    lines = PRINTED.read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line.startswith("$ sharectl cadence ")]
+    assert len(commands) == 8
+    parts = []
+    for command in commands:
+        assert main(command.split()[2:]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        parts.append(f"{command}\n{printed.out}")
+    golden("cadence/printed.txt", "\n".join(parts))
+
+
+def test_bad_options_say_what_to_write(
+    capsys: pytest.CaptureFixture[str],
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
+) -> None:
+    def refused(words: str) -> list[str]:
+        with pytest.raises(SystemExit, match="2"):
+            main(["cadence", *words.split()])
+        return [capsys.readouterr().err.strip().splitlines()[-1].partition("error: ")[2]]
+
+    listing("cadence/refused.txt", refused, 15)
+
+
+def test_a_recommendation_has_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--run-time exponential:900 --cores 1000 --cycle-duration 3 --claim-worklife 0"
+    assert main(["cadence", "--json", *options.split()]) == 0
+    content = json.loads(capsys.readouterr().out)
+    best = content["recommendation"]
+    assert (best["NEGOTIATOR_INTERVAL"], best["by_column"]) == (30, "one job a claim")
+    at = next(at for at in content["intervals"] if at["interval_seconds"] == 30)
+    assert at["idle_core_hours_per_day"] == pytest.approx((1 - at["loading_factor"]) * 24_000)
+    assert best["negotiating_ratio"] == at["negotiating_ratio"] == 0.1
+    assert at["cycles_per_day"] == 2880
+    # 30 s loses 2.0 % of 24,000 core-hours and 60 s 3.6 %; cycles of 3 s take 10 % and 5 % of the
+    # time.
+    assert best["beside_default"] == {
+        "idle_ratio": pytest.approx(-0.0159, abs=1e-4),
+        "negotiating_hours_per_day": pytest.approx(1.2),
+        "idle_core_hours_per_day": pytest.approx(-382, abs=2),
+    }

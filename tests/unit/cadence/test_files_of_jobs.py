@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cadence import file
-from sharectl.cadence.run_times import load_of
+from sharectl.cadence.run_times import LoggedJob, load_of
 from sharectl.errors import InputError
 
 
@@ -23,29 +23,30 @@ def test_a_fault_of_a_history_is_named_with_its_line(
 ) -> None:
     def problems(text: str) -> list[str]:
         with pytest.raises(InputError) as refused:
-            file.history_read(_written(tmp_path / "jobs", text))
+            file.history_jobs(_written(tmp_path / "jobs", text), Counter())
         return str(refused.value).replace(str(tmp_path), "FOLDER").splitlines()
 
     listing("cadence/histories.txt", problems, 6)
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": ' * 100_000, '[{"Cmd": "' + "x" * 2**24], ids=["nested", "endless"]
+    ("text", "fault"),
+    [
+        ('{"a": ' * 100_000, "1: .* begins no job, or one that does not end"),
+        ('[{"Cmd": "' + "x" * 2**24, "1: .* begins no job, or one that does not end"),
+        ('[{"a":1},\n', "[12]: the list does not end"),
+        ('[\n{"a":1}', "[12]: the list does not end"),
+        (
+            f'[{json.dumps({"RemoteWallClockTime": 60})},\n{{"a":1}}\n',
+            "[23]: the list does not end",
+        ),
+    ],
+    ids=range(5),
 )
-def test_a_history_without_end_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"jobs:1: .* begins no job, or one that does not end"):
-        file.history_read(_written(tmp_path / "jobs", text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['[{"a":1},\n', '[\n{"a":1}', f'[{json.dumps({"RemoteWallClockTime": 60})},\n{{"a":1}}\n'],
-)
-def test_a_history_that_is_cut_off_between_jobs_is_refused(tmp_path: Path, text: str) -> None:
-    path = _written(tmp_path / "jobs", text)
-    with pytest.raises(InputError, match=r"jobs:[123]: the list does not end"):
-        file.history_read(path)
-    left_out: Counter[str] = Counter()
+def test_a_history_without_end_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    path, left_out = _written(tmp_path / "jobs", text), Counter[str]()
+    with pytest.raises(InputError, match=f"jobs:{fault}"):
+        file.history_jobs(path, Counter())
     with pytest.raises(InputError, match="no job with a known run time"):
         file.history_jobs(path, left_out, skip=True)
     assert left_out[file.BROKEN] == 1
@@ -57,6 +58,8 @@ def _job(**attributes: object) -> dict[str, object]:
         "NumShadowStarts": 1,
         "CpusProvisioned": 1,
         "AccountingGroup": "cms.prod",
+        "QDate": 7,
+        "Owner": "ann",
         **attributes,
     }
 
@@ -70,16 +73,15 @@ ADS = [
     _job(RemoteWallClockTime=float("inf")),
     _job(JobUniverse=7),
     _job(CpusProvisioned=-4, RequestCpus="all"),
+    _job(QDate=None),
     _job(AccountingGroup="a b;\u202e"),
     _job(NumShadowStarts=10**18, AccountingGroup=["x"]),
+    _job(NumShadowStarts=99_000),
+    _job(NumShadowStarts=99_000, RemoteWallClockTime=50_000),
 ]
-COUNTED = {
-    ("cms", 1, 60): 1,
-    ("atlas", 8, 62): 1,
-    ("cms", 1, 30): 3,
-    ("a b;\u202e", 1, 60): 1,
-    ("", 1, 60): 1,
-}
+RAN = [("cms", 1, 60), ("atlas", 8, 62), *[("cms", 1, 30)] * 3, ("a b;\u202e", 1, 60), ("", 1, 60)]
+CRASHED = [*[("cms", 1, 1)] * 60, *[("cms", 1, 500)] * 100]
+LEFT_OUT = {file.HISTORY_NO_TIME: 3, file.NO_SLOT: 1, file.NO_CORES: 1, file.NO_SUBMISSION: 1}
 
 
 @pytest.mark.parametrize(
@@ -92,18 +94,27 @@ COUNTED = {
     ],
 )
 def test_a_history_is_read_packed_or_not(tmp_path: Path, text: str) -> None:
-    jobs = file.history_read(_written(tmp_path / "jobs.json", text))
-    assert jobs.counted == COUNTED
-    assert jobs.left_out == {file.HISTORY_NO_TIME: 3, file.NO_SLOT: 1, file.NO_CORES: 1}
     packed = tmp_path / "jobs.gz"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert file.history_read(packed) == jobs
+    for path in (_written(tmp_path / "jobs.json", text), packed):
+        left_out: Counter[str] = Counter()
+        jobs = file.history_jobs(path, left_out)
+        assert [(job.group, job.cores, job.run_seconds) for job in jobs] == [*RAN, *CRASHED]
+        assert left_out == LEFT_OUT
+
+
+def test_jobs_after_a_broken_one_are_read(tmp_path: Path) -> None:
+    text = f'[\n{json.dumps(_job())}\n,\n{{"Cmd": five\n}}\n,\n{json.dumps(_job())}\n]\n'
+    left_out: Counter[str] = Counter()
+    jobs = file.history_jobs(_written(tmp_path / "jobs", text), left_out, skip=True)
+    assert jobs == [LoggedJob(7, 60, 1, 0, "ann", "cms", "")] * 2
+    assert left_out == {file.BROKEN: 1}
 
 
 HOSTILE = """99000 -1 0 NaN Infinity -Infinity 1e308 1e-308 2.5 100000 true null [] {} 0x10 "x"
 9223372036854775807 # -# #################""".replace("#", "9" * 309)
 FIELDS = {
-    **dict.fromkeys((*file.JOB_ATTRIBUTES, "NumJobStarts"), "100"),
+    **dict.fromkeys((*file.ATTRIBUTES, "NumJobStarts"), "100"),
     **dict.fromkeys(("AccountingGroup", "Owner", "User"), '"cms.prod"'),
     "QDate": "1700000000",
     "JobUniverse": "5",
@@ -120,18 +131,11 @@ def test_a_number_of_any_size_makes_few_jobs_or_a_fault_with_its_place(
         row = ", ".join(f'"{name}": {value}' for name, value in ad.items())
         _written(path, f"\n{{{row}}}\n")
         try:
-            load_of(file.history_read(path).counted).loading(60, 1200)
-            numbers.append(len(file.history_jobs(path, Counter())))
+            jobs = file.history_jobs(path, Counter())
+            load_of(jobs).loading(60, 1200)
+            numbers.append(len(jobs))
         except InputError as error:
             faults.append(str(error))
     assert max(numbers, default=0) <= 100
     assert len(numbers) + len(faults) == len(FIELDS)
     assert [fault for fault in faults if not fault.startswith(str(path))] == []
-
-
-def test_starts_are_no_more_than_the_seconds_that_a_job_ran(tmp_path: Path) -> None:
-    text = json.dumps([_job(RemoteWallClockTime=50_000, NumShadowStarts=99_000, QDate=1)] * 300)
-    path = _written(tmp_path / "rows", text)
-    assert file.history_read(path).counted == {("cms", 1, 1): 300 * 50_000}
-    jobs = file.history_jobs(path, Counter())
-    assert (len(jobs), jobs[0].run_seconds) == (300 * 100, 500)

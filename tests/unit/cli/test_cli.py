@@ -123,8 +123,8 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
     "words",
     [
         "report -o -", "simulate small-site -o -", "tune small-site --over control.law -o -",
-        "learn small-site -o -", "cadence --plot -", "snippets install --config-dir=-",
-        "errors --jobs -", "cadence --history -", "ledger import -", "check snippets -",
+        "learn small-site -o -", "snippets install --config-dir=-", "errors --jobs -",
+        "ledger import -", "check snippets -",
     ],
 )  # fmt: skip
 def test_a_minus_is_no_folder_or_file_of_that_name(

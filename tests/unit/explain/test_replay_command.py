@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import DecisionFigures, Replay, ReplayedCycle, replayed
+from sharectl.explain.decisions import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.model import Snapshot, Source
@@ -40,18 +39,6 @@ def test_the_configuration_of_then_agrees_and_others_do_not(run: Run) -> None:
     period = ("--from", NOW + 1, "--to", NOW + 2 * PERIOD_SECONDS)
     (second,) = run("replay", *period, "--json").json["cycles"]
     assert (second["would"]["changed_nodes"], second["was"]["changed_nodes"]) == (0, 0)
-
-
-def test_the_cycle_that_differs_most_is_first() -> None:
-    figures = DecisionFigures("targets", 4, 4, 1, 320.0, None, 1)
-    cycles = [
-        ReplayedCycle(number, NOW + number, figures, figures, same, 4)
-        for number, same in enumerate((3, 4, 1, 2))
-    ]
-    to = io.StringIO()
-    plans.print_replay(cycles, "law pid", to)
-    rows = [line.split() for line in to.getvalue().splitlines()]
-    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
 
 
 def made_incomplete(number: int) -> tuple[CycleRecord, Snapshot]:

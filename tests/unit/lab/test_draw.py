@@ -5,16 +5,16 @@ from collections import Counter
 
 import pytest
 
-from sharectl.cadence.laws import constant, exponential, log_normal, weighted
+from sharectl.cadence.laws import constant, parse, weighted
 from sharectl_lab.workload.draw import DrawnWorkload, JobStream, Phase
 
 HOUR = 3600.0
 BURST = Phase(begin_hours=1, length_hours=1, every_hours=4, factor=5)
 STREAMS = [
-    JobStream("alice.prod", 8, log_normal(3600, 1800), per_hour=30, phases=(BURST,)),
-    JobStream("cms", run_time=exponential(600), per_hour=200, users=3, access_points=2),
+    JobStream("alice.prod", 8, parse("log-normal:3600,1800"), per_hour=30, phases=(BURST,)),
+    JobStream("cms", run_time=parse("exponential:600"), per_hour=200, users=3, access_points=2),
     JobStream("atlas", run_time=weighted({60: 1, 300: 2}), per_hour=20, at_start=5),
-    JobStream("lhcb", run_time=exponential(900), keep_pending=7, users=3),
+    JobStream("lhcb", run_time=parse("exponential:900"), keep_pending=7, users=3),
 ]
 DIGEST = "464cceb60243b229"
 """Of jobs and factories of seed 1, nine digits of each number."""

@@ -9,8 +9,7 @@ from typing import Callable
 
 import pytest
 
-from sharectl.cadence.laws import RunTimeLaw, constant, exponential, log_normal
-from sharectl.cadence.run_times import times_of
+from sharectl.cadence.laws import RunTimeLaw, constant
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.pool import Claim, SimSlot
 from sharectl_lab.twin.records import NodeSpec, SlotSpec
@@ -27,9 +26,9 @@ SLOTS = 40
 GROUP = "all"
 LAWS: Mapping[str, Callable[[float], RunTimeLaw]] = {
     "constant": constant,
-    "exponential": exponential,
-    "narrow": lambda mean: log_normal(mean, mean / 4),
-    "wide": lambda mean: log_normal(mean, mean),
+    "exponential": lambda mean: RunTimeLaw("exponential", (mean,)),
+    "narrow": lambda mean: RunTimeLaw("log-normal", (mean, mean / 4)),
+    "wide": lambda mean: RunTimeLaw("log-normal", (mean, mean)),
 }
 
 
@@ -93,7 +92,7 @@ def test_the_formula_is_the_twin(
     Six jobs of 42 s leave a claim just as old as its worklife, not older: it runs a seventh.
     """
     law = LAWS[name](ratio * INTERVAL_SECONDS)
-    formula = times_of(law).loading(INTERVAL_SECONDS, worklife_seconds, start_seconds)
+    formula = law.loading(INTERVAL_SECONDS, worklife_seconds, start_seconds)
     twin = loading_factor(law, worklife_seconds, start_seconds)
     assert twin == pytest.approx(formula, abs=MARGIN)
     if (name, ratio) == ("constant", 1.0):

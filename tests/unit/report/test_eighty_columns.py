@@ -65,28 +65,19 @@ def refuse_loss(piped: str, shown: str) -> None:
         assert not lost, lost
 
 
-def printed(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[str, str]:
-    """What a verb prints to a pipe and to a terminal."""
-    monkeypatch.setenv("COLUMNS", str(WIDTH))
-    monkeypatch.setenv("TERM", "xterm")
-    texts = []
-    for to in (io.StringIO(), Terminal()):
-        with contextlib.redirect_stdout(to):
-            assert main(list(words)) == 0
-        texts.append(to.getvalue())
-    return texts[0], texts[1]
-
-
 @pytest.mark.parametrize("words", [*CONFIGURED, *WITHOUT], ids=" ".join)
 def test_every_table_fits(
     words: tuple[str, ...], config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.setenv("TERM", "xterm")
     more = ("--config", str(config)) if words in CONFIGURED else ()
-    piped, shown = printed(
-        monkeypatch, *(word.format(folder=config.parent) for word in words), *more
-    )
-    assert numbers(piped)
-    refuse_loss(piped, shown)
+    pipe, terminal = io.StringIO(), Terminal()
+    for to in (pipe, terminal):
+        with contextlib.redirect_stdout(to):
+            assert main([*(word.format(folder=config.parent) for word in words), *more]) == 0
+    assert numbers(pipe.getvalue())
+    refuse_loss(pipe.getvalue(), terminal.getvalue())
 
 
 def test_a_screen_is_cut_on_a_terminal_and_whole_in_a_pipe() -> None:

@@ -55,11 +55,6 @@ def test_metrics_of_a_cycle(golden: Callable[[str, str], None]) -> None:
     assert checked(text) == ""
 
 
-def test_promtool_sees_a_bad_name() -> None:
-    text = metrics_text(facts_of_a_cycle()).replace("sharectl_nodes", "sharectl_nodes_total")
-    assert "non-counter metrics should not have" in checked(text)
-
-
 def test_an_incomplete_cycle_has_nothing_of_groups_and_nodes() -> None:
     record, snapshot = incomplete()
     numbers = samples(metrics_text(CycleFacts(record, snapshot, 60.0, "1")))
