@@ -57,20 +57,20 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True)
 class PlacedTargets:
-    """Targets in one place, as nodes find them."""
+    """Targets in one place, as nodes find them; None stands for a figure that is unknown."""
 
     way: str
     """Key of `sharectl.model.Way`."""
     place: str
     problem: Optional[str] = None
     targets: Optional[int] = None
-    """Their number; None if the place cannot be read."""
+    """Their number."""
     sequence: Optional[int] = None
     valid_until: Optional[int] = None
     """Unix seconds."""
     pool: Optional[str] = None
     writer: Optional[str] = None
-    """Installation that published them, as of `sharectl.cycle.publication`; None if unknown."""
+    """Installation that published them, as of `sharectl.cycle.publication`."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Facts that only this way has."""
 

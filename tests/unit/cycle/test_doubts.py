@@ -10,7 +10,6 @@ from sharectl.model import OTHER, PlanLimits, Snapshot, Source, UnplaceableJobs
 from sharectl.plan.nodes import (
     ALL_NODES,
     Controlled,
-    ControlledConstraint,
     ControlledHosts,
     ControlledShare,
 )
@@ -18,7 +17,6 @@ from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import NOW, running, snapshot
 from tests.unit.cycle.test_cycle import INCOMPLETE, cycle, world
 
-TYPO = ControlledHosts(("cn-[", "vn-*"))
 TWO = [running("wn-1", "alice", 1, 8), running("wn-2", "cms", 8)]
 NONE_CONTROLLED = snapshot(TWO, uncontrolled=("wn-1", "wn-2"))
 PLEDGES = {"alice": 1.0, "cms": 1.0}
@@ -30,8 +28,7 @@ def config(controlled: Controlled = ALL_NODES) -> PlanConfig:
 
 def looks() -> Iterator[tuple[PlanConfig, Snapshot]]:
     """Looks with one doubt each, of every kind."""
-    for controlled in (TYPO, ControlledConstraint("t1_room ==\n3"), ControlledShare(0.2)):
-        yield config(controlled), NONE_CONTROLLED
+    yield config(ControlledHosts(("cn-[", "vn-*"))), NONE_CONTROLLED
     seen = snapshot(TWO)
     nodes = seen.nodes
     silent = tuple(replace(node, power_assumed=True) for node in nodes)
@@ -41,9 +38,6 @@ def looks() -> Iterator[tuple[PlanConfig, Snapshot]]:
     yield config(), replace(many, nodes=(large, *many.nodes[1:]))
     jobs = running("wn-0", "cms", 1, 64, hs06_per_core=1000.0)
     yield config(), replace(many, running=(*many.running, jobs))
-    yield config(), replace(seen, nodes=(nodes[0], replace(nodes[1], cores=100_001)))
-    several = (replace(nodes[0], several_slots=True), nodes[1])
-    yield config(), replace(seen, nodes=several)
     bare = tuple(replace(node, deaf="no-snippet") for node in nodes)
     yield config(), replace(seen, nodes=bare)
     some = running("wn-1", "alice", 1, 8)
@@ -101,8 +95,4 @@ def test_a_collector_that_just_started_may_not_know_all_yet(
     seen = replace(snapshot(TWO, sources=sources), collector_started_at=NOW - started_seconds_ago)
     judged = with_restart(seen, State(1, nodes_before, schedds_before))
     assert judged.complete is complete
-    assert (
-        complete
-        or f"of {nodes_before} execute points" in str(judged.problems)
-        or (f"of {schedds_before} schedds" in str(judged.problems))
-    )
+    assert complete or f"of {nodes_before} execute points" in str(judged.problems)
