@@ -190,19 +190,18 @@ def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> lis
         "t1_MulticorePending": plan.multicore_pending,
     }
     about = {name: value for name, value in facts.items() if value is not None}
-    targets = [
+    targets: list[dict[str, Any]] = [
         {
             "MyType": TARGET_TYPE,
             "Name": f"{NAME_PREFIX}{target.node}",
             "t1_TargetNode": target.node,
             "t1_TargetGroups": [target.held_back, target.helped],
             "t1_Targetcores": [target.cap_cores, target.request_cores],
-            **about,
         }
         for target in plan.targets
     ]
     whole_plan = {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets)}
-    return [*targets, {**whole_plan, **about}]
+    return [{**ad, **about} for ad in (*targets, whole_plan)]
 
 
 def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
@@ -314,21 +313,18 @@ def why_not_whole(ads: Collection[PlacedAd], plan: Plan, identity: str) -> Optio
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
     beside = strays(ads, plan, identity)
     arrived = len(_targets_of(ads, identity)) - len(beside)
-    problems = []
     if not _shows(plan, ads):
-        problems.append("shows another plan by now; see whether a second sharectl publishes there")
-    if arrived < len(plan.targets):
-        problems.append(
-            f"holds {arrived} of {len(plan.targets)} targets; CollectorLog there says why, and the "
-            "next cycle tries again"
-        )
+        return "shows another plan by now; see whether a second sharectl publishes there"
     if beside:
-        problems.append(
+        return (
             f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come "
             f"again after they are withdrawn, such as {beside[0].name} (sequence "
             f"{beside[0].sequence}); see who else has the token of that identity"
         )
-    return "; ".join(problems) or None
+    if arrived < len(plan.targets):
+        fact = f"holds {arrived} of {len(plan.targets)} targets"
+        return f"{fact}; CollectorLog there says why, and the next cycle tries again"
+    return None
 
 
 def why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
