@@ -303,10 +303,16 @@ class Publishing:
     def _emptied(self, plan: Plan, before: State) -> tuple[tuple[str, ...], bool]:
         """Former places that were emptied, and true if these are all of them."""
         with self._failures:
-            former = self.outlets.former.publishers()
+            former = [
+                place for place in self.outlets.former.publishers() if self._is_ours(place, before)
+            ]
             emptied, partly = self._taken(replace(plan, targets=()), former, before)
             return emptied, len(emptied) == len(former) and not partly
         return (), False
+
+    def _is_ours(self, publisher: Publisher, before: State) -> bool:
+        own, now = self.outlets.writer, self.now
+        return not any(foreign_writer(held, own, before, now) for held in publisher.held())
 
     def _taken(
         self, plan: Plan, publishers: Iterable[Publisher], before: State

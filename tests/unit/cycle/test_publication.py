@@ -326,6 +326,16 @@ def test_a_place_that_was_left_is_emptied_before_targets_are_published() -> None
     assert [plan.sequence for plan in world.former.remembered] == [plans[0].sequence]
 
 
+def test_a_valid_plan_of_others_stays_in_a_place_that_was_left() -> None:
+    world = Cycles()
+    others = FakePublisher(writer="cm-9:/elsewhere")
+    target = Target("wn-9", "alice", 8, "cms", 8)
+    others.publish(Plan(NOW, NOW, NOW + 3060, ("alice", "cms"), (target,), "targets"))
+    world.former.left.append(others)
+    world.cycle()
+    assert len(others.plans) == 1
+
+
 def test_targets_are_not_withdrawn_while_a_place_that_was_left_has_them() -> None:
     world = Cycles()
     world.former.left.append(FakePublisher(broken="the old collector does not answer"))
