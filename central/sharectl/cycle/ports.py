@@ -110,10 +110,7 @@ class StateStore(Protocol):
     """State that one cycle leaves for the next."""
 
     def load(self) -> State:
-        """State that was saved last; a fresh one if there is no file.
-
-        Raises `BrokenStateError` if its content is invalid.
-        """
+        """State that was saved last, or a fresh one. Raises `BrokenStateError` if it is invalid."""
 
     def save(self, state: State) -> None:
         """Replace the saved state; an invalid state is put aside, which raises StateError too."""
@@ -123,10 +120,7 @@ class Switch(Protocol):
     """Switch by which an operator keeps plans from being published."""
 
     def disabled(self) -> Optional[Disabled]:
-        """Operator's reason, also after its time; None if sharectl is on.
-
-        Never raises: in doubt sharectl is off.
-        """
+        """Operator's reason, also after its time; in doubt sharectl is off. Never raises."""
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep others from switching, and from publishing, while the body runs.

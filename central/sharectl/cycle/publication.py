@@ -283,7 +283,6 @@ class Publishing:
         return done, after
 
     def _everywhere(self, plan: Plan, before: State) -> Publication:
-        """Publish to the places of the configuration, and empty the former ones."""
         if plan.targets:
             # Former places first: one may be a place of the configuration under another name.
             emptied, all_emptied = self._emptied(plan, before)
@@ -336,7 +335,6 @@ class Publishing:
     def _replaced(
         self, held: Iterable[PlacedTargets], plan: Plan, before: State
     ) -> Iterator[ForeignPlanError]:
-        """Plans of other installations, of which ``plan`` took the place."""
         for place in held:
             writer = foreign_writer(place, self.outlets.writer, before, self.now)
             if writer and (place.targets or plan.targets):
@@ -359,7 +357,6 @@ class Publishing:
 
 
 def _audited(state: State) -> tuple[Standing, ...]:
-    """Targets that the audit has."""
     return state.placed if state.unaudited is None else state.unaudited
 
 

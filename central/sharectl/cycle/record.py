@@ -103,10 +103,7 @@ def _with_shortfall(control: GroupControl, lacking: Shortfalls) -> GroupControl:
 
 
 def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:
-    """Group -> nodes whose target holds it back, and nodes whose target helps it.
-
-    Targets name the innermost groups, and count for the groups around these too.
-    """
+    """Group -> nodes whose target holds it, or a group within it, back, and those that help it."""
     held_back: Counter[str] = Counter()
     helped: Counter[str] = Counter()
     for target in (node.target for node in nodes if node.target is not None):

@@ -68,7 +68,6 @@ def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRec
 
 
 def _kept(node: NodeRecord) -> NodeRecord:
-    """``node`` with times of two digits, which pack better."""
     times = (node.wait_seconds, node.idle_core_seconds)
     wait, idle = (float(rounded(min(time, _MOST_SECONDS))) for time in times)
     return replace(node, wait_seconds=wait, idle_core_seconds=idle)

@@ -37,10 +37,7 @@ def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
 
 
 def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
-    """Add rows to the log, which is rotated first at ``max_bytes``; each file has the header.
-
-    Raises StateError if that fails; the log then ends where it ended before.
-    """
+    """Add rows to the log, rotated first; if that raises StateError it ends as it did before."""
     files.rotate(path, max_bytes, keep)
     is_new = not path.exists() or path.stat().st_size == 0
     files.append_lines(path, [HEADER, *lines] if is_new else lines)

@@ -168,16 +168,14 @@ def write(path: Optional[Path], table: Table, ledger: Ledger, since: int, until:
     return next(passed)
 
 
+# `csv.writer` returns what its file returns of a line.
 class _Line:
-    """File for `csv.writer`, which then returns its lines."""
-
     @staticmethod
     def write(line: str) -> str:
         return line
 
 
 def _lines(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """Lines of a CSV file (RFC 4180 but for the line ends)."""
     writer: Any = csv.writer(_Line(), lineterminator="\n")
     yield writer.writerow(table.columns)
     for row in rows:

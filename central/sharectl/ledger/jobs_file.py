@@ -62,10 +62,7 @@ class JobRows:
 
 
 def write(path: Path, snapshot: Snapshot, most_pending: int = MOST_PENDING) -> None:
-    """Replace a file by the jobs of ``snapshot``, running ones first. Raises StateError.
-
-    Of more pending jobs than ``most_pending`` a comment has the number.
-    """
+    """Replace a file by jobs; of more pending ones than ``most_pending`` it has the number."""
     files.replace(path, _lines(snapshot, most_pending))
 
 

@@ -41,10 +41,7 @@ class Ledger:
     busy_seconds: float = BUSY_SECONDS
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> int:
-        """Record a cycle, its nodes and the ends of jobs; returns its number.
-
-        A broken ledger is moved aside under a name with the date, and a new one has the cycle.
-        """
+        """Record a cycle; returns its number. A broken ledger is moved aside, a new one has it."""
         try:
             return self._record(record, snapshot)
         except CorruptError as error:
@@ -75,10 +72,7 @@ class Ledger:
         return self._first("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", until)
 
     def latest(self) -> Optional[CycleRecord]:
-        """Cycle that was recorded last, complete or not, with its nodes.
-
-        A cycle of a later time had a clock that was ahead.
-        """
+        """Cycle that was recorded last; one of a later time had a clock that was ahead."""
         return self._first("ORDER BY number DESC LIMIT 1")
 
     def run_times(self, groups: Iterable[str]) -> RunTimes:

@@ -55,7 +55,6 @@ def prune(connection: sqlite3.Connection, keep: Keep) -> None:
 
 
 def _remove(connection: sqlite3.Connection, keep: Keep, table: str, before: int) -> int:
-    """Number of the rows that went, the oldest first."""
     oldest = f"SELECT rowid FROM {table} WHERE taken_at < ? ORDER BY taken_at, rowid LIMIT ?"
     query = f"DELETE FROM {table} WHERE rowid IN ({oldest})"
     return connection.execute(query, (before, keep.cycles_a_time)).rowcount

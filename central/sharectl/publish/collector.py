@@ -120,7 +120,6 @@ class CollectorPublisher:
     held = look
 
     def _ask(self, ask: Callable[[Any], Any]) -> dict[str, Answer]:
-        """Address -> answer of that collector."""
         try:
             of_machine = daemons.param("COLLECTOR_HOST")
         except ConfigError as error:
@@ -354,7 +353,6 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
 
 
 def _why_refused(collector: Any, expected: Optional[str]) -> str:
-    """Problem of a collector that takes no ads."""
     if sender := daemons.collector_identity(collector, _PUBLISHING):
         # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
         return f"does not take the ads{why_not_shown(sender, expected)}"

@@ -74,8 +74,6 @@ class FormerPlacesFile:
 
 @dataclass(frozen=True)
 class _Emptying:
-    """Takes sharectl's targets from a former place, and forgets it."""
-
     name: str
     valid_until: int
     places: FormerPlacesFile

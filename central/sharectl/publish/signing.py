@@ -65,10 +65,7 @@ def problem_of(content: bytes, keys: Collection[SigningKey]) -> Optional[str]:
 
 
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
-    """Keys in the file at ``path``; the first one signs, either verifies.
-
-    Raises ConfigError for a file that nodes would refuse, and never with the text of a key.
-    """
+    """Keys in a file; the first one signs. Raises ConfigError, never with the text of a key."""
     reader = nodes_program()
     try:
         files.read_regular(path, 0)

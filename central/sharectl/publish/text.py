@@ -126,10 +126,7 @@ class FilePublisher:
         return place
 
     def write(self, plan: Plan) -> None:
-        """Replace the file by ``plan``, signed if it can be.
-
-        Raises StateError if it could not be written, or has targets and cannot be signed.
-        """
+        """Replace the file. Raises StateError, also for targets that cannot be signed."""
         if plan.targets and self.seal.key_problem is not None:
             raise PublishError(
                 f"{self.path}: not published, because it cannot be signed: {self.seal.key_problem}"
@@ -215,10 +212,7 @@ def content_of(path: Path) -> bytes:
 
 
 def parse_text(content: bytes, name: str) -> SharectlFile:
-    """Content of a published text; ``name`` is its place in messages.
-
-    Raises InputError if it is invalid, with the first `_MAX_PROBLEMS` problems at once.
-    """
+    """Content of a published text. Raises InputError with the first `_MAX_PROBLEMS` problems."""
     if len(content) > TEXT_MAX_BYTES:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
     remedy = "publish a new one with `sharectl cycle`"

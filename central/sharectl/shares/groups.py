@@ -133,7 +133,6 @@ def controls_with_subgroups(
 
 
 def _total(rows: Sequence[_Record]) -> _Record:
-    """Sum of records field by field, with the name of the first."""
     sums: dict[str, Any] = {}
     for name, first in vars(rows[0]).items():
         values = [getattr(row, name) for row in rows]

@@ -102,14 +102,11 @@ class Group:
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP) or None."""
 
     @property
-    def limit(self) -> Optional[float]:
-        """The quota as the negotiator keeps it: it cuts quotas to whole numbers."""
-        return None if self.quota is None else float(floor(self.quota))
-
-    @property
     def room(self) -> Optional[float]:
-        """Unused part of the limit."""
-        return None if self.limit is None or self.used is None else max(0.0, self.limit - self.used)
+        """Unused part of the quota, which the negotiator cuts to a whole number."""
+        if self.quota is None or self.used is None:
+            return None
+        return max(0.0, floor(self.quota) - self.used)
 
 
 DIGITS = 6
@@ -152,11 +149,7 @@ def nested_quota_shares(tree: GroupTree) -> dict[str, str]:
 def central_manager_configuration(tree: GroupTree) -> str:
     """HTCondor configuration: a group for each pledge, with its share of the level above as quota.
 
-    Raises
-    ------
-    ConfigError
-        If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon
-        that reads it.
+    Raises ConfigError for a name with ``-``: as part of a knob it stops every daemon.
     """
     problems = [
         f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; "
