@@ -148,31 +148,30 @@ def placed(
     publisher = plan.identity if plan else identity
     foreign = sorted(Counter(ad.identity for ad in every if ad.identity != publisher).items())
     others = ", ".join(f"{count} of {other}" for other, count in foreign)
-    if plan is not None:
-        mixed = (
-            f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, "
-            "and COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
-        )
-        return PlacedTargets(
-            "collector",
-            name,
-            mixed if others else None,
-            targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
-            sequence=plan.sequence,
-            valid_until=plan.valid_until,
-            pool=plan.pool,
-            # A sender that the collector did not authenticate may name anybody.
-            writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
-            more={"identity": plan.identity},
-        )
-    empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-    if others:
-        empty = (
-            f"holds no plan of the identity that publish: names, and targets of others: {others}; "
-            "nodes that go by one of these have targets from there; is identity wrong? "
-            "(docs/transports.md)"
-        )
-    return PlacedTargets("collector", name, f"{name}: {problem or empty}")
+    if plan is None:
+        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+        if others:
+            empty = (
+                "holds no plan of the identity that publish: names, and targets of others: "
+                f"{others}; is identity wrong? (docs/transports.md)"
+            )
+        return PlacedTargets("collector", name, f"{name}: {problem or empty}")
+    mixed = (
+        f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
+        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
+    )
+    return PlacedTargets(
+        "collector",
+        name,
+        mixed if others else None,
+        targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
+        sequence=plan.sequence,
+        valid_until=plan.valid_until,
+        pool=plan.pool,
+        # A sender that the collector did not authenticate may name anybody.
+        writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
+        more={"identity": plan.identity},
+    )
 
 
 def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> list[dict[str, Any]]:
