@@ -9,11 +9,9 @@ from math import fsum
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
-from sharectl.plan.nodes import NO_SNIPPET, Controlled, ControlledShare
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
-from sharectl.words import counted
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.plan import PlanConfig, State
@@ -53,7 +51,6 @@ def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
     untried = snapshot.untried
     return (
-        *_uncontrolled(config.controlled, snapshot),
         *power_doubts(snapshot),
         *_overwhelming(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
@@ -73,17 +70,6 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
         "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
     )
     return (doubt,)
-
-
-def _uncontrolled(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
-    only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
-    chosen = [node for node in snapshot.nodes if node.controlled]
-    if snapshot.nodes and not only_measures and all(node.deaf == NO_SNIPPET for node in chosen):
-        nodes = counted(len(snapshot.nodes), "node")
-        yield (
-            f"nodes.controlled matches {len(chosen)} of {nodes}, none with the execute point's "
-            "snippet: no node gets a target; `sharectl nodes` lists the reasons"
-        )
 
 
 def _overwhelming(snapshot: Snapshot) -> Iterator[str]:
