@@ -6,6 +6,7 @@ would stay in force until they run out, and ``disable`` could not take them away
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,9 +85,11 @@ class _Emptying:
         return [] if is_collector else self.places.publisher_of(self.name).held()
 
     def publish(self, plan: Plan) -> str:
-        """Publish ``plan``, which has no targets."""
+        """Publish ``plan``, which has no targets, unless the place is a file that is gone."""
+        kind, _, place = self.name.partition(":")
         try:
-            place = self.places.publisher_of(self.name).publish(plan)
+            if kind != "file" or os.path.lexists(place):
+                place = self.places.publisher_of(self.name).publish(plan)
         except WithdrawnError:
             self.places.forget(self.name)
             raise

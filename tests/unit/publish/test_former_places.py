@@ -59,9 +59,16 @@ def test_a_collector_is_tried_until_it_is_emptied_or_its_targets_run_out(tmp_pat
     assert places(tmp_path).publishers() == []
 
 
-def test_a_plan_without_targets_is_not_remembered(tmp_path: Path) -> None:
+def test_neither_a_file_that_is_gone_nor_a_plan_without_targets_needs_anything(
+    tmp_path: Path,
+) -> None:
     places(tmp_path, "collector:").remember(WITHDRAWAL)
     assert not (tmp_path / "places.json").exists()
+    old = tmp_path / "old" / "sharectl.txt"
+    places(tmp_path, f"file:{old}").remember(PLAN)
+    (emptying,) = places(tmp_path).publishers()
+    assert (emptying.publish(WITHDRAWAL), old.exists()) == (str(old), False)
+    assert places(tmp_path).publishers() == []
 
 
 def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(tmp_path: Path) -> None:
